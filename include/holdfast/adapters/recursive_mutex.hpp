@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/lease.hpp>
+#include <holdfast/core/lock.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <stop_token>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace holdfast {
+
+/// Makes a lock that the thread which has it may lock again: as `std::recursive_timed_mutex`, it is free when it was unlocked as often as
+/// it was locked, by the same thread. Locking again asks nobody.
+///
+/// A lease that was lost is lost for all levels: locking again then throws `error` (`lease_lost`), since the section it would guard is
+/// no longer exclusive.
+template <Lock M>
+class recursive_mutex {
+public:
+    /// Effects: makes the mutex from what `M` is made from.
+    template <class... Args>
+        requires std::constructible_from<M, Args...>
+    explicit(sizeof...(Args) == 1) recursive_mutex(Args&&... args) : inner_(std::forward<Args>(args)...)
+    {
+    }
+
+    recursive_mutex(recursive_mutex const&) = delete;
+    recursive_mutex& operator=(recursive_mutex const&) = delete;
+
+    void lock()
+    {
+        if (locked_again()) return;
+        inner_.lock();
+        first();
+    }
+
+    [[nodiscard]] bool lock(std::stop_token const& stop) { return locked_again() || first_if(inner_.lock(stop)); }
+    [[nodiscard]] bool try_lock() { return locked_again() || first_if(inner_.try_lock()); }
+
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> const& d)
+    {
+        return locked_again() || first_if(inner_.try_lock_for(d));
+    }
+
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
+    {
+        return locked_again() || first_if(inner_.try_lock_for(stop, d));
+    }
+
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> const& t)
+    {
+        return locked_again() || first_if(inner_.try_lock_until(t));
+    }
+
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(std::stop_token const& stop, std::chrono::time_point<Clock, Duration> const& t)
+    {
+        return locked_again() || first_if(inner_.try_lock_until(stop, t));
+    }
+
+    /// Effects: takes one level back; the last one unlocks. Nothing where this thread does not have the lock.
+    void unlock() noexcept
+    {
+        if (last()) inner_.unlock();
+    }
+
+    /// As `unlock()`. Postconditions: `ec` is no error while levels are left, `not_owner` where this thread does not have the lock, and
+    /// otherwise what `M` says.
+    void release(std::error_code& ec) noexcept
+    {
+        ec = mine() ? std::error_code{} : make_error_code(errc::not_owner);
+        if (last()) inner_.release(ec);
+    }
+
+    bool extend(std::chrono::milliseconds ttl, std::error_code& ec) { return inner_.extend(ttl, ec); }
+
+    [[nodiscard]] holdfast::lease lease() const { return inner_.lease(); }
+
+    /// Returns: how often this thread has locked it.
+    [[nodiscard]] std::size_t depth() const noexcept { return mine() ? depth_ : 0; }
+
+private:
+    [[nodiscard]] bool mine() const noexcept { return owner_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
+
+    bool locked_again()
+    {
+        if (!mine()) return false;
+        if (!inner_.lease().still_held())
+            throw error{errc::lease_lost, "the lock cannot be locked again, its lease was lost; unlock it first"};
+        ++depth_;
+        return true;
+    }
+
+    void first() noexcept
+    {
+        depth_ = 1;
+        owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    }
+
+    bool first_if(bool locked) noexcept
+    {
+        if (locked) first();
+        return locked;
+    }
+
+    bool last() noexcept
+    {
+        if (!mine() || --depth_ > 0) return false;
+        owner_.store({}, std::memory_order_relaxed);
+        return true;
+    }
+
+    M inner_;
+    std::atomic<std::thread::id> owner_{};
+    std::size_t depth_ = 0;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <ctime>
+
+namespace holdfast {
+
+/// The clock that every lease is judged by: `CLOCK_BOOTTIME`, which is steady and runs on while the machine sleeps, as the
+/// server's clock does. It meets the standard's Clock requirements; it is not affected by changes of the wall clock.
+struct boot_clock {
+    using duration = std::chrono::nanoseconds;
+    using rep = duration::rep;
+    using period = duration::period;
+    using time_point = std::chrono::time_point<boot_clock>;
+    static constexpr bool is_steady = true;
+
+    [[nodiscard]] static time_point now() noexcept
+    {
+        timespec t{};
+        ::clock_gettime(CLOCK_BOOTTIME, &t);
+        return time_point{std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec}};
+    }
+};
+
+/// Returns: `from + by`, or the last representable point where that would overflow: "wait for hours::max()" means "for ever".
+template <class Rep, class Period>
+[[nodiscard]] boot_clock::time_point saturating_add(boot_clock::time_point from, std::chrono::duration<Rep, Period> by) noexcept
+{
+    using wide = std::chrono::duration<long double, std::nano>;
+    auto const sum = wide{from.time_since_epoch()} + wide{by};
+    if (sum >= wide{boot_clock::duration::max()}) return boot_clock::time_point::max();
+    if (by <= by.zero()) return from;
+    return from + std::chrono::ceil<boot_clock::duration>(by);
+}
+
+/// Returns: the point of `boot_clock` that is as far away as `t` is on its own clock now.
+template <class Clock, class Duration>
+[[nodiscard]] boot_clock::time_point to_boot_clock(std::chrono::time_point<Clock, Duration> const& t)
+{
+    if constexpr (std::is_same_v<Clock, boot_clock>)
+        return std::chrono::time_point_cast<boot_clock::duration>(t);
+    else
+        return saturating_add(boot_clock::now(), t - Clock::now());
+}
+
+}  // namespace holdfast

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <system_error>
+
+namespace holdfast {
+
+/// The conditions that callers test for. Every code that the library reports, its own and those of a backend, compares equal to
+/// exactly one of them, or to a `std::errc` where the standard has the word (`operation_canceled`, `operation_not_permitted`,
+/// `resource_deadlock_would_occur`):
+///
+///     catch (holdfast::error const& e) { if (e.code() == holdfast::errc::unavailable) … }
+enum class errc {
+    contended = 1,    ///< others hold the lock
+    timed_out,        ///< the deadline passed while others held the lock
+    lease_lost,       ///< the lease ended before it was released: expired, deleted, or not confirmed in time
+    outcome_unknown,  ///< the request was sent and no answer came back: it may or may not have taken effect
+    unavailable,      ///< the server, or a quorum of the servers, could not be asked
+    misconfigured,    ///< an argument, an option, a right or a password is wrong: trying again does not help
+    not_owner,        ///< the caller does not hold the lock
+};
+
+namespace detail {
+
+class category final : public std::error_category {
+public:
+    [[nodiscard]] char const* name() const noexcept override { return "holdfast"; }
+
+    [[nodiscard]] std::string message(int value) const override
+    {
+        switch (static_cast<errc>(value)) {
+        case errc::contended: return "the lock is held by another owner";
+        case errc::timed_out: return "the deadline passed while another owner held the lock";
+        case errc::lease_lost: return "the lease was lost";
+        case errc::outcome_unknown: return "no answer came back: the outcome is unknown";
+        case errc::unavailable: return "no quorum of servers could be asked";
+        case errc::misconfigured: return "the lock or its client is misconfigured";
+        case errc::not_owner: return "the lock is not held by the caller";
+        }
+        return "unknown holdfast error";
+    }
+};
+
+}  // namespace detail
+
+/// Returns: the category of `errc`, named "holdfast".
+[[nodiscard]] inline std::error_category const& error_category() noexcept
+{
+    static detail::category const instance;
+    return instance;
+}
+
+[[nodiscard]] inline std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), error_category()}; }
+
+[[nodiscard]] inline std::error_condition make_error_condition(errc e) noexcept
+{
+    return {static_cast<int>(e), error_category()};
+}
+
+/// What the library throws. `code()` is a code of the library or of a backend; compare it with `errc`. `what()` names the lock,
+/// the node where there is one, and what to do; it never contains a password or an owner token.
+class error : public std::system_error {
+public:
+    error(std::error_code code, std::string const& what) : std::system_error{code, what} {}
+    error(errc condition, std::string const& what) : std::system_error{make_error_code(condition), what} {}
+};
+
+}  // namespace holdfast
+
+template <>
+struct std::is_error_condition_enum<holdfast::errc> : std::true_type {};

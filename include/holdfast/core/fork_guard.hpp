@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace holdfast::detail {
+
+inline std::atomic<std::uint32_t> forks_since_start{0};
+
+/// Remembers the process in which it was made. A child of `fork` has copies of its parent's locks, but no thread to keep them and
+/// no right to release them: what it does with them must have no effect on the parent's.
+class fork_guard {
+public:
+    fork_guard() : made_in_{(watch(), forks_since_start.load(std::memory_order_relaxed))} {}
+
+    /// Returns: whether this process is a child forked from the one that made this object.
+    [[nodiscard]] bool in_child() const noexcept { return forks_since_start.load(std::memory_order_relaxed) != made_in_; }
+
+private:
+    static void watch()
+    {
+        [[maybe_unused]] static int const once =
+            ::pthread_atfork(nullptr, nullptr, [] { forks_since_start.fetch_add(1, std::memory_order_relaxed); });
+    }
+
+    std::uint32_t made_in_;
+};
+
+}  // namespace holdfast::detail

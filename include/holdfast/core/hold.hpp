@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/clock.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+
+namespace holdfast::detail {
+
+/// One hold of one lock, from its grant to its release or loss.
+///
+/// | state | deadline_ | lost_ | left by |
+/// |-------|-----------|-------|---------|
+/// | held  | in future | false | end, lose, or whoever finds the deadline passed |
+/// | over  | `over`    | false | lose (announces) |
+/// | lost  | `over`    | true  | |
+///
+/// "over" is final: an answer that arrives after somebody was told "not held" must not revive the hold.
+class hold {
+public:
+    /// Effects: begins the hold. Not to be called while another thread can see this object.
+    void begin(std::uint64_t fence, boot_clock::time_point deadline) noexcept
+    {
+        fence_ = fence;
+        deadline_.store(ticks(deadline), std::memory_order_release);
+    }
+
+    [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
+
+    [[nodiscard]] boot_clock::time_point deadline() const noexcept
+    {
+        return boot_clock::time_point{boot_clock::duration{deadline_.load(std::memory_order_acquire)}};
+    }
+
+    [[nodiscard]] bool still_held() noexcept
+    {
+        auto seen = deadline_.load(std::memory_order_acquire);
+        for (;;) {
+            if (ticks(boot_clock::now()) < seen) return true;
+            if (seen == over || deadline_.compare_exchange_weak(seen, over, std::memory_order_acq_rel)) return false;
+        }
+    }
+
+    /// Effects: moves the deadline of a hold that is not over.
+    /// Returns: whether the hold goes on.
+    bool renew(boot_clock::time_point deadline) noexcept
+    {
+        auto seen = deadline_.load(std::memory_order_acquire);
+        for (;;) {
+            auto const now = ticks(boot_clock::now());
+            if (seen <= now || ticks(deadline) <= now) return false;
+            if (deadline_.compare_exchange_weak(seen, ticks(deadline), std::memory_order_acq_rel)) return true;
+        }
+    }
+
+    /// Effects: ends the hold because its owner released it.
+    void end() noexcept { deadline_.store(over, std::memory_order_release); }
+
+    /// Effects: ends the hold because its lease is lost, and stops `lost_token()`.
+    void lose() noexcept
+    {
+        end();
+        std::optional<std::stop_source> source;
+        {
+            std::scoped_lock guard{mutex_};
+            lost_ = true;
+            source = source_;
+        }
+        if (source) source->request_stop();
+    }
+
+    /// Returns: a token that is stopped by `lose`; most holds are never asked, so its state is made here.
+    [[nodiscard]] std::stop_token lost_token()
+    {
+        std::scoped_lock guard{mutex_};
+        if (!source_) {
+            source_.emplace();
+            if (lost_) source_->request_stop();
+        }
+        return source_->get_token();
+    }
+
+private:
+    static constexpr boot_clock::rep over = boot_clock::time_point::min().time_since_epoch().count();
+    static boot_clock::rep ticks(boot_clock::time_point t) noexcept { return t.time_since_epoch().count(); }
+
+    std::atomic<boot_clock::rep> deadline_{over};
+    std::uint64_t fence_ = 0;
+    std::mutex mutex_;
+    std::optional<std::stop_source> source_;
+    bool lost_ = false;
+};
+
+}  // namespace holdfast::detail

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/hold.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <utility>
+
+namespace holdfast {
+
+/// What a holder may ask about its hold of a lock. A cheap copyable handle; it may outlive the hold and the lock, and is safe to
+/// use from any thread. One that was default-constructed, or whose hold has ended, is held no more.
+class lease {
+public:
+    lease() noexcept = default;
+    explicit lease(std::shared_ptr<detail::hold> hold) noexcept : hold_{std::move(hold)} {}
+
+    /// Returns: the number by which a resource tells this holder from earlier ones: greater than that of every holder of this name
+    /// before. 0 where the lock was made with `fencing = false`.
+    [[nodiscard]] std::uint64_t fencing_token() const noexcept { return hold_ ? hold_->fence() : 0; }
+
+    /// Returns: when the lease will be lost unless it is renewed before; `time_point::min()` once it has ended.
+    [[nodiscard]] boot_clock::time_point expires_at() const noexcept
+    {
+        return hold_ ? hold_->deadline() : boot_clock::time_point::min();
+    }
+
+    /// Returns: the time from now to `expires_at()`; zero once it has passed.
+    [[nodiscard]] boot_clock::duration remaining() const noexcept
+    {
+        auto const end = expires_at();
+        auto const now = boot_clock::now();
+        return end > now ? end - now : boot_clock::duration::zero();
+    }
+
+    /// Returns: whether the lock is still ours. Reads the clock: right also in the first call after the process was stopped. Once
+    /// false for this hold it stays false.
+    [[nodiscard]] bool still_held() const noexcept { return hold_ && hold_->still_held(); }
+
+    /// Returns: a token that is stopped when the lease is lost. Callbacks run in the thread that renews leases; they must not block
+    /// for long.
+    [[nodiscard]] std::stop_token lost_token() const { return hold_ ? hold_->lost_token() : std::stop_token{}; }
+
+private:
+    std::shared_ptr<detail::hold> hold_;
+};
+
+}  // namespace holdfast

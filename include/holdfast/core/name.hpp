@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/error.hpp>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace holdfast {
+
+/// The longest name of a lock, in bytes.
+inline constexpr std::size_t max_name_size = 64 * 1024;
+
+/// Effects: none where `name` can be the name of a lock in any backend: 1 to 65,536 bytes, of any value.
+/// Throws: `error` (`misconfigured`) otherwise.
+inline void check_name(std::string_view name)
+{
+    if (name.empty()) throw error{errc::misconfigured, "the name of a lock is empty; give it at least one character"};
+    if (name.size() > max_name_size)
+        throw error{errc::misconfigured, "the name of a lock has " + std::to_string(name.size()) + " bytes; at most " +
+                                             std::to_string(max_name_size) + " are allowed"};
+}
+
+/// Returns: `name` as it is written in messages: quoted, shortened, with every byte that is not printable ASCII escaped.
+[[nodiscard]] inline std::string quoted(std::string_view name)
+{
+    constexpr std::string_view hexadecimal = "0123456789abcdef";
+    constexpr std::size_t longest = 128;
+    std::string text = "\"";
+    for (char const c : name.substr(0, longest)) {
+        auto const byte = static_cast<unsigned char>(c);
+        if (c == '"' || c == '\\') {
+            text += '\\';
+            text += c;
+        } else if (byte >= 0x20 && byte < 0x7f) {
+            text += c;
+        } else {
+            text += "\\x";
+            text += hexadecimal[byte >> 4U];
+            text += hexadecimal[byte & 15U];
+        }
+    }
+    text += name.size() > longest ? "…\"" : "\"";
+    return text;
+}
+
+}  // namespace holdfast

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/name.hpp>
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace holdfast {
+
+/// How a waiter spaces its attempts.
+struct backoff_options {
+    /// The first pause after a round in which contenders split the votes of several masters; it doubles with every further such
+    /// round. Each pause is drawn at random between nothing and this bound. Far below a round trip: contenders collide again and
+    /// again. Far above: the lock lies idle after a collision.
+    std::chrono::microseconds first{500};
+
+    /// The longest time between two looks at a lock that is held. It bounds what a lost wake-up message, or a peer that releases
+    /// without publishing, can cost. Small: every waiter polls. Large: such a waiter sleeps until the holder's lease ends.
+    std::chrono::milliseconds most{1000};
+};
+
+/// What a lock is like. An aggregate: `holdfast::redis::mutex orders{redis, "orders/42", {.ttl = 10s}};`
+struct lock_options {
+    /// How long the servers keep the lock for a holder that they no longer hear from. Short: a paused process loses its lock early,
+    /// and renewal has little time to ride out a failure. Long: a crashed holder blocks the others for that long. At least twice
+    /// the time that a node is given to answer.
+    std::chrono::milliseconds ttl{30'000};
+
+    /// Renew the lease every third of `ttl` while it is held. Without it a section that takes longer than `ttl` loses its lock.
+    bool renew = true;
+
+    /// Renewal ends when a holder has had the lock for this long; the lease then runs out and its loss is announced. Without it a
+    /// thread that hangs in its section keeps the lock for as long as its process lives.
+    std::optional<std::chrono::milliseconds> max_hold{};
+
+    /// Give every holder a fencing token. Without it acquiring is a little cheaper, `fencing_token()` is 0, and a resource cannot
+    /// tell a paused holder's late write from a good one.
+    bool fencing = true;
+
+    /// How many times in a row a lease may pass from one thread of this process to the next without asking a server; at most 63.
+    /// 0: every section asks. Large: threads of this process run ahead of the waiters of others for that many sections.
+    unsigned max_local_handoffs = 32;
+
+    /// How waiters space their attempts.
+    backoff_options retry{};
+
+    /// `lock()` without a deadline throws `unavailable` when no quorum of servers could be asked for this long. Short: a restart of
+    /// the servers fails the callers. Long: callers hang in an outage.
+    std::chrono::milliseconds unavailable_after{10'000};
+
+    /// Told of what a `noexcept` member or the background could not throw: an `unlock()` that found its lease lost or got no
+    /// answer, a renewal that failed, a lost lease. Called from the thread concerned or from the renewing thread, with no lock of
+    /// the library held; what it throws is dropped. Must not block for long: the renewals of other locks wait behind it.
+    std::function<void(error const&)> on_error{};
+};
+
+/// The greatest `max_local_handoffs`: a batch of 64 fencing tokens keeps a server's counter behind its clock.
+inline constexpr unsigned most_local_handoffs = 63;
+
+/// The most that a ttl may be: a day.
+inline constexpr std::chrono::milliseconds longest_ttl{24 * 60 * 60 * 1000};
+
+/// Effects: none where `options` can be used for the lock `name` with servers that are given `node_timeout` to answer.
+/// Throws: `error` (`misconfigured`) otherwise, naming the field and what is wrong with it.
+inline void check_options(std::string_view name, lock_options const& options, std::chrono::milliseconds node_timeout)
+{
+    auto const require = [&](bool good, std::string const& what) {
+        if (!good) throw error{errc::misconfigured, "lock " + quoted(name) + ": " + what};
+    };
+    auto const ms = [](auto d) { return std::to_string(d.count()) + " ms"; };
+    require(options.ttl.count() > 0, "ttl is " + ms(options.ttl) + "; it must be positive");
+    require(options.ttl <= longest_ttl, "ttl is " + ms(options.ttl) + "; at most a day is allowed");
+    require(options.ttl >= 2 * node_timeout, "ttl is " + ms(options.ttl) + ", less than twice the " + ms(node_timeout) +
+                                                 " that a node is given to answer; make ttl longer or that time shorter");
+    require(!options.max_hold || options.max_hold->count() > 0, "max_hold must be positive; leave it out for no limit");
+    require(options.max_local_handoffs <= most_local_handoffs,
+            "max_local_handoffs is " + std::to_string(options.max_local_handoffs) + "; at most 63 are allowed");
+    require(options.retry.first.count() > 0, "retry.first must be positive");
+    require(options.retry.most >= options.retry.first, "retry.most must be at least retry.first");
+    require(options.unavailable_after.count() >= 0, "unavailable_after must not be negative");
+}
+
+}  // namespace holdfast

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What all locks have in common: the concepts, guards, adapters, options and errors. A lock itself comes with the header of its store:
+// <holdfast/redis.hpp>, <holdfast/redlock.hpp>, <holdfast/memory.hpp>.
+
+#include <holdfast/adapters/recursive_mutex.hpp>
+#include <holdfast/core/backend.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/lease.hpp>
+#include <holdfast/core/lock.hpp>
+#include <holdfast/core/options.hpp>
+#include <holdfast/core/version.hpp>
+#include <holdfast/lock/leased_lock.hpp>
+#include <holdfast/lock/with_lock.hpp>

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/awaited.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/parker.hpp>
+#include <holdfast/io/source.hpp>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace holdfast::io {
+
+/// Runs the connections of one client without a thread of its own. A thread that waits for its operation *leads* where nobody does: it
+/// polls all descriptors, reads, and completes everybody's operations; when its own is done it hands leadership on. The other waiting
+/// threads *follow*: each sleeps until its operation is done, or has something to do in time, or it is its turn to lead.
+///
+/// | a waiting thread | sleeps in | left by |
+/// |------------------|-----------|---------|
+/// | leads            | `ppoll`   | its operation is done or its time has come: the first follower is promoted |
+/// | follows          | its bed   | `finished`: returns without taking the lock · `lead`: leads where nobody does · `look`, time: looks again |
+///
+/// Source: leader/followers (Schmidt, O'Ryan, Kircher, Pyarali, Buschmann: "Leader/Followers", PLoP 2000).
+///
+/// `lock()` and `unlock()` guard everything that the sources and operations of this reactor share.
+class reactor {
+public:
+    /// Effects: prepares a reactor for at most `most_sources` sources.
+    explicit reactor(std::size_t most_sources) : wake_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)}
+    {
+        if (wake_ < 0) throw error{errc::unavailable, "the process has no descriptor left for a client"};
+        sources_.reserve(most_sources);
+        ready_.reserve(most_sources);
+        polled_.reserve(most_sources + 1);
+    }
+
+    reactor(reactor const&) = delete;
+    reactor& operator=(reactor const&) = delete;
+    ~reactor() { ::close(wake_); }
+
+    void lock() { mutex_.lock(); }
+
+    /// Effects: unlocks, then wakes those whose operations were finished meanwhile.
+    void unlock() noexcept
+    {
+        auto* one = std::exchange(finished_, nullptr);
+        mutex_.unlock();
+        while (one) {
+            auto* const next = one->next_finished;
+            one->bed.unpark(finished);
+            one = next;
+        }
+    }
+
+    /// Effects: polls `s` from now on. Called with the lock held, as all that follows but `wait`.
+    void add(source& s) noexcept
+    {
+        sources_.push_back(&s);
+        interrupt();
+    }
+
+    void remove(source& s) noexcept
+    {
+        std::erase(sources_, &s);
+        std::replace(ready_.begin(), ready_.end(), &s, static_cast<source*>(nullptr));
+        interrupt();
+    }
+
+    /// Effects: notes that the interest or the descriptor of a source has changed.
+    void changed() noexcept { interrupt(); }
+
+    /// Effects: notes that `done()` or `wake_at()` of `one` may have changed.
+    void updated(awaited& one) noexcept
+    {
+        if (auto* const f = static_cast<follower*>(awaited_link::get(one))) {
+            if (one.done()) {
+                awaited_link::set(one, nullptr);
+                unlink(*f);
+                f->signalled = true;
+                f->next_finished = std::exchange(finished_, f);
+            } else if (one.wake_at() < f->until) {
+                f->bed.unpark(look);
+            }
+        } else if (&one == leads_for_ && (one.done() || one.wake_at() < polls_until_)) {
+            interrupt();
+        }
+    }
+
+    /// Effects: waits until `one` is done, or `t`. Called without the lock; by one thread for each `one`.
+    /// Returns: whether it is done.
+    bool wait(awaited& one, boot_clock::time_point t)
+    {
+        std::unique_lock guard{*this};
+        for (;;) {
+            if (one.done()) return true;
+            auto const now = boot_clock::now();
+            if (one.wake_at() <= now) {
+                one.on_time(now);
+                continue;
+            }
+            if (now >= t) return false;
+            if (leads_for_ == nullptr)
+                lead(guard, one, t);
+            else if (follow(guard, one, t))
+                return true;
+        }
+    }
+
+private:
+    static constexpr std::uint32_t look = 1;
+    static constexpr std::uint32_t lead_signal = 2;
+    static constexpr std::uint32_t finished = 4;
+
+    struct place {
+        place* previous = this;
+        place* next = this;
+    };
+
+    struct follower : place {
+        detail::parker bed;
+        boot_clock::time_point until{};
+        follower* next_finished = nullptr;
+        bool signalled = false;  ///< `finished` is sent, or will be as soon as the lock is free
+    };
+
+    void lead(std::unique_lock<reactor>& guard, awaited& one, boot_clock::time_point t)
+    {
+        leads_for_ = &one;
+        while (!one.done()) {
+            auto now = boot_clock::now();
+            polls_until_ = std::min(t, one.wake_at());
+            if (polls_until_ <= now) break;
+            polled_.assign(1, {.fd = wake_, .events = POLLIN, .revents = 0});
+            for (auto const* s : sources_) polled_.push_back({.fd = s->descriptor(), .events = s->interest(), .revents = 0});
+            ready_.assign(sources_.begin(), sources_.end());
+            polling_ = true;
+            guard.unlock();
+            sleep_in_poll(polls_until_ - now);
+            guard.lock();
+            polling_ = false;
+            if (polled_[0].revents != 0) drain();
+            now = boot_clock::now();
+            for (std::size_t i = 0; i < ready_.size(); ++i)
+                if (ready_[i] && polled_[i + 1].revents != 0 && polled_[i + 1].fd == ready_[i]->descriptor())
+                    ready_[i]->on_ready(polled_[i + 1].revents, now);
+            ready_.clear();
+        }
+        leads_for_ = nullptr;
+        promote();
+    }
+
+    /// Returns: whether `one` is done, in which case the lock is not held on return.
+    bool follow(std::unique_lock<reactor>& guard, awaited& one, boot_clock::time_point t)
+    {
+        follower me;
+        me.until = std::min(t, one.wake_at());
+        link(me);
+        awaited_link::set(one, &me);
+        guard.unlock();
+        auto signals = me.bed.park_until(me.until);
+        if ((signals & finished) == 0) {
+            guard.lock();
+            if (!me.signalled) {
+                awaited_link::set(one, nullptr);
+                unlink(me);
+                return false;
+            }
+            guard.unlock();
+            while ((signals & finished) == 0) signals |= me.bed.park_until(boot_clock::time_point::max());
+        }
+        if ((signals & lead_signal) != 0) {
+            guard.lock();
+            if (leads_for_ == nullptr) promote();
+            guard.unlock();
+        }
+        return true;
+    }
+
+    void promote() noexcept
+    {
+        if (followers_.next != &followers_) static_cast<follower*>(followers_.next)->bed.unpark(lead_signal);
+    }
+
+    void link(follower& f) noexcept
+    {
+        f.previous = followers_.previous;
+        f.next = &followers_;
+        f.previous->next = f.next->previous = &f;
+    }
+
+    static void unlink(follower& f) noexcept
+    {
+        f.previous->next = f.next;
+        f.next->previous = f.previous;
+    }
+
+    void sleep_in_poll(boot_clock::duration d) noexcept
+    {
+        auto const whole = std::chrono::duration_cast<std::chrono::seconds>(d);
+        timespec const timeout{.tv_sec = whole.count(), .tv_nsec = (d - whole).count()};
+        if (::ppoll(polled_.data(), polled_.size(), &timeout, nullptr) <= 0)
+            for (auto& one : polled_) one.revents = 0;
+    }
+
+    /// Effects: makes a leader that polls look again.
+    void interrupt() noexcept
+    {
+        if (!polling_ || interrupted_) return;
+        interrupted_ = true;
+        std::uint64_t const one = 1;
+        [[maybe_unused]] auto const written = ::write(wake_, &one, sizeof one);
+    }
+
+    void drain() noexcept
+    {
+        interrupted_ = false;
+        std::uint64_t count = 0;
+        [[maybe_unused]] auto const got = ::read(wake_, &count, sizeof count);
+    }
+
+    std::mutex mutex_;
+    int wake_;
+    std::vector<source*> sources_;
+    place followers_;
+    follower* finished_ = nullptr;
+
+    // Of the leader:
+    awaited* leads_for_ = nullptr;
+    boot_clock::time_point polls_until_{};
+    bool polling_ = false;
+    bool interrupted_ = false;
+    std::vector<pollfd> polled_;
+    std::vector<source*> ready_;
+};
+
+}  // namespace holdfast::io

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace holdfast::io {
+
+/// An address of a stream socket.
+struct socket_address {
+    sockaddr_storage storage{};
+    socklen_t size = 0;
+
+    [[nodiscard]] int family() const noexcept { return storage.ss_family; }
+    [[nodiscard]] sockaddr const* get() const noexcept { return reinterpret_cast<sockaddr const*>(&storage); }
+};
+
+/// Returns: the address of the Unix socket at `path`; none where the path is too long for one.
+[[nodiscard]] inline std::optional<socket_address> unix_address(std::string const& path) noexcept
+{
+    sockaddr_un un{};
+    if (path.size() >= sizeof un.sun_path) return std::nullopt;
+    un.sun_family = AF_UNIX;
+    std::memcpy(un.sun_path, path.c_str(), path.size() + 1);
+    socket_address address;
+    std::memcpy(&address.storage, &un, sizeof un);
+    address.size = sizeof un;
+    return address;
+}
+
+/// Returns: the addresses of `host`, in the order in which they are to be tried; none where there is none.
+[[nodiscard]] inline std::vector<socket_address> resolve(std::string const& host, std::string const& port, int flags)
+{
+    addrinfo hints{};
+    hints.ai_family = AF_UNSPEC;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = flags | AI_NUMERICSERV;
+    addrinfo* list = nullptr;
+    std::vector<socket_address> found;
+    if (::getaddrinfo(host.c_str(), port.c_str(), &hints, &list) != 0) return found;
+    std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> const owner{list, &::freeaddrinfo};
+    for (auto const* one = list; one; one = one->ai_next) {
+        socket_address address;
+        std::memcpy(&address.storage, one->ai_addr, one->ai_addrlen);
+        address.size = one->ai_addrlen;
+        found.push_back(address);
+    }
+    return found;
+}
+
+/// Looks up a host name without keeping anybody: `getaddrinfo` cannot be given a deadline, so it runs in a thread of its own, which lives
+/// only as long as the look-up and outlives the one who asked where that takes too long. Addresses in digits need no thread.
+class resolver {
+public:
+    resolver() = default;
+    resolver(resolver const&) = delete;
+    resolver& operator=(resolver const&) = delete;
+    ~resolver() { cancel(); }
+
+    /// Effects: begins to look up `host`. Throws: `std::system_error`, `std::bad_alloc` where the system has no thread left.
+    void start(std::string const& host, std::string const& port)
+    {
+        cancel();
+        shared_ = std::make_shared<look_up>();
+        std::thread{[shared = shared_, host, port] {
+            std::vector<socket_address> found;
+            try {
+                found = resolve(host, port, AI_ADDRCONFIG);
+            } catch (std::bad_alloc const&) {
+                found.clear();
+            }
+            std::scoped_lock guard{shared->mutex};
+            shared->found = std::move(found);
+            std::uint64_t const one = 1;
+            [[maybe_unused]] auto const written = ::write(shared->done, &one, sizeof one);
+        }}.detach();
+    }
+
+    void cancel() noexcept { shared_.reset(); }
+
+    /// Returns: a descriptor that is readable when the look-up has ended; negative where there is none.
+    [[nodiscard]] int descriptor() const noexcept { return shared_ ? shared_->done : -1; }
+
+    /// Effects: ends the look-up. Returns: what it found.
+    [[nodiscard]] std::vector<socket_address> take()
+    {
+        auto const ended = std::exchange(shared_, nullptr);
+        std::scoped_lock guard{ended->mutex};
+        return std::move(ended->found);
+    }
+
+private:
+    struct look_up {
+        look_up() : done{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)}
+        {
+            if (done < 0) throw std::system_error{errno, std::system_category()};
+        }
+        look_up(look_up const&) = delete;
+        look_up& operator=(look_up const&) = delete;
+        ~look_up() { ::close(done); }
+
+        std::mutex mutex;
+        std::vector<socket_address> found;
+        int done;
+    };
+
+    std::shared_ptr<look_up> shared_;
+};
+
+}  // namespace holdfast::io

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/clock.hpp>
+
+namespace holdfast::io {
+
+/// A descriptor that a reactor polls.
+class source {
+public:
+    /// Returns: the descriptor; negative while there is none.
+    [[nodiscard]] virtual int descriptor() const noexcept = 0;
+
+    /// Returns: the events of `poll(2)` that are wanted.
+    [[nodiscard]] virtual short interest() const noexcept = 0;
+
+    /// Called with the reactor's lock held.
+    virtual void on_ready(short events, boot_clock::time_point now) = 0;
+
+protected:
+    ~source() = default;
+};
+
+}  // namespace holdfast::io

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/lock.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <stop_token>
+#include <system_error>
+#include <utility>
+
+namespace holdfast {
+
+/// `std::unique_lock` for a lock that can be lost: the same members and tags, and what a holder may ask about its lease.
+///
+///     if (holdfast::leased_lock hold{orders, 500ms}) {
+///         db.write(row, hold.fencing_token());
+///         if (!hold.still_held()) rollback();
+///     }
+///
+/// Members that lock throw what `M` throws, and `std::system_error` as `std::unique_lock` does: `operation_not_permitted` where there is no
+/// mutex, `resource_deadlock_would_occur` where it is owned already.
+template <Lock M>
+class leased_lock {
+public:
+    using mutex_type = M;
+
+    leased_lock() noexcept = default;
+    explicit leased_lock(M& m) : mutex_{&m} { lock(); }
+    leased_lock(M& m, std::defer_lock_t) noexcept : mutex_{&m} {}
+    leased_lock(M& m, std::try_to_lock_t) : mutex_{&m} { (void)try_lock(); }
+
+    /// Requires: `m` is locked, and nobody else is going to unlock it.
+    leased_lock(M& m, std::adopt_lock_t) : mutex_{&m}, lease_{m.lease()}, owns_{true} {}
+
+    template <class Rep, class Period>
+    leased_lock(M& m, std::chrono::duration<Rep, Period> const& d) : mutex_{&m}
+    {
+        (void)try_lock_for(d);
+    }
+
+    template <class Clock, class Duration>
+    leased_lock(M& m, std::chrono::time_point<Clock, Duration> const& t) : mutex_{&m}
+    {
+        (void)try_lock_until(t);
+    }
+
+    /// Effects: waits until the lock is held, or `stop`.
+    leased_lock(M& m, std::stop_token const& stop) : mutex_{&m} { (void)lock(stop); }
+
+    template <class Rep, class Period>
+    leased_lock(M& m, std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d) : mutex_{&m}
+    {
+        (void)try_lock_for(stop, d);
+    }
+
+    leased_lock(leased_lock&& other) noexcept
+        : mutex_{std::exchange(other.mutex_, nullptr)}, lease_{std::exchange(other.lease_, {})}, owns_{std::exchange(other.owns_, false)}
+    {
+    }
+
+    leased_lock& operator=(leased_lock&& other) noexcept
+    {
+        leased_lock{std::move(other)}.swap(*this);
+        return *this;
+    }
+
+    ~leased_lock()
+    {
+        if (owns_) mutex_->unlock();
+    }
+
+    void lock()
+    {
+        require_lockable();
+        mutex_->lock();
+        note(true);
+    }
+
+    [[nodiscard]] bool lock(std::stop_token const& stop)
+    {
+        require_lockable();
+        return note(mutex_->lock(stop));
+    }
+
+    [[nodiscard]] bool try_lock()
+    {
+        require_lockable();
+        return note(mutex_->try_lock());
+    }
+
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> const& d)
+    {
+        require_lockable();
+        return note(mutex_->try_lock_for(d));
+    }
+
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
+    {
+        require_lockable();
+        return note(mutex_->try_lock_for(stop, d));
+    }
+
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> const& t)
+    {
+        require_lockable();
+        return note(mutex_->try_lock_until(t));
+    }
+
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(std::stop_token const& stop, std::chrono::time_point<Clock, Duration> const& t)
+    {
+        require_lockable();
+        return note(mutex_->try_lock_until(stop, t));
+    }
+
+    /// Throws: `std::system_error` (`operation_not_permitted`) where nothing is owned; nothing else.
+    void unlock()
+    {
+        require_owned();
+        owns_ = false;
+        mutex_->unlock();
+    }
+
+    /// Effects: unlocks, and says what happened: see `Lock`. Unlike `release()` this gives the lock back.
+    void unlock(std::error_code& ec)
+    {
+        if (!owns_) {
+            ec = make_error_code(errc::not_owner);
+            return;
+        }
+        owns_ = false;
+        mutex_->release(ec);
+    }
+
+    void swap(leased_lock& other) noexcept
+    {
+        std::swap(mutex_, other.mutex_);
+        std::swap(lease_, other.lease_);
+        std::swap(owns_, other.owns_);
+    }
+
+    /// Effects: forgets the mutex, as `std::unique_lock::release`; it stays locked.
+    M* release() noexcept
+    {
+        owns_ = false;
+        return std::exchange(mutex_, nullptr);
+    }
+
+    [[nodiscard]] M* mutex() const noexcept { return mutex_; }
+    [[nodiscard]] bool owns_lock() const noexcept { return owns_; }
+    [[nodiscard]] explicit operator bool() const noexcept { return owns_; }
+
+    // What a holder may ask; after the unlock the answers are those of a hold that has ended.
+
+    [[nodiscard]] std::uint64_t fencing_token() const noexcept { return lease_.fencing_token(); }
+    [[nodiscard]] boot_clock::time_point expires_at() const noexcept { return lease_.expires_at(); }
+    [[nodiscard]] boot_clock::duration remaining() const noexcept { return lease_.remaining(); }
+    [[nodiscard]] bool still_held() const noexcept { return lease_.still_held(); }
+    [[nodiscard]] std::stop_token lost_token() const { return lease_.lost_token(); }
+    [[nodiscard]] holdfast::lease const& lease() const noexcept { return lease_; }
+
+    /// Effects, returns: as `Lock`'s `extend`.
+    bool extend(std::chrono::milliseconds ttl, std::error_code& ec)
+    {
+        if (owns_) return mutex_->extend(ttl, ec);
+        ec = make_error_code(errc::not_owner);
+        return false;
+    }
+
+    /// Throws: `error` with the code of the overload above.
+    void extend(std::chrono::milliseconds ttl)
+    {
+        std::error_code ec;
+        if (!extend(ttl, ec)) throw error{ec, "extend"};
+    }
+
+private:
+    void require_lockable() const
+    {
+        if (!mutex_) throw std::system_error{std::make_error_code(std::errc::operation_not_permitted)};
+        if (owns_) throw std::system_error{std::make_error_code(std::errc::resource_deadlock_would_occur)};
+    }
+
+    void require_owned() const
+    {
+        if (!owns_) throw std::system_error{std::make_error_code(std::errc::operation_not_permitted)};
+    }
+
+    bool note(bool locked)
+    {
+        if (locked) lease_ = mutex_->lease();
+        return owns_ = locked;
+    }
+
+    M* mutex_ = nullptr;
+    holdfast::lease lease_;
+    bool owns_ = false;
+};
+
+template <Lock M>
+void swap(leased_lock<M>& a, leased_lock<M>& b) noexcept
+{
+    a.swap(b);
+}
+
+}  // namespace holdfast

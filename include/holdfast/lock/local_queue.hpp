@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/backend.hpp>
+#include <holdfast/core/fork_guard.hpp>
+#include <holdfast/core/validity.hpp>
+#include <holdfast/lock/keeper.hpp>
+#include <holdfast/lock/report.hpp>
+#include <holdfast/lock/waiting_line.hpp>
+
+#include <algorithm>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+namespace holdfast::detail {
+
+/// The threads of this process that want one lock, first come, first served, and its lease while one of them has it. There is one
+/// queue for each client and name.
+///
+/// | state  | meaning                                              | left by |
+/// |--------|------------------------------------------------------|---------|
+/// | idle   | nobody here has the lock or asks for it              | acquire → asking |
+/// | asking | the first in line asks the backend, the others sleep | granted → held; failed → asking for the next in line, or idle |
+/// | held   | `held_` is somebody's; the keeper renews its lease   | release → held by the next in line without asking, or as after loss; loss → asking for the next in line, or idle |
+///
+/// A lease passes to the next in line while its validity is ample, the options are the same, and handoffs are left. Lock order: this
+/// mutex, then the keeper's or the backend's. The user's code is called with none of them held.
+template <Backend B>
+class local_queue final : public kept, public std::enable_shared_from_this<local_queue<B>> {
+public:
+    local_queue(std::shared_ptr<B> backend, std::shared_ptr<keeper> keeper, fork_guard const& origin, std::string_view name)
+        : backend_{std::move(backend)}, keeper_{std::move(keeper)}, origin_{origin}, name_{name}, key_(backend_->make_key(name))
+    {
+    }
+
+    ~local_queue() override
+    {
+        if (origin_.in_child())
+            keeper_->abandon();
+        else
+            keeper_->cancel(ticket_);
+    }
+
+    [[nodiscard]] std::string const& name() const noexcept { return name_; }
+    [[nodiscard]] bool in_child() const noexcept { return origin_.in_child(); }
+
+    /// Effects: waits until `owner` has the lock, or `deadline` (`time_point::min()`: does not wait), or `stop`.
+    /// Returns: nothing where it has the lock; otherwise why not: `timed_out`, `operation_canceled`, or what the backend said.
+    std::optional<failure> acquire(lock_owner& owner, boot_clock::time_point deadline, std::stop_token const& stop)
+    {
+        keeper_->ensure_running();
+        std::list<waiter> self;
+        auto const me = self.emplace(self.end(), owner);
+        if (std::unique_lock guard{mutex_}; state_ == state::idle && line_.empty() && !owner.held) {
+            if (!ticket_.scheduled && !ticket_.spare) keeper::prepare(ticket_, this->weak_from_this());
+            state_ = state::asking;
+            me->now = waiter::stage::first;
+        } else if (deadline != boot_clock::time_point::min()) {
+            line_.join(self);
+            guard.unlock();
+            line_.wait(mutex_, me, deadline, stop, self);
+        }
+        if (me->now == waiter::stage::first) return ask(*me, deadline, stop);
+        if (me->now == waiter::stage::granted) return std::nullopt;
+        return failure{stop.stop_requested() ? std::make_error_code(std::errc::operation_canceled) : make_error_code(errc::timed_out), {}};
+    }
+
+    /// Effects: gives up what `owner` has: to the next in line, or back to the store, for whose answer it waits.
+    /// Returns: no error, `not_owner`, `lease_lost`, or why the outcome is not known.
+    std::error_code release(lock_owner& owner) noexcept
+    try {
+        if (in_child()) return make_error_code(errc::not_owner);
+        std::unique_lock guard{mutex_};
+        auto const mine = std::exchange(owner.held, nullptr);
+        if (!mine) return make_error_code(errc::not_owner);
+        auto const deadline = mine->deadline();
+        bool const valid = mine == held_ && mine->still_held();
+        mine->end();
+        if (valid && may_hand_over(deadline)) {
+            auto* const next = line_.take(waiter::stage::granted);
+            --handoffs_;
+            if (fence_ != 0) ++fence_;
+            give(*next, deadline);
+            guard.unlock();
+            waiting_line::wake(next);
+            return {};
+        }
+        typename B::release_operation releasing{*backend_, key_, owner.token};
+        releasing.start();
+        auto* const next = mine == held_ || state_ == state::idle ? leave() : nullptr;  // it asks behind the release
+        guard.unlock();
+        waiting_line::wake(next);
+        while (!releasing.wait_until(boot_clock::time_point::max())) {
+        }
+        return valid ? std::error_code{releasing.outcome()} : make_error_code(errc::lease_lost);
+    } catch (...) {
+        return make_error_code(errc::outcome_unknown);
+    }
+
+    /// Effects: asks for a lease of `ttl` from now on for what `owner` has, and renews it with that ttl from then on.
+    /// Returns: no error, `not_owner`, `lease_lost`, or why the lease runs on as before.
+    std::error_code extend(lock_owner& owner, std::chrono::milliseconds ttl)
+    {
+        if (in_child()) return make_error_code(errc::not_owner);
+        std::unique_lock guard{mutex_};
+        auto const mine = owner.held;
+        if (!mine) return make_error_code(errc::not_owner);
+        if (mine != held_ || !mine->still_held()) return make_error_code(errc::lease_lost);
+        typename B::extend_operation extending{*backend_, key_, owner.token, ttl};
+        extending.start();
+        auto const tenure = tenure_;
+        guard.unlock();
+        while (!extending.wait_until(boot_clock::time_point::max())) {
+        }
+        return settle(tenure, ttl, extending.outcome());
+    }
+
+    /// Returns: the hold of `owner`; null where it has none.
+    [[nodiscard]] std::shared_ptr<hold> hold_of(lock_owner const& owner) const
+    {
+        if (in_child()) return nullptr;
+        std::scoped_lock guard{mutex_};
+        return owner.held;
+    }
+
+    bool on_due(boot_clock::time_point now) noexcept override
+    {
+        std::unique_lock guard{mutex_};
+        if (!held_) return false;
+        if (!held_->still_held()) {
+            lose(guard);
+            return false;
+        }
+        bool const due = !renewing_ && renewable() && now >= renew_at_;
+        if (due) {
+            try {
+                renewing_.emplace(*backend_, key_, token_, ttl_, tenure_);
+                renewing_->operation.start();
+            } catch (...) {  // no memory for it; the deadline stands, and the renewal is tried again before
+                renewing_.reset();
+                retry_later();
+                return false;
+            }
+        }
+        schedule();
+        return due;
+    }
+
+    bool finish_renewal(boot_clock::time_point t) noexcept override
+    {
+        if (!renewing_->operation.wait_until(t)) return false;
+        auto const outcome = renewing_->operation.outcome();
+        auto const tenure = renewing_->tenure;
+        auto const ttl = renewing_->ttl;
+        {
+            std::scoped_lock guard{mutex_};
+            renewing_.reset();
+            if (held_) schedule();
+        }
+        settle(tenure, ttl, outcome);
+        return true;
+    }
+
+private:
+    enum class state { idle, asking, held };
+
+    struct renewal {
+        renewal(B& backend, typename B::key const& key, owner_token const& token, std::chrono::milliseconds t, std::uint64_t n)
+            : operation{backend, key, token, t}, ttl{t}, tenure{n}
+        {
+        }
+        typename B::extend_operation operation;
+        std::chrono::milliseconds ttl;
+        std::uint64_t tenure;
+    };
+
+    std::optional<failure> ask(waiter& me, boot_clock::time_point deadline, std::stop_token const& stop)
+    {
+        auto const& options = *me.owner->options;
+        auto const asked_since = unavailable_since(me);
+        try {
+            typename B::acquire_operation acquiring{
+                *backend_, key_,
+                acquire_request{.ttl = options.ttl,
+                                .fences = options.fencing ? options.max_local_handoffs + 1 : 0,
+                                .retry = options.retry,
+                                .deadline = deadline,
+                                .unavailable_at = deadline == boot_clock::time_point::max()
+                                                      ? saturating_add(asked_since, options.unavailable_after)
+                                                      : deadline}};
+            acquiring.start();
+            {
+                std::stop_callback const cancel_on_stop{stop, [&]() noexcept { acquiring.cancel(); }};
+                while (!acquiring.wait_until(boot_clock::time_point::max())) {
+                }
+            }
+            result<grant> const got = acquiring.outcome();
+            std::unique_lock guard{mutex_};
+            unavailable_since_.reset();
+            if (got) {
+                take_over(me, *got);
+                return std::nullopt;
+            }
+            if (got.code() == errc::unavailable) unavailable_since_ = asked_since;
+            auto* const next = leave();
+            guard.unlock();
+            waiting_line::wake(next);
+            return got.why();
+        } catch (...) {
+            std::unique_lock guard{mutex_};
+            auto* const next = leave();
+            guard.unlock();
+            waiting_line::wake(next);
+            throw;
+        }
+    }
+
+    /// Returns: since when this waiter has seen nothing but unavailability: an outage that the one before it waited out is not waited
+    /// out again by each of those behind it.
+    boot_clock::time_point unavailable_since(waiter const& me)
+    {
+        std::scoped_lock guard{mutex_};
+        return unavailable_since_ ? std::max(me.since, *unavailable_since_) : boot_clock::now();
+    }
+
+    void take_over(waiter& me, grant const& got) noexcept
+    {
+        state_ = state::held;
+        ++tenure_;
+        options_ = me.owner->options;
+        token_ = got.token;
+        ttl_ = options_->ttl;
+        fence_ = got.fence;
+        handoffs_ = options_->max_local_handoffs;
+        renew_at_ = next_renewal(got.valid_until);
+        give(me, got.valid_until - announcement_margin(ttl_));
+        schedule();
+    }
+
+    void give(waiter& one, boot_clock::time_point deadline) noexcept
+    {
+        held_ = std::move(one.next_hold);
+        held_->begin(fence_, deadline);
+        one.owner->held = held_;
+        one.owner->token = token_;
+        held_since_ = boot_clock::now();
+    }
+
+    [[nodiscard]] bool may_hand_over(boot_clock::time_point deadline) noexcept
+    {
+        auto const* const next = line_.next();
+        return next && handoffs_ > 0 && options_->renew && same_lease(*options_, *next->owner->options) && ttl_ == options_->ttl &&
+               deadline - boot_clock::now() >= boot_clock::duration{ttl_} / 2;
+    }
+
+    [[nodiscard]] static bool same_lease(lock_options const& a, lock_options const& b) noexcept
+    {
+        return &a == &b || (a.ttl == b.ttl && a.renew == b.renew && a.fencing == b.fencing);
+    }
+
+    /// Effects: the lock is nobody's here any more; the next in line is to ask for it.
+    /// Returns: the next in line, to be woken when the mutex is free.
+    [[nodiscard]] waiter* leave() noexcept
+    {
+        held_ = nullptr;
+        keeper_->cancel(ticket_);
+        auto* const next = line_.take(waiter::stage::first);
+        state_ = next ? state::asking : state::idle;
+        return next;
+    }
+
+    void lose(std::unique_lock<std::mutex>& guard) noexcept
+    {
+        auto const lost = held_;
+        auto const options = options_;
+        auto* const next = leave();
+        guard.unlock();
+        waiting_line::wake(next);
+        lost->lose();
+        report(*options, make_error_code(errc::lease_lost), name_, "lost while held");
+    }
+
+    /// Effects: acts on the result of asking for a lease of `ttl`.
+    std::error_code settle(std::uint64_t tenure, std::chrono::milliseconds ttl, result<boot_clock::time_point> const& outcome) noexcept
+    {
+        std::unique_lock guard{mutex_};
+        if (tenure != tenure_ || !held_) return make_error_code(errc::lease_lost);
+        if (outcome && held_->renew(*outcome - announcement_margin(ttl))) {
+            ttl_ = ttl;
+            renew_at_ = next_renewal(*outcome);
+            schedule();
+            return {};
+        }
+        if (outcome || outcome.code() == errc::lease_lost) {
+            lose(guard);
+            return make_error_code(errc::lease_lost);
+        }
+        auto const options = options_;
+        retry_later();
+        guard.unlock();
+        report(*options, outcome.code(), name_, outcome.why().detail);
+        return outcome.code();
+    }
+
+    [[nodiscard]] bool renewable() const noexcept
+    {
+        return options_->renew && (!options_->max_hold || renew_at_ < saturating_add(held_since_, *options_->max_hold));
+    }
+
+    /// Returns: a third of the ttl after the request was sent that made the lease valid until `t`.
+    [[nodiscard]] boot_clock::time_point next_renewal(boot_clock::time_point t) const noexcept
+    {
+        return t + drift(ttl_) - ttl_ + boot_clock::duration{ttl_} / 3;
+    }
+
+    /// Effects: has a renewal that failed tried again when a quarter of the time left has passed.
+    void retry_later() noexcept
+    {
+        if (!held_) return;
+        auto const now = boot_clock::now();
+        renew_at_ = now + std::max<boot_clock::duration>((held_->deadline() - now) / 4, std::chrono::milliseconds{2});
+        schedule();
+    }
+
+    void schedule() noexcept
+    {
+        auto const deadline = held_->deadline();
+        keeper_->schedule(ticket_, renewable() && !renewing_ ? std::min(renew_at_, deadline) : deadline);
+    }
+
+    std::shared_ptr<B> const backend_;
+    std::shared_ptr<keeper> const keeper_;
+    fork_guard const origin_;
+    std::string const name_;
+    typename B::key const key_;
+
+    mutable std::mutex mutex_;
+    waiting_line line_;
+    state state_ = state::idle;
+    std::optional<boot_clock::time_point> unavailable_since_;
+
+    // While held:
+    std::uint64_t tenure_ = 0;  // counts the grants
+    std::shared_ptr<hold> held_;
+    boot_clock::time_point held_since_;
+    std::shared_ptr<lock_options const> options_;
+    owner_token token_;
+    std::chrono::milliseconds ttl_{};
+    std::uint64_t fence_ = 0;
+    unsigned handoffs_ = 0;
+    boot_clock::time_point renew_at_;
+    std::optional<renewal> renewing_;
+    keeper::ticket ticket_;
+};
+
+}  // namespace holdfast::detail

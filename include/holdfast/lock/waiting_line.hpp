@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/hold.hpp>
+#include <holdfast/core/options.hpp>
+#include <holdfast/core/parker.hpp>
+#include <holdfast/core/token.hpp>
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+
+namespace holdfast::detail {
+
+/// What a mutex object has of a lock. It is occupied from a grant to the `unlock`, also when the lease was lost in between: an
+/// `unlock` that comes late must not free what the same object was granted since.
+struct lock_owner {
+    std::shared_ptr<hold> held;
+    owner_token token;
+    std::shared_ptr<lock_options const> options;
+};
+
+/// A thread in line. What it will need when it gets the lock is allocated before it waits.
+struct waiter {
+    enum class stage : std::uint8_t {
+        in_line,  ///< sleeps
+        first,    ///< its turn to ask the backend
+        granted,  ///< has the lock, handed on by the holder before
+    };
+
+    explicit waiter(lock_owner& o) : owner{&o} {}
+
+    lock_owner* owner;
+    boot_clock::time_point since = boot_clock::now();
+    std::shared_ptr<hold> next_hold = std::make_shared<hold>();
+    parker bed;
+    stage now = stage::in_line;
+};
+
+/// Threads in the order in which they came. All members are called with the mutex that is given to `wait` held, but for `wait` and
+/// `wake`, which are called without it.
+class waiting_line {
+public:
+    using place = std::list<waiter>::iterator;
+
+    [[nodiscard]] bool empty() const noexcept { return line_.empty(); }
+
+    /// Effects: puts the only element of `one` at the end of the line.
+    place join(std::list<waiter>& one) noexcept
+    {
+        line_.splice(line_.end(), one);
+        return std::prev(line_.end());
+    }
+
+    /// Effects: takes the next thread whose owner is not occupied out of the line, into `out`, and tells it that it is `s`.
+    /// Returns: the thread, to be woken when the mutex is free; null where there is none.
+    waiter* take(waiter::stage s) noexcept
+    {
+        auto* const one = next();
+        if (one) one->now = s;
+        return one;
+    }
+
+    /// Returns: the next thread in line whose owner is not occupied; null where there is none.
+    [[nodiscard]] waiter* next() noexcept
+    {
+        for (auto& one : line_)
+            if (one.now == waiter::stage::in_line && !one.owner->held) return &one;
+        return nullptr;
+    }
+
+    static void wake(waiter* one) noexcept
+    {
+        if (one) one->bed.unpark(its_turn);
+    }
+
+    /// Effects: sleeps until it is the turn of the thread at `me`, or `deadline`, or `stop`; then takes it out of the line, into `out`.
+    void wait(std::mutex& mutex, place me, boot_clock::time_point deadline, std::stop_token const& stop,
+              std::list<waiter>& out) noexcept
+    {
+        std::stop_callback const nudge_on_stop{stop, [me] { me->bed.unpark(nudge); }};
+        bool turn = false;
+        while (!turn && !stop.stop_requested() && boot_clock::now() < deadline)
+            turn = (me->bed.park_until(deadline) & its_turn) != 0;
+        std::unique_lock guard{mutex};
+        bool const chosen = me->now != waiter::stage::in_line;
+        out.splice(out.end(), line_, me);
+        guard.unlock();
+        // Whoever chose us still has to wake us; until then it may touch our bed.
+        while (chosen && !turn) turn = (me->bed.park_until(boot_clock::time_point::max()) & its_turn) != 0;
+    }
+
+private:
+    static constexpr std::uint32_t nudge = 1;
+    static constexpr std::uint32_t its_turn = 2;
+
+    std::list<waiter> line_;
+};
+
+}  // namespace holdfast::detail

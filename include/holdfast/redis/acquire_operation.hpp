@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/backend.hpp>
+#include <holdfast/redis/acquire_machine.hpp>
+#include <holdfast/redis/transport.hpp>
+
+#include <array>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace holdfast::redis {
+
+/// Runs an `acquire_machine` over a transport.
+template <Transport T>
+class acquire_operation final : public running_operation {
+public:
+    acquire_operation(T& transport, shared_keys keys, acquire_request const& request)
+        : transport_{transport}, keys_{std::move(keys)}, request_{request},
+          machine_{{.nodes = transport.size(),
+                    .node_timeout = transport.node_timeout(),
+                    .request = request,
+                    .seed = transport.random()}}
+    {
+    }
+
+    acquire_operation(acquire_operation const&) = delete;
+    acquire_operation& operator=(acquire_operation const&) = delete;
+
+    ~acquire_operation()
+    {
+        if (!started_) return;
+        std::scoped_lock guard{transport_};
+        if (!done()) perform(machine_.cancel(transport_.now()));
+    }
+
+    void start()
+    {
+        std::scoped_lock guard{transport_};
+        started_ = true;
+        perform(machine_.start(transport_.now()));
+    }
+
+    bool wait_until(boot_clock::time_point t) { return transport_.wait(*this, t); }
+
+    void cancel() noexcept
+    {
+        std::scoped_lock guard{transport_};
+        if (!done()) perform(machine_.cancel(transport_.now()));
+    }
+
+    /// Requires: `done()`.
+    [[nodiscard]] result<grant> outcome() const
+    {
+        auto const& got = *outcome_;
+        if (!got.error) return grant{.token = token_, .valid_until = got.valid_until, .fence = got.fence};
+        if (!got.cause) return got.error;
+        return failure{got.error == holdfast::errc::unavailable ? got.cause : got.error, transport_.describe(got.node)};
+    }
+
+    [[nodiscard]] bool done() const noexcept override { return outcome_.has_value(); }
+    [[nodiscard]] boot_clock::time_point wake_at() const noexcept override { return machine_.wake_at(); }
+    void on_time(boot_clock::time_point now) override { perform(machine_.on_time(now)); }
+
+    void on_answer(unsigned node, answer const& a, boot_clock::time_point now) override
+    {
+        if (!under_way_.has(node)) return;
+        under_way_.remove(node);
+        perform(machine_.on_answer(node, a, now));
+    }
+
+    void on_watching(unsigned node, boot_clock::time_point now) override { on_released(node, now); }
+
+    void on_released(unsigned node, boot_clock::time_point now) override
+    {
+        if (!done()) perform(machine_.on_released(node, now));
+    }
+
+    void on_watch_failed(unsigned node, std::error_code why, boot_clock::time_point now) override
+    {
+        if (!done()) perform(machine_.on_watch_failed(node, why, now));
+    }
+
+private:
+    /// Does what a step says. A node that cannot be sent to has answered with an error, which the machine learns after the step.
+    void perform(acquire_step step) noexcept
+    {
+        node_set unsent;
+        std::array<std::error_code, max_nodes> why{};
+        for (;;) {
+            if (!step.roll_back.empty() || step.done) {
+                unsent = {};
+                forget(under_way_);
+            }
+            step.roll_back.for_each([&](unsigned node) { transport_.send(node, make(command::verb::release), nullptr); });
+            forget(step.give_up & under_way_);
+            step.give_up.for_each([&](unsigned node) { transport_.give_up(node); });
+            if (step.new_token) token_ = transport_.fresh_token();
+            auto const send = [&](unsigned node, command const& c, std::error_code refused) {
+                why[node] = refused ? refused : transport_.send(node, c, this);
+                (why[node] ? unsent : under_way_).add(node);
+            };
+            if (!step.ask.empty()) {
+                auto const now = transport_.now();
+                bool const plain = request_.fences == 0 && !std::exchange(asked_before_, true);
+                auto ask = make(plain ? command::verb::take : command::verb::acquire);
+                ask.value = ask.fence == fence_source::counter ? transport_.proposal(now) : 0;
+                step.ask.for_each([&](unsigned node) { send(node, ask, transport_.may_vote(node, now)); });
+            }
+            if (!step.confirm.empty()) {
+                auto confirm = make(command::verb::confirm);
+                confirm.value = machine_.fence();
+                step.confirm.for_each([&](unsigned node) { send(node, confirm, {}); });
+            }
+            if (step.watch) {
+                watching_ = true;
+                transport_.watch(keys_, this);
+            }
+            if (step.done) {
+                outcome_ = step.done;
+                if (watching_) transport_.unwatch(keys_, this);
+                break;
+            }
+            if (unsent.empty()) break;
+            auto const node = unsent.first();
+            unsent.remove(node);
+            step = machine_.on_answer(node, answer::failed(why[node]), transport_.now());
+        }
+        transport_.updated(*this);
+    }
+
+    void forget(node_set nodes) noexcept
+    {
+        nodes.for_each([&](unsigned node) { transport_.forget(node, this); });
+        under_way_ = under_way_ - nodes;
+    }
+
+    [[nodiscard]] command make(command::verb what) const noexcept
+    {
+        return {.what = what,
+                .fence = request_.fences == 0 ? fence_source::none : transport_.fencing(),
+                .keys = keys_,
+                .token = token_,
+                .ttl = request_.ttl,
+                .batch = request_.fences,
+                .value = 0,
+                .max_lead = transport_.max_lead()};
+    }
+
+    T& transport_;
+    shared_keys keys_;
+    acquire_request request_;
+    acquire_machine machine_;
+    owner_token token_;
+    node_set under_way_;
+    bool started_ = false;
+    bool asked_before_ = false;
+    bool watching_ = false;
+    std::optional<acquire_outcome> outcome_;
+};
+
+}  // namespace holdfast::redis

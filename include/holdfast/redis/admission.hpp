@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/clock.hpp>
+#include <holdfast/redis/error.hpp>
+#include <holdfast/redis/node_set.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <system_error>
+
+namespace holdfast::redis {
+
+/// Decides which nodes have a vote, and what fence missing counters begin with. No I/O, no clock: it is told what a connection learns
+/// when it is made. A node that
+///
+/// | is known to                                                            | may vote |
+/// |------------------------------------------------------------------------|----------|
+/// | have no connection; or too few clocks are known to compare its own     | no: `cannot_connect` |
+/// | run for less than the guard: it may have forgotten what it granted     | no: `restarted_recently`, until the guard has passed |
+/// | have a clock that no majority of the nodes is within half the guard of | no: `clock_out_of_line` |
+/// | none of these                                                          | yes |
+///
+/// The guard has to be no shorter than the longest ttl in use; 0: every node that is connected has a vote.
+///
+/// A majority that is near, and not the median of the clocks that happen to be known, because two majorities share a node: whatever
+/// clocks each of two clients knows, no clock that votes for one is further than the guard from one that votes for the other. Why the
+/// fences then increase: one that a node forgot was at most `guard` ahead of the node's clock, whether it came from another clock or
+/// from a proposal; when the node has a vote again the guard has passed, and its clock, with which it begins anew, has caught up.
+class admission {
+public:
+    admission(unsigned nodes, boot_clock::duration guard) noexcept : nodes_{nodes}, guard_{guard} {}
+
+    /// A connection was made. At `now`, when its greeting had come, the node said that its clock stood at `server_time`, since 1970, and
+    /// that it has run for at least `uptime`. A later look at a node replaces the earlier one.
+    void connected(unsigned node, std::chrono::microseconds server_time, boot_clock::duration uptime, boot_clock::time_point now) noexcept
+    {
+        seen_[node] = {.connected = true, .ahead = server_time - since_boot(now), .started = now - uptime};
+        compare();
+    }
+
+    /// A longer ttl came into use. The guard never becomes shorter: a server may have forgotten a lease of an earlier one.
+    void lengthen_guard(boot_clock::duration guard) noexcept
+    {
+        if (guard <= guard_) return;
+        guard_ = guard;
+        compare();
+    }
+
+    /// The connection was lost. What the node's clock says of the others' holds on.
+    void disconnected(unsigned node) noexcept { seen_[node].connected = false; }
+
+    /// Returns: no error, or why the grants of the node do not count now.
+    [[nodiscard]] std::error_code may_vote(unsigned node, boot_clock::time_point now) const noexcept
+    {
+        auto const& seen = seen_[node];
+        if (!seen.connected) return errc::cannot_connect;
+        if (now - seen.started < guard_) return errc::restarted_recently;
+        if (guard_ == guard_.zero() || seen.near >= quorum(nodes_)) return {};
+        return seen.near + unknown_ < quorum(nodes_) ? errc::clock_out_of_line : errc::cannot_connect;
+    }
+
+    /// Returns: the fence for missing counters to begin with, in µs since 1970: a lead ahead of every clock that is in line, so that the
+    /// nodes answer alike, but no further than that a node which begins anew catches up; 0 where no clock is in line.
+    [[nodiscard]] std::uint64_t proposal(boot_clock::time_point now) const noexcept
+    {
+        if (!fresh_) return 0;
+        auto const fence = *fresh_ + since_boot(now);
+        return fence.count() < 0 ? 0 : static_cast<std::uint64_t>(fence.count());
+    }
+
+    /// Returns: how far ahead of its own clock a node may let a counter begin.
+    [[nodiscard]] std::chrono::microseconds max_lead() const noexcept { return half_guard(); }
+
+    /// Returns: how long a server has run at the least that reports `uptime_in_seconds` in `INFO server`. It subtracts whole seconds of
+    /// its clock, and so may report one too many.
+    [[nodiscard]] static constexpr std::chrono::seconds certain_uptime(std::chrono::seconds reported) noexcept
+    {
+        return std::max(reported - std::chrono::seconds{1}, std::chrono::seconds{0});
+    }
+
+private:
+    using microseconds = std::chrono::microseconds;
+
+    struct sight {
+        bool connected = false;
+        std::optional<microseconds> ahead{};   ///< the server's clock less ours
+        boot_clock::time_point started{};       ///< at the latest
+        unsigned near = 0;                      ///< how many clocks, its own among them, are within half the guard
+    };
+
+    [[nodiscard]] static microseconds since_boot(boot_clock::time_point now) noexcept
+    {
+        return std::chrono::duration_cast<microseconds>(now.time_since_epoch());
+    }
+
+    [[nodiscard]] microseconds half_guard() const noexcept { return std::chrono::duration_cast<microseconds>(guard_) / 2; }
+
+    /// Compares all clocks. Of the majority that is near any node that votes, this client knows all but the unknown ones; so at least one
+    /// of the `known - (nodes - majority)` slowest that it knows is no further than half the guard ahead of that node.
+    void compare() noexcept
+    {
+        std::array<microseconds, max_nodes> known{};
+        unsigned count = 0;
+        for (unsigned node = 0; node < nodes_; ++node)
+            if (seen_[node].ahead) known[count++] = *seen_[node].ahead;
+        unknown_ = nodes_ - count;
+        std::sort(known.begin(), known.begin() + count);
+
+        fresh_.reset();
+        for (unsigned node = 0; node < nodes_; ++node) {
+            auto& seen = seen_[node];
+            if (!seen.ahead) continue;
+            auto const is_near = [&](microseconds other) { return std::chrono::abs(other - *seen.ahead) <= half_guard(); };
+            seen.near = static_cast<unsigned>(std::count_if(known.begin(), known.begin() + count, is_near));
+            if (seen.near >= quorum(nodes_)) fresh_ = std::max(fresh_.value_or(*seen.ahead), *seen.ahead);
+        }
+        if (!fresh_) return;
+        auto const lead = std::min<microseconds>(std::chrono::seconds{1}, half_guard() / 2);
+        fresh_ = std::min(*fresh_ + lead, known[count + quorum(nodes_) - nodes_ - 1] + half_guard());
+    }
+
+    unsigned nodes_;
+    boot_clock::duration guard_;
+    std::array<sight, max_nodes> seen_{};
+    unsigned unknown_ = nodes_;
+    std::optional<microseconds> fresh_;  ///< what missing counters begin with, less our clock
+};
+
+}  // namespace holdfast::redis

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/backend.hpp>
+#include <holdfast/redis/extend_machine.hpp>
+#include <holdfast/redis/release_machine.hpp>
+#include <holdfast/redis/transport.hpp>
+
+#include <array>
+#include <mutex>
+#include <utility>
+
+namespace holdfast::redis {
+
+/// Runs an `extend_machine` or a `release_machine` over a transport.
+template <class Machine, Transport T>
+class ballot_operation : public running_operation {
+public:
+    ballot_operation(ballot_operation const&) = delete;
+    ballot_operation& operator=(ballot_operation const&) = delete;
+
+    void start()
+    {
+        std::scoped_lock guard{transport_};
+        started_ = true;
+        perform(machine_.start(transport_.now()));
+    }
+
+    bool wait_until(boot_clock::time_point t) { return transport_.wait(*this, t); }
+
+    [[nodiscard]] bool done() const noexcept override { return done_; }
+    [[nodiscard]] boot_clock::time_point wake_at() const noexcept override { return machine_.wake_at(); }
+    void on_time(boot_clock::time_point now) override { perform(machine_.on_time(now)); }
+
+    void on_answer(unsigned node, answer const& a, boot_clock::time_point now) override
+    {
+        if (!under_way_.has(node)) return;
+        under_way_.remove(node);
+        perform(machine_.on_answer(node, a, now));
+    }
+
+    void on_watching(unsigned, boot_clock::time_point) override {}
+    void on_watch_failed(unsigned, std::error_code, boot_clock::time_point) override {}
+    void on_released(unsigned, boot_clock::time_point) override {}
+
+protected:
+    ballot_operation(T& transport, command request, Machine machine)
+        : transport_{transport}, request_{std::move(request)}, machine_{std::move(machine)}
+    {
+    }
+
+    ~ballot_operation()
+    {
+        if (!started_ || done_) return;
+        std::scoped_lock guard{transport_};
+        forget(under_way_);
+        done_ = true;
+        transport_.updated(*this);
+    }
+
+    [[nodiscard]] Machine const& machine() const noexcept { return machine_; }
+    [[nodiscard]] T& transport() const noexcept { return transport_; }
+
+private:
+    void perform(ballot_step step) noexcept
+    {
+        node_set unsent;
+        std::array<std::error_code, max_nodes> why{};
+        for (;;) {
+            forget(step.give_up & under_way_);
+            step.give_up.for_each([&](unsigned node) { transport_.give_up(node); });
+            step.ask.for_each([&](unsigned node) {
+                why[node] = transport_.send(node, request_, this);
+                (why[node] ? unsent : under_way_).add(node);
+            });
+            if (step.done) {
+                forget(under_way_);
+                done_ = true;
+                break;
+            }
+            if (unsent.empty()) break;
+            auto const node = unsent.first();
+            unsent.remove(node);
+            step = machine_.on_answer(node, answer::failed(why[node]), transport_.now());
+        }
+        transport_.updated(*this);
+    }
+
+    void forget(node_set nodes) noexcept
+    {
+        nodes.for_each([&](unsigned node) { transport_.forget(node, this); });
+        under_way_ = under_way_ - nodes;
+    }
+
+    T& transport_;
+    command request_;
+    Machine machine_;
+    node_set under_way_;
+    bool started_ = false;
+    bool done_ = false;
+};
+
+template <Transport T>
+class extend_operation final : public ballot_operation<extend_machine, T> {
+public:
+    extend_operation(T& transport, shared_keys keys, owner_token const& token, std::chrono::milliseconds ttl)
+        : ballot_operation<extend_machine, T>{transport,
+                                              {.what = command::verb::extend, .keys = std::move(keys), .token = token, .ttl = ttl},
+                                              {transport.size(), transport.node_timeout(), ttl}}
+    {
+    }
+
+    /// Requires: `done()`.
+    [[nodiscard]] result<boot_clock::time_point> outcome() const
+    {
+        auto const got = this->machine().outcome();
+        if (!got.error) return got.valid_until;
+        return failure{got.error, got.node == max_nodes ? "renewal" : "renewal: " + this->transport().describe(got.node)};
+    }
+};
+
+template <Transport T>
+class release_operation final : public ballot_operation<release_machine, T> {
+public:
+    release_operation(T& transport, shared_keys keys, owner_token const& token)
+        : ballot_operation<release_machine, T>{transport,
+                                               {.what = command::verb::release, .keys = std::move(keys), .token = token},
+                                               {transport.size(), transport.node_timeout()}}
+    {
+    }
+
+    /// Requires: `done()`.
+    [[nodiscard]] std::error_code outcome() const noexcept { return this->machine().outcome(); }
+};
+
+}  // namespace holdfast::redis

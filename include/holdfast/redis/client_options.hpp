@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/error.hpp>
+#include <holdfast/redis/endpoint.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+namespace holdfast::redis {
+
+/// How to talk to one Redis server. An aggregate: `client redis{{.server = {.host = "10.0.0.1"}, .operation_timeout = 200ms}};`
+struct client_options {
+    endpoint server{};
+
+    /// How long the server is given to answer. Short: a slow moment of the server or the network fails an operation, and its connection
+    /// is not used again. Long: calls take that long to find out that the server is gone; no ttl can be below twice as much.
+    std::chrono::milliseconds operation_timeout{500};
+
+    /// How long a connection may take to be made, with authentication. Short: a distant server is never reached.
+    std::chrono::milliseconds connect_timeout{2000};
+
+    /// Put before every lock's name to make its key. Clients that are to exclude each other need the same one.
+    std::string key_prefix{};
+
+    /// A server that was started less than this long ago may have forgotten what it granted, and has no vote. 0: no guard; a single
+    /// server that is restarted without its data may then grant a lock that is still held. Nothing: the longest ttl of this client's locks.
+    std::optional<std::chrono::milliseconds> restart_guard = std::chrono::milliseconds{0};
+};
+
+/// Throws: `error` (`misconfigured`) naming the field that cannot be used.
+inline void check_timeouts(std::chrono::milliseconds operation, std::chrono::milliseconds connect, std::optional<std::chrono::milliseconds> guard,
+                           char const* operation_name)
+{
+    auto const require = [](bool good, std::string const& what) {
+        if (!good) throw error{holdfast::errc::misconfigured, what};
+    };
+    require(operation.count() > 0, std::string{operation_name} + " is " + std::to_string(operation.count()) + " ms; it must be positive");
+    require(connect.count() > 0, "connect_timeout is " + std::to_string(connect.count()) + " ms; it must be positive");
+    require(!guard || guard->count() >= 0, "restart_guard must not be negative; 0 switches it off");
+}
+
+}  // namespace holdfast::redis

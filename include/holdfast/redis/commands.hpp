@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/token.hpp>
+#include <holdfast/redis/keys.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <system_error>
+
+namespace holdfast::redis {
+
+/// Where the fencing tokens of a lock come from.
+enum class fence_source : std::uint8_t {
+    none,     ///< no tokens
+    clock,    ///< one master: the greater of the counter and the server's clock, so that lost memory is not felt
+    counter,  ///< several masters: counting alone, so that healthy masters answer alike; the clock seeds a missing counter
+};
+
+/// A request to one server. What each does to the server's state, in one atomic step, with `now` on the server's clock:
+///
+/// | verb    | yes if                                    | then                                                        |
+/// |---------|-------------------------------------------|-------------------------------------------------------------|
+/// | acquire | no key, or the key holds `token` already  | no key: key := token, expires at now + ttl. The fence moves up by `batch`, see `fence_source`; yes carries its new value. No carries the time the key has left |
+/// | take    | no key                                    | as acquire without a fence; no carries no time. One plain `SET NX PX`, which does not recognise the token: only for the first time that it is sent |
+/// | confirm | the key holds `token`                     | the fence := max(fence, `value`)                            |
+/// | extend  | the key holds `token`                     | the key expires at now + ttl                                |
+/// | release | the key holds `token`                     | the key is deleted; the release is published                |
+///
+/// For `counter`, a missing fence is first set to the clock (in µs), or to the proposal `value` where that is ahead of the clock by
+/// no more than `max_lead`. A fence expires an hour after it was last written.
+struct command {
+    enum class verb : std::uint8_t { acquire, take, confirm, extend, release };
+
+    verb what = verb::acquire;
+    fence_source fence = fence_source::none;
+    shared_keys keys;
+    owner_token token;
+    std::chrono::milliseconds ttl{};
+    unsigned batch = 0;
+    std::uint64_t value = 0;
+    std::chrono::microseconds max_lead{};
+};
+
+/// How long a fence counter outlives its last use.
+inline constexpr std::chrono::milliseconds fence_lifetime{60 * 60 * 1000};
+
+/// The time left of a key that does not say, or does not expire.
+inline constexpr std::chrono::milliseconds unknown_time_left{-1};
+
+/// What came back for a command.
+struct answer {
+    enum class kind : std::uint8_t { yes, no, error };
+
+    kind what = kind::error;
+    std::uint64_t fence = 0;                 ///< yes to acquire: the fence after it moved up; 0 without fencing
+    std::chrono::milliseconds time_left{0};  ///< no to acquire: how long the key has left; negative: not known, or it does not expire
+    std::error_code error{};                 ///< error: what the server, or the way to it, said
+
+    [[nodiscard]] static answer yes(std::uint64_t fence = 0) { return {.what = kind::yes, .fence = fence}; }
+    [[nodiscard]] static answer no(std::chrono::milliseconds left = {}) { return {.what = kind::no, .time_left = left}; }
+    [[nodiscard]] static answer failed(std::error_code why) { return {.what = kind::error, .error = why}; }
+};
+
+}  // namespace holdfast::redis

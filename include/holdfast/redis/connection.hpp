@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/redis/admission.hpp>
+#include <holdfast/redis/link.hpp>
+#include <holdfast/redis/protocol.hpp>
+#include <holdfast/redis/transport.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <new>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::redis {
+
+/// The commands that are on their way to one node: in the order in which they were sent, answered in that order.
+class connection final : private link {
+public:
+    connection(io::reactor& reactor, unsigned node, endpoint const& server, std::chrono::milliseconds operation_timeout,
+               std::chrono::milliseconds connect_timeout, admission* admission)
+        : link{reactor, server, connect_timeout, admission ? hello::with_clock : hello::plain}, node_{node}, operation_timeout_{operation_timeout},
+          admission_{admission}
+    {
+    }
+
+    using link::up;
+
+    /// Effects: see `Transport`.
+    std::error_code send(command const& c, listener* whom, boot_clock::time_point now) noexcept
+    try {
+        discard_stale(now);
+        if (auto const why = connect(now); why && whom) return why;
+        if (queue_.size() >= longest_queue) return errc::no_answer;
+        queue_.push_back({.what = c, .whom = whom, .sent = now, .form = script_form::by_hash});
+        if (up()) try {
+                transmit(queue_.back());
+            } catch (...) {
+                queue_.pop_back();
+                throw;
+            }
+        return {};
+    } catch (std::bad_alloc const&) {
+        return std::make_error_code(std::errc::not_enough_memory);
+    }
+
+    void forget(listener* whom) noexcept
+    {
+        for (auto* const queue : {&queue_, &failing_})
+            for (auto& e : *queue)
+                if (e.whom == whom) e.whom = nullptr;
+    }
+
+    /// Effects: see `Transport`. A connection that is still being made is given its own time.
+    void give_up(boot_clock::time_point now)
+    {
+        if (up()) disconnect(errc::connection_lost, now);
+    }
+
+    /// Returns: no error, or why the node has no vote; no error, too, where that is not known because there is no connection.
+    [[nodiscard]] std::error_code may_vote(boot_clock::time_point now) const noexcept
+    {
+        return admission_ && up() ? admission_->may_vote(node_, now) : std::error_code{};
+    }
+
+private:
+    struct entry {
+        command what;
+        listener* whom;
+        boot_clock::time_point sent;
+        script_form form;
+    };
+
+    static constexpr std::size_t longest_queue = 65536;
+    static constexpr std::size_t most_rollbacks = 1024;
+
+    /// A release that may not have arrived is sent again for at most this long: then the key is gone by itself, for most ttls.
+    static constexpr std::chrono::seconds longest_rollback{30};
+
+    void transmit(entry const& e) { write(encode(e.what, e.form)); }
+
+    void on_up(greeting const& g, boot_clock::time_point now) override
+    {
+        if (admission_) admission_->connected(node_, g.server_time, admission::certain_uptime(g.uptime), now);
+        auto const refused = may_vote(now);
+        for (auto& e : std::exchange(queue_, {})) {
+            if (refused && e.whom && asks_for_vote(e)) {
+                failing_.push_back(std::move(e));
+            } else if (wanted(e, now)) {
+                e.form = script_form::by_hash;
+                if (e.whom) e.sent = now;
+                queue_.push_back(std::move(e));
+                transmit(queue_.back());
+            }
+        }
+        fail(refused, now);
+    }
+
+    void on_reply(reply const& r, boot_clock::time_point now) override
+    {
+        if (queue_.empty()) return disconnect(errc::protocol_error, now);
+        auto e = std::move(queue_.front());
+        queue_.pop_front();
+        auto const a = decode(e.what, r);
+        if (a.error == errc::no_script && e.form == script_form::by_hash) {
+            // An acquire that nobody waits for may have been rolled back behind its first sending; the roll-back always goes.
+            if (!wanted(e, now)) return;
+            e.form = script_form::by_text;
+            queue_.push_back(std::move(e));
+            transmit(queue_.back());
+        } else if (e.whom) {
+            e.whom->on_answer(node_, a, now);
+        }
+    }
+
+    void on_down(std::error_code why, boot_clock::time_point now) override
+    {
+        if (admission_) admission_->disconnected(node_);
+        for (auto& e : std::exchange(queue_, {})) {
+            if (e.whom)
+                failing_.push_back(std::move(e));
+            else if (wanted(e, now) && queue_.size() < most_rollbacks)
+                queue_.push_back(std::move(e));
+        }
+        fail(why, now);
+    }
+
+    void fail(std::error_code why, boot_clock::time_point now)
+    {
+        while (!failing_.empty()) {
+            auto const whom = failing_.front().whom;
+            failing_.pop_front();
+            if (whom) whom->on_answer(node_, answer::failed(why), now);
+        }
+    }
+
+    [[nodiscard]] static bool asks_for_vote(entry const& e) noexcept
+    {
+        return e.what.what == command::verb::acquire || e.what.what == command::verb::take;
+    }
+
+    /// Returns: whether `e` is still to be sent: somebody wants the answer, or it rolls back what may be there.
+    [[nodiscard]] static bool wanted(entry const& e, boot_clock::time_point now) noexcept
+    {
+        if (e.whom) return true;
+        return e.what.what == command::verb::release && now - e.sent < std::max<boot_clock::duration>(e.what.ttl, longest_rollback);
+    }
+
+    /// Effects: drops a connection that has not answered in time, where nobody waits for it who would have noticed.
+    void discard_stale(boot_clock::time_point now)
+    {
+        if (!up() || queue_.empty() || now - queue_.front().sent <= operation_timeout_) return;
+        bool const awaited = std::any_of(queue_.begin(), queue_.end(), [](auto const& e) { return e.whom != nullptr; });
+        if (!awaited && !readable()) disconnect(errc::connection_lost, now);
+    }
+
+    unsigned node_;
+    std::chrono::milliseconds operation_timeout_;
+    admission* admission_;
+    std::deque<entry> queue_;    // on the wire where the link is up, otherwise waiting for it
+    std::deque<entry> failing_;  // being told that they failed
+};
+
+}  // namespace holdfast::redis

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/error.hpp>
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace holdfast::redis {
+
+/// What a Redis server, or the way to it, says. A category of its own; each code equals one condition of `holdfast::errc`.
+enum class errc {
+    // unavailable: it may pass
+    cannot_connect = 1,   ///< no connection could be made
+    connection_lost,      ///< the connection broke before the answer came
+    no_answer,            ///< no answer within the operation timeout
+    protocol_error,       ///< what came back is not the protocol of Redis
+    loading,              ///< LOADING: the server reads its data set
+    busy,                 ///< BUSY: a script is running
+    read_only,            ///< READONLY: a replica
+    out_of_memory,        ///< OOM
+    write_refused,        ///< MISCONF: the server cannot write its snapshots
+    no_replicas,          ///< NOREPLICAS: fewer replicas than it demands
+    master_down,          ///< MASTERDOWN
+    cluster_down,         ///< CLUSTERDOWN
+    restarted_recently,   ///< no vote yet: it may have forgotten what it granted before it was restarted
+    clock_out_of_line,    ///< no vote: its clock differs from that of the other masters by more than half the restart guard
+    server_error,         ///< an error that holdfast does not know
+    // misconfigured: it will not pass
+    authentication_failed,  ///< NOAUTH, WRONGPASS, or an AUTH that is refused
+    not_permitted,          ///< NOPERM: the user may not run a command or use a key or channel
+    wrong_type,             ///< WRONGTYPE: a key of holdfast's holds something else
+    moved,                  ///< MOVED, ASK, CROSSSLOT: a cluster, which is not supported here
+    no_script,              ///< NOSCRIPT, also for the script's text
+    bad_database,           ///< the database of the URL does not exist
+};
+
+namespace detail {
+
+struct error_word {
+    errc code;
+    std::string_view word;
+    std::string_view message;
+};
+
+inline constexpr std::array error_words{
+    error_word{errc::cannot_connect, "", "cannot connect"},
+    error_word{errc::connection_lost, "", "the connection was lost before the answer came"},
+    error_word{errc::no_answer, "", "no answer within the operation timeout"},
+    error_word{errc::protocol_error, "", "the answer is not the Redis protocol; is this a Redis server?"},
+    error_word{errc::loading, "LOADING", "the server is loading its data set"},
+    error_word{errc::busy, "BUSY", "the server is busy running a script"},
+    error_word{errc::read_only, "READONLY", "the server is a read-only replica; connect to the master"},
+    error_word{errc::out_of_memory, "OOM", "the server is out of memory"},
+    error_word{errc::write_refused, "MISCONF", "the server refuses writes because it cannot save snapshots"},
+    error_word{errc::no_replicas, "NOREPLICAS", "the server refuses writes because too few replicas are connected"},
+    error_word{errc::master_down, "MASTERDOWN", "the server is a replica without its master"},
+    error_word{errc::cluster_down, "CLUSTERDOWN", "the cluster is down"},
+    error_word{errc::restarted_recently, "",
+               "the server was started less than the longest ttl ago and may have forgotten a lock; it has no vote until the restart guard ends"},
+    error_word{errc::clock_out_of_line, "", "the server's clock is out of line with the other masters; set it right"},
+    error_word{errc::server_error, "", "the server answered with an error"},
+    error_word{errc::authentication_failed, "NOAUTH", "authentication failed; check user and password"},
+    error_word{errc::authentication_failed, "WRONGPASS", "authentication failed; check user and password"},
+    error_word{errc::not_permitted, "NOPERM", "the user lacks a right; see the list of rights in the README"},
+    error_word{errc::wrong_type, "WRONGTYPE", "a key that holdfast keeps beside the lock holds a value of another type; delete it"},
+    error_word{errc::moved, "MOVED", "the server is part of a cluster, which is not supported; use a stand-alone server"},
+    error_word{errc::moved, "ASK", "the server is part of a cluster, which is not supported; use a stand-alone server"},
+    error_word{errc::moved, "CROSSSLOT", "the server is part of a cluster, which is not supported; use a stand-alone server"},
+    error_word{errc::no_script, "NOSCRIPT", "the server does not run scripts"},
+    error_word{errc::bad_database, "", "the database number does not exist on the server"},
+};
+
+class category final : public std::error_category {
+public:
+    [[nodiscard]] char const* name() const noexcept override { return "holdfast.redis"; }
+
+    [[nodiscard]] std::string message(int value) const override
+    {
+        for (auto const& one : error_words)
+            if (static_cast<int>(one.code) == value) return std::string{one.message};
+        return "unknown Redis error";
+    }
+
+    [[nodiscard]] std::error_condition default_error_condition(int value) const noexcept override
+    {
+        bool const permanent = value >= static_cast<int>(errc::authentication_failed);
+        return make_error_condition(permanent ? holdfast::errc::misconfigured : holdfast::errc::unavailable);
+    }
+};
+
+}  // namespace detail
+
+/// Returns: the category of `redis::errc`, named "holdfast.redis".
+[[nodiscard]] inline std::error_category const& error_category() noexcept
+{
+    static detail::category const instance;
+    return instance;
+}
+
+[[nodiscard]] inline std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), error_category()}; }
+
+/// Returns: the code of an error reply, known by its first word.
+[[nodiscard]] inline errc classify(std::string_view reply) noexcept
+{
+    auto const word = reply.substr(0, reply.find(' '));
+    for (auto const& one : detail::error_words)
+        if (!one.word.empty() && one.word == word) return one.code;
+    return errc::server_error;
+}
+
+}  // namespace holdfast::redis
+
+template <>
+struct std::is_error_code_enum<holdfast::redis::errc> : std::true_type {};

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <hiredis/hiredis.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+// The only header that includes hiredis. Of it, only the protocol is used: formatting a command and reading a reply, alike in 0.14 and 1.x.
+
+namespace holdfast::redis {
+
+/// A reply of a server.
+class reply {
+public:
+    enum class kind { nil, integer, text, error, array };
+
+    explicit reply(redisReply const* raw) noexcept : raw_{raw} {}
+
+    [[nodiscard]] kind what() const noexcept
+    {
+        switch (raw_->type) {
+        case REDIS_REPLY_INTEGER: return kind::integer;
+        case REDIS_REPLY_STRING:
+        case REDIS_REPLY_STATUS: return kind::text;
+        case REDIS_REPLY_ERROR: return kind::error;
+        case REDIS_REPLY_ARRAY: return kind::array;
+        default: return kind::nil;
+        }
+    }
+
+    /// Requires: an integer.
+    [[nodiscard]] long long integer() const noexcept { return raw_->integer; }
+
+    /// Returns: the text or the error's text; empty for other replies.
+    [[nodiscard]] std::string_view text() const noexcept
+    {
+        auto const k = what();
+        return k == kind::text || k == kind::error ? std::string_view{raw_->str, static_cast<std::size_t>(raw_->len)} : std::string_view{};
+    }
+
+    [[nodiscard]] std::size_t size() const noexcept { return what() == kind::array ? raw_->elements : 0; }
+
+    /// Requires: `i < size()`.
+    [[nodiscard]] reply operator[](std::size_t i) const noexcept { return reply{raw_->element[i]}; }
+
+private:
+    redisReply const* raw_;
+};
+
+/// Cuts a stream of bytes into replies.
+class reply_reader {
+public:
+    /// No reply that is asked for here is nearly as long; a stream that says so is not answered for.
+    static constexpr std::size_t longest_reply = 1024 * 1024;
+
+    reply_reader() : reader_{::redisReaderCreate()}
+    {
+        if (!reader_) throw std::bad_alloc{};
+    }
+
+    /// Returns: whether the bytes may still be the protocol of Redis.
+    [[nodiscard]] bool feed(std::string_view bytes) noexcept
+    {
+        pending_ += bytes.size();
+        return pending_ <= longest_reply && ::redisReaderFeed(reader_.get(), bytes.data(), bytes.size()) == REDIS_OK;
+    }
+
+    struct owned_reply {
+        std::unique_ptr<void, decltype(&::freeReplyObject)> raw{nullptr, &::freeReplyObject};
+        [[nodiscard]] explicit operator bool() const noexcept { return raw != nullptr; }
+        [[nodiscard]] reply get() const noexcept { return reply{static_cast<redisReply const*>(raw.get())}; }
+    };
+
+    /// Returns: the next reply, empty where it is not complete yet; nothing where the bytes are not the protocol of Redis.
+    [[nodiscard]] std::optional<owned_reply> next() noexcept
+    {
+        void* raw = nullptr;
+        if (::redisReaderGetReply(reader_.get(), &raw) != REDIS_OK) return std::nullopt;
+        owned_reply one;
+        one.raw.reset(raw);
+        if (raw) pending_ = reader_->len - reader_->pos;
+        return one;
+    }
+
+private:
+    struct free_reader {
+        void operator()(redisReader* r) const noexcept { ::redisReaderFree(r); }
+    };
+
+    std::unique_ptr<redisReader, free_reader> reader_;
+    std::size_t pending_ = 0;
+};
+
+/// The most words that a command of holdfast's has.
+inline constexpr std::size_t max_words = 16;
+
+/// Returns: a command of these words (at most `max_words`) as the server reads it. Throws: `std::bad_alloc`.
+[[nodiscard]] inline std::string format(std::span<std::string_view const> words)
+{
+    std::array<char const*, max_words> argv{};
+    std::array<std::size_t, max_words> sizes{};
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        argv[i] = words[i].data();
+        sizes[i] = words[i].size();
+    }
+    char* raw = nullptr;
+    auto const size = ::redisFormatCommandArgv(&raw, static_cast<int>(words.size()), argv.data(), sizes.data());
+    if (size < 0) throw std::bad_alloc{};
+    std::unique_ptr<char, decltype(&::redisFreeCommand)> const owner{raw, &::redisFreeCommand};
+    return {raw, static_cast<std::size_t>(size)};
+}
+
+}  // namespace holdfast::redis

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace holdfast::redis {
+
+/// What the servers call the parts of one lock. The lock's key is its name, so that other clients share it; the others lie in the same
+/// hash slot.
+struct lock_keys {
+    std::string lock;     ///< `SET key token NX PX`
+    std::string fence;    ///< the counter of fencing tokens; expires an hour after its last use
+    std::string channel;  ///< where a release is published
+
+    explicit lock_keys(std::string key) : lock{std::move(key)}
+    {
+        auto const tagged = in_slot_of(lock);
+        fence = std::string{reserved_prefix} + "fence:" + tagged;
+        channel = std::string{reserved_prefix} + "free:" + tagged;
+    }
+
+    /// Names that begin with it are refused: they could be another lock's counter.
+    static constexpr std::string_view reserved_prefix = "holdfast:";
+
+private:
+    /// Source: "Hash tags" in the Redis cluster specification: what is between the first `{` and the next `}` is hashed, where it is not
+    /// empty. A name that has such a tag lends it to its companions as it is; another one is wrapped to be the tag.
+    static std::string in_slot_of(std::string const& name)
+    {
+        auto const open = name.find('{');
+        auto const close = open == std::string::npos ? open : name.find('}', open + 1);
+        bool const has_tag = close != std::string::npos && close > open + 1;
+        return has_tag ? name : "{" + name + "}";
+    }
+};
+
+using shared_keys = std::shared_ptr<lock_keys const>;
+
+}  // namespace holdfast::redis

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/error.hpp>
+#include <holdfast/redis/hiredis.hpp>
+#include <holdfast/redis/scripts.hpp>
+
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace holdfast::redis {
+
+/// How a script is named to the server.
+enum class script_form {
+    by_hash,  ///< EVALSHA
+    by_text,  ///< EVAL, after NOSCRIPT
+};
+
+namespace detail {
+
+/// A command as words; numbers are written into its own memory.
+class words {
+public:
+    words() = default;
+    words(words const&) = delete;
+    words& operator=(words const&) = delete;
+
+    void add(std::string_view word) { list_[count_++] = word; }
+
+    template <std::integral I>
+    void add(I number)
+    {
+        auto* const begin = digits_.data() + used_;
+        auto* const end = std::to_chars(begin, digits_.data() + digits_.size(), number).ptr;
+        used_ = static_cast<std::size_t>(end - digits_.data());
+        add(std::string_view{begin, end});
+    }
+
+    [[nodiscard]] std::span<std::string_view const> get() const noexcept { return {list_.data(), count_}; }
+
+private:
+    std::array<std::string_view, max_words> list_{};
+    std::size_t count_ = 0;
+    std::array<char, 160> digits_{};
+    std::size_t used_ = 0;
+};
+
+inline void call(words& w, script const& s, script_form form, int keys)
+{
+    w.add(form == script_form::by_hash ? "EVALSHA" : "EVAL");
+    w.add(form == script_form::by_hash ? s.sha1 : s.text);
+    w.add(keys);
+}
+
+}  // namespace detail
+
+/// Returns: the bytes of a request.
+[[nodiscard]] inline std::string encode(command const& c, script_form form)
+{
+    detail::words w;
+    auto const& keys = *c.keys;
+    switch (c.what) {
+    case command::verb::take:
+        w.add("SET");
+        w.add(keys.lock);
+        w.add(c.token.view());
+        w.add("NX");
+        w.add("PX");
+        w.add(c.ttl.count());
+        break;
+    case command::verb::acquire: {
+        bool const fenced = c.fence != fence_source::none;
+        detail::call(w, !fenced ? scripts::acquire : c.fence == fence_source::clock ? scripts::acquire_by_clock : scripts::acquire_by_count,
+                     form, fenced ? 2 : 1);
+        w.add(keys.lock);
+        if (fenced) w.add(keys.fence);
+        w.add(c.token.view());
+        w.add(c.ttl.count());
+        if (!fenced) break;
+        w.add(c.batch);
+        w.add(fence_lifetime.count());
+        if (c.fence != fence_source::counter) break;
+        w.add(c.value);
+        w.add(c.max_lead.count());
+        break;
+    }
+    case command::verb::confirm:
+        detail::call(w, scripts::confirm, form, 2);
+        w.add(keys.lock);
+        w.add(keys.fence);
+        w.add(c.token.view());
+        w.add(c.value);
+        w.add(fence_lifetime.count());
+        break;
+    case command::verb::extend:
+        detail::call(w, scripts::extend, form, 1);
+        w.add(keys.lock);
+        w.add(c.token.view());
+        w.add(c.ttl.count());
+        break;
+    case command::verb::release:
+        detail::call(w, scripts::release, form, 1);
+        w.add(keys.lock);
+        w.add(c.token.view());
+        w.add(keys.channel);
+        break;
+    }
+    return format(w.get());
+}
+
+/// Returns: what a reply to `c` means.
+[[nodiscard]] inline answer decode(command const& c, reply const& r) noexcept
+{
+    if (r.what() == reply::kind::error) return answer::failed(classify(r.text()));
+    if (c.what == command::verb::take && r.what() == reply::kind::nil) return answer::no(unknown_time_left);
+    if (c.what == command::verb::take && r.text() == "OK") return answer::yes();
+    if (r.what() != reply::kind::integer) return answer::failed(errc::protocol_error);
+    auto const n = r.integer();
+    if (c.what != command::verb::acquire) return n == 1 ? answer::yes() : answer::no();
+    if (n < 0) return answer::no(std::chrono::milliseconds{-2 - n});
+    if (c.fence == fence_source::none) return n == 1 ? answer::yes() : answer::no();
+    return n > 0 ? answer::yes(static_cast<std::uint64_t>(n)) : answer::no();
+}
+
+}  // namespace holdfast::redis

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/redis/ballot.hpp>
+
+#include <chrono>
+#include <system_error>
+
+namespace holdfast::redis {
+
+/// Gives a lease back on every node. A table of its events stands at `ballot`; its results:
+///
+/// | ballot                                          | outcome |
+/// |-------------------------------------------------|---------|
+/// | carried                                         | no error |
+/// | rejected, each node asked once                  | `not_owner`: it was ours no more |
+/// | rejected, but the answer to a first release was lost | no error: one of the two freed it, or it was free |
+/// | neither                                         | why a node failed; `outcome_unknown` where answers are missing |
+class release_machine {
+public:
+    release_machine(unsigned nodes, std::chrono::milliseconds node_timeout) noexcept : ballot_{nodes, node_timeout} {}
+
+    [[nodiscard]] boot_clock::time_point wake_at() const noexcept { return ballot_.wake_at(); }
+    [[nodiscard]] ballot_step start(boot_clock::time_point now) noexcept { return ballot_.start(now); }
+    [[nodiscard]] ballot_step on_answer(unsigned node, answer const& a, boot_clock::time_point now) noexcept { return ballot_.on_answer(node, a, now); }
+    [[nodiscard]] ballot_step on_time(boot_clock::time_point now) noexcept { return ballot_.on_time(now); }
+
+    /// Requires: a step said that it is done.
+    [[nodiscard]] std::error_code outcome() const noexcept
+    {
+        if (ballot_.carried()) return {};
+        if (ballot_.rejected()) return ballot_.doubtful() ? std::error_code{} : make_error_code(holdfast::errc::not_owner);
+        auto const why = ballot_.error();
+        bool const answered = why && why != errc::no_answer && why != errc::connection_lost;
+        return answered ? why : make_error_code(holdfast::errc::outcome_unknown);
+    }
+
+private:
+    ballot ballot_;
+};
+
+}  // namespace holdfast::redis

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string_view>
+
+namespace holdfast::redis {
+
+/// A script that runs on the server, and the SHA-1 by which it is called. Scripts are constants: all input goes in KEYS and ARGV.
+struct script {
+    std::string_view text;
+    std::string_view sha1;
+};
+
+namespace scripts {
+
+// acquire: KEYS lock [fence]; ARGV token ttl [batch fence-lifetime [proposal max-lead]]. Answers the fence (1 without one) where the lock
+// is the token's now, also where it was already; otherwise -2 - PTTL, which is not positive. GET is a pcall: a key of another type counts
+// as held.
+
+inline constexpr script acquire{R"lua(
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) or redis.pcall('GET', KEYS[1]) == ARGV[1] then
+  return 1
+end
+return -2 - redis.call('PTTL', KEYS[1])
+)lua",
+                                "c3c27d7554032d8a1e59f23e79f78dbd803afd0c"};
+
+inline constexpr script acquire_by_clock{R"lua(
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) or redis.pcall('GET', KEYS[1]) == ARGV[1] then
+  local time = redis.call('TIME')
+  local fence = time[1] * 1000000 + time[2]
+  local last = tonumber(redis.call('GET', KEYS[2]) or 0)
+  if last >= fence then fence = last + 1 end
+  fence = fence + ARGV[3] - 1
+  redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[4])
+  return fence
+end
+return -2 - redis.call('PTTL', KEYS[1])
+)lua",
+                                         "a3adf49c74400eb0f743cac8a2b32a873064a63f"};
+
+inline constexpr script acquire_by_count{R"lua(
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) or redis.pcall('GET', KEYS[1]) == ARGV[1] then
+  local fence = tonumber(redis.call('GET', KEYS[2]) or nil)
+  if not fence then
+    local time = redis.call('TIME')
+    fence = time[1] * 1000000 + time[2]
+    local proposal = tonumber(ARGV[5])
+    if proposal > fence and proposal - fence <= tonumber(ARGV[6]) then fence = proposal end
+  end
+  fence = fence + ARGV[3]
+  redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[4])
+  return fence
+end
+return -2 - redis.call('PTTL', KEYS[1])
+)lua",
+                                         "9e1f00fb3bcfb9556a338358a3bbdbd2a49f2eb0"};
+
+// confirm: KEYS lock fence; ARGV token value fence-lifetime.
+inline constexpr script confirm{R"lua(
+if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+local fence = tonumber(redis.call('GET', KEYS[2]) or 0)
+if fence < tonumber(ARGV[2]) then redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3]) end
+return 1
+)lua",
+                                "5fc746923c01e59b70960d8d04a8283396a10550"};
+
+// extend: KEYS lock; ARGV token ttl.
+inline constexpr script extend{R"lua(
+if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+)lua",
+                               "8f87c51246b76374514d1dc1ba921f15948f173f"};
+
+// release: KEYS lock; ARGV token channel. A user without the right to publish still releases: waiters then look again by the clock.
+inline constexpr script release{R"lua(
+if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('DEL', KEYS[1])
+redis.pcall('PUBLISH', ARGV[2], '')
+return 1
+)lua",
+                                "13fe6b2d457f81af1d6ab33fb6622676f8cfccbb"};
+
+}  // namespace scripts
+
+}  // namespace holdfast::redis

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/io/reactor.hpp>
+#include <holdfast/redis/admission.hpp>
+#include <holdfast/redis/connection.hpp>
+#include <holdfast/redis/endpoint.hpp>
+#include <holdfast/redis/subscriber.hpp>
+#include <holdfast/redis/transport.hpp>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace holdfast::redis {
+
+struct fleet_options {
+    std::vector<endpoint> servers;
+    std::chrono::milliseconds node_timeout{};
+    std::chrono::milliseconds connect_timeout{};
+    std::string key_prefix;
+    std::optional<std::chrono::milliseconds> restart_guard;  ///< nothing: the longest ttl in use
+};
+
+/// The way to the real servers of a lock: one Redis, or the masters of a Redlock. Thread-safe. Connections are made when they are needed;
+/// waiting threads run them.
+class socket_transport {
+public:
+    explicit socket_transport(fleet_options options)
+        : options_{std::move(options)}, reactor_{2 * options_.servers.size()},
+          admission_{size(), options_.restart_guard.value_or(std::chrono::milliseconds{0})}
+    {
+        bool const guarded = size() > 1 || options_.restart_guard != std::chrono::milliseconds{0};
+        for (unsigned i = 0; i < size(); ++i) nodes_.push_back(std::make_unique<node>(*this, i, guarded ? &admission_ : nullptr));
+    }
+
+    /// Effects: makes the restart guard cover leases of `ttl`, where it follows the ttls in use.
+    void cover(std::chrono::milliseconds ttl)
+    {
+        if (options_.restart_guard) return;
+        std::scoped_lock guard{*this};
+        admission_.lengthen_guard(ttl);
+    }
+
+    [[nodiscard]] std::string const& key_prefix() const noexcept { return options_.key_prefix; }
+
+    // See `Transport`.
+
+    [[nodiscard]] unsigned size() const noexcept { return static_cast<unsigned>(options_.servers.size()); }
+    [[nodiscard]] boot_clock::time_point now() const noexcept { return boot_clock::now(); }
+    [[nodiscard]] std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }
+    [[nodiscard]] fence_source fencing() const noexcept { return size() == 1 ? fence_source::clock : fence_source::counter; }
+    [[nodiscard]] std::string describe(unsigned n) const { return options_.servers[n].describe(); }
+    [[nodiscard]] std::uint64_t proposal(boot_clock::time_point now) const noexcept { return admission_.proposal(now); }
+    [[nodiscard]] std::chrono::microseconds max_lead() const noexcept { return admission_.max_lead(); }
+
+    std::error_code send(unsigned n, command const& c, listener* whom) noexcept { return nodes_[n]->commands.send(c, whom, now()); }
+    void forget(unsigned n, listener* whom) noexcept { nodes_[n]->commands.forget(whom); }
+    void give_up(unsigned n) { nodes_[n]->commands.give_up(now()); }
+
+    /// Where there is no connection yet, the node's vote is decided when there is one.
+    [[nodiscard]] std::error_code may_vote(unsigned n, boot_clock::time_point now) const noexcept { return nodes_[n]->commands.may_vote(now); }
+
+    void watch(shared_keys const& keys, listener* whom)
+    {
+        for (auto& n : nodes_) n->releases.watch(keys->channel, whom, now());
+    }
+
+    void unwatch(shared_keys const& keys, listener* whom) noexcept
+    {
+        for (auto& n : nodes_) n->releases.unwatch(keys->channel, whom);
+    }
+
+    [[nodiscard]] static owner_token fresh_token() { return owner_token::fresh(); }
+
+    [[nodiscard]] static std::uint64_t random()
+    {
+        std::uint64_t bits = 0;
+        owner_token::fill_random(&bits, sizeof bits);
+        return bits;
+    }
+
+    void updated(awaited& one) noexcept { reactor_.updated(one); }
+    bool wait(awaited& one, boot_clock::time_point t) { return reactor_.wait(one, t); }
+    void lock() { reactor_.lock(); }
+    void unlock() noexcept { reactor_.unlock(); }
+
+private:
+    struct node {
+        node(socket_transport& f, unsigned i, admission* a)
+            : commands{f.reactor_, i, f.options_.servers[i], f.options_.node_timeout, f.options_.connect_timeout, a},
+              releases{f.reactor_, i, f.options_.servers[i], f.options_.connect_timeout}
+        {
+        }
+        connection commands;
+        subscriber releases;
+    };
+
+    fleet_options options_;
+    io::reactor reactor_;
+    admission admission_;
+    std::vector<std::unique_ptr<node>> nodes_;
+};
+
+static_assert(Transport<socket_transport>);
+
+}  // namespace holdfast::redis

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/redis/link.hpp>
+#include <holdfast/redis/transport.hpp>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace holdfast::redis {
+
+/// Has one node report releases to those who watch. One connection for all channels, made for the first watcher; a channel is subscribed
+/// to while somebody watches it.
+///
+/// | a channel    | meaning                                       | left by |
+/// |--------------|-----------------------------------------------|---------|
+/// | pending > 0  | that many SUBSCRIBEs are not confirmed        | the last confirmation: its watchers are told |
+/// | pending = 0  | subscribed                                    | a new watcher: SUBSCRIBE again, whose confirmation is the earliest moment it can rely on |
+/// | no watchers  | UNSUBSCRIBE is sent                           | the last confirmation: forgotten |
+class subscriber final : private link {
+public:
+    subscriber(io::reactor& reactor, unsigned node, endpoint const& server, std::chrono::milliseconds connect_timeout)
+        : link{reactor, server, connect_timeout, hello::plain}, node_{node}
+    {
+    }
+
+    /// Effects: has `whom` told when releases on `channel` are reported, and then of each. Never calls it from inside.
+    void watch(std::string const& channel, listener* whom, boot_clock::time_point now)
+    {
+        auto& c = channels_[channel];
+        c.watchers.push_back(whom);
+        if (up())
+            subscribe(channel, c);
+        else
+            connect(now);
+    }
+
+    void unwatch(std::string const& channel, listener* whom) noexcept
+    {
+        auto const found = channels_.find(channel);
+        if (found == channels_.end()) return;
+        std::erase(found->second.watchers, whom);
+        if (!found->second.watchers.empty()) return;
+        if (!up())
+            channels_.erase(found);
+        else
+            unsubscribe(found);
+    }
+
+    /// Effects: connects again where a connection is wanted and there is none.
+    void keep_up(boot_clock::time_point now)
+    {
+        if (!up() && !channels_.empty()) connect(now);
+    }
+
+private:
+    struct channel_state {
+        std::vector<listener*> watchers;
+        unsigned pending = 0;
+    };
+    using channel_map = std::map<std::string, channel_state, std::less<>>;
+
+    void subscribe(std::string const& channel, channel_state& c)
+    {
+        std::array<std::string_view, 2> const words{"SUBSCRIBE", channel};
+        write(format(words));
+        ++c.pending;
+    }
+
+    void unsubscribe(channel_map::iterator c) noexcept
+    try {
+        std::array<std::string_view, 2> const words{"UNSUBSCRIBE", c->first};
+        write(format(words));
+        if (c->second.pending == 0) channels_.erase(c);
+    } catch (std::bad_alloc const&) {  // it stays subscribed until the connection ends; nobody is told
+    }
+
+    void on_up(greeting const&, boot_clock::time_point) override
+    {
+        for (auto& [name, c] : channels_) {
+            c.pending = 0;
+            subscribe(name, c);
+        }
+    }
+
+    void on_reply(reply const& r, boot_clock::time_point now) override
+    {
+        if (r.what() == reply::kind::error) return on_refused(classify(r.text()), now);
+        if (r.size() < 3) return disconnect(errc::protocol_error, now);
+        auto const found = channels_.find(r[1].text());
+        if (found == channels_.end()) return;
+        auto const what = r[0].text();
+        if (what == "message") {
+            tell(found->second, [&](listener& l) { l.on_released(node_, now); });
+        } else if (what == "subscribe" && found->second.pending > 0 && --found->second.pending == 0) {
+            if (found->second.watchers.empty())
+                channels_.erase(found);
+            else
+                tell(found->second, [&](listener& l) { l.on_watching(node_, now); });
+        }
+    }
+
+    /// Errors do not say which channel they are for. A right that is missing is missing for every channel of this client.
+    void on_refused(std::error_code why, boot_clock::time_point now)
+    {
+        for (auto& l : all_watchers()) l->on_watch_failed(node_, why, now);
+        if (why != holdfast::errc::misconfigured) disconnect(why, now);
+    }
+
+    void on_down(std::error_code why, boot_clock::time_point now) override
+    {
+        std::erase_if(channels_, [](auto const& one) { return one.second.watchers.empty(); });
+        for (auto& [name, c] : channels_) c.pending = 0;
+        for (auto& l : all_watchers()) l->on_watch_failed(node_, why, now);
+    }
+
+    [[nodiscard]] std::vector<listener*> all_watchers() const
+    {
+        std::vector<listener*> all;
+        for (auto const& [name, c] : channels_) all.insert(all.end(), c.watchers.begin(), c.watchers.end());
+        return all;
+    }
+
+    /// A watcher that is told may stop watching, or have another one stop.
+    template <class F>
+    void tell(channel_state const& c, F&& f)
+    {
+        auto const now_watching = c.watchers;
+        for (auto* const l : now_watching) f(*l);
+    }
+
+    unsigned node_;
+    channel_map channels_;
+};
+
+}  // namespace holdfast::redis

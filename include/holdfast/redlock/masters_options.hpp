@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/error.hpp>
+#include <holdfast/redis/endpoint.hpp>
+#include <holdfast/redis/node_set.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace holdfast::redlock {
+
+/// How to talk to the masters of a Redlock.
+struct masters_options {
+    /// How long a master is given to answer. Short: a slow moment of the network costs a vote. Long: when a minority of the masters and
+    /// one more do not answer, a round takes that long. Much shorter than every ttl.
+    std::chrono::milliseconds node_timeout{50};
+
+    /// How long a connection may take to be made, with authentication. Short: a distant master is never reached.
+    std::chrono::milliseconds connect_timeout{1000};
+
+    /// Put before every lock's name to make its key. Clients that are to exclude each other need the same one.
+    std::string key_prefix{};
+
+    /// A master that was started less than this long ago may have forgotten what it granted, and has no vote; nor has one whose clock
+    /// differs from the others' by more than half of it. Nothing: the longest ttl of the locks of these masters. At least the longest ttl
+    /// that anybody uses with them. 0 switches both off: a master that is restarted without its data may then help to grant a lock
+    /// that is still held.
+    std::optional<std::chrono::milliseconds> restart_guard{};
+};
+
+/// Throws: `error` (`misconfigured`) where `servers` cannot be the masters of a Redlock: there is none, there are too many, or one is there
+/// twice.
+inline void check_masters(std::vector<redis::endpoint> const& servers)
+{
+    if (servers.empty()) throw error{errc::misconfigured, "the set of masters is empty; name at least one, better five"};
+    if (servers.size() > redis::max_nodes)
+        throw error{errc::misconfigured, std::to_string(servers.size()) + " masters are given; at most " + std::to_string(redis::max_nodes) + " are allowed"};
+    for (std::size_t i = 0; i < servers.size(); ++i)
+        for (std::size_t j = 0; j < i; ++j)
+            if (servers[i].same_server(servers[j]))
+                throw error{errc::misconfigured, "masters: " + servers[i].describe() + " is there twice; each master must be a server of its own"};
+}
+
+}  // namespace holdfast::redlock
