@@ -3,9 +3,9 @@
 
 #include <holdfast/core/backend.hpp>
 #include <holdfast/core/fork_guard.hpp>
-#include <holdfast/core/validity.hpp>
 #include <holdfast/lock/keeper.hpp>
 #include <holdfast/lock/report.hpp>
+#include <holdfast/lock/tenure.hpp>
 #include <holdfast/lock/waiting_line.hpp>
 
 #include <algorithm>
@@ -15,6 +15,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace holdfast::detail {
@@ -26,7 +27,7 @@ namespace holdfast::detail {
 /// |--------|------------------------------------------------------|---------|
 /// | idle   | nobody here has the lock or asks for it              | acquire → asking |
 /// | asking | the first in line asks the backend, the others sleep | granted → held; failed → asking for the next in line, or idle |
-/// | held   | `held_` is somebody's; the keeper renews its lease   | release → held by the next in line without asking, or as after loss; loss → asking for the next in line, or idle |
+/// | held   | somebody here has it; the keeper renews its lease   | release → held by the next in line without asking, or as after loss; loss → asking for the next in line, or idle |
 ///
 /// A lease passes to the next in line while its validity is ample, the options are the same, and handoffs are left. Lock order: this
 /// mutex, then the keeper's or the backend's. The user's code is called with none of them held.
@@ -79,24 +80,22 @@ public:
         auto const mine = std::exchange(owner.held, nullptr);
         if (!mine) return make_error_code(errc::not_owner);
         auto const deadline = mine->deadline();
-        bool const valid = mine == held_ && mine->still_held();
+        bool const valid = mine == tenure_.holder() && mine->still_held();
         mine->end();
-        if (valid && may_hand_over(deadline)) {
-            auto* const next = line_.take(waiter::stage::granted);
-            --handoffs_;
-            if (fence_ != 0) ++fence_;
-            give(*next, deadline);
+        if (auto* const next = valid ? line_.next() : nullptr; next && tenure_.may_pass_to(*next, deadline)) {
+            tenure_.count_handoff();
+            tenure_.give(*next, deadline);
+            waiting_line::choose(*next, waiter::stage::granted);
             guard.unlock();
             waiting_line::wake(next);
             return {};
         }
         typename B::release_operation releasing{*backend_, key_, owner.token};
         releasing.start();
-        auto* const next = mine == held_ || state_ == state::idle ? leave() : nullptr;  // it asks behind the release
+        auto* const next = mine == tenure_.holder() || state_ == state::idle ? leave() : nullptr;  // it asks behind the release
         guard.unlock();
         waiting_line::wake(next);
-        while (!releasing.wait_until(boot_clock::time_point::max())) {
-        }
+        finish(releasing);
         return valid ? std::error_code{releasing.outcome()} : make_error_code(errc::lease_lost);
     } catch (...) {
         return make_error_code(errc::outcome_unknown);
@@ -110,14 +109,13 @@ public:
         std::unique_lock guard{mutex_};
         auto const mine = owner.held;
         if (!mine) return make_error_code(errc::not_owner);
-        if (mine != held_ || !mine->still_held()) return make_error_code(errc::lease_lost);
+        if (mine != tenure_.holder() || !mine->still_held()) return make_error_code(errc::lease_lost);
         typename B::extend_operation extending{*backend_, key_, owner.token, ttl};
         extending.start();
-        auto const tenure = tenure_;
+        auto const number = tenure_.number();
         guard.unlock();
-        while (!extending.wait_until(boot_clock::time_point::max())) {
-        }
-        return settle(tenure, ttl, extending.outcome());
+        finish(extending);
+        return settle(number, ttl, extending.outcome());
     }
 
     /// Returns: the hold of `owner`; null where it has none.
@@ -131,38 +129,36 @@ public:
     bool on_due(boot_clock::time_point now) noexcept override
     {
         std::unique_lock guard{mutex_};
-        if (!held_) return false;
-        if (!held_->still_held()) {
+        if (!tenure_.holder()) return false;
+        if (!tenure_.holder()->still_held()) {
             lose(guard);
             return false;
         }
-        bool const due = !renewing_ && renewable() && now >= renew_at_;
+        bool const due = !renewing_ && tenure_.renewable() && now >= tenure_.renew_at();
         if (due) {
             try {
-                renewing_.emplace(*backend_, key_, token_, ttl_, tenure_);
+                renewing_.emplace(*backend_, key_, tenure_);
                 renewing_->operation.start();
             } catch (...) {  // no memory for it; the deadline stands, and the renewal is tried again before
                 renewing_.reset();
-                retry_later();
-                return false;
+                tenure_.retry_later();
             }
         }
         schedule();
-        return due;
+        return due && renewing_;
     }
 
     bool finish_renewal(boot_clock::time_point t) noexcept override
     {
         if (!renewing_->operation.wait_until(t)) return false;
         auto const outcome = renewing_->operation.outcome();
-        auto const tenure = renewing_->tenure;
-        auto const ttl = renewing_->ttl;
+        auto const [number, ttl] = std::pair{renewing_->number, renewing_->ttl};
         {
             std::scoped_lock guard{mutex_};
             renewing_.reset();
-            if (held_) schedule();
+            if (tenure_.holder()) schedule();
         }
-        settle(tenure, ttl, outcome);
+        settle(number, ttl, outcome);
         return true;
     }
 
@@ -170,13 +166,13 @@ private:
     enum class state { idle, asking, held };
 
     struct renewal {
-        renewal(B& backend, typename B::key const& key, owner_token const& token, std::chrono::milliseconds t, std::uint64_t n)
-            : operation{backend, key, token, t}, ttl{t}, tenure{n}
+        renewal(B& backend, typename B::key const& key, tenure const& t)
+            : operation{backend, key, t.token(), t.ttl()}, ttl{t.ttl()}, number{t.number()}
         {
         }
         typename B::extend_operation operation;
         std::chrono::milliseconds ttl;
-        std::uint64_t tenure;
+        std::uint64_t number;
     };
 
     std::optional<failure> ask(waiter& me, boot_clock::time_point deadline, std::stop_token const& stop)
@@ -196,8 +192,7 @@ private:
             acquiring.start();
             {
                 std::stop_callback const cancel_on_stop{stop, [&]() noexcept { acquiring.cancel(); }};
-                while (!acquiring.wait_until(boot_clock::time_point::max())) {
-                }
+                finish(acquiring);
             }
             result<grant> const got = acquiring.outcome();
             std::unique_lock guard{mutex_};
@@ -207,16 +202,18 @@ private:
                 return std::nullopt;
             }
             if (got.code() == errc::unavailable) unavailable_since_ = asked_since;
-            auto* const next = leave();
-            guard.unlock();
-            waiting_line::wake(next);
+            leave_and_wake(guard);
             return got.why();
         } catch (...) {
             std::unique_lock guard{mutex_};
-            auto* const next = leave();
-            guard.unlock();
-            waiting_line::wake(next);
+            leave_and_wake(guard);
             throw;
+        }
+    }
+
+    static void finish(auto& operation)
+    {
+        while (!operation.wait_until(boot_clock::time_point::max())) {
         }
     }
 
@@ -231,68 +228,45 @@ private:
     void take_over(waiter& me, grant const& got) noexcept
     {
         state_ = state::held;
-        ++tenure_;
-        options_ = me.owner->options;
-        token_ = got.token;
-        ttl_ = options_->ttl;
-        fence_ = got.fence;
-        handoffs_ = options_->max_local_handoffs;
-        renew_at_ = next_renewal(got.valid_until);
-        give(me, got.valid_until - announcement_margin(ttl_));
+        tenure_.begin(got, me.owner->options);
+        tenure_.give(me, tenure_.deadline_for(got.valid_until));
         schedule();
-    }
-
-    void give(waiter& one, boot_clock::time_point deadline) noexcept
-    {
-        held_ = std::move(one.next_hold);
-        held_->begin(fence_, deadline);
-        one.owner->held = held_;
-        one.owner->token = token_;
-        held_since_ = boot_clock::now();
-    }
-
-    [[nodiscard]] bool may_hand_over(boot_clock::time_point deadline) noexcept
-    {
-        auto const* const next = line_.next();
-        return next && handoffs_ > 0 && options_->renew && same_lease(*options_, *next->owner->options) && ttl_ == options_->ttl &&
-               deadline - boot_clock::now() >= boot_clock::duration{ttl_} / 2;
-    }
-
-    [[nodiscard]] static bool same_lease(lock_options const& a, lock_options const& b) noexcept
-    {
-        return &a == &b || (a.ttl == b.ttl && a.renew == b.renew && a.fencing == b.fencing);
     }
 
     /// Effects: the lock is nobody's here any more; the next in line is to ask for it.
     /// Returns: the next in line, to be woken when the mutex is free.
     [[nodiscard]] waiter* leave() noexcept
     {
-        held_ = nullptr;
+        tenure_.end();
         keeper_->cancel(ticket_);
-        auto* const next = line_.take(waiter::stage::first);
+        auto* const next = line_.next();
+        if (next) waiting_line::choose(*next, waiter::stage::first);
         state_ = next ? state::asking : state::idle;
         return next;
     }
 
-    void lose(std::unique_lock<std::mutex>& guard) noexcept
+    void leave_and_wake(std::unique_lock<std::mutex>& guard) noexcept
     {
-        auto const lost = held_;
-        auto const options = options_;
         auto* const next = leave();
         guard.unlock();
         waiting_line::wake(next);
+    }
+
+    void lose(std::unique_lock<std::mutex>& guard) noexcept
+    {
+        auto const lost = tenure_.holder();
+        auto const options = tenure_.options();
+        leave_and_wake(guard);
         lost->lose();
         report(*options, make_error_code(errc::lease_lost), name_, "lost while held");
     }
 
-    /// Effects: acts on the result of asking for a lease of `ttl`.
-    std::error_code settle(std::uint64_t tenure, std::chrono::milliseconds ttl, result<boot_clock::time_point> const& outcome) noexcept
+    /// Effects: acts on the result of asking for a lease of `ttl` in the tenure `number`.
+    std::error_code settle(std::uint64_t number, std::chrono::milliseconds ttl, result<boot_clock::time_point> const& outcome) noexcept
     {
         std::unique_lock guard{mutex_};
-        if (tenure != tenure_ || !held_) return make_error_code(errc::lease_lost);
-        if (outcome && held_->renew(*outcome - announcement_margin(ttl))) {
-            ttl_ = ttl;
-            renew_at_ = next_renewal(*outcome);
+        if (number != tenure_.number() || !tenure_.holder()) return make_error_code(errc::lease_lost);
+        if (outcome && tenure_.renew(*outcome, ttl)) {
             schedule();
             return {};
         }
@@ -300,37 +274,18 @@ private:
             lose(guard);
             return make_error_code(errc::lease_lost);
         }
-        auto const options = options_;
-        retry_later();
+        auto const options = tenure_.options();
+        tenure_.retry_later();
+        schedule();
         guard.unlock();
         report(*options, outcome.code(), name_, outcome.why().detail);
         return outcome.code();
     }
 
-    [[nodiscard]] bool renewable() const noexcept
-    {
-        return options_->renew && (!options_->max_hold || renew_at_ < saturating_add(held_since_, *options_->max_hold));
-    }
-
-    /// Returns: a third of the ttl after the request was sent that made the lease valid until `t`.
-    [[nodiscard]] boot_clock::time_point next_renewal(boot_clock::time_point t) const noexcept
-    {
-        return t + drift(ttl_) - ttl_ + boot_clock::duration{ttl_} / 3;
-    }
-
-    /// Effects: has a renewal that failed tried again when a quarter of the time left has passed.
-    void retry_later() noexcept
-    {
-        if (!held_) return;
-        auto const now = boot_clock::now();
-        renew_at_ = now + std::max<boot_clock::duration>((held_->deadline() - now) / 4, std::chrono::milliseconds{2});
-        schedule();
-    }
-
     void schedule() noexcept
     {
-        auto const deadline = held_->deadline();
-        keeper_->schedule(ticket_, renewable() && !renewing_ ? std::min(renew_at_, deadline) : deadline);
+        auto const end = tenure_.holder()->deadline();
+        keeper_->schedule(ticket_, tenure_.renewable() && !renewing_ ? std::min(tenure_.renew_at(), end) : end);
     }
 
     std::shared_ptr<B> const backend_;
@@ -344,16 +299,7 @@ private:
     state state_ = state::idle;
     std::optional<boot_clock::time_point> unavailable_since_;
 
-    // While held:
-    std::uint64_t tenure_ = 0;  // counts the grants
-    std::shared_ptr<hold> held_;
-    boot_clock::time_point held_since_;
-    std::shared_ptr<lock_options const> options_;
-    owner_token token_;
-    std::chrono::milliseconds ttl_{};
-    std::uint64_t fence_ = 0;
-    unsigned handoffs_ = 0;
-    boot_clock::time_point renew_at_;
+    tenure tenure_;
     std::optional<renewal> renewing_;
     keeper::ticket ticket_;
 };

@@ -8,6 +8,7 @@
 #include <holdfast/core/token.hpp>
 
 #include <cstdint>
+#include <iterator>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -40,8 +41,8 @@ struct waiter {
     stage now = stage::in_line;
 };
 
-/// Threads in the order in which they came. All members are called with the mutex that is given to `wait` held, but for `wait` and
-/// `wake`, which are called without it.
+/// Threads in the order in which they came. Called with the mutex held that is given to `wait`, but
+/// for `wait` and `wake`.
 class waiting_line {
 public:
     using place = std::list<waiter>::iterator;
@@ -55,15 +56,6 @@ public:
         return std::prev(line_.end());
     }
 
-    /// Effects: takes the next thread whose owner is not occupied out of the line, into `out`, and tells it that it is `s`.
-    /// Returns: the thread, to be woken when the mutex is free; null where there is none.
-    waiter* take(waiter::stage s) noexcept
-    {
-        auto* const one = next();
-        if (one) one->now = s;
-        return one;
-    }
-
     /// Returns: the next thread in line whose owner is not occupied; null where there is none.
     [[nodiscard]] waiter* next() noexcept
     {
@@ -72,6 +64,10 @@ public:
         return nullptr;
     }
 
+    /// Effects: it is the turn of `one`, which has to be woken when the mutex is free.
+    static void choose(waiter& one, waiter::stage as) noexcept { one.now = as; }
+
+    /// Effects: wakes `one`, if there is one. To be called once for each that was chosen.
     static void wake(waiter* one) noexcept
     {
         if (one) one->bed.unpark(its_turn);

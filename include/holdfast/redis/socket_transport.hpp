@@ -8,7 +8,9 @@
 #include <holdfast/redis/subscriber.hpp>
 #include <holdfast/redis/transport.hpp>
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -77,12 +79,8 @@ public:
 
     [[nodiscard]] static owner_token fresh_token() { return owner_token::fresh(); }
 
-    [[nodiscard]] static std::uint64_t random()
-    {
-        std::uint64_t bits = 0;
-        owner_token::fill_random(&bits, sizeof bits);
-        return bits;
-    }
+    /// For jitter, which needs to differ, not to be secret.
+    [[nodiscard]] std::uint64_t random() noexcept { return seed_.fetch_add(1, std::memory_order_relaxed); }
 
     void updated(awaited& one) noexcept { reactor_.updated(one); }
     bool wait(awaited& one, boot_clock::time_point t) { return reactor_.wait(one, t); }
@@ -100,10 +98,18 @@ private:
         subscriber releases;
     };
 
+    static std::uint64_t first_seed()
+    {
+        std::uint64_t bits = 0;
+        owner_token::fill_random(&bits, sizeof bits);
+        return bits;
+    }
+
     fleet_options options_;
     io::reactor reactor_;
     admission admission_;
     std::vector<std::unique_ptr<node>> nodes_;
+    std::atomic<std::uint64_t> seed_ = first_seed();
 };
 
 static_assert(Transport<socket_transport>);

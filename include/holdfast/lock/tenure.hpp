@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/backend.hpp>
+#include <holdfast/core/hold.hpp>
+#include <holdfast/core/options.hpp>
+#include <holdfast/core/validity.hpp>
+#include <holdfast/lock/waiting_line.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+namespace holdfast::detail {
+
+/// A lease from its grant by the store to its end, while it passes from holder to holder of this process. Arithmetic only; guarded by the
+/// queue's mutex.
+class tenure {
+public:
+    /// Effects: begins a tenure with what the store granted for `options`.
+    void begin(grant const& got, std::shared_ptr<lock_options const> options) noexcept
+    {
+        ++number_;
+        options_ = std::move(options);
+        token_ = got.token;
+        ttl_ = options_->ttl;
+        next_fence_ = got.fence;
+        handoffs_ = options_->max_local_handoffs;
+        count_renewal(got.valid_until);
+    }
+
+    /// Effects: `one` is the holder until `deadline`, with the next fencing token of the batch.
+    void give(waiter& one, boot_clock::time_point deadline) noexcept
+    {
+        holder_ = std::move(one.next_hold);
+        holder_->begin(next_fence_, deadline);
+        if (next_fence_ != 0) ++next_fence_;
+        one.owner->held = holder_;
+        one.owner->token = token_;
+        held_since_ = boot_clock::now();
+    }
+
+    /// Effects: takes one of the handoffs.
+    void count_handoff() noexcept { --handoffs_; }
+
+    /// Returns: the first holder's deadline under a lease that is valid until `t`.
+    [[nodiscard]] boot_clock::time_point deadline_for(boot_clock::time_point t) const noexcept { return t - announcement_margin(ttl_); }
+
+    void end() noexcept { holder_ = nullptr; }
+
+    /// Returns: whether a lease that ends at `deadline` is good enough for `next`, too: it is renewed, at least half of it is left, and
+    /// it is what `next` wants.
+    [[nodiscard]] bool may_pass_to(waiter const& next, boot_clock::time_point deadline) const noexcept
+    {
+        auto const& wanted = *next.owner->options;
+        bool const same = &wanted == options_.get() ||
+                          (wanted.ttl == options_->ttl && wanted.renew == options_->renew && wanted.fencing == options_->fencing);
+        return handoffs_ > 0 && same && options_->renew && ttl_ == options_->ttl &&
+               deadline - boot_clock::now() >= boot_clock::duration{ttl_} / 2;
+    }
+
+    /// Effects: the lease is of `ttl` now, and valid until `t`. Returns: whether that came in time.
+    [[nodiscard]] bool renew(boot_clock::time_point t, std::chrono::milliseconds ttl) noexcept
+    {
+        if (!holder_->renew(t - announcement_margin(ttl))) return false;
+        ttl_ = ttl;
+        count_renewal(t);
+        return true;
+    }
+
+    /// Effects: has a renewal that failed tried again when a quarter of the time left has passed.
+    void retry_later() noexcept
+    {
+        auto const now = boot_clock::now();
+        renew_at_ = now + std::max<boot_clock::duration>((holder_->deadline() - now) / 4, std::chrono::milliseconds{2});
+    }
+
+    /// Returns: whether the lease is to be renewed at all, `max_hold` considered.
+    [[nodiscard]] bool renewable() const noexcept
+    {
+        return options_->renew && (!options_->max_hold || renew_at_ < saturating_add(held_since_, *options_->max_hold));
+    }
+
+    [[nodiscard]] boot_clock::time_point renew_at() const noexcept { return renew_at_; }
+    [[nodiscard]] std::shared_ptr<hold> const& holder() const noexcept { return holder_; }
+    [[nodiscard]] std::shared_ptr<lock_options const> const& options() const noexcept { return options_; }
+    [[nodiscard]] owner_token const& token() const noexcept { return token_; }
+    [[nodiscard]] std::chrono::milliseconds ttl() const noexcept { return ttl_; }
+
+    /// Returns: a number that no other tenure of the queue has.
+    [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+
+private:
+    /// Effects: the next renewal is due a third of the ttl after the request was sent that made the lease valid until `t`.
+    void count_renewal(boot_clock::time_point t) noexcept
+    {
+        auto const sent = t + drift(ttl_) - ttl_;
+        renew_at_ = sent + boot_clock::duration{ttl_} / 3;
+    }
+
+    std::uint64_t number_ = 0;
+    std::shared_ptr<hold> holder_;
+    boot_clock::time_point held_since_{};
+    std::shared_ptr<lock_options const> options_;
+    owner_token token_;
+    std::chrono::milliseconds ttl_{};
+    std::uint64_t next_fence_ = 0;
+    unsigned handoffs_ = 0;
+    boot_clock::time_point renew_at_{};
+};
+
+}  // namespace holdfast::detail

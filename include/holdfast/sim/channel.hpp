@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/redis/admission.hpp>
+#include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/error.hpp>
+#include <holdfast/redis/transport.hpp>
+#include <holdfast/sim/host.hpp>
+#include <holdfast/sim/network.hpp>
+#include <holdfast/sim/wire.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::sim {
+
+/// The way of one client to one node: connects when there is something to send, and again after a connection is lost.
+///
+/// | state      | left by |
+/// |------------|---------|
+/// | down       | send, a moment after the last failure → connecting |
+/// | connecting | greeting → up, what waited is sent; refused, or no greeting in time → down |
+/// | up         | cut, crash, give_up → down |
+class channel {
+public:
+    channel(host& client, network& servers, redis::admission& admitted, unsigned node, std::chrono::milliseconds connect_timeout)
+        : client_{client}, servers_{servers}, admitted_{admitted}, node_{node}, connect_timeout_{connect_timeout}
+    {
+    }
+
+    [[nodiscard]] bool up() const noexcept { return state_ == state::up; }
+
+    /// Effects: see `redis::Transport`.
+    std::error_code send(redis::command const& c, redis::listener* whom)
+    {
+        auto const why = connect();
+        if (why && whom) return why;
+        entries_.push_back({.id = next_id_++, .what = c, .whom = whom, .queued = client_.present()});
+        if (state_ == state::up) transmit(entries_.back());
+        return {};
+    }
+
+    void forget(redis::listener* whom)
+    {
+        for (auto e = entries_.begin(); e != entries_.end(); ++e)
+            if (e->whom == whom) {
+                e->whom = nullptr;
+                if (!e->sent && asks_for_vote(e->what)) entries_.erase(e);
+                return;
+            }
+    }
+
+    void give_up()
+    {
+        if (state_ == state::up) down(redis::errc::connection_lost);
+    }
+
+    /// Effects: the node is gone; the client will notice.
+    void on_crash()
+    {
+        if (wire_) wire_->cut();
+    }
+
+    /// Effects: begins to connect where there is no connection.
+    /// Returns: why that cannot be done now.
+    std::error_code connect()
+    {
+        if (state_ != state::down) return {};
+        if (client_.present() < not_before_) return redis::errc::cannot_connect;
+        state_ = state::connecting;
+        wire_ = std::make_shared<wire>(client_, servers_, node_);
+        auto const mine = ++generation_;
+        wire_->on_cut([this, mine] {
+            if (mine == generation_) down(state_ == state::up ? redis::errc::connection_lost : redis::errc::cannot_connect);
+        });
+        wire_->open([this, mine](std::optional<wire::greeting> g) {
+            if (mine != generation_) return;
+            if (g)
+                on_greeting(*g);
+            else
+                down(redis::errc::cannot_connect);
+        });
+        client_.at(client_.present() + connect_timeout_, [this, mine] {
+            if (mine == generation_ && state_ == state::connecting) down(redis::errc::cannot_connect);
+        });
+        return {};
+    }
+
+private:
+    enum class state : std::uint8_t { down, connecting, up };
+
+    struct entry {
+        std::uint64_t id = 0;
+        redis::command what{};
+        redis::listener* whom = nullptr;
+        boot_clock::time_point queued{};
+        bool sent = false;
+        std::error_code failed{};
+    };
+
+    static constexpr std::chrono::milliseconds pause_after_refusal{5};
+
+    [[nodiscard]] static bool asks_for_vote(redis::command const& c) noexcept
+    {
+        return c.what == redis::command::verb::acquire || c.what == redis::command::verb::take;
+    }
+
+    void transmit(entry& e)
+    {
+        e.sent = true;
+        wire_->send(e.what, [this, mine = generation_, id = e.id](redis::answer const& a) {
+            if (mine == generation_) answer(id, a);
+        });
+    }
+
+    void answer(std::uint64_t id, redis::answer const& a)
+    {
+        auto const e = std::find_if(entries_.begin(), entries_.end(), [id](entry const& one) { return one.id == id; });
+        if (e == entries_.end()) return;
+        auto* const whom = e->whom;
+        entries_.erase(e);
+        if (whom) whom->on_answer(node_, a, client_.now());
+    }
+
+    void on_greeting(wire::greeting const& g)
+    {
+        state_ = state::up;
+        admitted_.connected(node_, g.time, g.uptime, client_.now());
+        for (auto& e : entries_) {
+            if (e.failed) continue;
+            if (asks_for_vote(e.what)) e.failed = admitted_.may_vote(node_, client_.now());
+            if (!e.failed) transmit(e);
+        }
+        report_failures();
+    }
+
+    /// A release that nobody waits for rolls something back: it is sent again. Nothing else is.
+    void down(std::error_code why)
+    {
+        bool const was_up = state_ == state::up;
+        state_ = state::down;
+        ++generation_;
+        wire_->close();
+        wire_.reset();
+        admitted_.disconnected(node_);
+        not_before_ = client_.present() + (was_up ? boot_clock::duration{} : boot_clock::duration{pause_after_refusal});
+        std::erase_if(entries_, [](entry const& e) { return !e.whom && e.what.what != redis::command::verb::release; });
+        for (auto& e : entries_) {
+            e.sent = false;
+            if (e.whom) e.failed = why;
+        }
+        report_failures();
+    }
+
+    /// Effects: has the listeners told, later, of what has failed.
+    void report_failures()
+    {
+        auto const failed = [](entry const& e) { return static_cast<bool>(e.failed); };
+        if (std::none_of(entries_.begin(), entries_.end(), failed)) return;
+        client_.at(client_.present(), [this, failed] {
+            for (;;) {
+                auto const e = std::find_if(entries_.begin(), entries_.end(), failed);
+                if (e == entries_.end()) return;
+                answer(e->id, redis::answer::failed(e->failed));
+            }
+        });
+    }
+
+    host& client_;
+    network& servers_;
+    redis::admission& admitted_;
+    unsigned node_;
+    boot_clock::duration connect_timeout_;
+    state state_ = state::down;
+    boot_clock::time_point not_before_{};
+    std::uint64_t generation_ = 0;
+    std::shared_ptr<wire> wire_;
+    std::uint64_t next_id_ = 0;
+    std::deque<entry> entries_;
+};
+
+}  // namespace holdfast::sim

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/redis/commands.hpp>
+#include <holdfast/sim/host.hpp>
+#include <holdfast/sim/network.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace holdfast::sim {
+
+/// One connection of a client to a server, from its making to its end: messages keep their order, take their time, and get lost together
+/// with all that are behind them. Outlives its client's interest: what is under way may still arrive.
+class wire : public std::enable_shared_from_this<wire> {
+public:
+    /// What the server says when the connection is made.
+    struct greeting {
+        std::chrono::microseconds time{};
+        boot_clock::duration uptime{};
+    };
+
+    wire(host& client, network& servers, unsigned node) : client_{client}, servers_{servers}, node_{node} {}
+
+    /// Effects: connects. `done` is called in the client with the greeting, or with nothing where the server refuses; or never.
+    void open(std::function<void(std::optional<greeting>)> done)
+    {
+        auto const arrives = sends(request_arrives_, world().wrong().lost_request, world().happened().lost_requests);
+        if (!arrives) return;
+        at_server(*arrives, next_++, [done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
+            std::optional<greeting> said;
+            if (server.running()) {
+                self.incarnation_ = server.incarnation();
+                said = greeting{server.time(now), server.uptime(now)};
+            }
+            self.reply([done, said] { done(said); });
+        });
+    }
+
+    /// Effects: sends a command. `done` is called in the client with the answer, or never.
+    void send(redis::command const& c, std::function<void(redis::answer const&)> done)
+    {
+        client_.stumble();
+        if (world().happens(world().wrong().cut)) cut();
+        auto const number = next_++;
+        auto const arrives = sends(request_arrives_, world().wrong().lost_request, world().happened().lost_requests);
+        if (!arrives) cut_from_ = std::min(cut_from_, number);
+        if (!arrives) return;
+        if (world().happens(world().wrong().repeated_request)) {
+            ++world().happened().repeated_requests;
+            at_server(*arrives + world().between({}, world().wrong().very_late), number,
+                      [c](wire& self, node& server, boot_clock::time_point now) { self.execute(c, server, now); });
+        }
+        at_server(*arrives, number, [c, done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
+            if (auto const a = self.execute(c, server, now)) self.reply([done, a] { done(*a); });
+        });
+    }
+
+    /// Effects: has `noticed` called in the client when the connection breaks by itself.
+    void on_cut(std::function<void()> noticed) { noticed_ = std::move(noticed); }
+
+    /// Effects: the connection breaks: some of the requests under way still arrive, no answer does, and the client notices.
+    void cut()
+    {
+        if (!intact_) return;
+        ++world().happened().cuts;
+        world().note("cut", client_.index(), node_);
+        close();
+        client_.at(client_.present() + world().delay(), [self = shared_from_this()] { std::exchange(self->noticed_, nullptr)(); });
+    }
+
+    /// Effects: the client does not use the connection any more. Some of the requests under way still arrive.
+    void close()
+    {
+        intact_ = false;
+        cut_from_ = std::min(cut_from_, next_ - std::min(next_, world().below(4)));
+    }
+
+private:
+    [[nodiscard]] sim::world& world() const noexcept { return client_.world(); }
+
+    /// Returns: when a message arrives that leaves now, behind those that left before; nothing where it is lost.
+    std::optional<boot_clock::time_point> sends(boot_clock::time_point& last, unsigned lost, std::uint64_t& count)
+    {
+        if (world().happens(lost)) {
+            ++count;
+            return {};
+        }
+        return last = std::max(last, client_.present() + world().delay());
+    }
+
+    template <class F>
+    void at_server(boot_clock::time_point t, std::uint64_t number, F f)
+    {
+        world().at(t, [self = shared_from_this(), number, f = std::move(f)]() mutable {
+            auto& server = self->servers_[self->node_];
+            if (self->world().now() < server.hung_until())
+                self->at_server(server.hung_until(), number, std::move(f));
+            else if (number < self->cut_from_)
+                f(*self, server, self->world().now());
+        });
+    }
+
+    /// Returns: the answer; nothing where the server that the connection was made to is gone.
+    std::optional<redis::answer> execute(redis::command const& c, node& server, boot_clock::time_point now)
+    {
+        if (!server.running() || incarnation_ != server.incarnation()) return {};
+        auto const a = server.execute(c, now);
+        world().note(name(c.what), client_.index(), node_, a.what == redis::answer::kind::yes ? a.fence + 1 : 0);
+        if (c.what == redis::command::verb::release && a.what == redis::answer::kind::yes) servers_.publish(node_, c.keys);
+        return a;
+    }
+
+    template <class F>
+    void reply(F f)
+    {
+        if (!intact_ || deaf_) return;
+        if (world().happens(world().wrong().lost_reply)) {
+            ++world().happened().lost_replies;
+            deaf_ = true;
+            return;
+        }
+        reply_arrives_ = std::max(reply_arrives_, world().now() + world().delay());
+        client_.at(reply_arrives_, [self = shared_from_this(), f = std::move(f)] {
+            if (self->intact_) f();
+        });
+    }
+
+    [[nodiscard]] static std::string_view name(redis::command::verb v) noexcept
+    {
+        switch (v) {
+        case redis::command::verb::acquire: return "acquire";
+        case redis::command::verb::take: return "take";
+        case redis::command::verb::confirm: return "confirm";
+        case redis::command::verb::extend: return "extend";
+        case redis::command::verb::release: return "release";
+        }
+        return "?";
+    }
+
+    host& client_;
+    network& servers_;
+    unsigned node_;
+    unsigned incarnation_ = 0;
+    bool intact_ = true;
+    bool deaf_ = false;
+    std::uint64_t next_ = 0;
+    std::uint64_t cut_from_ = std::numeric_limits<std::uint64_t>::max();
+    boot_clock::time_point request_arrives_{};
+    boot_clock::time_point reply_arrives_{};
+    std::function<void()> noticed_;
+};
+
+}  // namespace holdfast::sim
