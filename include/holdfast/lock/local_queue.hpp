@@ -4,6 +4,7 @@
 #include <holdfast/core/backend.hpp>
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/lock/keeper.hpp>
+#include <holdfast/lock/renewal.hpp>
 #include <holdfast/lock/report.hpp>
 #include <holdfast/lock/tenure.hpp>
 #include <holdfast/lock/waiting_line.hpp>
@@ -165,16 +166,6 @@ public:
 private:
     enum class state { idle, asking, held };
 
-    struct renewal {
-        renewal(B& backend, typename B::key const& key, tenure const& t)
-            : operation{backend, key, t.token(), t.ttl()}, ttl{t.ttl()}, number{t.number()}
-        {
-        }
-        typename B::extend_operation operation;
-        std::chrono::milliseconds ttl;
-        std::uint64_t number;
-    };
-
     std::optional<failure> ask(waiter& me, boot_clock::time_point deadline, std::stop_token const& stop)
     {
         auto const& options = *me.owner->options;
@@ -300,7 +291,7 @@ private:
     std::optional<boot_clock::time_point> unavailable_since_;
 
     tenure tenure_;
-    std::optional<renewal> renewing_;
+    std::optional<renewal<B>> renewing_;
     keeper::ticket ticket_;
 };
 
