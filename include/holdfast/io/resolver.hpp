@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/signals_blocked.hpp>
+
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/eventfd.h>
@@ -79,6 +81,7 @@ public:
     {
         cancel();
         shared_ = std::make_shared<look_up>();
+        holdfast::detail::signals_blocked const while_starting;
         std::thread{[shared = shared_, host, port] {
             std::vector<socket_address> found;
             try {

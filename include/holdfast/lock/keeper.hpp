@@ -3,6 +3,8 @@
 
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/fork_guard.hpp>
+#include <holdfast/core/signals_blocked.hpp>
 
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -61,12 +63,13 @@ public:
     keeper(keeper const&) = delete;
     keeper& operator=(keeper const&) = delete;
 
-    /// Effects: ends the thread; where it is this thread (the last lock was destroyed by a callback), lets it end by itself.
+    /// Effects: ends the thread; where it is this thread (the last lock was destroyed by a callback), lets it end by itself. In a forked
+    /// child, where the thread does not exist, forgets it.
     ~keeper()
     {
         if (!thread_.joinable()) return;
-        state_->stop();
-        if (thread_.get_id() == std::this_thread::get_id() || in_child_)
+        if (!origin_.in_child()) state_->stop();
+        if (thread_.get_id() == std::this_thread::get_id() || origin_.in_child())
             thread_.detach();
         else
             thread_.join();
@@ -88,6 +91,7 @@ public:
         if (thread_.joinable()) return;
         try {
             if (!state_->open()) throw std::system_error{errno, std::system_category()};
+            signals_blocked const while_starting;
             thread_ = std::thread{[state = state_] { state->run(); }};
         } catch (std::system_error const& e) {
             throw error{errc::unavailable, std::string{"the thread that renews leases could not be started: "} + e.what()};
@@ -98,10 +102,10 @@ public:
     void schedule(ticket& t, boot_clock::time_point due) noexcept { state_->schedule(t, due); }
 
     /// Effects: takes `t` out of the schedule. A call of `on_due` that has begun already goes on.
-    void cancel(ticket& t) noexcept { state_->cancel(t); }
-
-    /// Effects: from now on this object belongs to a forked child, in which the thread does not exist.
-    void abandon() noexcept { in_child_ = true; }
+    void cancel(ticket& t) noexcept
+    {
+        if (!origin_.in_child()) state_->cancel(t);  // in a child, where there is no thread, its lock may be held for ever
+    }
 
 private:
     class state {
@@ -228,7 +232,7 @@ private:
     std::shared_ptr<state> state_ = std::make_shared<state>();
     std::mutex start_;
     std::thread thread_;
-    bool in_child_ = false;
+    fork_guard origin_;
 };
 
 }  // namespace holdfast::detail

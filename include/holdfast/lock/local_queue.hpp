@@ -40,13 +40,7 @@ public:
     {
     }
 
-    ~local_queue() override
-    {
-        if (origin_.in_child())
-            keeper_->abandon();
-        else
-            keeper_->cancel(ticket_);
-    }
+    ~local_queue() override { keeper_->cancel(ticket_); }
 
     [[nodiscard]] std::string const& name() const noexcept { return name_; }
     [[nodiscard]] bool in_child() const noexcept { return origin_.in_child(); }
@@ -58,7 +52,7 @@ public:
         keeper_->ensure_running();
         std::list<waiter> self;
         auto const me = self.emplace(self.end(), owner);
-        if (std::unique_lock guard{mutex_}; state_ == state::idle && line_.empty() && !owner.held) {
+        if (std::unique_lock guard{mutex_}; state_ == state::idle && !owner.held) {  // nobody else in line can go on
             if (!ticket_.scheduled && !ticket_.spare) keeper::prepare(ticket_, this->weak_from_this());
             state_ = state::asking;
             me->now = waiter::stage::first;

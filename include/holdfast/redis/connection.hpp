@@ -30,7 +30,8 @@ public:
     std::error_code send(command const& c, listener* whom, boot_clock::time_point now) noexcept
     try {
         discard_stale(now);
-        if (auto const why = connect(now); why && whom) return why;
+        if (!whom && !up()) return {};  // what was under way when the link went down is rolled back when it comes up
+        if (auto const why = connect(now)) return why;
         if (queue_.size() >= longest_queue) return errc::no_answer;
         queue_.push_back({.what = c, .whom = whom, .sent = now, .form = script_form::by_hash});
         if (up()) try {
@@ -83,6 +84,7 @@ private:
     {
         if (admission_) admission_->connected(node_, g.server_time, admission::certain_uptime(g.uptime), now);
         auto const refused = may_vote(now);
+        sent_ = true;
         for (auto& e : std::exchange(queue_, {})) {
             if (refused && e.whom && asks_for_vote(e)) {
                 failing_.push_back(std::move(e));
@@ -116,11 +118,12 @@ private:
     void on_down(std::error_code why, boot_clock::time_point now) override
     {
         if (admission_) admission_->disconnected(node_);
+        bool const sent = std::exchange(sent_, false);
         for (auto& e : std::exchange(queue_, {})) {
-            if (e.whom)
-                failing_.push_back(std::move(e));
-            else if (wanted(e, now) && queue_.size() < most_rollbacks)
-                queue_.push_back(std::move(e));
+            bool const may_hold = sent && e.whom && asks_for_vote(e);
+            if (e.whom) failing_.push_back(e);
+            if (may_hold) e = {.what = rollback_of(e.what), .whom = nullptr, .sent = now, .form = script_form::by_hash};
+            if (!e.whom && wanted(e, now) && queue_.size() < most_rollbacks) queue_.push_back(std::move(e));
         }
         fail(why, now);
     }
@@ -132,6 +135,13 @@ private:
             failing_.pop_front();
             if (whom) whom->on_answer(node_, answer::failed(why), now);
         }
+    }
+
+    /// Returns: what undoes an acquire whose answer was lost. It goes before everything else, also before the same acquire sent again.
+    [[nodiscard]] static command rollback_of(command c) noexcept
+    {
+        c.what = command::verb::release;
+        return c;
     }
 
     [[nodiscard]] static bool asks_for_vote(entry const& e) noexcept
@@ -157,6 +167,7 @@ private:
     unsigned node_;
     std::chrono::milliseconds operation_timeout_;
     admission* admission_;
+    bool sent_ = false;          // what is in queue_
     std::deque<entry> queue_;    // on the wire where the link is up, otherwise waiting for it
     std::deque<entry> failing_;  // being told that they failed
 };

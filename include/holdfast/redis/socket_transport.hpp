@@ -60,7 +60,12 @@ public:
     [[nodiscard]] std::uint64_t proposal(boot_clock::time_point now) const noexcept { return admission_.proposal(now); }
     [[nodiscard]] std::chrono::microseconds max_lead() const noexcept { return admission_.max_lead(); }
 
-    std::error_code send(unsigned n, command const& c, listener* whom) noexcept { return nodes_[n]->commands.send(c, whom, now()); }
+    std::error_code send(unsigned n, command const& c, listener* whom) noexcept
+    {
+        nodes_[n]->releases.keep_up(now());
+        return nodes_[n]->commands.send(c, whom, now());
+    }
+
     void forget(unsigned n, listener* whom) noexcept { nodes_[n]->commands.forget(whom); }
     void give_up(unsigned n) { nodes_[n]->commands.give_up(now()); }
 

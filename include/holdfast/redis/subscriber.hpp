@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,9 +53,10 @@ public:
     }
 
     /// Effects: connects again where a connection is wanted and there is none.
-    void keep_up(boot_clock::time_point now)
-    {
+    void keep_up(boot_clock::time_point now) noexcept
+    try {
         if (!up() && !channels_.empty()) connect(now);
+    } catch (std::bad_alloc const&) {  // the next one tries again; waiters look by the clock meanwhile
     }
 
 private:

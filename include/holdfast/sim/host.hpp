@@ -18,7 +18,7 @@ namespace holdfast::sim {
 /// asleep. Its clock runs on, what it has sent goes on, and what is for it waits.
 class host {
 public:
-    host(world& w, unsigned index, clock c) : world_{w}, index_{index}, clock_{c} {}
+    host(sim::world& w, unsigned index, sim::clock c) : world_{w}, index_{index}, clock_{c} {}
 
     host(host const&) = delete;
     host& operator=(host const&) = delete;

@@ -30,7 +30,7 @@ public:
     };
 
     /// One server for each clock.
-    network(world& w, std::span<clock const> clocks) : world_{w}, nodes_{clocks.begin(), clocks.end()} {}
+    network(sim::world& w, std::span<clock const> clocks) : world_{w}, nodes_{clocks.begin(), clocks.end()} {}
 
     network(network const&) = delete;
     network& operator=(network const&) = delete;

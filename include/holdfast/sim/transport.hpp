@@ -16,6 +16,7 @@
 #include <deque>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace holdfast::sim {
@@ -103,7 +104,7 @@ public:
             if (known) running_.erase(found);
             return;
         }
-        auto& r = known ? *found : running_.emplace_back(running{&operation, 0, boot_clock::time_point::max(), {}, nullptr});
+        auto& r = known ? *found : running_.emplace_back(running{&operation, 0, boot_clock::time_point::max(), {}});
         if (known && r.wake_at == operation.wake_at()) return;
         r.timer = next_id_++;
         r.wake_at = operation.wake_at();
@@ -161,7 +162,6 @@ private:
         std::uint64_t timer;
         boot_clock::time_point wake_at;
         std::pair<std::uint64_t, completion*> waiter;
-        void* unused;
     };
     struct watching {
         std::uint64_t id;

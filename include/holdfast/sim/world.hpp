@@ -127,7 +127,7 @@ private:
     faults faults_;
     fault_count happened_;
     holdfast::detail::random_sequence chance_;
-    boot_clock::time_point now_{std::chrono::hours{1}};
+    boot_clock::time_point now_{};
     std::uint64_t asked_ = 0;
     std::vector<item> agenda_;
     std::uint64_t hash_ = 0xcbf29ce484222325U;

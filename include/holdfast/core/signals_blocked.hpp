@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <pthread.h>
+
+#include <csignal>
+
+namespace holdfast::detail {
+
+/// While it lives, no signal is delivered to this thread, nor ever to a thread that it starts: the program's handlers run in the program's
+/// threads.
+class signals_blocked {
+public:
+    signals_blocked() noexcept
+    {
+        sigset_t all;
+        ::sigfillset(&all);
+        ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    signals_blocked(signals_blocked const&) = delete;
+    signals_blocked& operator=(signals_blocked const&) = delete;
+    ~signals_blocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+private:
+    sigset_t before_{};
+};
+
+}  // namespace holdfast::detail
