@@ -15,7 +15,7 @@ public:
     virtual void on_time(boot_clock::time_point now) = 0;
 
 protected:
-    ~awaited() = default;
+    virtual ~awaited() = default;
 
 private:
     friend class awaited_link;

@@ -34,11 +34,14 @@ class admission {
 public:
     admission(unsigned nodes, boot_clock::duration guard) noexcept : nodes_{nodes}, guard_{guard} {}
 
-    /// A connection was made. At `now`, when its greeting had come, the node said that its clock stood at `server_time`, since 1970, and
-    /// that it has run for at least `uptime`. A later look at a node replaces the earlier one.
-    void connected(unsigned node, std::chrono::microseconds server_time, boot_clock::duration uptime, boot_clock::time_point now) noexcept
+    /// A connection was made. The node said that its clock stood at `server_time`, since 1970, and that it has run for at least `uptime`;
+    /// its greeting has come by `now`, and was asked for no longer than `took` ago: its clock is known no better than that. A later look at
+    /// a node replaces the earlier one.
+    void connected(unsigned node, std::chrono::microseconds server_time, boot_clock::duration uptime, boot_clock::time_point now,
+                   boot_clock::duration took = {}) noexcept
     {
-        seen_[node] = {.connected = true, .ahead = server_time - since_boot(now), .started = now - uptime};
+        auto const doubt = std::chrono::ceil<microseconds>(took) / 2;
+        seen_[node] = {.connected = true, .ahead = server_time - since_boot(now) + doubt, .doubt = doubt, .started = now - uptime};
         compare();
     }
 
@@ -61,6 +64,12 @@ public:
         if (now - seen.started < guard_) return errc::restarted_recently;
         if (guard_ == guard_.zero() || seen.near >= quorum(nodes_)) return {};
         return seen.near + unknown_ < quorum(nodes_) ? errc::clock_out_of_line : errc::cannot_connect;
+    }
+
+    /// Returns: whether the node will have a vote or not as soon as more clocks are known.
+    [[nodiscard]] bool undecided(unsigned node, boot_clock::time_point now) const noexcept
+    {
+        return seen_[node].connected && may_vote(node, now) == errc::cannot_connect;
     }
 
     /// Returns: the fence for missing counters to begin with, in µs since 1970: a lead ahead of every clock that is in line, so that the
@@ -88,6 +97,7 @@ private:
     struct sight {
         bool connected = false;
         std::optional<microseconds> ahead{};   ///< the server's clock less ours
+        microseconds doubt{};                   ///< by how much that may be wrong
         boot_clock::time_point started{};       ///< at the latest
         unsigned near = 0;                      ///< how many clocks, its own among them, are within half the guard
     };
@@ -103,24 +113,28 @@ private:
     /// of the `known - (nodes - majority)` slowest that it knows is no further than half the guard ahead of that node.
     void compare() noexcept
     {
-        std::array<microseconds, max_nodes> known{};
-        unsigned count = 0;
-        for (unsigned node = 0; node < nodes_; ++node)
-            if (seen_[node].ahead) known[count++] = *seen_[node].ahead;
-        unknown_ = nodes_ - count;
-        std::sort(known.begin(), known.begin() + count);
-
+        std::array<microseconds, max_nodes> slowest{};
+        unsigned known = 0;
         fresh_.reset();
         for (unsigned node = 0; node < nodes_; ++node) {
             auto& seen = seen_[node];
             if (!seen.ahead) continue;
-            auto const is_near = [&](microseconds other) { return std::chrono::abs(other - *seen.ahead) <= half_guard(); };
-            seen.near = static_cast<unsigned>(std::count_if(known.begin(), known.begin() + count, is_near));
+            slowest[known++] = *seen.ahead - seen.doubt;
+            seen.near = static_cast<unsigned>(std::count_if(seen_.begin(), seen_.begin() + nodes_, [&](auto const& other) { return near(seen, other); }));
             if (seen.near >= quorum(nodes_)) fresh_ = std::max(fresh_.value_or(*seen.ahead), *seen.ahead);
         }
+        unknown_ = nodes_ - known;
         if (!fresh_) return;
+        std::sort(slowest.begin(), slowest.begin() + known);
         auto const lead = std::min<microseconds>(std::chrono::seconds{1}, half_guard() / 2);
-        fresh_ = std::min(*fresh_ + lead, known[count + quorum(nodes_) - nodes_ - 1] + half_guard());
+        fresh_ = std::min(*fresh_ + lead, slowest[known + quorum(nodes_) - nodes_ - 1] + half_guard());
+    }
+
+    /// Returns: whether the clocks are certainly within half the guard.
+    [[nodiscard]] bool near(sight const& a, sight const& b) const noexcept
+    {
+        if (&a == &b) return true;
+        return b.ahead && std::chrono::abs(*a.ahead - *b.ahead) + a.doubt + b.doubt <= half_guard();
     }
 
     unsigned nodes_;

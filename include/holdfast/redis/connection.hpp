@@ -14,13 +14,22 @@
 
 namespace holdfast::redis {
 
+/// Who is told that a node has said hello: what it said may decide about the votes of others.
+class greeting_listener {
+public:
+    virtual void on_greeting(boot_clock::time_point now) = 0;
+
+protected:
+    ~greeting_listener() = default;
+};
+
 /// The commands that are on their way to one node: in the order in which they were sent, answered in that order.
 class connection final : private link {
 public:
     connection(io::reactor& reactor, unsigned node, endpoint const& server, std::chrono::milliseconds operation_timeout,
-               std::chrono::milliseconds connect_timeout, admission* admission)
+               std::chrono::milliseconds connect_timeout, admission* admission, greeting_listener& told)
         : link{reactor, server, connect_timeout, admission ? hello::with_clock : hello::plain}, node_{node}, operation_timeout_{operation_timeout},
-          admission_{admission}
+          admission_{admission}, told_{told}
     {
     }
 
@@ -33,13 +42,13 @@ public:
         if (!whom && !up()) return {};  // what was under way when the link went down is rolled back when it comes up
         if (auto const why = connect(now)) return why;
         if (queue_.size() >= longest_queue) return errc::no_answer;
-        queue_.push_back({.what = c, .whom = whom, .sent = now, .form = script_form::by_hash});
-        if (up()) try {
-                transmit(queue_.back());
-            } catch (...) {
-                queue_.pop_back();
-                throw;
-            }
+        entry e{.what = c, .whom = whom, .sent = now, .form = script_form::by_hash};
+        if (up() && asks_for_vote(e) && undecided(now))
+            undecided_.push_back(std::move(e));
+        else if (up())
+            transmit(std::move(e));
+        else
+            queue_.push_back(std::move(e));
         return {};
     } catch (std::bad_alloc const&) {
         return std::make_error_code(std::errc::not_enough_memory);
@@ -47,7 +56,7 @@ public:
 
     void forget(listener* whom) noexcept
     {
-        for (auto* const queue : {&queue_, &failing_})
+        for (auto* const queue : {&queue_, &undecided_, &failing_})
             for (auto& e : *queue)
                 if (e.whom == whom) e.whom = nullptr;
     }
@@ -58,10 +67,25 @@ public:
         if (up()) disconnect(errc::connection_lost, now);
     }
 
-    /// Returns: no error, or why the node has no vote; no error, too, where that is not known because there is no connection.
+    /// Returns: no error, or why the node has no vote; no error, too, where that is not decided yet.
     [[nodiscard]] std::error_code may_vote(boot_clock::time_point now) const noexcept
     {
-        return admission_ && up() ? admission_->may_vote(node_, now) : std::error_code{};
+        return admission_ && up() && !undecided(now) ? admission_->may_vote(node_, now) : std::error_code{};
+    }
+
+    /// Effects: sends or fails what waited for the node's vote to be decided.
+    void decide(boot_clock::time_point now)
+    {
+        if (!up() || undecided(now)) return;
+        auto const refused = may_vote(now);
+        for (auto& e : std::exchange(undecided_, {})) {
+            if (!e.whom) continue;
+            if (refused)
+                failing_.push_back(std::move(e));
+            else
+                transmit(std::move(e));
+        }
+        fail(refused, now);
     }
 
 private:
@@ -78,24 +102,33 @@ private:
     /// A release that may not have arrived is sent again for at most this long: then the key is gone by itself, for most ttls.
     static constexpr std::chrono::seconds longest_rollback{30};
 
-    void transmit(entry const& e) { write(encode(e.what, e.form)); }
+    /// Effects: puts `e` on the wire. Throws: `std::bad_alloc`, in which case it is not.
+    void transmit(entry e)
+    {
+        auto const bytes = encode(e.what, e.form);
+        queue_.push_back(std::move(e));
+        try {
+            write(bytes);
+        } catch (...) {
+            queue_.pop_back();
+            throw;
+        }
+    }
 
     void on_up(greeting const& g, boot_clock::time_point now) override
     {
-        if (admission_) admission_->connected(node_, g.server_time, admission::certain_uptime(g.uptime), now);
-        auto const refused = may_vote(now);
+        if (admission_) admission_->connected(node_, g.server_time, admission::certain_uptime(g.uptime), now, g.took);
         sent_ = true;
         for (auto& e : std::exchange(queue_, {})) {
-            if (refused && e.whom && asks_for_vote(e)) {
-                failing_.push_back(std::move(e));
-            } else if (wanted(e, now)) {
-                e.form = script_form::by_hash;
-                if (e.whom) e.sent = now;
-                queue_.push_back(std::move(e));
-                transmit(queue_.back());
-            }
+            if (!wanted(e, now)) continue;
+            e.form = script_form::by_hash;
+            if (e.whom) e.sent = now;
+            if (e.whom && asks_for_vote(e))
+                undecided_.push_back(std::move(e));
+            else
+                transmit(std::move(e));
         }
-        fail(refused, now);
+        told_.on_greeting(now);
     }
 
     void on_reply(reply const& r, boot_clock::time_point now) override
@@ -108,8 +141,7 @@ private:
             // An acquire that nobody waits for may have been rolled back behind its first sending; the roll-back always goes.
             if (!wanted(e, now)) return;
             e.form = script_form::by_text;
-            queue_.push_back(std::move(e));
-            transmit(queue_.back());
+            transmit(std::move(e));
         } else if (e.whom) {
             e.whom->on_answer(node_, a, now);
         }
@@ -119,6 +151,7 @@ private:
     {
         if (admission_) admission_->disconnected(node_);
         bool const sent = std::exchange(sent_, false);
+        for (auto& e : std::exchange(undecided_, {})) failing_.push_back(std::move(e));
         for (auto& e : std::exchange(queue_, {})) {
             bool const may_hold = sent && e.whom && asks_for_vote(e);
             if (e.whom) failing_.push_back(e);
@@ -144,6 +177,8 @@ private:
         return c;
     }
 
+    [[nodiscard]] bool undecided(boot_clock::time_point now) const noexcept { return admission_ && admission_->undecided(node_, now); }
+
     [[nodiscard]] static bool asks_for_vote(entry const& e) noexcept
     {
         return e.what.what == command::verb::acquire || e.what.what == command::verb::take;
@@ -167,8 +202,10 @@ private:
     unsigned node_;
     std::chrono::milliseconds operation_timeout_;
     admission* admission_;
+    greeting_listener& told_;
     bool sent_ = false;          // what is in queue_
     std::deque<entry> queue_;    // on the wire where the link is up, otherwise waiting for it
+    std::deque<entry> undecided_;  // the link is up, the node's vote is not decided
     std::deque<entry> failing_;  // being told that they failed
 };
 

@@ -28,6 +28,7 @@ namespace holdfast::redis {
 struct greeting {
     std::chrono::microseconds server_time{};
     std::chrono::seconds uptime{};
+    boot_clock::duration took{};  ///< from the question to the answer
 };
 
 /// A connection to a Redis server that has said hello: authenticated, in its database, and asked for its clock where that matters. Made
@@ -134,6 +135,7 @@ private:
 
     void say_hello()
     {
+        asked_ = boot_clock::now();
         reader_ = std::make_unique<reply_reader>();
         greeting_ = {};
         expected_count_ = 0;
@@ -151,7 +153,7 @@ private:
         }
         answered_ = 0;
         stream_.write(bytes);
-        if (expected_count_ == 0) come_up(boot_clock::now());
+        if (expected_count_ == 0) come_up(asked_);
     }
 
     void read(boot_clock::time_point now)
@@ -198,6 +200,7 @@ private:
     {
         state_ = state::up;
         pause_ = {};
+        greeting_.took = now - asked_;
         on_up(greeting_, now);
     }
 
@@ -227,6 +230,7 @@ private:
     boot_clock::time_point not_before_{};
     boot_clock::duration pause_{};
     unsigned generation_ = 0;
+    boot_clock::time_point asked_{};
     greeting greeting_;
     std::array<expected, 4> expected_{};
     std::size_t expected_count_ = 0;

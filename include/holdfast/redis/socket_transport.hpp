@@ -30,7 +30,7 @@ struct fleet_options {
 
 /// The way to the real servers of a lock: one Redis, or the masters of a Redlock. Thread-safe. Connections are made when they are needed;
 /// waiting threads run them.
-class socket_transport {
+class socket_transport : private greeting_listener {
 public:
     explicit socket_transport(fleet_options options)
         : options_{std::move(options)}, reactor_{2 * options_.servers.size()},
@@ -95,13 +95,18 @@ public:
 private:
     struct node {
         node(socket_transport& f, unsigned i, admission* a)
-            : commands{f.reactor_, i, f.options_.servers[i], f.options_.node_timeout, f.options_.connect_timeout, a},
+            : commands{f.reactor_, i, f.options_.servers[i], f.options_.node_timeout, f.options_.connect_timeout, a, f},
               releases{f.reactor_, i, f.options_.servers[i], f.options_.connect_timeout}
         {
         }
         connection commands;
         subscriber releases;
     };
+
+    void on_greeting(boot_clock::time_point now) override
+    {
+        for (auto& n : nodes_) n->commands.decide(now);
+    }
 
     static std::uint64_t first_seed()
     {

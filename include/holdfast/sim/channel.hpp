@@ -74,6 +74,7 @@ public:
         if (state_ != state::down) return {};
         if (client_.present() < not_before_) return redis::errc::cannot_connect;
         state_ = state::connecting;
+        since_ = client_.now();
         wire_ = std::make_shared<wire>(client_, servers_, node_);
         auto const mine = ++generation_;
         wire_->on_cut([this, mine] {
@@ -130,8 +131,10 @@ private:
 
     void on_greeting(wire::greeting const& g)
     {
+        auto const took = client_.now() - since_;
+        if (took > connect_timeout_) return down(redis::errc::cannot_connect);
         state_ = state::up;
-        admitted_.connected(node_, g.time, g.uptime, client_.now());
+        admitted_.connected(node_, g.time, g.uptime, client_.now(), took);
         for (auto& e : entries_) {
             if (e.failed) continue;
             if (asks_for_vote(e.what)) e.failed = admitted_.may_vote(node_, client_.now());
@@ -178,6 +181,7 @@ private:
     unsigned node_;
     boot_clock::duration connect_timeout_;
     state state_ = state::down;
+    boot_clock::time_point since_{};  ///< on the client's clock
     boot_clock::time_point not_before_{};
     std::uint64_t generation_ = 0;
     std::shared_ptr<wire> wire_;
