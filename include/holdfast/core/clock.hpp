@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <ctime>
+#include <ratio>
+#include <type_traits>
 
 namespace holdfast {
 
@@ -38,10 +40,11 @@ template <class Rep, class Period>
 template <class Clock, class Duration>
 [[nodiscard]] boot_clock::time_point to_boot_clock(std::chrono::time_point<Clock, Duration> const& t)
 {
+    using wide = std::chrono::duration<long double, std::nano>;  // the difference to a clock's first or last point overflows
     if constexpr (std::is_same_v<Clock, boot_clock>)
         return std::chrono::time_point_cast<boot_clock::duration>(t);
     else
-        return saturating_add(boot_clock::now(), t - Clock::now());
+        return saturating_add(boot_clock::now(), wide{t.time_since_epoch()} - wide{Clock::now().time_since_epoch()});
 }
 
 }  // namespace holdfast

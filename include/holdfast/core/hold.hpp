@@ -57,6 +57,14 @@ public:
         }
     }
 
+    /// Effects: moves the deadline nearer, where it is later than `deadline`.
+    void shorten(boot_clock::time_point deadline) noexcept
+    {
+        auto seen = deadline_.load(std::memory_order_acquire);
+        while (ticks(deadline) < seen && !deadline_.compare_exchange_weak(seen, ticks(deadline), std::memory_order_acq_rel)) {
+        }
+    }
+
     /// Effects: ends the hold because its owner released it.
     void end() noexcept { deadline_.store(over, std::memory_order_release); }
 

@@ -23,7 +23,7 @@ namespace holdfast {
 /// - `unlock()` does not throw. What happened is told by `release(error_code&)`: no error; `lease_lost`, the lease had ended before;
 ///   `not_owner`, it was not locked; or why the outcome is not known. Neither ever frees another owner's lock.
 /// - `lease()` is a handle to the present hold; `extend(ttl, error_code&)` asks for a lease of `ttl` from now on: `false` and
-///   `lease_lost`, `not_owner`, or why it is not known, in which cases the lease runs on as before.
+///   `lease_lost`, `not_owner`, or why it is not known, in which case the lease runs on as before, but no longer than `ttl`.
 template <class L>
 concept Lock = requires(L& lock, L const& constant, std::stop_token stop, std::chrono::milliseconds d, boot_clock::time_point t,
                         std::error_code& ec) {

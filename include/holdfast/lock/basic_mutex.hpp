@@ -26,8 +26,8 @@ public:
     basic_mutex(std::shared_ptr<detail::domain<B>> const& domain, std::string_view name, lock_options options)
     {
         check_name(name);
-        domain->backend().check(name, options);
         queue_ = domain->queue(name);
+        domain->backend().check(name, options);
         owner_.options = std::make_shared<lock_options const>(std::move(options));
     }
 
@@ -94,7 +94,7 @@ public:
 
     /// Effects: asks for a lease of `ttl` from now on, longer or shorter than before, and renews with it from then on.
     /// Returns: whether the lease is of that length now. Otherwise `ec` is `not_owner`, `lease_lost`, `misconfigured` (`ttl` is out of
-    /// range), or why the store could not be asked: then the lease runs on as before.
+    /// range), or why the store could not be asked: then the lease runs on as before, though no longer than `ttl` until it is renewed.
     bool extend(std::chrono::milliseconds ttl, std::error_code& ec)
     {
         ec = ttl.count() > 0 && ttl <= longest_ttl ? queue_->extend(owner_, ttl) : make_error_code(errc::misconfigured);

@@ -78,8 +78,10 @@ public:
         bool const valid = mine == tenure_.holder() && mine->still_held();
         mine->end();
         if (auto* const next = valid ? line_.next() : nullptr; next && tenure_.may_pass_to(*next, deadline)) {
+            bool const limited = tenure_.options()->max_hold.has_value();
             tenure_.count_handoff();
             tenure_.give(*next, deadline);
+            if (limited) schedule();  // the time of one holder is not that of the next
             waiting_line::choose(*next, waiter::stage::granted);
             guard.unlock();
             waiting_line::wake(next);
@@ -91,13 +93,16 @@ public:
         guard.unlock();
         waiting_line::wake(next);
         finish(releasing);
-        return valid ? std::error_code{releasing.outcome()} : make_error_code(errc::lease_lost);
+        auto const said = valid ? std::error_code{releasing.outcome()} : make_error_code(errc::lease_lost);
+        if (said != errc::not_owner && said != errc::lease_lost) return said;
+        mine->lose();
+        return make_error_code(errc::lease_lost);
     } catch (...) {
         return make_error_code(errc::outcome_unknown);
     }
 
     /// Effects: asks for a lease of `ttl` from now on for what `owner` has, and renews it with that ttl from then on.
-    /// Returns: no error, `not_owner`, `lease_lost`, or why the lease runs on as before.
+    /// Returns: no error, `not_owner`, `lease_lost`, or why the lease runs on as before, though no longer than `ttl` until it is renewed.
     std::error_code extend(lock_owner& owner, std::chrono::milliseconds ttl)
     {
         if (in_child()) return make_error_code(errc::not_owner);
@@ -106,11 +111,15 @@ public:
         if (!mine) return make_error_code(errc::not_owner);
         if (mine != tenure_.holder() || !mine->still_held()) return make_error_code(errc::lease_lost);
         typename B::extend_operation extending{*backend_, key_, owner.token, ttl};
+        auto const request = tenure_.ask(ttl);
         extending.start();
-        auto const number = tenure_.number();
+        ++extending_;
+        schedule();
         guard.unlock();
         finish(extending);
-        return settle(number, ttl, extending.outcome());
+        guard.lock();
+        --extending_;
+        return settle(std::move(guard), request, extending.outcome());
     }
 
     /// Returns: the hold of `owner`; null where it has none.
@@ -129,7 +138,7 @@ public:
             lose(guard);
             return false;
         }
-        bool const due = !renewing_ && tenure_.renewable() && now >= tenure_.renew_at();
+        bool const due = may_renew() && now >= tenure_.renew_at();
         if (due) {
             try {
                 renewing_.emplace(*backend_, key_, tenure_);
@@ -147,13 +156,10 @@ public:
     {
         if (!renewing_->operation.wait_until(t)) return false;
         auto const outcome = renewing_->operation.outcome();
-        auto const [number, ttl] = std::pair{renewing_->number, renewing_->ttl};
-        {
-            std::scoped_lock guard{mutex_};
-            renewing_.reset();
-            if (tenure_.holder()) schedule();
-        }
-        settle(number, ttl, outcome);
+        auto const request = renewing_->request;
+        std::unique_lock guard{mutex_};
+        renewing_.reset();
+        settle(std::move(guard), request, outcome);
         return true;
     }
 
@@ -246,12 +252,15 @@ private:
         report(*options, make_error_code(errc::lease_lost), name_, "lost while held");
     }
 
-    /// Effects: acts on the result of asking for a lease of `ttl` in the tenure `number`.
-    std::error_code settle(std::uint64_t number, std::chrono::milliseconds ttl, result<boot_clock::time_point> const& outcome) noexcept
+    /// Effects: acts on the answer to `request`.
+    std::error_code settle(std::unique_lock<std::mutex> guard, lease_request const& request,
+                           result<boot_clock::time_point> const& outcome) noexcept
     {
-        std::unique_lock guard{mutex_};
-        if (number != tenure_.number() || !tenure_.holder()) return make_error_code(errc::lease_lost);
-        if (outcome && tenure_.renew(*outcome, ttl)) {
+        if (!tenure_.concerns(request)) {
+            if (tenure_.holder()) schedule();
+            return make_error_code(errc::lease_lost);
+        }
+        if (outcome && tenure_.renew(request, *outcome)) {
             schedule();
             return {};
         }
@@ -267,10 +276,13 @@ private:
         return outcome.code();
     }
 
+    /// One at a time: a renewal that was sent behind an extend would undo it.
+    [[nodiscard]] bool may_renew() const noexcept { return !renewing_ && extending_ == 0 && tenure_.renewable(); }
+
     void schedule() noexcept
     {
         auto const end = tenure_.holder()->deadline();
-        keeper_->schedule(ticket_, tenure_.renewable() && !renewing_ ? std::min(tenure_.renew_at(), end) : end);
+        keeper_->schedule(ticket_, may_renew() ? std::min(tenure_.renew_at(), end) : end);
     }
 
     std::shared_ptr<B> const backend_;
@@ -286,6 +298,7 @@ private:
 
     tenure tenure_;
     std::optional<renewal<B>> renewing_;
+    unsigned extending_ = 0;
     keeper::ticket ticket_;
 };
 

@@ -15,6 +15,13 @@
 
 namespace holdfast::detail {
 
+/// What was asked of the store for a lease that there is.
+struct lease_request {
+    std::uint64_t tenure;
+    std::uint64_t number;
+    std::chrono::milliseconds ttl;
+};
+
 /// A lease from its grant by the store to its end, while it passes from holder to holder of this process. Arithmetic only; guarded by the
 /// queue's mutex.
 class tenure {
@@ -34,6 +41,7 @@ public:
     /// Effects: `one` is the holder until `deadline`, with the next fencing token of the batch.
     void give(waiter& one, boot_clock::time_point deadline) noexcept
     {
+        options_ = one.owner->options;
         holder_ = std::move(one.next_hold);
         holder_->begin(next_fence_, deadline);
         if (next_fence_ != 0) ++next_fence_;
@@ -61,11 +69,24 @@ public:
                deadline - boot_clock::now() >= boot_clock::duration{ttl_} / 2;
     }
 
-    /// Effects: the lease is of `ttl` now, and valid until `t`. Returns: whether that came in time.
-    [[nodiscard]] bool renew(boot_clock::time_point t, std::chrono::milliseconds ttl) noexcept
+    /// Effects: notes that a lease of `ttl` is about to be asked for. Where that is shorter than what is left, it counts from now on: the
+    /// store may grant it and the answer be lost.
+    [[nodiscard]] lease_request ask(std::chrono::milliseconds ttl) noexcept
     {
-        if (!holder_->renew(t - announcement_margin(ttl))) return false;
-        ttl_ = ttl;
+        holder_->shorten(valid_until(boot_clock::now(), ttl) - announcement_margin(ttl));
+        return {.tenure = number_, .number = ++asked_, .ttl = ttl};
+    }
+
+    /// Returns: whether the lease of `r` still is somebody's.
+    [[nodiscard]] bool concerns(lease_request const& r) const noexcept { return holder_ && r.tenure == number_; }
+
+    /// Effects: the lease is valid until `t`, as the answer to `r` says; unless another request was sent behind it.
+    /// Returns: whether that came in time.
+    [[nodiscard]] bool renew(lease_request const& r, boot_clock::time_point t) noexcept
+    {
+        if (r.number != asked_) return true;
+        if (!holder_->renew(t - announcement_margin(r.ttl))) return false;
+        ttl_ = r.ttl;
         count_renewal(t);
         return true;
     }
@@ -89,9 +110,6 @@ public:
     [[nodiscard]] owner_token const& token() const noexcept { return token_; }
     [[nodiscard]] std::chrono::milliseconds ttl() const noexcept { return ttl_; }
 
-    /// Returns: a number that no other tenure of the queue has.
-    [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
-
 private:
     /// Effects: the next renewal is due a third of the ttl after the request was sent that made the lease valid until `t`.
     void count_renewal(boot_clock::time_point t) noexcept
@@ -100,7 +118,7 @@ private:
         renew_at_ = sent + boot_clock::duration{ttl_} / 3;
     }
 
-    std::uint64_t number_ = 0;
+    std::uint64_t number_ = 0;  // no other tenure of the queue has it
     std::shared_ptr<hold> holder_;
     boot_clock::time_point held_since_{};
     std::shared_ptr<lock_options const> options_;
@@ -108,6 +126,7 @@ private:
     std::chrono::milliseconds ttl_{};
     std::uint64_t next_fence_ = 0;
     unsigned handoffs_ = 0;
+    std::uint64_t asked_ = 0;
     boot_clock::time_point renew_at_{};
 };
 

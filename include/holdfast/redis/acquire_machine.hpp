@@ -73,7 +73,7 @@ public:
     [[nodiscard]] acquire_step start(boot_clock::time_point now)
     {
         bool const for_ever = set_.request.unavailable_at == boot_clock::time_point::max();
-        patience_ = for_ever ? boot_clock::duration::max() : set_.request.unavailable_at - now;
+        patience_ = for_ever ? boot_clock::duration::max() : std::max(set_.request.unavailable_at, now) - now;
         acquire_step step;
         ask(now, step);
         return step;

@@ -39,6 +39,9 @@ inline void check_timeouts(std::chrono::milliseconds operation, std::chrono::mil
     require(operation.count() > 0, std::string{operation_name} + " is " + std::to_string(operation.count()) + " ms; it must be positive");
     require(connect.count() > 0, "connect_timeout is " + std::to_string(connect.count()) + " ms; it must be positive");
     require(!guard || guard->count() >= 0, "restart_guard must not be negative; 0 switches it off");
+    constexpr std::chrono::milliseconds day{24 * 60 * 60 * 1000};
+    require(operation <= day && connect <= day && guard.value_or(day) <= day,
+            std::string{operation_name} + ", connect_timeout and restart_guard are at most a day");
 }
 
 }  // namespace holdfast::redis

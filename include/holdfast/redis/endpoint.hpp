@@ -63,6 +63,19 @@ private:
         throw error{errc::misconfigured, "Redis URL, " + std::string{part} + ": " + why};
     }
 
+    [[noreturn]] static void fail_option(std::string_view option, std::string const& why)
+    {
+        fail("options", "unknown option " + quoted(option.substr(0, option.find('='))) + why);
+    }
+
+    /// Returns: what follows the `?`. What stands before an `@` is no option but belongs to a password with a `?` in it.
+    static std::string_view cut_options(std::string_view& url)
+    {
+        auto const options = cut(url, '?');
+        if (options.find('@') != std::string_view::npos) fail("password", "a question mark in it is written as %3f");
+        return options;
+    }
+
     static bool eat(std::string_view& text, std::string_view prefix)
     {
         if (!text.starts_with(prefix)) return false;
@@ -72,8 +85,8 @@ private:
 
     static void parse_tcp(std::string_view rest, endpoint& e)
     {
-        auto const options = cut(rest, '?');
-        if (!options.empty()) fail("options", "unknown option " + quoted(options.substr(0, options.find('='))) + "; a redis:// URL has none");
+        auto const options = cut_options(rest);
+        if (!options.empty()) fail_option(options, "; a redis:// URL has none");
         auto const database = cut(rest, '/');
         if (!database.empty()) e.database = number<unsigned>("database", database, 1'000'000);
         parse_credentials(rest, e);
@@ -96,11 +109,11 @@ private:
 
     static void parse_unix(std::string_view rest, endpoint& e)
     {
-        auto options = cut(rest, '?');
+        auto options = cut_options(rest);
         while (!options.empty()) {
             auto option = options;
             options = cut(option, '&');
-            if (!eat(option, "db=")) fail("options", "unknown option " + quoted(option.substr(0, option.find('='))) + "; db is the only one");
+            if (!eat(option, "db=")) fail_option(option, "; db is the only one");
             e.database = number<unsigned>("db", option, 1'000'000);
         }
         if (!rest.starts_with('/')) parse_credentials(rest, e);
