@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+#
+# The targets. Every component exists and is installable on every machine; its alias holdfast::<name> is
+# given out only where its dependencies are found, so a target that is linked is a target that works.
+
+find_package(Threads REQUIRED)
+
+# The headers, once, on the target that every other one links.
+add_library(holdfast_core INTERFACE)
+target_compile_features(holdfast_core INTERFACE cxx_std_20)
+target_link_libraries(holdfast_core INTERFACE Threads::Threads)
+file(GLOB_RECURSE holdfast_headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/include/*.hpp")
+if(CMAKE_VERSION VERSION_GREATER_EQUAL "3.23")
+  target_sources(holdfast_core INTERFACE
+    FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}/include" FILES ${holdfast_headers})
+else()
+  target_include_directories(holdfast_core INTERFACE
+    "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:include>")
+endif()
+
+add_library(holdfast_memory INTERFACE)
+target_link_libraries(holdfast_memory INTERFACE holdfast_core)
+
+add_library(holdfast_sim INTERFACE)
+target_link_libraries(holdfast_sim INTERFACE holdfast_core)
+
+add_library(holdfast_redis INTERFACE)
+target_link_libraries(holdfast_redis INTERFACE holdfast_core hiredis::hiredis)
+
+add_library(holdfast_redlock INTERFACE)
+target_link_libraries(holdfast_redlock INTERFACE holdfast_redis)
+
+set(holdfast_all_components core memory sim redis redlock)
+
+# What was asked for must be there; what was not is given where it can be.
+set(holdfast_wanted ${HOLDFAST_COMPONENTS})
+foreach(component IN LISTS holdfast_wanted)
+  if(NOT component IN_LIST holdfast_all_components)
+    message(FATAL_ERROR "holdfast: HOLDFAST_COMPONENTS names '${component}', which is no component. "
+      "The components are: ${holdfast_all_components}.")
+  endif()
+endforeach()
+if(NOT holdfast_wanted)
+  set(holdfast_wanted ${holdfast_all_components})
+endif()
+if("redlock" IN_LIST holdfast_wanted)
+  list(APPEND holdfast_wanted redis)
+endif()
+
+if("redis" IN_LIST holdfast_wanted)
+  find_package(hiredis 0.14 QUIET)
+  if(NOT hiredis_FOUND)
+    if(HOLDFAST_COMPONENTS)
+      message(FATAL_ERROR "holdfast: redis and redlock need hiredis, which was not found. "
+        "On Debian and Ubuntu: apt-get install libhiredis-dev")
+    endif()
+    message(STATUS "holdfast: no redis and redlock, as hiredis was not found (package libhiredis-dev)")
+    list(REMOVE_ITEM holdfast_wanted redis redlock)
+  endif()
+endif()
+
+list(APPEND holdfast_wanted core)
+list(REMOVE_DUPLICATES holdfast_wanted)
+foreach(component IN LISTS holdfast_wanted)
+  add_library(holdfast::${component} ALIAS holdfast_${component})
+endforeach()

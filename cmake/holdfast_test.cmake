@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+#
+#   holdfast_test(name SOURCES file... LIBRARIES target... [TIMEOUT seconds])
+#
+# One Catch2 executable, holdfast_test_<name>; each of its test cases is a CTest test "<name>/<test case>"
+# with the label <name>, so that `ctest -L name`, `-R words` and `-j` work case by case.
+#
+# Catch2 2.13 and 3 both do. Its main and its precompiled header are built once, in holdfast_catch.
+
+find_package(Catch2 REQUIRED)
+include(Catch)
+
+set(support "${PROJECT_SOURCE_DIR}/tests/support")
+add_library(holdfast_catch STATIC "${support}/catch_main.cpp" "${support}/precompiled.cpp")
+target_include_directories(holdfast_catch PUBLIC "${PROJECT_SOURCE_DIR}/tests")
+target_link_libraries(holdfast_catch PUBLIC Catch2::Catch2 holdfast::core PRIVATE holdfast_warnings)
+# Catch 2's main has to be the first to include its header; it is long, and nobody waits for it.
+set_source_files_properties("${support}/catch_main.cpp" PROPERTIES
+  SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS -O0)
+target_precompile_headers(holdfast_catch PRIVATE "${support}/precompiled.hpp")
+
+function(holdfast_test name)
+  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+
+  set(target "holdfast_test_${name}")
+  add_executable(${target} ${arg_SOURCES})
+  target_link_libraries(${target} PRIVATE holdfast_catch holdfast_warnings ${arg_LIBRARIES})
+  target_precompile_headers(${target} REUSE_FROM holdfast_catch)
+
+  catch_discover_tests(${target} TEST_PREFIX "${name}/" PROPERTIES LABELS ${name} TIMEOUT ${arg_TIMEOUT})
+endfunction()

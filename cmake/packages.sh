@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# Sourced by the scripts that must work on a machine with nothing installed.
+#
+#   holdfast_need WHAT...
+#
+# makes sure that each is there: g++ clang++ cmake ninja pkg-config ccache git python3 redis-server
+# (commands), hiredis catch2 cli11 nlohmann_json (libraries). On Debian and its kin the missing ones, and only these,
+# are installed with apt, as root or through sudo; elsewhere they are named, and the script ends with 2.
+# After it $HOLDFAST_CLANG is the name of a Clang of 16 or later, if there is one.
+
+holdfast_need()
+{
+  local what missing=()
+  for what in "$@"; do
+    holdfast_has "$what" || missing+=("$what")
+  done
+  [ ${#missing[@]} -eq 0 ] || holdfast_install "${missing[@]}" || exit 2
+  HOLDFAST_CLANG=$(holdfast_clang) || HOLDFAST_CLANG=
+  export HOLDFAST_CLANG
+}
+
+holdfast_has()
+{
+  case $1 in
+    hiredis) holdfast_has_header hiredis/hiredis.h ;;
+    catch2) holdfast_has_header catch2/catch_all.hpp || holdfast_has_header catch2/catch.hpp ;;
+    cli11) holdfast_has_header CLI/CLI.hpp ;;
+    nlohmann_json) holdfast_has_header nlohmann/json.hpp ;;
+    clang++) holdfast_clang >/dev/null ;;
+    *) command -v "$1" >/dev/null ;;
+  esac
+}
+
+holdfast_has_header()
+{
+  [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] ||
+    g++ -E -x c++ -include "$1" /dev/null >/dev/null 2>&1
+}
+
+holdfast_clang()
+{
+  local name
+  for name in clang++-16 clang++-17 clang++-18 clang++-19 clang++-20 clang++-21 clang++; do
+    if command -v "$name" >/dev/null && [ "$("$name" -dumpversion | cut -d. -f1)" -ge 16 ]; then
+      echo "$name"
+      return
+    fi
+  done
+  return 1
+}
+
+# The Debian package of one need.
+holdfast_package()
+{
+  case $1 in
+    ninja) echo ninja-build ;;
+    hiredis) echo libhiredis-dev ;;
+    cli11) echo libcli11-dev ;;
+    nlohmann_json) echo nlohmann-json3-dev ;;
+    # Debian 12's own clang is 14, and Debian 13 has no 16.
+    clang++) apt-cache show clang-16 >/dev/null 2>&1 && echo clang-16 || echo clang ;;
+    *) echo "$1" ;;
+  esac
+}
+
+# In a subshell, which cleans up after itself however it ends.
+holdfast_install()
+(
+  if ! command -v apt-get >/dev/null; then
+    echo "Missing: $*. Please install them with this system's own packages, and run this again." >&2
+    exit 2
+  fi
+  as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || {
+      echo "Missing: $*. They can be installed by root, or where there is sudo." >&2
+      exit 2
+    }
+    as_root=(sudo)
+  fi
+
+  log=$(mktemp) policy=
+  # shellcheck disable=SC2317
+  clean() { rm -f "$log"; [ -z "$policy" ] || "${as_root[@]}" rm -f "$policy"; }
+  trap clean EXIT
+
+  # A machine that has never fetched the package lists knows no package.
+  apt-cache show g++ >/dev/null 2>&1 || holdfast_apt update || true
+  packages=()
+  for what in "$@"; do
+    packages+=("$(holdfast_package "$what")")
+  done
+  echo "Installing ${packages[*]} …" >&2
+
+  # The tests start their own servers: the package's is neither to start now nor with the machine.
+  if [[ " $* " == *" redis-server "* && ! -e /usr/sbin/policy-rc.d ]]; then
+    policy=/usr/sbin/policy-rc.d
+    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null
+    "${as_root[@]}" chmod +x $policy
+  fi
+
+  # When it fails the lists may be older than the packages.
+  if ! holdfast_apt install "${packages[@]}" &&
+    ! { holdfast_apt update && holdfast_apt install "${packages[@]}"; }; then
+    tail -n 20 "$log" >&2
+    echo "Could not install ${packages[*]}." >&2
+    exit 2
+  fi
+  if [ "$policy" ] && command -v systemctl >/dev/null; then
+    "${as_root[@]}" systemctl disable redis-server.service >/dev/null 2>&1 || true
+  fi
+)
+
+# apt-get without questions or words, for holdfast_install; waits for another apt to finish.
+holdfast_apt()
+{
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 \
+    --no-install-recommends "$@" >>"$log" 2>&1 </dev/null
+}

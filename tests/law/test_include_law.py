@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Shows that include_law.py refuses what it should: each test feeds it a tree with one breach."""
+
+import contextlib
+import io
+import pathlib
+import tempfile
+import unittest
+from unittest import mock
+
+import include_law
+
+TOP = "// SPDX-License-Identifier: MIT\n#pragma once\n"
+
+
+def header(*includes):
+    return TOP + "".join(f"#include <{name}>\n" for name in includes)
+
+
+# A tree that keeps the law; every test below adds or replaces one header of it.
+LAWFUL = {
+    "core/error.hpp": header("system_error", "sys/random.h"),
+    "core/result.hpp": header("holdfast/core/error.hpp"),
+    "io/reactor.hpp": header("poll.h", "holdfast/core/error.hpp"),
+    "lock/basic_mutex.hpp": header("mutex", "holdfast/core/result.hpp"),
+    "lock/detail/queue.hpp": header("holdfast/lock/basic_mutex.hpp"),
+    "adapters/any_mutex.hpp": header("holdfast/lock/basic_mutex.hpp", "holdfast/core/error.hpp"),
+    "memory/store.hpp": header("holdfast/core/result.hpp"),
+    "redis/hiredis.hpp": header("hiredis/hiredis.h", "holdfast/io/reactor.hpp"),
+    "redis/commands.hpp": header("string", "holdfast/core/result.hpp"),
+    "redis/lock_machine.hpp": header("holdfast/redis/commands.hpp"),
+    "redlock/masters.hpp": header("holdfast/redis/lock_machine.hpp", "holdfast/io/reactor.hpp"),
+    "sim/world.hpp": header("holdfast/redis/commands.hpp", "holdfast/core/error.hpp"),
+    "holdfast.hpp": header("holdfast/adapters/any_mutex.hpp"),
+    "memory.hpp": header("holdfast/memory/store.hpp", "holdfast/lock/basic_mutex.hpp"),
+    "redis.hpp": header("holdfast/redis/hiredis.hpp", "holdfast/lock/basic_mutex.hpp", "holdfast/holdfast.hpp"),
+    "redlock.hpp": header("holdfast/redlock/masters.hpp", "holdfast/adapters/any_mutex.hpp"),
+}
+
+
+def judge(changes):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in {**LAWFUL, **changes}.items():
+            path = pathlib.Path(folder, "holdfast", name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return include_law.breaches(folder)
+
+
+class IncludeLaw(unittest.TestCase):
+    def refused(self, name, text, sentence):
+        found = judge({name: text})
+        self.assertEqual([where for where, _ in found], [name], found)
+        self.assertIn(sentence, found[0][1])
+
+    def allowed(self, name, text):
+        self.assertEqual(judge({name: text}), [])
+
+    def test_a_lawful_tree_passes(self):
+        self.assertEqual(judge({}), [])
+
+    def test_a_folder_without_headers_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertEqual(len(include_law.breaches(folder)), 1)
+
+    def test_arrows_that_point_the_wrong_way(self):
+        # One target in each folder stands for it.
+        example = {
+            "core": "core/error.hpp",
+            "io": "io/reactor.hpp",
+            "lock": "lock/basic_mutex.hpp",
+            "adapters": "adapters/any_mutex.hpp",
+            "memory": "memory/store.hpp",
+            "redis": "redis/commands.hpp",
+            "redlock": "redlock/masters.hpp",
+            "sim": "sim/world.hpp",
+        }
+        # The law again, in words: core and no one else; lock core; adapters lock; a backend core and io.
+        may = {
+            ("io", "core"), ("lock", "core"), ("adapters", "core"), ("adapters", "lock"),
+            ("memory", "core"), ("memory", "io"), ("redis", "core"), ("redis", "io"),
+            ("redlock", "core"), ("redlock", "io"), ("redlock", "redis"),
+            ("sim", "core"), ("sim", "memory"), ("sim", "redis"), ("sim", "redlock"),
+        }  # fmt: skip
+        for here in example:
+            for there in example:
+                if here == there:
+                    continue
+                with self.subTest(here=here, there=there):
+                    name, text = f"{here}/new.hpp", header(f"holdfast/{example[there]}")
+                    if (here, there) in may:
+                        self.allowed(name, text)
+                    else:
+                        self.refused(name, text, f"{here} may not include {there}")
+
+    def test_an_umbrella_does_not_include_another_backend(self):
+        self.refused("memory.hpp", header("holdfast/redis/commands.hpp"), "may not include redis")
+        self.refused("redis.hpp", header("holdfast/redlock/masters.hpp"), "may not include redlock")
+        self.refused("redlock.hpp", header("holdfast/redis.hpp"), "umbrella")
+        self.refused("holdfast.hpp", header("holdfast/memory/store.hpp"), "may not include memory")
+
+    def test_nothing_in_a_folder_includes_an_umbrella(self):
+        self.refused("redlock/new.hpp", header("holdfast/redis.hpp"), "umbrella")
+        self.refused("redis/new.hpp", header("holdfast/holdfast.hpp"), "umbrella")
+
+    def test_redlock_does_not_include_hiredis_hpp(self):
+        self.refused("redlock/new.hpp", header("holdfast/redis/hiredis.hpp"), "hiredis")
+
+    def test_sim_does_not_include_a_machine(self):
+        self.refused("sim/new.hpp", header("holdfast/redis/lock_machine.hpp"), "share its mistakes")
+
+    def test_sim_does_not_include_hiredis_hpp(self):
+        self.refused("sim/new.hpp", header("holdfast/redis/hiredis.hpp"), "no I/O")
+
+    def test_a_c_library_is_included_in_one_place(self):
+        self.refused("redis/new.hpp", header("hiredis/async.h"), "only holdfast/redis/hiredis.hpp may")
+
+    def test_a_library_nobody_knows(self):
+        self.refused("core/new.hpp", header("boost/asio.hpp"), "neither the standard library")
+
+    def test_detail_of_another_folder(self):
+        self.refused("adapters/new.hpp", header("holdfast/lock/detail/queue.hpp"), "detail is for")
+        self.allowed("lock/new.hpp", header("holdfast/lock/detail/queue.hpp"))
+
+    def test_a_header_that_does_not_exist(self):
+        self.refused("lock/new.hpp", header("holdfast/core/nothing.hpp"), "does not exist")
+
+    def test_a_quoted_include(self):
+        self.refused("lock/new.hpp", TOP + '#include "basic_mutex.hpp"\n', "write <holdfast/")
+
+    def test_a_folder_the_law_does_not_know(self):
+        self.refused("misc/new.hpp", TOP, "that the law knows")
+        self.refused("misc.hpp", TOP, "that the law knows")
+
+    def test_a_cycle(self):
+        found = judge({"core/error.hpp": header("holdfast/core/result.hpp")})
+        self.assertEqual([sentence for _, sentence in found],
+                         ["is in a cycle: core/error.hpp -> core/result.hpp -> core/error.hpp"])
+        self.refused("core/new.hpp", header("holdfast/core/new.hpp"), "cycle")
+
+    def test_the_length_of_a_header(self):
+        self.allowed("core/new.hpp", TOP + "//\n" * 298)
+        self.refused("core/new.hpp", TOP + "//\n" * 299, "301 lines")
+
+    def test_pragma_once(self):
+        self.refused("core/new.hpp", "// SPDX-License-Identifier: MIT\n// #pragma once\n", "#pragma once")
+
+    def test_the_licence(self):
+        self.refused("core/new.hpp", "#pragma once\n", "SPDX")
+
+    def test_an_include_in_a_comment_is_no_include(self):
+        self.allowed("core/new.hpp", TOP + "/*\n#include <holdfast/redis.hpp>\n*/\n// #include <boost/asio.hpp>\n")
+
+    def test_spacing_hides_nothing(self):
+        self.refused("core/new.hpp", TOP + "  #  include  <boost/asio.hpp>  // yes\n", "neither the standard library")
+
+    def test_the_exit_status_tells(self):
+        for changes, status in (({}, 0), ({"core/new.hpp": ""}, 1)):
+            with self.subTest(status=status), tempfile.TemporaryDirectory() as folder:
+                for name, text in {**LAWFUL, **changes}.items():
+                    path = pathlib.Path(folder, "holdfast", name)
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_text(text, encoding="utf-8")
+                with mock.patch("sys.argv", ["include_law.py", folder]), contextlib.redirect_stdout(io.StringIO()):
+                    self.assertEqual(include_law.main(), status)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: MIT
+#
+# The programs of an outside project: one for each backend that holdfast gives it. Outside warnings are
+# stricter than most and must not be disturbed by our headers.
+
+foreach(backend IN ITEMS memory redis redlock)
+  if(TARGET holdfast::${backend})
+    add_executable(use_${backend} "${CMAKE_CURRENT_LIST_DIR}/use_${backend}.cpp")
+    target_link_libraries(use_${backend} PRIVATE holdfast::${backend})
+    target_compile_options(use_${backend} PRIVATE -Wall -Wextra -Werror)
+  endif()
+endforeach()

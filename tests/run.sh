@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Builds and runs every test, on a machine with nothing installed too.
+#
+#   tests/run.sh [ARGUMENT OF CTEST…]      e.g. tests/run.sh -R conformance
+#
+#   HOLDFAST_PRESET      gcc, clang, asan-ubsan or tsan, of CMakePresets.json; gcc
+#   HOLDFAST_BUILD_DIR   where to build; build/<preset> in the source tree
+#   HOLDFAST_JOBS        how many compilers and tests run at once; the number of processors
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=../cmake/packages.sh
+. "$root/cmake/packages.sh"
+
+preset=${HOLDFAST_PRESET:-gcc}
+build=$(realpath -m "${HOLDFAST_BUILD_DIR:-$root/build/$preset}")
+jobs=${HOLDFAST_JOBS:-$(nproc)}
+
+options=()
+if [ "$preset" = clang ]; then
+  holdfast_need clang++
+  options=("-DCMAKE_CXX_COMPILER=$HOLDFAST_CLANG")
+fi
+holdfast_need g++ cmake ninja hiredis redis-server catch2 python3 cli11
+
+# ThreadSanitizer cannot map its shadow where the kernel scatters addresses widely; the build runs the
+# tests, too, to list them.
+run=()
+if [ "$preset" = tsan ] && setarch -R true 2>/dev/null; then
+  run=(setarch -R)
+fi
+
+cd "$root"
+cmake --preset "$preset" -B "$build" "${options[@]}" >/dev/null
+"${run[@]}" cmake --build "$build" -j "$jobs"
+"${run[@]}" ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$jobs" "$@"
