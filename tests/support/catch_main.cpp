@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+//
+// The main of every test executable. What makes a test fail is settled here and not in the environment,
+// so that a test run by hand behaves as under CTest.
+
+#if !__has_include(<catch2/catch_all.hpp>)
+#define CATCH_CONFIG_RUNNER
+#endif
+#include "support/catch.hpp"
+
+extern "C" {
+char const* __tsan_default_options();
+char const* __asan_default_options();
+char const* __ubsan_default_options();
+
+char const* __tsan_default_options() { return "halt_on_error=1:second_deadlock_stack=1:die_after_fork=0"; }
+char const* __asan_default_options() { return "detect_stack_use_after_return=1:strict_string_checks=1"; }
+char const* __ubsan_default_options() { return "print_stacktrace=1"; }
+}
+
+int main(int argc, char* argv[])
+{
+    Catch::Session session;
+    if (int const status = session.applyCommandLine(argc, argv); status != 0)
+        return status;
+    // A test case that asserts nothing cannot fail; a name that matches none (Catch2 3 refuses it anyway) ran none.
+    auto warnings = static_cast<int>(Catch::WarnAbout::NoAssertions);
+#if !__has_include(<catch2/catch_all.hpp>)
+    warnings |= static_cast<int>(Catch::WarnAbout::NoTests);
+#endif
+    session.configData().warnings = static_cast<Catch::WarnAbout::What>(warnings);
+    return session.run();
+}

@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: MIT
+//
+// Empty: CMake compiles a precompiled header only for a source that uses it.

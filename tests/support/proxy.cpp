@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+#include "proxy.hpp"
+
+#include "proxy_loop.hpp"
+
+#include <utility>
+
+namespace holdfast::test {
+
+proxy::proxy(std::uint16_t target_port) : loop_{std::make_unique<proxy_loop>(target_port)} {}
+proxy::proxy(proxy&&) noexcept = default;
+proxy& proxy::operator=(proxy&&) noexcept = default;
+proxy::~proxy() = default;
+
+std::uint16_t proxy::port() const noexcept { return loop_->port(); }
+
+void proxy::delay(std::chrono::microseconds to_server, std::chrono::microseconds to_client)
+{
+    loop_->run([&] {
+        loop_->rules().delay_to_server = to_server;
+        loop_->rules().delay_to_client = to_client;
+    });
+}
+
+void proxy::trickle(std::chrono::microseconds interval)
+{
+    loop_->run([&] { loop_->rules().trickle = interval; });
+}
+
+void proxy::blackhole()
+{
+    loop_->run([&] {
+        loop_->rules().blackholed = true;
+        loop_->listen();
+    });
+}
+
+void proxy::refuse()
+{
+    loop_->run([&] {
+        loop_->stop_listening();
+        loop_->reset_all();
+    });
+}
+
+void proxy::pass()
+{
+    loop_->run([&] {
+        loop_->rules().blackholed = false;
+        loop_->listen();
+    });
+}
+
+void proxy::cut_all()
+{
+    loop_->run([&] { loop_->reset_all(); });
+}
+
+void proxy::drop_next_request(fault_options options) { add(std::move(options), fault::kind::drop_request); }
+
+void proxy::swallow_next_reply(fault_options options) { add(std::move(options), fault::kind::swallow_reply); }
+
+void proxy::cut_mid_reply(std::size_t passed_bytes, fault_options options)
+{
+    add(std::move(options), fault::kind::cut_reply, passed_bytes);
+}
+
+void proxy::add(fault_options options, fault::kind what, std::size_t passed_bytes)
+{
+    loop_->run([&] { loop_->rules().faults.push_back({what, std::move(options.matches), options.times, options.then, passed_bytes}); });
+}
+
+void proxy::hold(request_predicate matches)
+{
+    loop_->run([&] { loop_->rules().holds.push_back(std::move(matches)); });
+}
+
+void proxy::let_go()
+{
+    loop_->run([&] { loop_->rules().let_go(); });
+}
+
+void proxy::heal()
+{
+    loop_->run([&] {
+        auto& rules = loop_->rules();
+        rules.delay_to_server = rules.delay_to_client = rules.trickle = {};
+        rules.faults.clear();
+        rules.let_go();
+        rules.blackholed = false;
+        loop_->listen();
+    });
+}
+
+int proxy::connections() const noexcept { return loop_->accepted(); }
+
+int proxy::open_connections() const
+{
+    int open = 0;
+    loop_->run([&] { open = loop_->open(); });
+    return open;
+}
+
+int proxy::requests() const noexcept { return loop_->rules().requests; }
+
+int proxy::struck() const noexcept { return loop_->rules().struck; }
+
+int proxy::held() const noexcept { return loop_->rules().held; }
+
+}  // namespace holdfast::test

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "requests.hpp"
+#include "traffic.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace holdfast::test {
+
+class proxy_loop;
+
+struct fault_options {
+    request_predicate matches = any_request();
+    int times = 1;
+    aftermath then = aftermath::reset;
+};
+
+/// A TCP proxy on a free port of 127.0.0.1 in front of a Redis server, which does to its connections
+/// what networks and dying machines do. It forwards whole requests and whole replies (RESP2), so that
+/// a fault hits exactly the one that was chosen, pipelined or not.
+///
+/// All members may be called from any thread of the process that made it, while traffic flows, and
+/// have taken effect when they return. The first matching fault that is not used up strikes. A
+/// predicate runs in the proxy's thread and calls none of these.
+class proxy {
+public:
+    explicit proxy(std::uint16_t target_port);
+    proxy(proxy&&) noexcept;
+    proxy& operator=(proxy&&) noexcept;
+    ~proxy();
+
+    [[nodiscard]] std::uint16_t port() const noexcept;
+    [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port()); }
+
+    /// Every request and every reply is passed on this long after it came, whatever the others do.
+    void delay(std::chrono::microseconds to_server, std::chrono::microseconds to_client);
+    /// Replies go out a byte at a time, this far apart; zero ends it.
+    void trickle(std::chrono::microseconds interval);
+
+    /// A silent peer: connections are accepted and read, nothing is passed on or answered. A
+    /// connection that lost bytes so stays silent after `pass`, for it could not be trusted.
+    void blackhole();
+    /// A dead peer: connections are reset, new ones refused.
+    void refuse();
+    /// Ends `blackhole` and `refuse`.
+    void pass();
+    /// RST to both ends of every connection. What was under way or held is lost.
+    void cut_all();
+
+    /// Neither the request nor anything behind it reaches the server.
+    void drop_next_request(fault_options options = {});
+    /// The server has done what was asked, and the client never hears.
+    void swallow_next_reply(fault_options options = {});
+    /// The client gets this much of the reply.
+    void cut_mid_reply(std::size_t passed_bytes, fault_options options = {});
+
+    /// Matching requests, and those behind them on their connection, wait until `let_go`; they are
+    /// passed on then even if the client has closed its end meanwhile.
+    void hold(request_predicate matches = any_request());
+    void let_go();
+
+    /// Effects: no faults and no delays any more, all held requests let go, connections passed.
+    void heal();
+
+    /// Returns: how many connections were accepted.
+    [[nodiscard]] int connections() const noexcept;
+    /// Returns: how many are open.
+    [[nodiscard]] int open_connections() const;
+    /// Returns: how many requests came, those struck by a fault and those held included.
+    [[nodiscard]] int requests() const noexcept;
+    /// Returns: how many requests and replies were struck by a fault.
+    [[nodiscard]] int struck() const noexcept;
+    /// Returns: how many matching requests wait.
+    [[nodiscard]] int held() const noexcept;
+
+private:
+    void add(fault_options options, fault::kind what, std::size_t passed_bytes = 0);
+
+    std::unique_ptr<proxy_loop> loop_;
+};
+
+}  // namespace holdfast::test

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include "redis_server.hpp"
+
+#include "loopback.hpp"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <thread>
+
+namespace holdfast::test {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr auto start_limit = 10s;
+
+std::chrono::steady_clock::time_point start_deadline() { return std::chrono::steady_clock::now() + start_limit; }
+
+// Between fork and exec: calls nothing that could wait for a lock of another thread.
+int become(char const* const* words, char const* log)
+{
+    int const out = ::open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ::dup2(out, STDOUT_FILENO);
+    ::dup2(out, STDERR_FILENO);
+    // A client's socket that lived on in here would look like a connection its owner never closed.
+    if (::syscall(SYS_close_range, 3U, ~0U, 0U) != 0)
+        for (int fd = 3; fd < 4096; ++fd) ::close(fd);
+    ::execvp(words[0], const_cast<char* const*>(words));
+    ::_exit(127);
+}
+
+}  // namespace
+
+redis_server::redis_server(redis_options options)
+    : options_{std::move(options)}, inspector_{std::make_unique<connection>(socket(), options_.password)}
+{
+    auto const deadline = start_deadline();
+    do port_ = free_port();
+    while (!start(deadline));
+}
+
+std::string redis_server::url() const
+{
+    return options_.password.empty() ? "redis://127.0.0.1:" + std::to_string(port_) : url("", options_.password);
+}
+
+std::string redis_server::url(std::string const& user, std::string const& password) const
+{
+    return "redis://" + user + ':' + password + "@127.0.0.1:" + std::to_string(port_);
+}
+
+std::string redis_server::log() const
+{
+    std::ifstream file{folder_.path() / "redis.log"};
+    return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+void redis_server::restart()
+{
+    kill();
+    auto const deadline = start_deadline();
+    while (!start(deadline)) std::this_thread::sleep_for(10ms);
+}
+
+/// Returns: false when somebody else has the port.
+bool redis_server::start(time_point deadline)
+{
+    launch();
+    for (auto pause = 500us; !answers(); pause = std::min<std::chrono::microseconds>(2 * pause, 5ms)) {
+        bool const late = std::chrono::steady_clock::now() >= deadline;
+        if (auto const status = process_.exit_status(); status || late) {
+            auto const said = log();
+            if (!late && said.find("in use") != std::string::npos) return false;
+            throw std::runtime_error{options_.program + (status ? " ended with status " + std::to_string(*status) : " does not answer") +
+                                     ": " + said};
+        }
+        std::this_thread::sleep_for(pause);
+    }
+    return true;
+}
+
+/// It listens on the socket after the port, and only this server has the socket: so whoever answers
+/// there has the port too.
+bool redis_server::answers()
+{
+    try {
+        static_cast<void>(command({"PING"}));
+        return true;
+    } catch (std::runtime_error const&) {
+        return false;
+    }
+}
+
+void redis_server::launch()
+{
+    auto const config = (folder_.path() / "redis.conf").string();
+    {
+        std::ofstream file{config};
+        file << "bind 127.0.0.1\nport " << port_ << "\nunixsocket " << socket().string() << "\ndir " << folder_.path().string()
+             << "\nsave \"\"\nappendonly no\ndaemonize no\n";
+        if (!options_.password.empty()) file << "requirepass " << options_.password << '\n';
+        for (auto const& line : options_.config) file << line << '\n';
+    }
+    auto const log = (folder_.path() / "redis.log").string();
+    char const* const words[] = {options_.program.c_str(), config.c_str(), nullptr};
+    inspector_->close();
+    process_ = child::fork([&] { return become(words, log.c_str()); });
+}
+
+redis_fleet::redis_fleet(std::size_t size, redis_options const& options)
+{
+    servers_.reserve(size);
+    for (std::size_t i = 0; i < size; ++i) servers_.emplace_back(options);
+}
+
+std::vector<std::string> redis_fleet::urls() const
+{
+    std::vector<std::string> all;
+    for (auto const& server : servers_) all.push_back(server.url());
+    return all;
+}
+
+std::vector<reply> redis_fleet::command(std::vector<std::string> const& words)
+{
+    std::vector<reply> all;
+    for (auto& server : servers_) all.push_back(server.running() && !server.paused() ? server.command(words) : reply{});
+    return all;
+}
+
+}  // namespace holdfast::test

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#include "relay.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+namespace holdfast::test {
+namespace {
+
+using action = outlet::action;
+
+outlet::time_point after(std::chrono::microseconds delay) { return std::chrono::steady_clock::now() + delay; }
+
+action action_of(aftermath then) { return then == aftermath::reset ? action::reset : action::silence; }
+
+bool is_published(std::string_view reply)
+{
+    auto const kind = first_element(reply);
+    return kind == "message" || kind == "pmessage" || kind == "smessage";
+}
+
+}  // namespace
+
+relay::relay(file_descriptor client, file_descriptor server, traffic& rules)
+    : rules_{rules}, client_{std::move(client)}, server_{std::move(server)}
+{
+}
+
+short relay::events(side const& s) noexcept { return static_cast<short>((s.ended ? 0 : POLLIN) | (s.full ? POLLOUT : 0)); }
+
+/// Returns: whether the other side should be told that this one has ended.
+bool relay::receive(side& from)
+{
+    std::array<char, 65536> buffer;
+    auto const got = ::recv(from.fd.get(), buffer.data(), buffer.size(), 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    if (got > 0) {
+        silent_ = silent_ || rules_.blackholed;  // what is lost here is missed for ever
+        if (!silent_) from.in.feed({buffer.data(), static_cast<std::size_t>(got)});
+        return false;
+    }
+    from.ended = true;
+    return true;
+}
+
+void relay::read_client()
+{
+    bool const ended = receive(client_);
+    while (auto request = client_.in.next()) forward(std::move(*request));
+    if (ended && silent_)
+        reset();
+    else if (ended) {
+        // Also after an RST: what was sent before it is still on its way.
+        server_.out.push({action::send, client_.in.rest(), after(rules_.delay_to_server)});
+        server_.out.push({action::finish, {}, after(rules_.delay_to_server)});
+    }
+}
+
+void relay::read_server()
+{
+    bool const ended = receive(server_);
+    while (auto reply = server_.in.next()) answer(std::move(*reply));
+    if (ended && !silent_) {
+        send_reply(server_.in.rest());
+        client_.out.push({action::finish, {}, after(rules_.delay_to_client)});
+    }
+}
+
+void relay::forward(std::string request)
+{
+    ++rules_.requests;
+    auto const gate = rules_.hold(request);
+    auto const due = after(rules_.delay_to_server);
+    auto strikes = rules_.strike(request);
+    if (strikes && strikes->what == fault::kind::drop_request) {
+        ++rules_.struck;
+        server_.out.push({action_of(strikes->then), {}, due, gate});
+        return;
+    }
+    bool const subscription = first_element(request).ends_with("subscribe");
+    subscribed_ = subscribed_ || subscription;
+    auto const channels = std::max<std::size_t>(2, element_count(request)) - 1;
+    expected_.push_back({std::move(strikes), subscription ? channels : 1});
+    server_.out.push({action::send, std::move(request), due, gate});
+}
+
+void relay::answer(std::string reply)
+{
+    if (expected_.empty() || (subscribed_ && is_published(reply))) return send_reply(std::move(reply));
+    auto& front = expected_.front();
+    if (front.strikes)
+        strike(*front.strikes, std::move(reply));
+    else
+        send_reply(std::move(reply));
+    if (--front.replies == 0) expected_.pop_front();
+}
+
+void relay::send_reply(std::string bytes) { client_.out.push({action::send, std::move(bytes), after(rules_.delay_to_client)}); }
+
+void relay::strike(fault const& f, std::string reply)
+{
+    ++rules_.struck;
+    if (f.what == fault::kind::cut_reply) send_reply(reply.substr(0, f.passed_bytes));
+    client_.out.push({action_of(f.then), {}, after(rules_.delay_to_client)});
+}
+
+void relay::advance()
+{
+    advance(server_, {});
+    advance(client_, rules_.trickle);
+    over_ = over_ || (client_.finished && server_.finished);
+}
+
+void relay::advance(side& to, outlet::pace trickle)
+{
+    if (over_ || silent_ || to.finished) return;
+    auto const outcome = to.out.advance(to.fd.get(), rules_.open_gate, trickle);
+    to.full = outcome == outlet::outcome::full;
+    if (outcome == outlet::outcome::silence)
+        silent_ = true;
+    else if (outcome == outlet::outcome::reset || (outcome == outlet::outcome::broken && &to == &server_))
+        reset();
+    else if (outcome == outlet::outcome::finish || outcome == outlet::outcome::broken) {
+        // The client may be gone while requests of its are still on their way.
+        ::shutdown(to.fd.get(), SHUT_WR);
+        to.finished = true;
+    }
+}
+
+void relay::reset()
+{
+    reset_connection(client_.fd.get());
+    reset_connection(server_.fd.get());
+    over_ = true;
+}
+
+std::optional<outlet::time_point> relay::due() const
+{
+    if (over_ || silent_) return std::nullopt;
+    auto const of = [this](side const& s) { return s.finished || s.full ? std::nullopt : s.out.due(rules_.open_gate); };
+    auto const to_client = of(client_);
+    auto const to_server = of(server_);
+    return to_client && to_server ? std::min(to_client, to_server) : to_client ? to_client : to_server;
+}
+
+}  // namespace holdfast::test

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "loopback.hpp"
+#include "outlet.hpp"
+#include "resp_splitter.hpp"
+#include "traffic.hpp"
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <string>
+
+namespace holdfast::test {
+
+/// One proxied connection: request by request one way, reply by reply the other. Replies are matched
+/// with requests by their order; subscriptions are understood, except UNSUBSCRIBE without a channel.
+class relay {
+public:
+    relay(file_descriptor client, file_descriptor server, traffic& rules);
+
+    [[nodiscard]] int client() const noexcept { return client_.fd.get(); }
+    [[nodiscard]] int server() const noexcept { return server_.fd.get(); }
+    [[nodiscard]] short client_events() const noexcept { return events(client_); }
+    [[nodiscard]] short server_events() const noexcept { return events(server_); }
+
+    void read_client();
+    void read_server();
+    void advance();
+    void reset();
+
+    [[nodiscard]] std::optional<outlet::time_point> due() const;
+    [[nodiscard]] bool over() const noexcept { return over_; }
+
+private:
+    struct side {
+        file_descriptor fd;
+        resp_splitter in = {};
+        outlet out = {};
+        bool ended = false;     ///< nothing more will come from it
+        bool finished = false;  ///< nothing more will go to it
+        bool full = false;
+    };
+
+    struct expectation {
+        std::optional<fault> strikes;
+        std::size_t replies = 1;
+    };
+
+    [[nodiscard]] static short events(side const& s) noexcept;
+    [[nodiscard]] bool receive(side& from);
+    void forward(std::string request);
+    void answer(std::string reply);
+    void send_reply(std::string bytes);
+    void strike(fault const& f, std::string reply);
+    void advance(side& to, outlet::pace trickle);
+
+    traffic& rules_;
+    side client_;
+    side server_;
+    std::deque<expectation> expected_;
+    bool subscribed_ = false;
+    bool silent_ = false;
+    bool over_ = false;
+};
+
+}  // namespace holdfast::test

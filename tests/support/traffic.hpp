@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "requests.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace holdfast::test {
+
+/// What becomes of a connection that has suffered a fault.
+enum class aftermath { reset, silence };
+
+/// Something that happens to a request or to its reply.
+struct fault {
+    enum class kind { drop_request, swallow_reply, cut_reply };
+
+    kind what = kind::drop_request;
+    request_predicate matches;
+    int times = 1;
+    aftermath then = aftermath::reset;
+    std::size_t passed_bytes = 0;  ///< of a reply that is cut
+};
+
+/// What a proxy does to all of its connections. Belongs to the proxy's thread, except the counts.
+struct traffic {
+    std::chrono::microseconds delay_to_server{0};
+    std::chrono::microseconds delay_to_client{0};
+    std::chrono::microseconds trickle{0};
+    bool blackholed = false;
+
+    std::vector<fault> faults;
+    std::vector<request_predicate> holds;
+    std::uint64_t last_gate = 1;  ///< held requests wait for this one
+    std::uint64_t open_gate = 0;
+
+    std::atomic<int> requests{0};
+    std::atomic<int> held{0};
+    std::atomic<int> struck{0};
+
+    /// Returns: the first fault chosen by the request, which counts it down.
+    std::optional<fault> strike(std::string_view request)
+    {
+        for (auto& candidate : faults) {
+            if (candidate.times <= 0 || !candidate.matches(request)) continue;
+            --candidate.times;
+            return candidate;
+        }
+        return std::nullopt;
+    }
+
+    /// Returns: the gate at which the request has to wait; 0 for none.
+    std::uint64_t hold(std::string_view request)
+    {
+        for (auto& matches : holds)
+            if (matches(request)) {
+                ++held;
+                return last_gate;
+            }
+        return 0;
+    }
+
+    void let_go()
+    {
+        holds.clear();
+        open_gate = last_gate++;
+        held = 0;
+    }
+};
+
+}  // namespace holdfast::test

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#include "../support/catch.hpp"
+#include "../support/proxy.hpp"
+#include "../support/redis_server.hpp"
+#include "raw_client.hpp"
+
+#include <chrono>
+#include <string>
+
+using namespace holdfast::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string request(std::string const& command, std::string const& key)
+{
+    return "*2\r\n$" + std::to_string(command.size()) + "\r\n" + command + "\r\n$" + std::to_string(key.size()) + "\r\n" + key + "\r\n";
+}
+
+struct fixture {
+    redis_server server;
+    proxy way{server.port()};
+
+    std::string value(std::string const& key) { return server.command({"GET", key}).text; }
+};
+
+bool is_reset(raw_client& client) { return client.receive(1).empty() && client.error() == ECONNRESET; }
+
+}  // namespace
+
+TEST_CASE_METHOD(fixture, "the swallowed reply is exactly the chosen one, and its request was done")
+{
+    way.swallow_next_reply({.matches = containing("chosen")});
+    raw_client client{way.port()};
+    client.send(request("INCR", "a") + request("INCR", "b") + request("INCR", "chosen"));
+    CHECK(client.receive(100) == ":1\r\n:1\r\n");
+    CHECK(is_reset(client));
+    CHECK(value("chosen") == "1");
+    CHECK(way.struck() == 1);
+
+    raw_client again{way.port()};
+    again.send(request("INCR", "chosen"));
+    CHECK(again.receive(4) == ":2\r\n");
+}
+
+TEST_CASE_METHOD(fixture, "replies before a swallowed one arrive although they are delayed")
+{
+    way.delay(2ms, 20ms);
+    way.swallow_next_reply({.matches = containing("chosen")});
+    raw_client client{way.port()};
+    client.send(request("INCR", "a") + request("INCR", "chosen") + request("INCR", "b"));
+    CHECK(client.receive(100) == ":1\r\n");
+    CHECK(is_reset(client));
+}
+
+TEST_CASE_METHOD(fixture, "a swallowed reply can leave a silent connection instead of a reset")
+{
+    way.swallow_next_reply({.then = aftermath::silence});
+    raw_client client{way.port()};
+    client.send(request("INCR", "a"));
+    CHECK(eventually([&] { return way.struck() == 1; }));
+    client.send(request("INCR", "a"));
+    CHECK(client.receive(1, 20ms).empty());
+    CHECK(client.error() == 0);
+    CHECK(value("a") == "1");
+}
+
+TEST_CASE_METHOD(fixture, "a fault strikes as often as it was told, over connections")
+{
+    way.swallow_next_reply({.matches = containing("INCR"), .times = 3});
+    for (int i = 1; i <= 3; ++i) {
+        raw_client client{way.port()};
+        client.send(request("GET", "other") + request("INCR", "a"));
+        CHECK(client.receive(100) == "$-1\r\n");
+        CHECK(is_reset(client));
+        CHECK(way.struck() == i);
+    }
+    raw_client client{way.port()};
+    client.send(request("INCR", "a"));
+    CHECK(client.receive(4) == ":4\r\n");
+}
+
+TEST_CASE_METHOD(fixture, "the nth of the matching requests can be chosen")
+{
+    way.swallow_next_reply({.matches = nth(3, containing("INCR"))});
+    raw_client client{way.port()};
+    client.send(request("INCR", "a") + request("GET", "x") + request("INCR", "a") + request("INCR", "a"));
+    CHECK(client.receive(100) == ":1\r\n$-1\r\n:2\r\n");
+    CHECK(is_reset(client));
+    CHECK(value("a") == "3");
+}
+
+TEST_CASE_METHOD(fixture, "a dropped request never reaches the server, nor what was sent behind it")
+{
+    way.drop_next_request({.matches = containing("chosen")});
+    raw_client client{way.port()};
+    client.send(request("INCR", "a"));
+    CHECK(client.receive(4) == ":1\r\n");
+    client.send(request("INCR", "a") + request("INCR", "chosen") + request("INCR", "behind"));
+    static_cast<void>(client.receive(100));
+    CHECK(client.error() == ECONNRESET);
+    CHECK(way.struck() == 1);
+    CHECK(connection{way.port()}({"GET", "chosen"}).is_nil());
+    CHECK(value("chosen").empty());
+    CHECK(value("behind").empty());
+}
+
+TEST_CASE_METHOD(fixture, "a reply is cut after the given bytes")
+{
+    CHECK(server.command({"SET", "k", "0123456789"}).text == "OK");
+    for (std::size_t passed : {0U, 1U, 3U, 9U, 16U}) {
+        way.cut_mid_reply(passed, {.matches = containing("GET")});
+        raw_client client{way.port()};
+        client.send(request("INCR", "a") + request("GET", "k"));
+        CHECK(client.receive(4).front() == ':');
+        CHECK(client.receive(100) == std::string{"$10\r\n0123456789\r\n"}.substr(0, passed));
+        CHECK(is_reset(client));
+    }
+    CHECK(way.struck() == 5);
+    raw_client client{way.port()};
+    client.send(request("GET", "k"));
+    CHECK(client.receive(17) == "$10\r\n0123456789\r\n");
+}
+
+TEST_CASE_METHOD(fixture, "held requests wait, with those behind them and no others")
+{
+    way.hold(containing("chosen"));
+    raw_client held{way.port()};
+    raw_client free{way.port()};
+    held.send(request("INCR", "a") + request("INCR", "chosen") + request("INCR", "b"));
+    CHECK(held.receive(4) == ":1\r\n");
+    CHECK(way.held() == 1);
+    free.send(request("INCR", "free"));
+    CHECK(free.receive(4) == ":1\r\n");
+    CHECK(held.receive(1, 20ms).empty());
+    CHECK(value("chosen").empty());
+    CHECK(value("b").empty());
+
+    way.let_go();
+    CHECK(held.receive(8) == ":1\r\n:1\r\n");
+    CHECK(way.held() == 0);
+    held.send(request("INCR", "chosen"));
+    CHECK(held.receive(4) == ":2\r\n");
+
+    way.hold(containing("chosen"));
+    held.send(request("INCR", "chosen"));
+    CHECK(eventually([&] { return way.held() == 1; }));
+    CHECK(value("chosen") == "2");
+    way.let_go();
+    CHECK(held.receive(4) == ":3\r\n");
+}
+
+TEST_CASE_METHOD(fixture, "a held request reaches the server after its client has given up")
+{
+    way.hold(containing("late"));
+    {
+        raw_client client{way.port()};
+        client.send(request("INCR", "late") + request("INCR", "late"));
+        REQUIRE(eventually([&] { return way.held() == 2; }));
+    }
+    CHECK(value("late").empty());
+    way.let_go();
+    CHECK(eventually([&] { return value("late") == "2"; }));
+    CHECK(eventually([&] { return way.open_connections() == 0; }));
+}
+
+TEST_CASE_METHOD(fixture, "a held request dies with its connection when that is cut")
+{
+    way.hold();
+    raw_client client{way.port()};
+    client.send(request("INCR", "a"));
+    REQUIRE(eventually([&] { return way.held() == 1; }));
+    way.cut_all();
+    CHECK(is_reset(client));
+    CHECK(way.held() == 0);
+    way.let_go();
+    CHECK(connection{way.port()}({"PING"}).text == "PONG");
+    CHECK(value("a").empty());
+}
+
+TEST_CASE_METHOD(fixture, "healing ends every fault")
+{
+    way.delay(1h, 1h);
+    way.trickle(1h);
+    way.hold();
+    way.drop_next_request({.times = 100});
+    way.blackhole();
+    way.heal();
+    CHECK(connection{way.port()}({"PING"}).text == "PONG");
+    way.refuse();
+    way.heal();
+    CHECK(connection{way.port()}({"PING"}).text == "PONG");
+    CHECK(way.struck() == 0);
+}
