@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "sleeper.hpp"
+#include "stores.hpp"
+#include "support/catch.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <stop_token>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::errc;
+using holdfast::test::brief;
+using holdfast::test::eventually;
+using holdfast::test::is_free;
+using holdfast::test::not_renewed;
+
+TEMPLATE_TEST_CASE("a lease is renewed for as long as it is held", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex m{store.one, "orders", brief<TestType>()};
+    typename TestType::mutex rival{store.other, "orders"};
+    m.lock();
+    auto const lease = m.lease();
+    CHECK_FALSE(rival.try_lock_for(7 * TestType::ttl / 2));
+    CHECK(lease.still_held());
+    CHECK_FALSE(lease.lost_token().stop_requested());
+    CHECK(lease.remaining() > 0ms);
+    CHECK(lease.remaining() < TestType::ttl);
+    std::error_code ec;
+    m.release(ec);
+    CHECK_FALSE(ec);
+}
+
+TEMPLATE_TEST_CASE("a lease that is not renewed is lost before another can have the lock", "", HOLDFAST_STORES)
+{
+    TestType store;
+    std::atomic<int> told{0};
+    auto options = not_renewed<TestType>();
+    options.on_error = [&](holdfast::error const& e) { told += e.code() == errc::lease_lost ? 1 : 100; };
+    typename TestType::mutex m{store.one, "orders", options};
+    typename TestType::mutex rival{store.other, "orders"};
+    auto const begun = boot_clock::now();
+    m.lock();
+    auto const lease = m.lease();
+    std::atomic<int> announced{0};
+    std::stop_callback const count{lease.lost_token(), [&] { ++announced; }};
+
+    rival.lock();
+    CHECK_FALSE(lease.still_held());
+    CHECK(boot_clock::now() - begun >= TestType::ttl);
+    CHECK(eventually([&] { return announced == 1 && told == 1; }));
+    CHECK(lease.lost_token().stop_requested());
+    CHECK(lease.remaining() == 0ms);
+    CHECK(lease.expires_at() == boot_clock::time_point::min());
+    std::error_code ec;
+    m.release(ec);
+    CHECK(ec == errc::lease_lost);
+    CHECK(announced == 1);
+    CHECK(told == 1);
+}
+
+TEMPLATE_TEST_CASE("a lease that was taken away is found lost by its renewal", "", HOLDFAST_STORES)
+{
+    TestType store;
+    std::atomic<int> told{0};
+    auto options = brief<TestType>();
+    options.on_error = [&](holdfast::error const& e) { told += e.code() == errc::lease_lost ? 1 : 100; };
+    typename TestType::mutex m{store.one, "orders", options};
+    m.lock();
+    auto const lease = m.lease();
+    store.break_lock("orders");
+    CHECK(eventually([&] { return lease.lost_token().stop_requested() && told == 1; }));
+    CHECK_FALSE(lease.still_held());
+    m.unlock();
+    CHECK(m.try_lock());
+    CHECK(m.lease().still_held());
+}
+
+TEMPLATE_TEST_CASE("after a loss renewals go on for the next lease", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex m{store.one, "orders", brief<TestType>()};
+    m.lock();
+    auto const lost = m.lease();
+    store.break_lock("orders");
+    CHECK(eventually([&] { return lost.lost_token().stop_requested(); }));
+    m.unlock();
+    m.lock();
+    auto const lease = m.lease();
+    CHECK_FALSE(eventually([&] { return !lease.still_held(); }, 2 * TestType::ttl));
+    CHECK_FALSE(lost.still_held());
+}
+
+TEMPLATE_TEST_CASE("renewal ends when a holder has had the lock for max_hold", "", HOLDFAST_STORES)
+{
+    TestType store;
+    auto options = brief<TestType>();
+    options.max_hold = 3 * TestType::ttl / 2;
+    typename TestType::mutex m{store.one, "orders", options};
+    typename TestType::mutex rival{store.other, "orders"};
+    auto const begun = boot_clock::now();
+    m.lock();
+    auto const lease = m.lease();
+    rival.lock();
+    auto const lasted = boot_clock::now() - begun;
+    CHECK_FALSE(lease.still_held());
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
+    CHECK(lasted >= *options.max_hold);
+    CHECK(lasted < *options.max_hold + TestType::ttl + 10s);
+}
+
+TEMPLATE_TEST_CASE("extend makes a lease longer", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex m{store.one, "orders", not_renewed<TestType>()};
+    m.lock();
+    auto const lease = m.lease();
+    auto const asked = boot_clock::now();
+    m.extend(1h);
+    CHECK(lease.expires_at() > asked + 58min);
+    CHECK(lease.expires_at() < boot_clock::now() + 1h);
+    CHECK_FALSE(eventually([&] { return !lease.still_held(); }, TestType::ttl + 100ms));
+    CHECK_FALSE(is_free(store, "orders"));
+}
+
+TEMPLATE_TEST_CASE("extend makes a lease shorter", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex m{store.one, "orders", {.ttl = 1h, .renew = false}};
+    typename TestType::mutex rival{store.other, "orders"};
+    m.lock();
+    auto const lease = m.lease();
+    std::error_code ec;
+    CHECK(m.extend(TestType::ttl, ec));
+    CHECK_FALSE(ec);
+    CHECK(lease.remaining() < TestType::ttl);
+    CHECK(rival.try_lock_for(30s));
+    CHECK_FALSE(lease.still_held());
+}
+
+TEMPLATE_TEST_CASE("renewals keep to the ttl that was asked for last", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex m{store.one, "orders", {.ttl = 1h}};
+    m.lock();
+    m.extend(TestType::ttl);
+    auto const lease = m.lease();
+    CHECK_FALSE(eventually([&] { return !lease.still_held() || lease.remaining() > TestType::ttl; }, 2 * TestType::ttl));
+}
+
+TEMPLATE_TEST_CASE("what cannot be extended is refused", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex m{store.one, "orders", {.ttl = 1h}};
+    std::error_code ec;
+    CHECK_FALSE(m.extend(1min, ec));
+    CHECK(ec == errc::not_owner);
+    CHECK_THROWS_AS(m.extend(1min), holdfast::error);
+    m.lock();
+    auto const lease = m.lease();
+    for (auto const bad : {0ms, -1ms, std::chrono::milliseconds{25h}}) {
+        CHECK_FALSE(m.extend(bad, ec));
+        CHECK(ec == errc::misconfigured);
+    }
+    CHECK(lease.still_held());
+    store.break_lock("orders");
+    CHECK_FALSE(m.extend(1min, ec));
+    CHECK(ec == errc::lease_lost);
+    CHECK_FALSE(lease.still_held());
+    CHECK(lease.lost_token().stop_requested());
+    CHECK_FALSE(m.extend(1min, ec));
+    CHECK(ec == errc::lease_lost);
+    CHECK(is_free(store, "orders"));
+}
+
+TEMPLATE_TEST_CASE("a release is no loss", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex m{store.one, "orders"};
+    CHECK_FALSE(m.lease().still_held());
+    m.lock();
+    auto const lease = m.lease();
+    CHECK(lease.still_held());
+    m.unlock();
+    CHECK_FALSE(lease.still_held());
+    CHECK_FALSE(lease.lost_token().stop_requested());
+    CHECK(lease.remaining() == 0ms);
+    CHECK_FALSE(m.lease().still_held());
+    CHECK(m.lease().fencing_token() == 0);
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "sleeper.hpp"
+#include "stores.hpp"
+#include "support/catch.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+
+using namespace std::chrono_literals;
+using holdfast::test::brief;
+using holdfast::test::eventually;
+using holdfast::test::is_free;
+using holdfast::test::not_renewed;
+
+TEMPLATE_TEST_CASE("a lock outlives its client", "", HOLDFAST_STORES)
+{
+    TestType store;
+    auto client = std::make_optional(store.another());
+    typename TestType::mutex m{*client, "orders", brief<TestType>()};
+    client.reset();
+    m.lock();
+    auto const lease = m.lease();
+    CHECK_FALSE(eventually([&] { return !lease.still_held(); }, 2 * TestType::ttl));
+    m.unlock();
+    CHECK(is_free(store, "orders"));
+}
+
+TEMPLATE_TEST_CASE("a lease outlives its lock and its client", "", HOLDFAST_STORES)
+{
+    TestType store;
+    holdfast::lease held;
+    holdfast::lease lost;
+    {
+        auto client = store.another();
+        typename TestType::mutex m{client, "orders", brief<TestType>()};
+        m.lock();
+        lost = m.lease();
+        store.break_lock("orders");
+        CHECK(eventually([&] { return lost.lost_token().stop_requested(); }));
+        m.unlock();
+        m.lock();
+        held = m.lease();
+        CHECK(held.still_held());
+    }
+    CHECK_FALSE(held.still_held());
+    CHECK_FALSE(held.lost_token().stop_requested());
+    CHECK(lost.lost_token().stop_requested());
+    CHECK(held.fencing_token() > lost.fencing_token());
+    CHECK(held.remaining() == 0ms);
+}
+
+TEMPLATE_TEST_CASE("the last lock and its client may be destroyed by the callback of a loss", "", HOLDFAST_STORES)
+{
+    TestType store;
+    auto client = std::make_optional(store.another());
+    auto m = std::make_unique<typename TestType::mutex>(*client, "orders", not_renewed<TestType>());
+    m->lock();
+    auto const lost = m->lease().lost_token();
+    std::atomic<bool> destroyed{false};
+    std::stop_callback const on_loss{lost, [&] {
+                                         client.reset();
+                                         m.reset();
+                                         destroyed = true;
+                                     }};
+    CHECK(eventually([&] { return destroyed.load(); }));
+    CHECK(eventually([&] { return is_free(store, "orders"); }));
+}
+
+TEMPLATE_TEST_CASE("the last lock and its client may be destroyed by the hook that hears of a loss", "", HOLDFAST_STORES)
+{
+    TestType store;
+    auto client = std::make_optional(store.another());
+    std::unique_ptr<typename TestType::mutex> m;
+    std::atomic<bool> destroyed{false};
+    auto options = brief<TestType>();
+    options.on_error = [&](holdfast::error const&) {
+        if (destroyed.exchange(true)) return;
+        client.reset();
+        m.reset();
+    };
+    m = std::make_unique<typename TestType::mutex>(*client, "orders", options);
+    m->lock();
+    store.break_lock("orders");
+    CHECK(eventually([&] { return destroyed.load(); }));
+    CHECK(eventually([&] { return is_free(store, "orders"); }));
+}
+
+TEMPLATE_TEST_CASE("the callback of a loss may lock again", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex m{store.one, "orders", brief<TestType>()};
+    typename TestType::mutex beside{store.one, "orders", brief<TestType>()};
+    m.lock();
+    std::atomic<int> got{0};
+    std::stop_callback const on_loss{m.lease().lost_token(), [&] { got = beside.try_lock() ? 1 : 2; }};
+    store.break_lock("orders");
+    CHECK(eventually([&] { return got != 0; }));
+    CHECK(got == 1);
+    CHECK(beside.lease().still_held());
+}
+
+TEMPLATE_TEST_CASE("a lock of a name that was used before is as good as the first", "", HOLDFAST_STORES)
+{
+    TestType store;
+    for (int i = 0; i < 5; ++i) {
+        typename TestType::mutex m{store.one, "orders"};
+        CHECK(m.try_lock());
+    }
+    for (int i = 0; i < 300; ++i) {
+        typename TestType::mutex m{store.one, "order " + std::to_string(i)};
+        REQUIRE(m.try_lock());
+    }
+    CHECK(is_free(store, "orders"));
+}
+
+TEMPLATE_TEST_CASE("a lock that is never used needs no server", "", HOLDFAST_STORES)
+{
+    std::optional<TestType> store{std::in_place};
+    auto client = store->another();
+    store.reset();
+    typename TestType::mutex m{client, "orders"};
+    CHECK_FALSE(m.lease().still_held());
+    std::error_code ec;
+    m.release(ec);
+    CHECK(ec == holdfast::errc::not_owner);
+}

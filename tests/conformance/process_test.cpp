@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#include "stores.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/process.hpp"
+#include "support/shared.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::errc;
+using holdfast::test::brief;
+using holdfast::test::child;
+using holdfast::test::eventually;
+using holdfast::test::is_free;
+using holdfast::test::shared;
+
+#define HOLDFAST_SERVERS holdfast::test::redis_store, holdfast::test::redlock_store
+
+namespace {
+
+/// What a child writes and the test reads.
+struct news {
+    std::atomic<bool> held{false};
+    std::atomic<bool> go_on{false};
+    std::atomic<int> still_held{-1};
+    std::atomic<int> announced{0};
+    std::atomic<std::uint64_t> token{0};
+};
+
+bool is_misconfigured(auto&& f)
+try {
+    f();
+    return false;
+} catch (holdfast::error const& e) {
+    return e.code() == errc::misconfigured;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("a forked child can neither use nor harm the locks of its parent", "", HOLDFAST_STORES)
+{
+    TestType store;
+    auto client = std::make_optional(store.another());
+    auto m = std::make_unique<typename TestType::mutex>(*client, "orders", brief<TestType>());
+    auto free = std::make_unique<typename TestType::mutex>(*client, "invoices", brief<TestType>());
+    m->lock();
+    auto const lease = m->lease();
+    auto born = child::fork([&] {
+        std::error_code ec;
+        int wrong = 0;
+        m->release(ec);
+        wrong += ec == errc::not_owner ? 0 : 1;
+        m->unlock();
+        wrong += m->extend(1h, ec) ? 2 : 0;
+        wrong += is_misconfigured([&] { m->lock(); }) ? 0 : 4;
+        wrong += is_misconfigured([&] { (void)free->try_lock(); }) ? 0 : 8;
+        wrong += is_misconfigured([&] { (void)free->try_lock_for(1s); }) ? 0 : 16;
+        wrong += is_misconfigured([&] { typename TestType::mutex const n{*client, "more"}; }) ? 0 : 32;
+        wrong += m->lease().still_held() ? 64 : 0;
+        m.reset();
+        free.reset();
+        client.reset();
+        return wrong;
+    });
+    CHECK(born.wait_for(20s) == 0);
+    CHECK_FALSE(eventually([&] { return !lease.still_held(); }, 2 * TestType::ttl));
+    CHECK_FALSE(is_free(store, "orders"));
+    std::error_code ec;
+    m->release(ec);
+    CHECK_FALSE(ec);
+}
+
+TEMPLATE_TEST_CASE("a forked child may destroy a client whose locks are gone", "", HOLDFAST_STORES)
+{
+    TestType store;
+    auto client = std::make_optional(store.another());
+    {
+        typename TestType::mutex m{*client, "orders"};
+        m.lock();
+    }
+    auto born = child::fork([&] {
+        client.reset();
+        return 0;
+    });
+    CHECK(born.wait_for(20s) == 0);
+    typename TestType::mutex m{*client, "orders"};
+    CHECK(m.try_lock());
+}
+
+TEMPLATE_TEST_CASE("a forked child makes a client of its own", "", HOLDFAST_SERVERS)
+{
+    TestType store;
+    auto born = child::fork([&] {
+        auto client = store.another();
+        typename TestType::mutex m{client, "orders"};
+        return m.try_lock() ? 0 : 1;
+    });
+    CHECK(born.wait_for(20s) == 0);
+    typename TestType::mutex m{store.one, "orders"};
+    CHECK(m.try_lock_for(10s));
+}
+
+TEMPLATE_TEST_CASE("the lock of a killed process is free after its ttl", "", HOLDFAST_SERVERS)
+{
+    TestType store;
+    shared<news> told;
+    auto holder = child::fork([&] {
+        auto client = store.another();
+        typename TestType::mutex m{client, "orders", brief<TestType>()};
+        m.lock();
+        told->token = m.lease().fencing_token();
+        told->held = true;
+        for (;;) std::this_thread::sleep_for(1s);
+        return 0;
+    });
+    REQUIRE(eventually([&] { return told->held.load(); }));
+    typename TestType::mutex rival{store.one, "orders", {.retry = {.most = 1h}}};
+    CHECK_FALSE(rival.try_lock());
+    holder.kill();
+    auto const killed = boot_clock::now();
+    CHECK(rival.try_lock_for(30s));
+    CHECK(boot_clock::now() - killed < TestType::ttl + 5s);
+    CHECK(rival.lease().fencing_token() > told->token);
+}
+
+TEMPLATE_TEST_CASE("a paused holder finds its lease lost on the first question", "", HOLDFAST_SERVERS)
+{
+    TestType store;
+    shared<news> told;
+    auto holder = child::fork([&] {
+        auto client = store.another();
+        typename TestType::mutex m{client, "orders", brief<TestType>()};
+        m.lock();
+        auto const lease = m.lease();
+        std::stop_callback const count{lease.lost_token(), [&] { ++told->announced; }};
+        told->token = lease.fencing_token();
+        told->held = true;
+        while (!told->go_on) std::this_thread::yield();
+        told->still_held = lease.still_held() ? 1 : 0;
+        bool const heard = eventually([&] { return told->announced > 0; });
+        std::error_code ec;
+        m.release(ec);
+        bool const good = heard && ec == errc::lease_lost && told->announced == 1;
+        m.lock();  // waits for the rival
+        return good && m.lease().still_held() ? 0 : 1;
+    });
+    REQUIRE(eventually([&] { return told->held.load(); }));
+    holder.pause();
+    typename TestType::mutex rival{store.one, "orders"};
+    CHECK(rival.try_lock_for(30s));
+    told->go_on = true;
+    holder.resume();
+    CHECK(eventually([&] { return told->still_held >= 0; }));
+    CHECK(told->still_held == 0);
+    CHECK(eventually([&] { return told->announced > 0; }));
+    std::this_thread::sleep_for(100ms);  // for a late unlock to do harm
+    CHECK(rival.lease().still_held());
+    CHECK_FALSE(is_free(store, "orders"));
+    CHECK(rival.lease().fencing_token() > told->token);
+    rival.unlock();
+    CHECK(holder.wait_for(30s) == 0);
+    CHECK(told->announced == 1);
+}

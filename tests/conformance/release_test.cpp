@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+#include "sleeper.hpp"
+#include "stores.hpp"
+#include "support/catch.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+
+using namespace std::chrono_literals;
+using holdfast::errc;
+using holdfast::test::brief;
+using holdfast::test::eventually;
+using holdfast::test::is_free;
+using holdfast::test::not_renewed;
+using holdfast::test::sleeper;
+
+TEMPLATE_TEST_CASE("release says what happened", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex m{store.one, "orders"};
+    std::error_code ec = std::make_error_code(std::errc::io_error);
+
+    m.release(ec);
+    CHECK(ec == errc::not_owner);
+    m.lock();
+    m.release(ec);
+    CHECK_FALSE(ec);
+    CHECK(is_free(store, "orders"));
+    m.release(ec);
+    CHECK(ec == errc::not_owner);
+}
+
+TEMPLATE_TEST_CASE("unlocking what is not locked has no effect and is told to the hook", "", HOLDFAST_STORES)
+{
+    TestType store;
+    std::atomic<int> told{0};
+    typename TestType::mutex m{store.one, "orders", {.on_error = [&](holdfast::error const& e) {
+                                   CHECK(e.code() == errc::not_owner);
+                                   CHECK_THAT(e.what(), holdfast::test::contains("orders"));
+                                   ++told;
+                               }}};
+    typename TestType::mutex holder{store.other, "orders"};
+    holder.lock();
+    m.unlock();
+    m.unlock();
+    CHECK(told == 2);
+    CHECK(holder.lease().still_held());
+    CHECK_FALSE(is_free(store, "orders"));
+}
+
+TEMPLATE_TEST_CASE("the release of a lease that ran out says so", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex m{store.one, "orders", not_renewed<TestType>()};
+    std::error_code ec;
+    m.lock();
+    auto const lease = m.lease();
+    CHECK(eventually([&] { return !lease.still_held(); }));
+    m.release(ec);
+    CHECK(ec == errc::lease_lost);
+    m.release(ec);
+    CHECK(ec == errc::not_owner);
+}
+
+TEMPLATE_TEST_CASE("the release of a lease that was taken away says so and leaves the new holder alone", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex m{store.one, "orders"};
+    typename TestType::mutex rival{store.other, "orders"};
+    std::error_code ec;
+    m.lock();
+    store.break_lock("orders");
+    REQUIRE(rival.try_lock());
+    m.release(ec);
+    CHECK(ec == errc::lease_lost);
+    CHECK(rival.lease().still_held());
+    CHECK_FALSE(is_free(store, "orders"));
+    rival.release(ec);
+    CHECK_FALSE(ec);
+}
+
+TEMPLATE_TEST_CASE("a late unlock frees neither a rival nor the next thread of the same object", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex m{store.one, "orders", not_renewed<TestType>()};
+    typename TestType::mutex rival{store.other, "orders"};
+    m.lock();
+    auto const lost = m.lease();
+    sleeper next{[&] { m.lock(); }};
+    CHECK(next.sleeps());
+    rival.lock();  // by the end of the lease
+    CHECK_FALSE(lost.still_held());
+    m.unlock();
+    CHECK_FALSE(is_free(store, "orders"));
+    CHECK(rival.lease().still_held());
+    CHECK_FALSE(next.done());
+    rival.unlock();
+    next.join();
+    CHECK(m.lease().still_held());
+    CHECK_FALSE(is_free(store, "orders"));
+}
+
+TEMPLATE_TEST_CASE("whoever waits on the object of a loser keeps no other object waiting", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex loser{store.one, "orders", not_renewed<TestType>()};
+    typename TestType::mutex beside{store.one, "orders"};
+    loser.lock();
+    auto const lost = loser.lease().lost_token();
+    sleeper stuck{[&] { loser.lock(); }};
+    CHECK(stuck.sleeps());
+    CHECK(eventually([&] { return lost.stop_requested(); }));
+    CHECK_FALSE(stuck.done());
+    CHECK(beside.try_lock_for(20s));
+    beside.unlock();
+    CHECK(eventually([&] { return beside.try_lock(); }));
+    beside.unlock();
+    loser.unlock();
+    stuck.join();
+    CHECK(loser.lease().still_held());
+}
+
+TEMPLATE_TEST_CASE("destroying an object that holds releases", "", HOLDFAST_STORES)
+{
+    TestType store;
+    {
+        typename TestType::mutex m{store.one, "orders"};
+        m.lock();
+        CHECK_FALSE(is_free(store, "orders"));
+    }
+    CHECK(is_free(store, "orders"));
+}
+
+TEMPLATE_TEST_CASE("a section that throws releases", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex m{store.one, "orders"};
+    auto const section = [&] {
+        std::scoped_lock const hold{m};
+        throw std::runtime_error{"in the section"};
+    };
+    CHECK_THROWS_AS(section(), std::runtime_error);
+    CHECK(is_free(store, "orders"));
+    CHECK(m.try_lock());
+}
+
+TEMPLATE_TEST_CASE("what a hook throws is dropped", "", HOLDFAST_STORES)
+{
+    TestType store;
+    std::atomic<int> told{0};
+    auto options = brief<TestType>();
+    options.on_error = [&](holdfast::error const&) {
+        ++told;
+        throw std::runtime_error{"from the hook"};
+    };
+    typename TestType::mutex m{store.one, "orders", options};
+    m.unlock();
+    CHECK(told == 1);
+    m.lock();
+    store.break_lock("orders");
+    CHECK(eventually([&] { return told == 2; }));
+    m.unlock();
+    CHECK(told == 3);
+    m.lock();
+    CHECK(m.lease().still_held());
+}
+
+TEMPLATE_TEST_CASE("bad names and options are refused when the object is made", "", HOLDFAST_STORES)
+{
+    TestType store;
+    auto const refusal = [&](std::string const& name, holdfast::lock_options options) -> std::string {
+        try {
+            typename TestType::mutex const m{store.one, name, std::move(options)};
+        } catch (holdfast::error const& e) {
+            return e.code() == errc::misconfigured ? e.what() : "another code";
+        }
+        return "accepted";
+    };
+    using holdfast::test::contains;
+    CHECK_THAT(refusal("", {}), contains("name"));
+    CHECK_THAT(refusal(std::string(64 * 1024 + 1, 'x'), {}), contains("65537"));
+    CHECK_THAT(refusal("orders", {.ttl = 0ms}), contains("ttl"));
+    CHECK_THAT(refusal("orders", {.ttl = -5ms}), contains("ttl"));
+    CHECK_THAT(refusal("orders", {.ttl = 25h}), contains("ttl"));
+    CHECK_THAT(refusal("orders", {.max_hold = 0ms}), contains("max_hold"));
+    CHECK_THAT(refusal("orders", {.max_local_handoffs = 64}), contains("max_local_handoffs"));
+    CHECK_THAT(refusal("orders", {.retry = {.first = 0us}}), contains("retry.first"));
+    CHECK_THAT(refusal("orders", {.retry = {.first = 2ms, .most = 1ms}}), contains("retry.most"));
+    CHECK_THAT(refusal("orders", {.unavailable_after = -1ms}), contains("unavailable_after"));
+    CHECK(refusal(std::string(64 * 1024, 'x'), {}) == "accepted");
+    CHECK(refusal(std::string{"a\0b", 3}, {}) == "accepted");
+}

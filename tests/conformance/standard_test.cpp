@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include "sleeper.hpp"
+#include "stores.hpp"
+#include "support/catch.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::test::is_free;
+using holdfast::test::sleeper;
+
+TEMPLATE_TEST_CASE("std::lock_guard guards a section", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex m{store.one, "orders"};
+    {
+        std::lock_guard<typename TestType::mutex> const hold{m};
+        CHECK_FALSE(is_free(store, "orders"));
+    }
+    CHECK(is_free(store, "orders"));
+    m.lock();
+    {
+        std::lock_guard<typename TestType::mutex> const hold{m, std::adopt_lock};
+    }
+    CHECK(is_free(store, "orders"));
+}
+
+TEMPLATE_TEST_CASE("every constructor of std::unique_lock works", "", HOLDFAST_STORES)
+{
+    using mutex = typename TestType::mutex;
+    TestType store;
+    mutex m{store.one, "orders"};
+    mutex there{store.other, "orders"};
+    std::unique_lock<mutex> none;
+    CHECK_FALSE(none.owns_lock());
+    {
+        std::unique_lock<mutex> hold{m};
+        CHECK(hold.owns_lock());
+        CHECK_FALSE(std::unique_lock<mutex>{there, std::try_to_lock}.owns_lock());
+        CHECK_FALSE(std::unique_lock<mutex>{there, 20ms}.owns_lock());
+        CHECK_FALSE(std::unique_lock<mutex>{there, std::chrono::steady_clock::now() + 20ms}.owns_lock());
+        std::unique_lock<mutex> moved{std::move(hold)};
+        CHECK(moved.owns_lock());
+        none = std::move(moved);
+    }
+    CHECK(none.owns_lock());
+    CHECK_FALSE(is_free(store, "orders"));
+    none.unlock();
+    CHECK(std::unique_lock<mutex>{there, std::try_to_lock}.owns_lock());
+    CHECK(std::unique_lock<mutex>{there, 10s}.owns_lock());
+    CHECK(std::unique_lock<mutex>{there, std::chrono::system_clock::now() + 10s}.owns_lock());
+    std::unique_lock<mutex> deferred{m, std::defer_lock};
+    CHECK(deferred.try_lock_for(10s));
+    CHECK(deferred.release() == &m);
+    std::unique_lock<mutex> const adopted{m, std::adopt_lock};
+    CHECK(adopted.owns_lock());
+}
+
+TEMPLATE_TEST_CASE("std::scoped_lock takes several locks without a deadlock", "", HOLDFAST_STORES)
+{
+    using mutex = typename TestType::mutex;
+    TestType store;
+    int sum = 0;
+    auto const work = [&](typename TestType::client& client, bool turned) {
+        mutex a{client, "a"};
+        mutex b{client, "b"};
+        std::mutex local;
+        for (int i = 0; i < 10; ++i) {
+            if (turned) {
+                std::scoped_lock const hold{b, local, a};
+                ++sum;
+            } else {
+                std::scoped_lock const hold{a, b};
+                ++sum;
+            }
+        }
+    };
+    work(store.one, true);
+    work(store.other, false);
+    CHECK(sum == 20);
+    mutex a{store.one, "a"};
+    mutex b{store.one, "b"};
+    mutex b_there{store.other, "b"};
+    b_there.lock();
+    sleeper both{[&] { std::scoped_lock const hold{a, b}; }};
+    CHECK(both.sleeps());
+    CHECK_FALSE(both.done());
+    b_there.unlock();
+    both.join();
+    CHECK(is_free(store, "a"));
+    CHECK(is_free(store, "b"));
+}
+
+TEMPLATE_TEST_CASE("contenders that lock in different orders all get through", "", HOLDFAST_STORES)
+{
+    using mutex = typename TestType::mutex;
+    TestType store;
+    std::atomic<int> sum{0};
+    auto const work = [&](typename TestType::client& client, bool turned) {
+        mutex a{client, "a"};
+        mutex b{client, "b"};
+        for (int i = 0; i < 8; ++i) {
+            auto& first = turned ? b : a;
+            auto& second = turned ? a : b;
+            std::scoped_lock const hold{first, second};
+            sum.store(sum.load() + 1);
+        }
+    };
+    {
+        std::jthread const here{[&] { work(store.one, false); }};
+        std::jthread const there{[&] { work(store.other, true); }};
+    }
+    CHECK(sum == 16);
+}
+
+TEMPLATE_TEST_CASE("std::lock and std::try_lock take all or none", "", HOLDFAST_STORES)
+{
+    using mutex = typename TestType::mutex;
+    TestType store;
+    mutex a{store.one, "a"};
+    mutex b{store.one, "b"};
+    mutex c{store.one, "c"};
+    mutex b_there{store.other, "b"};
+
+    std::lock(a, b, c);
+    CHECK_FALSE(is_free(store, "a"));
+    CHECK_FALSE(is_free(store, "c"));
+    a.unlock(), b.unlock(), c.unlock();
+
+    CHECK(std::try_lock(a, b, c) == -1);
+    a.unlock(), b.unlock(), c.unlock();
+    b_there.lock();
+    CHECK(std::try_lock(a, b, c) == 1);
+    CHECK(is_free(store, "a"));
+    CHECK(is_free(store, "c"));
+}
+
+TEMPLATE_TEST_CASE("std::condition_variable_any gives the lock back while it waits", "", HOLDFAST_STORES)
+{
+    using mutex = typename TestType::mutex;
+    TestType store;
+    mutex m{store.one, "orders"};
+    mutex there{store.other, "orders"};
+    std::condition_variable_any changed;
+    bool ready = false;
+    sleeper waiter{[&] {
+        std::unique_lock<mutex> hold{m};
+        changed.wait(hold, [&] { return ready; });
+        return hold.owns_lock() && m.lease().still_held();
+    }};
+    CHECK(waiter.sleeps());
+    CHECK(there.try_lock_for(20s));
+    there.unlock();
+    m.lock();
+    ready = true;
+    m.unlock();
+    changed.notify_all();
+    CHECK(waiter.join());
+    CHECK(is_free(store, "orders"));
+
+    m.lock();
+    CHECK_FALSE(changed.wait_for(m, 20ms, [] { return false; }));
+    CHECK(changed.wait_until(m, std::chrono::system_clock::now() + 20ms) == std::cv_status::timeout);
+    CHECK(m.lease().still_held());
+}
+
+TEMPLATE_TEST_CASE("a stop token ends the wait of std::condition_variable_any", "", HOLDFAST_STORES)
+{
+    using mutex = typename TestType::mutex;
+    TestType store;
+    mutex m{store.one, "orders"};
+    std::condition_variable_any changed;
+    std::stop_source stop;
+    sleeper waiter{[&] {
+        std::unique_lock<mutex> hold{m};
+        bool const met = changed.wait(hold, stop.get_token(), [] { return false; });
+        return !met && hold.owns_lock() && m.lease().still_held();
+    }};
+    CHECK(waiter.sleeps());
+    stop.request_stop();
+    CHECK(waiter.join());
+    CHECK(is_free(store, "orders"));
+}

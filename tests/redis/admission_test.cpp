@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#include "support/catch.hpp"
+
+#include <holdfast/redis/admission.hpp>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::redis::admission;
+using holdfast::redis::errc;
+
+namespace {
+
+constexpr auto now = boot_clock::time_point{500s};
+constexpr auto epoch = std::chrono::microseconds{1'700'000'000'000'000};
+constexpr auto long_up = 24h;
+
+admission five(std::array<std::chrono::milliseconds, 5> const& offsets, std::chrono::milliseconds guard = 30s)
+{
+    admission a{5, guard};
+    for (unsigned node = 0; node < 5; ++node) a.connected(node, epoch + offsets[node], long_up, now);
+    return a;
+}
+
+}  // namespace
+
+TEST_CASE("a node that is not connected has no vote")
+{
+    admission a{1, 30s};
+    CHECK(a.may_vote(0, now) == errc::cannot_connect);
+    a.connected(0, epoch, long_up, now);
+    CHECK_FALSE(a.may_vote(0, now));
+    a.disconnected(0);
+    CHECK(a.may_vote(0, now) == errc::cannot_connect);
+}
+
+TEST_CASE("no node has a vote until a majority's clocks are known")
+{
+    admission a{5, 30s};
+    a.connected(4, epoch, long_up, now);
+    a.connected(2, epoch, long_up, now);
+    CHECK(a.may_vote(2, now) == errc::cannot_connect);
+    a.connected(0, epoch, long_up, now);
+    CHECK_FALSE(a.may_vote(2, now));
+    CHECK_FALSE(a.may_vote(4, now));
+}
+
+TEST_CASE("a clock is out of line only when no clock that is still unknown can bring it in line")
+{
+    admission a{5, 30s};
+    for (unsigned node = 0; node < 3; ++node) a.connected(node, epoch + node * 1h, long_up, now);
+    CHECK(a.may_vote(0, now) == errc::cannot_connect);
+    a.connected(3, epoch + 2h, long_up, now);
+    CHECK(a.may_vote(0, now) == errc::clock_out_of_line);
+    CHECK(a.may_vote(2, now) == errc::cannot_connect);
+    a.connected(4, epoch + 2h, long_up, now);
+    CHECK_FALSE(a.may_vote(2, now));
+}
+
+TEST_CASE("a minority of clocks out of line gets no vote, whichever clocks are known")
+{
+    for (unsigned known = 0; known < 32; ++known) {
+        admission a{5, 30s};
+        for (unsigned node = 0; node < 5; ++node)
+            if ((known >> node & 1U) != 0) a.connected(node, node < 2 ? epoch + 60s : epoch, long_up, now);
+        CHECK(a.may_vote(0, now));
+        CHECK(a.may_vote(1, now));
+    }
+}
+
+TEST_CASE("a node that was restarted has no vote until the guard has passed")
+{
+    admission a{1, 30s};
+    a.connected(0, epoch, 12s, now);
+    CHECK(a.may_vote(0, now) == errc::restarted_recently);
+    CHECK(a.may_vote(0, now + 18s - 1ns) == errc::restarted_recently);
+    CHECK_FALSE(a.may_vote(0, now + 18s));
+}
+
+TEST_CASE("a later connection replaces what was known of the node")
+{
+    admission a{1, 30s};
+    a.connected(0, epoch, long_up, now);
+    a.disconnected(0);
+    a.connected(0, epoch, 0s, now + 1s);
+    CHECK(a.may_vote(0, now + 1s) == errc::restarted_recently);
+    CHECK_FALSE(a.may_vote(0, now + 31s));
+}
+
+TEST_CASE("without a guard every node that is connected has a vote")
+{
+    admission a{3, 0ms};
+    a.connected(0, epoch, 0s, now);
+    a.connected(1, epoch + 1h, 0s, now);
+    CHECK_FALSE(a.may_vote(0, now));
+    CHECK_FALSE(a.may_vote(1, now));
+}
+
+TEST_CASE("a node whose clock is out of line by more than half the guard has no vote")
+{
+    auto const a = five({0ms, 15'000ms, 15'001ms, -15'000ms, -15'001ms});
+    CHECK_FALSE(a.may_vote(0, now));
+    CHECK_FALSE(a.may_vote(1, now));
+    CHECK(a.may_vote(2, now) == errc::clock_out_of_line);
+    CHECK_FALSE(a.may_vote(3, now));
+    CHECK(a.may_vote(4, now) == errc::clock_out_of_line);
+}
+
+TEST_CASE("clocks are compared as of the same time")
+{
+    admission a{3, 30s};
+    a.connected(0, epoch, long_up, now);
+    a.connected(1, epoch + 1h, long_up, now + 1h);
+    a.connected(2, epoch, long_up, now + 1h);
+    CHECK_FALSE(a.may_vote(0, now + 1h));
+    CHECK_FALSE(a.may_vote(1, now + 1h));
+    CHECK(a.may_vote(2, now + 1h) == errc::clock_out_of_line);
+}
+
+TEST_CASE("a clock is in line only where the time that its greeting took leaves no doubt")
+{
+    admission a{3, 30s};
+    a.connected(0, epoch, long_up, now);
+    a.connected(1, epoch - 16s, long_up, now, 32s);
+    CHECK(a.may_vote(0, now) == errc::cannot_connect);
+    a.connected(2, epoch - 4s, long_up, now, 8s);
+    CHECK_FALSE(a.may_vote(0, now));
+    CHECK(a.may_vote(1, now));
+    CHECK_FALSE(a.may_vote(2, now));
+}
+
+TEST_CASE("the clock of a node that is gone still counts")
+{
+    auto a = five({0ms, 0ms, 0ms, 60'000ms, 60'000ms});
+    a.disconnected(0);
+    a.disconnected(1);
+    CHECK_FALSE(a.may_vote(2, now));
+    CHECK(a.may_vote(3, now) == errc::clock_out_of_line);
+}
+
+TEST_CASE("of two clocks that differ by more than half the guard neither is in line")
+{
+    admission a{2, 30s};
+    a.connected(0, epoch, long_up, now);
+    a.connected(1, epoch + 15'001ms, long_up, now);
+    CHECK(a.may_vote(0, now) == errc::clock_out_of_line);
+    CHECK(a.may_vote(1, now) == errc::clock_out_of_line);
+}
+
+TEST_CASE("a proposal is a lead ahead of the furthest clock that is in line")
+{
+    auto const a = five({0ms, 20ms, 40ms, -30ms, 60'000ms});
+    auto const later = now + 3s;
+    CHECK(a.proposal(later) == static_cast<std::uint64_t>((epoch + 3s + 40ms + 1s).count()));
+    CHECK(a.max_lead() == 15s);
+}
+
+TEST_CASE("the lead is a quarter of a short guard")
+{
+    auto const a = five({0ms, 0ms, 0ms, 0ms, 0ms}, 400ms);
+    CHECK(a.proposal(now) == static_cast<std::uint64_t>((epoch + 100ms).count()));
+    CHECK(a.max_lead() == 200ms);
+}
+
+TEST_CASE("a proposal is never so far ahead that a node which begins anew has not caught up after the guard")
+{
+    auto const a = five({0ms, 0ms, 0ms, 0ms, 180ms}, 400ms);
+    CHECK(a.proposal(now) == static_cast<std::uint64_t>((epoch + 200ms).count()));
+
+    admission knows_the_slowest_three{5, 400ms};
+    knows_the_slowest_three.connected(0, epoch - 100ms, long_up, now);
+    knows_the_slowest_three.connected(1, epoch, long_up, now);
+    knows_the_slowest_three.connected(2, epoch + 50ms, long_up, now);
+    CHECK(knows_the_slowest_three.proposal(now) == static_cast<std::uint64_t>((epoch + 100ms).count()));
+}
+
+TEST_CASE("where no clock is in line nothing is proposed")
+{
+    CHECK(admission{5, 30s}.proposal(now) == 0);
+}
+
+TEST_CASE("an uptime in whole seconds of the wall clock may be one too large")
+{
+    CHECK(admission::certain_uptime(0s) == 0s);
+    CHECK(admission::certain_uptime(1s) == 0s);
+    CHECK(admission::certain_uptime(7s) == 6s);
+}
