@@ -21,7 +21,7 @@ endif()
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "Configuring failed:\n${output}")
 endif()
-execute_process(COMMAND "${CMAKE_COMMAND}" --build "${BUILD}"
+execute_process(COMMAND "${CMAKE_COMMAND}" --build "${BUILD}" --target ${RUN}
   RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "Building failed:\n${output}")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# The programs of an outside project: one for each backend that holdfast gives it. Outside warnings are
-# stricter than most and must not be disturbed by our headers.
+# The programs of an outside project: one for each backend that holdfast gives it. Common warnings are
+# errors there, so our headers must give none.
 
 foreach(backend IN ITEMS memory redis redlock)
   if(TARGET holdfast::${backend})

@@ -11,7 +11,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -33,6 +35,17 @@ int count_for_ever(counters& shared)
         ++shared.count;
         std::this_thread::sleep_for(100us);
     }
+}
+
+/// Returns: as in proc(5): T for one that is stopped.
+char state_of(::pid_t pid)
+{
+    std::ifstream file{"/proc/" + std::to_string(pid) + "/stat"};
+    std::string number;
+    std::string name;
+    char state = '?';
+    file >> number >> name >> state;
+    return state;
 }
 
 bool gone(::pid_t pid) { return ::kill(pid, 0) != 0; }
@@ -111,6 +124,7 @@ TEST_CASE("a paused child does nothing until it is resumed")
 
     for (int round = 0; round < 20; ++round) {
         other.pause();
+        CHECK(state_of(other.pid()) == 'T');
         other.pause();
         CHECK(other.paused());
         int const before = area->count;

@@ -164,6 +164,20 @@ TEST_CASE_METHOD(fixture, "a held request reaches the server after its client ha
     CHECK(eventually([&] { return way.open_connections() == 0; }));
 }
 
+TEST_CASE_METHOD(fixture, "a delayed request reaches the server although its client refuses the replies to earlier ones")
+{
+    {
+        raw_client client{way.port()};
+        way.delay(20ms, 0ms);
+        client.send(request("INCR", "late") + request("INCR", "late"));
+        REQUIRE(eventually([&] { return way.requests() == 2; }));
+        way.delay(100ms, 0ms);
+        client.send(request("INCR", "late"));
+        REQUIRE(eventually([&] { return way.requests() == 3; }));
+    }
+    CHECK(eventually([&] { return value("late") == "3"; }));
+}
+
 TEST_CASE_METHOD(fixture, "a held request dies with its connection when that is cut")
 {
     way.hold();
