@@ -6,8 +6,9 @@
 #   holdfast_need WHAT...
 #
 # makes sure that each is there: g++ clang++ cmake ninja pkg-config ccache git python3 redis-server
-# (commands), hiredis catch2 cli11 nlohmann_json (libraries). On Debian and its kin the missing ones, and only these,
-# are installed with apt, as root or through sudo; elsewhere they are named, and the script ends with 2.
+# (commands), hiredis catch2 cli11 nlohmann_json (libraries), matplotlib (of some Python). On Debian and its
+# kin the missing ones, and only these, are installed with apt, as root or through sudo; elsewhere they are
+# named, and the script ends with 2.
 # After it $HOLDFAST_CLANG is the name of a Clang of 16 or later, if there is one.
 
 holdfast_need()
@@ -27,8 +28,13 @@ holdfast_has()
     hiredis) holdfast_has_header hiredis/hiredis.h ;;
     catch2) holdfast_has_header catch2/catch_all.hpp || holdfast_has_header catch2/catch.hpp ;;
     cli11) holdfast_has_header CLI/CLI.hpp ;;
+    matplotlib) holdfast_plotting_python >/dev/null ;;
     nlohmann_json) holdfast_has_header nlohmann/json.hpp ;;
     clang++) holdfast_clang >/dev/null ;;
+    clang-sanitizers)
+      holdfast_clang >/dev/null &&
+        compgen -G "$("$(holdfast_clang)" -print-resource-dir)/lib/*/libclang_rt.tsan*" >/dev/null
+      ;;
     *) command -v "$1" >/dev/null ;;
   esac
 }
@@ -51,16 +57,35 @@ holdfast_clang()
   return 1
 }
 
+# A Python that has matplotlib: the first one in PATH may not be the system's.
+holdfast_plotting_python()
+{
+  local name
+  for name in python3 /usr/bin/python3; do
+    if "$name" -c 'import matplotlib' >/dev/null 2>&1; then
+      echo "$name"
+      return
+    fi
+  done
+  return 1
+}
+
 # The Debian package of one need.
 holdfast_package()
 {
+  local name
   case $1 in
     ninja) echo ninja-build ;;
     hiredis) echo libhiredis-dev ;;
     cli11) echo libcli11-dev ;;
+    matplotlib) echo python3-matplotlib ;;
     nlohmann_json) echo nlohmann-json3-dev ;;
     # Debian 12's own clang is 14, and Debian 13 has no 16.
     clang++) apt-cache show clang-16 >/dev/null 2>&1 && echo clang-16 || echo clang ;;
+    clang-sanitizers)
+      name=$(holdfast_clang) || name=$(holdfast_package clang++)
+      case $name in *-*) echo "libclang-rt-${name##*-}-dev" ;; *) echo libclang-rt-dev ;; esac
+      ;;
     *) echo "$1" ;;
   esac
 }

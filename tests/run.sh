@@ -18,12 +18,15 @@ preset=${HOLDFAST_PRESET:-gcc}
 build=$(realpath -m "${HOLDFAST_BUILD_DIR:-$root/build/$preset}")
 jobs=${HOLDFAST_JOBS:-$(nproc)}
 
+needs=(g++ cmake ninja hiredis redis-server catch2 python3 cli11)
 options=()
-if [ "$preset" = clang ]; then
-  holdfast_need clang++
+if [ "$preset" = gcc ]; then
+  holdfast_need "${needs[@]}"
+else
+  holdfast_need "${needs[@]}" clang++ clang-sanitizers
+  # The presets name Clang 16, not every system has just that.
   options=("-DCMAKE_CXX_COMPILER=$HOLDFAST_CLANG")
 fi
-holdfast_need g++ cmake ninja hiredis redis-server catch2 python3 cli11
 
 # ThreadSanitizer cannot map its shadow where the kernel scatters addresses widely; the build runs the
 # tests, too, to list them.

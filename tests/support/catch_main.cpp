@@ -13,9 +13,9 @@ char const* __tsan_default_options();
 char const* __asan_default_options();
 char const* __ubsan_default_options();
 
-char const* __tsan_default_options() { return "halt_on_error=1:second_deadlock_stack=1:die_after_fork=0"; }
-char const* __asan_default_options() { return "detect_stack_use_after_return=1:strict_string_checks=1"; }
-char const* __ubsan_default_options() { return "print_stacktrace=1"; }
+char const* __tsan_default_options() { return "halt_on_error=1:second_deadlock_stack=1:die_after_fork=0:allow_addr2line=1"; }
+char const* __asan_default_options() { return "detect_stack_use_after_return=1:strict_string_checks=1:allow_addr2line=1"; }
+char const* __ubsan_default_options() { return "print_stacktrace=1:allow_addr2line=1"; }
 }
 
 int main(int argc, char* argv[])

@@ -41,8 +41,10 @@ template <class Clock, class Duration>
 [[nodiscard]] boot_clock::time_point to_boot_clock(std::chrono::time_point<Clock, Duration> const& t)
 {
     using wide = std::chrono::duration<long double, std::nano>;  // the difference to a clock's first or last point overflows
-    if constexpr (std::is_same_v<Clock, boot_clock>)
-        return std::chrono::time_point_cast<boot_clock::duration>(t);
+    if constexpr (std::is_same_v<decltype(t), boot_clock::time_point const&>)
+        return t;
+    else if constexpr (std::is_same_v<Clock, boot_clock>)
+        return saturating_add(boot_clock::time_point{}, t.time_since_epoch());
     else
         return saturating_add(boot_clock::now(), wide{t.time_since_epoch()} - wide{Clock::now().time_since_epoch()});
 }

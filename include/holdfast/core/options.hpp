@@ -44,7 +44,7 @@ struct lock_options {
 
     /// How many times in a row a lease may pass from one thread of this process to the next without asking a server; at most 63.
     /// 0: every section asks. Large: threads of this process run ahead of the waiters of others for that many sections.
-    unsigned max_local_handoffs = 32;
+    unsigned max_local_handoffs = 63;
 
     /// How waiters space their attempts.
     backoff_options retry{};

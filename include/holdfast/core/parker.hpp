@@ -7,7 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 namespace holdfast::detail {
@@ -26,30 +28,35 @@ public:
     /// Returns: the signals collected; 0 where there were none.
     std::uint32_t park_until(boot_clock::time_point deadline) noexcept
     {
-        if (auto const early = signals_.exchange(0, std::memory_order_acquire)) return early;
+        std::uint32_t none = 0;
+        if (!word_.compare_exchange_strong(none, asleep, std::memory_order_acquire)) return word_.exchange(0, std::memory_order_acquire);
         timespec relative{};
         timespec const* timeout = nullptr;
         if (deadline != boot_clock::time_point::max()) {
-            auto const left = deadline - boot_clock::now();
-            if (left <= left.zero()) return 0;
+            auto const now = boot_clock::now();
+            auto const left = std::max(deadline, now) - now;
             auto const whole = std::chrono::duration_cast<std::chrono::seconds>(left);
             relative = {.tv_sec = whole.count(), .tv_nsec = (left - whole).count()};
             timeout = &relative;
         }
-        ::syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&signals_), FUTEX_WAIT_PRIVATE, 0U, timeout, nullptr, 0);
-        return signals_.exchange(0, std::memory_order_acquire);
+        ::syscall(SYS_futex, futex(), FUTEX_WAIT_PRIVATE, asleep, timeout, nullptr, 0);
+        return word_.exchange(0, std::memory_order_acquire) & ~asleep;
     }
 
-    /// Effects: adds `signal` to what the parked thread, or the next one, collects, and wakes it.
+    /// Effects: adds `signal`, which is less than 2^31, to what the parked thread, or the next one, collects, and wakes it.
     void unpark(std::uint32_t signal = 1) noexcept
     {
-        auto* const word = reinterpret_cast<std::uint32_t*>(&signals_);
-        signals_.fetch_or(signal, std::memory_order_release);
-        ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+        auto* const word = futex();
+        if ((word_.fetch_or(signal, std::memory_order_release) & asleep) != 0)
+            ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
     }
 
 private:
-    std::atomic<std::uint32_t> signals_{0};
+    static constexpr std::uint32_t asleep = std::uint32_t{1} << 31U;
+
+    [[nodiscard]] std::uint32_t* futex() noexcept { return reinterpret_cast<std::uint32_t*>(&word_); }
+
+    std::atomic<std::uint32_t> word_{0};  // the signals, and whether a thread sleeps
     static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(std::atomic<std::uint32_t>) == 4);
 };
 

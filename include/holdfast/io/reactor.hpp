@@ -5,6 +5,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/parker.hpp>
+#include <holdfast/io/outlet.hpp>
 #include <holdfast/io/source.hpp>
 
 #include <poll.h>
@@ -12,9 +13,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -49,16 +53,37 @@ public:
 
     void lock() { mutex_.lock(); }
 
-    /// Effects: unlocks, then wakes those whose operations were finished meanwhile.
+    /// Effects: unlocks, then sends what is to be sent and wakes those whose operations were finished meanwhile.
     void unlock() noexcept
     {
         auto* one = std::exchange(finished_, nullptr);
+        std::array<std::shared_ptr<outlet>, most_unsent> out;
+        std::move(unsent_.begin(), unsent_.begin() + unsent_count_, out.begin());
+        auto const count = std::exchange(unsent_count_, 0);
         mutex_.unlock();
         while (one) {
             auto* const next = one->next_finished;
             one->bed.unpark(finished);
             one = next;
         }
+        for (std::size_t i = 0; i < count; ++i) {
+            if (!out[i]->flush()) continue;
+            std::scoped_lock guard{mutex_};
+            interrupt();  // the leader does not know yet that it has to wait until the socket takes more
+        }
+    }
+
+    /// Effects: sends `bytes` on `o` behind what was sent before; at the latest when the lock is given up.
+    /// Throws: `std::bad_alloc`, in which case nothing is sent.
+    void send(std::shared_ptr<outlet> const& o, std::string_view bytes)
+    {
+        o->append(bytes);
+        auto const* const end = unsent_.begin() + unsent_count_;
+        if (std::find(unsent_.cbegin(), end, o) != end) return;
+        if (unsent_count_ < most_unsent)
+            unsent_[unsent_count_++] = o;
+        else if (o->flush())
+            interrupt();
     }
 
     /// Effects: polls `s` from now on. Called with the lock held, as all that follows but `wait`.
@@ -116,6 +141,9 @@ public:
     }
 
 private:
+    /// So many sockets are flushed without the lock; more of them with it.
+    static constexpr std::size_t most_unsent = 8;
+
     static constexpr std::uint32_t look = 1;
     static constexpr std::uint32_t lead_signal = 2;
     static constexpr std::uint32_t finished = 4;
@@ -232,6 +260,10 @@ private:
     std::vector<source*> sources_;
     place followers_;
     follower* finished_ = nullptr;
+
+    // To be flushed when the lock is given up.
+    std::array<std::shared_ptr<outlet>, most_unsent> unsent_;
+    std::size_t unsent_count_ = 0;
 
     // Of the leader:
     awaited* leads_for_ = nullptr;

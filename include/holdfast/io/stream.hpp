@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/clock.hpp>
+#include <holdfast/io/outlet.hpp>
 #include <holdfast/io/resolver.hpp>
 
 #include <netinet/tcp.h>
@@ -11,10 +12,11 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -45,12 +47,11 @@ public:
     ~stream() { close(); }
 
     [[nodiscard]] state now() const noexcept { return state_; }
-    [[nodiscard]] int descriptor() const noexcept { return state_ == state::resolving ? resolver_.descriptor() : fd_; }
+    [[nodiscard]] int descriptor() const noexcept { return state_ == state::resolving ? resolver_.descriptor() : fd(); }
 
     [[nodiscard]] short interest() const noexcept
     {
-        if (state_ == state::connecting || !unsent_.empty()) return POLLIN | POLLOUT;
-        return POLLIN;
+        return state_ == state::connecting || (out_ && out_->blocked()) ? POLLIN | POLLOUT : POLLIN;
     }
 
     /// Effects: begins to connect. Returns: whether it may succeed.
@@ -77,42 +78,22 @@ public:
         if (state_ == state::resolving) return connect_to(resolver_.take());
         int error = 0;
         socklen_t size = sizeof error;
-        if (::getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0) return connect_next();
+        if (::getsockopt(fd(), SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0) return connect_next();
         state_ = state::open;
-        flush();
         return true;
     } catch (...) {
         close();
         return false;
     }
 
-    /// Effects: sends `bytes` behind what was sent before, at once as far as the socket takes them. An error shows when it is read next.
-    /// Throws: `std::bad_alloc`, in which case nothing is sent.
-    void write(std::string_view bytes)
-    {
-        unsent_.append(bytes);
-        if (state_ == state::open) flush();
-    }
-
-    /// Effects: sends what is left. Called when the socket can take more.
-    void flush() noexcept
-    {
-        std::size_t done = 0;
-        while (done < unsent_.size()) {
-            auto const n = ::send(fd_, unsent_.data() + done, unsent_.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
-            if (n < 0 && errno == EINTR) continue;
-            if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK) done = unsent_.size();
-            if (n < 0) break;
-            done += static_cast<std::size_t>(n);
-        }
-        unsent_.erase(0, done);
-    }
+    /// Returns: where bytes to be sent are put. Requires: `now()` is `open`.
+    [[nodiscard]] std::shared_ptr<outlet> const& out() const noexcept { return out_; }
 
     /// Returns: how many bytes were read into `buffer`; 0 where there are none now; nothing where the stream has ended.
     [[nodiscard]] std::optional<std::size_t> read(std::span<char> buffer) noexcept
     {
         for (;;) {
-            auto const n = ::recv(fd_, buffer.data(), buffer.size(), MSG_DONTWAIT);
+            auto const n = ::recv(fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
             if (n > 0) return static_cast<std::size_t>(n);
             if (n < 0 && errno == EINTR) continue;
             if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
@@ -123,17 +104,16 @@ public:
     /// Returns: whether there is something to read now.
     [[nodiscard]] bool readable() const noexcept
     {
-        pollfd one{.fd = fd_, .events = POLLIN, .revents = 0};
+        pollfd one{.fd = fd(), .events = POLLIN, .revents = 0};
         return ::poll(&one, 1, 0) > 0;
     }
 
-    [[nodiscard]] bool has_unsent() const noexcept { return !unsent_.empty(); }
-
+    /// Effects: closes the stream; what was to be sent before still goes out as far as the socket takes it.
     void close() noexcept
     {
         resolver_.cancel();
-        if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-        unsent_.clear();
+        if (out_ && state_ == state::open) out_->flush();
+        out_.reset();
         untried_.clear();
         state_ = state::closed;
     }
@@ -150,26 +130,26 @@ private:
         while (!untried_.empty()) {
             auto const address = untried_.back();
             untried_.pop_back();
-            if (fd_ >= 0) ::close(fd_);
-            fd_ = ::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-            if (fd_ < 0) continue;
+            int const fd = ::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+            if (fd < 0) continue;
+            out_ = std::make_shared<outlet>(fd);
             int const on = 1;
-            if (address.family() != AF_UNIX) ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-            bool const connected = ::connect(fd_, address.get(), address.size) == 0;
+            if (address.family() != AF_UNIX) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+            bool const connected = ::connect(fd, address.get(), address.size) == 0;
             if (!connected && errno != EINPROGRESS) continue;
             state_ = connected ? state::open : state::connecting;
-            if (connected) flush();
             return true;
         }
         close();
         return false;
     }
 
+    [[nodiscard]] int fd() const noexcept { return out_ ? out_->descriptor() : -1; }
+
     state state_ = state::closed;
-    int fd_ = -1;
+    std::shared_ptr<outlet> out_;
     resolver resolver_;
     std::vector<socket_address> untried_;  // the next one last
-    std::string unsent_;
 };
 
 }  // namespace holdfast::io

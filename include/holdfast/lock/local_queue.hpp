@@ -59,7 +59,7 @@ public:
         } else if (deadline != boot_clock::time_point::min()) {
             line_.join(self);
             guard.unlock();
-            line_.wait(mutex_, me, deadline, stop, self);
+            line_.wait(mutex_, me, deadline, stop);
         }
         if (me->now == waiter::stage::first) return ask(*me, deadline, stop);
         if (me->now == waiter::stage::granted) return std::nullopt;
@@ -82,7 +82,7 @@ public:
             tenure_.count_handoff();
             tenure_.give(*next, deadline);
             if (limited) schedule();  // the time of one holder is not that of the next
-            waiting_line::choose(*next, waiter::stage::granted);
+            line_.choose(*next, waiter::stage::granted);
             guard.unlock();
             waiting_line::wake(next);
             return {};
@@ -231,7 +231,7 @@ private:
         tenure_.end();
         keeper_->cancel(ticket_);
         auto* const next = line_.next();
-        if (next) waiting_line::choose(*next, waiter::stage::first);
+        if (next) line_.choose(*next, waiter::stage::first);
         state_ = next ? state::asking : state::idle;
         return next;
     }

@@ -39,6 +39,8 @@ struct waiter {
     std::shared_ptr<hold> next_hold = std::make_shared<hold>();
     parker bed;
     stage now = stage::in_line;
+    std::list<waiter>* home = nullptr;  ///< of its thread; while it is in line, `at` is its place there
+    std::list<waiter>::iterator at{};
 };
 
 /// Threads in the order in which they came. Called with the mutex held that is given to `wait`, but
@@ -49,23 +51,28 @@ public:
 
     [[nodiscard]] bool empty() const noexcept { return line_.empty(); }
 
-    /// Effects: puts the only element of `one` at the end of the line.
-    place join(std::list<waiter>& one) noexcept
+    /// Effects: puts the only element of `one` at the end of the line; it returns there when it leaves.
+    void join(std::list<waiter>& one) noexcept
     {
         line_.splice(line_.end(), one);
-        return std::prev(line_.end());
+        line_.back().home = &one;
+        line_.back().at = std::prev(line_.end());
     }
 
     /// Returns: the next thread in line whose owner is not occupied; null where there is none.
     [[nodiscard]] waiter* next() noexcept
     {
         for (auto& one : line_)
-            if (one.now == waiter::stage::in_line && !one.owner->held) return &one;
+            if (!one.owner->held) return &one;
         return nullptr;
     }
 
-    /// Effects: it is the turn of `one`, which has to be woken when the mutex is free.
-    static void choose(waiter& one, waiter::stage as) noexcept { one.now = as; }
+    /// Effects: it is the turn of `one`, which leaves the line, and has to be woken when the mutex is free.
+    void choose(waiter& one, waiter::stage as) noexcept
+    {
+        one.now = as;
+        leave(one);
+    }
 
     /// Effects: wakes `one`, if there is one. To be called once for each that was chosen.
     static void wake(waiter* one) noexcept
@@ -73,17 +80,17 @@ public:
         if (one) one->bed.unpark(its_turn);
     }
 
-    /// Effects: sleeps until it is the turn of the thread at `me`, or `deadline`, or `stop`; then takes it out of the line, into `out`.
-    void wait(std::mutex& mutex, place me, boot_clock::time_point deadline, std::stop_token const& stop,
-              std::list<waiter>& out) noexcept
+    /// Effects: sleeps until it is the turn of the thread at `me`, or `deadline`, or `stop`; then it is out of the line.
+    void wait(std::mutex& mutex, place me, boot_clock::time_point deadline, std::stop_token const& stop) noexcept
     {
         std::stop_callback const nudge_on_stop{stop, [me] { me->bed.unpark(nudge); }};
         bool turn = false;
         while (!turn && !stop.stop_requested() && boot_clock::now() < deadline)
             turn = (me->bed.park_until(deadline) & its_turn) != 0;
+        if (turn) return;
         std::unique_lock guard{mutex};
         bool const chosen = me->now != waiter::stage::in_line;
-        out.splice(out.end(), line_, me);
+        if (!chosen) leave(*me);
         guard.unlock();
         // Whoever chose us still has to wake us; until then it may touch our bed.
         while (chosen && !turn) turn = (me->bed.park_until(boot_clock::time_point::max()) & its_turn) != 0;
@@ -92,6 +99,8 @@ public:
 private:
     static constexpr std::uint32_t nudge = 1;
     static constexpr std::uint32_t its_turn = 2;
+
+    void leave(waiter& one) noexcept { one.home->splice(one.home->end(), line_, one.at); }
 
     std::list<waiter> line_;
 };

@@ -54,6 +54,7 @@ struct acquire_step {
 /// | lost    | votes are split among contenders                   | waiting a random time, within a window that doubles |
 /// | lost    | no majority answered                               | waiting a random time before the next connection |
 /// | waiting | time; or a majority reported a release             | asking, or done where the deadline has passed |
+/// | waiting | a majority cannot report releases for now         | looks again every half second at least, until it can |
 /// | any     | cancel                                             | done, rolled back on every node |
 ///
 /// Source: "Distributed Locks with Redis" (redis.io); the fence is holdfast's own, see `acquire_round`.
@@ -110,14 +111,17 @@ public:
     [[nodiscard]] acquire_step on_released(unsigned node, boot_clock::time_point now)
     {
         acquire_step step;
+        unwatched_.remove(node);
         released_.add(node);
         if (phase_ == phase::waiting && waits_for_release_ && seems_free()) look_again(now, step);
         return step;
     }
 
-    [[nodiscard]] acquire_step on_watch_failed(unsigned node, std::error_code why, boot_clock::time_point)
+    [[nodiscard]] acquire_step on_watch_failed(unsigned node, std::error_code why, boot_clock::time_point now)
     {
         acquire_step step;
+        unwatched_.add(node);
+        if (phase_ == phase::waiting && waits_for_release_) sleep(now, std::min(wake_at_ - now, longest_sleep()));
         if (why == holdfast::errc::misconfigured) unwatchable_.add(node);
         if (phase_ != phase::done && (all_ - unwatchable_).size() < quorum(set_.nodes)) {
             roll_back(step);
@@ -140,6 +144,12 @@ private:
 
     /// The pause before the second attempt to reach servers that could not be reached.
     static constexpr std::chrono::milliseconds first_reconnect{10};
+
+    /// The longest pause between two of them: what an outage lasts longer for those who wait for its end.
+    static constexpr std::chrono::milliseconds longest_reconnect{200};
+
+    /// The longest sleep of a waiter that no majority tells of a release, since its subscriptions were lost.
+    static constexpr std::chrono::milliseconds longest_deafness{500};
 
     void ask(boot_clock::time_point now, acquire_step& step)
     {
@@ -193,15 +203,28 @@ private:
             step.watch = !watching_;
             watching_ = true;
             auto const left = round_.until_majority_expires(set_.request.retry.most);
-            sleep(now, std::min<boot_clock::duration>(left + at_most(left / 8), set_.request.retry.most));
+            sleep(now, std::min(left + at_most(left / 8), longest_sleep()));
             if (seems_free()) look_again(now, step);
         } else if (round_.asked()) {
-            collision_window_ = std::clamp<boot_clock::duration>(2 * collision_window_, set_.request.retry.first, set_.request.retry.most);
+            collision_window_ = std::clamp<boot_clock::duration>(2 * collision_window_, set_.request.retry.first, widest_window());
             sleep(now, at_most(collision_window_));
         } else {
             sleep(now, std::min(outage_pause_ / 2 + at_most(outage_pause_ / 2), set_.request.unavailable_at - now));
-            outage_pause_ = std::min<boot_clock::duration>(2 * outage_pause_, set_.request.retry.most);
+            outage_pause_ = std::min<boot_clock::duration>({2 * outage_pause_, longest_reconnect, set_.request.retry.most});
         }
+    }
+
+    /// Returns: how long to wait for a message at most.
+    [[nodiscard]] boot_clock::duration longest_sleep() const noexcept
+    {
+        boot_clock::duration const most = set_.request.retry.most;
+        return (all_ - unwatched_).size() >= quorum(set_.nodes) ? most : std::min<boot_clock::duration>(most, longest_deafness);
+    }
+
+    /// Wide enough for many contenders to miss each other; wider, those who collided before would starve behind newcomers.
+    [[nodiscard]] boot_clock::duration widest_window() const noexcept
+    {
+        return std::min<boot_clock::duration>(16 * set_.request.retry.first, set_.request.retry.most);
     }
 
     [[nodiscard]] bool seems_free() const noexcept { return released_.size() >= quorum(set_.nodes); }
@@ -260,7 +283,8 @@ private:
     acquire_round::cause last_cause_{};
     bool watching_ = false;
     bool waits_for_release_ = false;
-    node_set unwatchable_;
+    node_set unwatched_;    // cannot report releases now
+    node_set unwatchable_;  // never will
     boot_clock::duration collision_window_{};
     boot_clock::duration outage_pause_ = first_reconnect;
 };

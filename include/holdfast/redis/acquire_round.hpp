@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/options.hpp>
 #include <holdfast/core/validity.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
@@ -80,10 +81,13 @@ public:
 
     [[nodiscard]] bool won() const noexcept { return count(vote::confirmed) >= majority(); }
 
-    /// Returns: whether no majority is possible any more.
+    /// Returns: whether no majority is possible any more, and it is known whether a majority could be asked: with a minority down, too, a
+    /// lock that is held is held, and not unavailable.
     [[nodiscard]] bool lost() const noexcept
     {
-        return count(vote::confirmed) + count(vote::granted) + count(vote::pending) < majority();
+        auto const pending = count(vote::pending);
+        if (grants() + pending >= majority()) return false;
+        return asked() || grants() + count(vote::held) + pending < majority();
     }
 
     /// Returns: whether the fence is settled, and confirmation is under way.
@@ -114,7 +118,7 @@ public:
         for (unsigned node = 0; node < nodes_; ++node) {
             auto const& v = votes_[node];
             bool const known = v.now == vote::held && v.time_left.count() >= 0;
-            left[node] = known ? boot_clock::duration{v.time_left + std::chrono::milliseconds{1}} : unknown;
+            left[node] = known ? boot_clock::duration{std::min(v.time_left, longest_ttl) + std::chrono::milliseconds{1}} : unknown;
         }
         auto const at = left.begin() + (majority() - 1);
         std::nth_element(left.begin(), at, left.begin() + nodes_);

@@ -42,7 +42,7 @@ public:
         if (!whom && !up()) return {};  // what was under way when the link went down is rolled back when it comes up
         if (auto const why = connect(now)) return why;
         if (queue_.size() >= longest_queue) return errc::no_answer;
-        entry e{.what = c, .whom = whom, .sent = now, .form = script_form::by_hash};
+        entry e{.what = c, .whom = whom, .sent = now, .form = first_form(c, whom)};
         if (up() && asks_for_vote(e) && undecided(now))
             undecided_.push_back(std::move(e));
         else if (up())
@@ -119,9 +119,10 @@ private:
     {
         if (admission_) admission_->connected(node_, g.server_time, admission::certain_uptime(g.uptime), now, g.took);
         sent_ = true;
+        has_release_ = false;
         for (auto& e : std::exchange(queue_, {})) {
             if (!wanted(e, now)) continue;
-            e.form = script_form::by_hash;
+            e.form = first_form(e.what, e.whom);
             if (e.whom) e.sent = now;
             if (e.whom && asks_for_vote(e))
                 undecided_.push_back(std::move(e));
@@ -137,6 +138,7 @@ private:
         auto e = std::move(queue_.front());
         queue_.pop_front();
         auto const a = decode(e.what, r);
+        if (e.what.what == command::verb::release) has_release_ = a.error != errc::no_script;
         if (a.error == errc::no_script && e.form == script_form::by_hash) {
             // An acquire that nobody waits for may have been rolled back behind its first sending; the roll-back always goes.
             if (!wanted(e, now)) return;
@@ -153,9 +155,9 @@ private:
         bool const sent = std::exchange(sent_, false);
         for (auto& e : std::exchange(undecided_, {})) failing_.push_back(std::move(e));
         for (auto& e : std::exchange(queue_, {})) {
-            bool const may_hold = sent && e.whom && asks_for_vote(e);
+            bool const may_hold = sent && asks_for_vote(e);
             if (e.whom) failing_.push_back(e);
-            if (may_hold) e = {.what = rollback_of(e.what), .whom = nullptr, .sent = now, .form = script_form::by_hash};
+            if (may_hold) e = {.what = rollback_of(e.what), .whom = nullptr, .sent = now, .form = script_form::by_text};
             if (!e.whom && wanted(e, now) && queue_.size() < most_rollbacks) queue_.push_back(std::move(e));
         }
         fail(why, now);
@@ -175,6 +177,14 @@ private:
     {
         c.what = command::verb::release;
         return c;
+    }
+
+    /// A roll-back goes as text, and so does a release where it is not known that the server has the script: when a majority has answered,
+    /// nobody may be there any more to hear that this one does not.
+    [[nodiscard]] script_form first_form(command const& c, listener const* whom) const noexcept
+    {
+        bool const by_text = c.what == command::verb::release && !(whom && has_release_);
+        return by_text ? script_form::by_text : script_form::by_hash;
     }
 
     [[nodiscard]] bool undecided(boot_clock::time_point now) const noexcept { return admission_ && admission_->undecided(node_, now); }
@@ -203,6 +213,7 @@ private:
     std::chrono::milliseconds operation_timeout_;
     admission* admission_;
     greeting_listener& told_;
+    bool has_release_ = false;   // the server knows the script
     bool sent_ = false;          // what is in queue_
     std::deque<entry> queue_;    // on the wire where the link is up, otherwise waiting for it
     std::deque<entry> undecided_;  // the link is up, the node's vote is not decided

@@ -14,7 +14,7 @@
 namespace holdfast::redis {
 
 /// The servers of a lock as a `Backend`.
-class fleet : public socket_transport {
+class fleet final : public socket_transport {
 public:
     using key = shared_keys;
     using acquire_operation = redis::acquire_operation<socket_transport>;

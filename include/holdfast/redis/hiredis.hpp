@@ -3,16 +3,13 @@
 
 #include <hiredis/hiredis.h>
 
-#include <array>
 #include <cstddef>
 #include <memory>
 #include <new>
 #include <optional>
-#include <span>
-#include <string>
 #include <string_view>
 
-// The only header that includes hiredis. Of it, only the protocol is used: formatting a command and reading a reply, alike in 0.14 and 1.x.
+// The only header that includes hiredis. Of it, only the reader of replies is used, which is alike in 0.14 and 1.x.
 
 namespace holdfast::redis {
 
@@ -97,24 +94,5 @@ private:
     std::unique_ptr<redisReader, free_reader> reader_;
     std::size_t pending_ = 0;
 };
-
-/// The most words that a command of holdfast's has.
-inline constexpr std::size_t max_words = 16;
-
-/// Returns: a command of these words (at most `max_words`) as the server reads it. Throws: `std::bad_alloc`.
-[[nodiscard]] inline std::string format(std::span<std::string_view const> words)
-{
-    std::array<char const*, max_words> argv{};
-    std::array<std::size_t, max_words> sizes{};
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        argv[i] = words[i].data();
-        sizes[i] = words[i].size();
-    }
-    char* raw = nullptr;
-    auto const size = ::redisFormatCommandArgv(&raw, static_cast<int>(words.size()), argv.data(), sizes.data());
-    if (size < 0) throw std::bad_alloc{};
-    std::unique_ptr<char, decltype(&::redisFreeCommand)> const owner{raw, &::redisFreeCommand};
-    return {raw, static_cast<std::size_t>(size)};
-}
 
 }  // namespace holdfast::redis

@@ -9,6 +9,7 @@
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/error.hpp>
 #include <holdfast/redis/hiredis.hpp>
+#include <holdfast/redis/request.hpp>
 
 #include <algorithm>
 #include <array>
@@ -99,10 +100,7 @@ public:
             reactor_.changed();
             return;
         }
-        if (stream_.has_unsent()) {
-            stream_.flush();
-            reactor_.changed();
-        }
+        if (stream_.out()->blocked()) stream_.out()->flush();
         read(now);
     } catch (std::bad_alloc const&) {
         disconnect(std::make_error_code(std::errc::not_enough_memory), now);
@@ -116,11 +114,7 @@ protected:
     virtual void on_down(std::error_code why, boot_clock::time_point now) = 0;
 
     /// Effects: sends `bytes`. Requires: `up()`.
-    void write(std::string_view bytes)
-    {
-        stream_.write(bytes);
-        if (stream_.has_unsent()) reactor_.changed();
-    }
+    void write(std::string_view bytes) { reactor_.send(stream_.out(), bytes); }
 
     [[nodiscard]] bool readable() const noexcept { return stream_.readable(); }
 
@@ -152,7 +146,7 @@ private:
             say(expected::time, {"TIME"});
         }
         answered_ = 0;
-        stream_.write(bytes);
+        write(bytes);
         if (expected_count_ == 0) come_up(asked_);
     }
 

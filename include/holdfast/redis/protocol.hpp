@@ -4,6 +4,7 @@
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
 #include <holdfast/redis/hiredis.hpp>
+#include <holdfast/redis/request.hpp>
 #include <holdfast/redis/scripts.hpp>
 
 #include <array>
@@ -118,8 +119,10 @@ inline void call(words& w, script const& s, script_form form, int keys)
 [[nodiscard]] inline answer decode(command const& c, reply const& r) noexcept
 {
     if (r.what() == reply::kind::error) return answer::failed(classify(r.text()));
-    if (c.what == command::verb::take && r.what() == reply::kind::nil) return answer::no(unknown_time_left);
-    if (c.what == command::verb::take && r.text() == "OK") return answer::yes();
+    if (c.what == command::verb::take) {
+        if (r.what() == reply::kind::nil) return answer::no(unknown_time_left);
+        return r.text() == "OK" ? answer::yes() : answer::failed(errc::protocol_error);
+    }
     if (r.what() != reply::kind::integer) return answer::failed(errc::protocol_error);
     auto const n = r.integer();
     if (c.what != command::verb::acquire) return n == 1 ? answer::yes() : answer::no();

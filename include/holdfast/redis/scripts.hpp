@@ -41,20 +41,21 @@ return -2 - redis.call('PTTL', KEYS[1])
 
 inline constexpr script acquire_by_count{R"lua(
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) or redis.pcall('GET', KEYS[1]) == ARGV[1] then
-  local fence = tonumber(redis.call('GET', KEYS[2]) or nil)
-  if not fence then
+  local fence = redis.call('INCRBY', KEYS[2], ARGV[3])
+  if fence == tonumber(ARGV[3]) then
     local time = redis.call('TIME')
-    fence = time[1] * 1000000 + time[2]
+    local seed = time[1] * 1000000 + time[2]
     local proposal = tonumber(ARGV[5])
-    if proposal > fence and proposal - fence <= tonumber(ARGV[6]) then fence = proposal end
+    if proposal > seed and proposal - seed <= tonumber(ARGV[6]) then seed = proposal end
+    fence = seed + ARGV[3]
+    redis.call('SET', KEYS[2], string.format('%.0f', fence))
   end
-  fence = fence + ARGV[3]
-  redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[4])
+  redis.call('PEXPIRE', KEYS[2], ARGV[4])
   return fence
 end
 return -2 - redis.call('PTTL', KEYS[1])
 )lua",
-                                         "9e1f00fb3bcfb9556a338358a3bbdbd2a49f2eb0"};
+                                         "c6e97d6c554d9b41ae565380a5649bf49fcbcc21"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime.
 inline constexpr script confirm{R"lua(

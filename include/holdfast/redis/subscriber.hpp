@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/redis/link.hpp>
+#include <holdfast/redis/request.hpp>
 #include <holdfast/redis/transport.hpp>
 
 #include <algorithm>

@@ -148,7 +148,7 @@ public:
             });
         }
 
-        [[nodiscard]] boot_clock::time_point await_resume() const noexcept { return done_at; }
+        boot_clock::time_point await_resume() const noexcept { return done_at; }
     };
 
     [[nodiscard]] completion finished(redis::running_operation& operation, boot_clock::time_point until = boot_clock::time_point::max())

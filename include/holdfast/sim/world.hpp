@@ -98,7 +98,8 @@ public:
     void note(std::string_view what, unsigned client, unsigned node, std::uint64_t value = 0)
     {
         mix(static_cast<std::uint64_t>(now_.time_since_epoch().count()));
-        mix(what.size() << 48U ^ static_cast<unsigned char>(what.front()) << 16U ^ client << 8U ^ node);
+        mix(what.size() << 32U ^ static_cast<unsigned char>(what.front()));
+        mix(std::uint64_t{client} << 32U ^ node);
         mix(value);
         if (observer_) observer_({now_, what, client, node, value});
     }

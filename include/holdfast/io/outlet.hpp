@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <mutex>
+#include <new>
+#include <string>
+#include <string_view>
+
+namespace holdfast::io {
+
+/// What is to be sent on a socket, and the socket. Bytes are appended under the reactor's lock and flushed without it, so that a thread in
+/// `send` keeps nobody waiting; what others append meanwhile goes out with its next `send`. The descriptor is closed when the last one
+/// has let go of it.
+class outlet {
+public:
+    explicit outlet(int descriptor) noexcept : descriptor_{descriptor} {}
+    outlet(outlet const&) = delete;
+    outlet& operator=(outlet const&) = delete;
+    ~outlet() { ::close(descriptor_); }
+
+    [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+
+    /// Throws: `std::bad_alloc`, in which case nothing is appended.
+    void append(std::string_view bytes)
+    {
+        std::scoped_lock guard{mutex_};
+        unsent_.append(bytes);
+    }
+
+    /// Effects: sends what there is, as far as the socket takes it; leaves it to the thread that does so already. An error shows when
+    /// the socket is read next.
+    /// Returns: whether the socket takes no more for now.
+    bool flush() noexcept
+    {
+        std::unique_lock guard{mutex_};
+        if (flushing_) return false;
+        flushing_ = true;
+        blocked_ = false;
+        while (!unsent_.empty() && !blocked_) {
+            sending_.swap(unsent_);
+            guard.unlock();
+            auto const sent = send_all();
+            guard.lock();
+            if (sent < sending_.size()) keep(sent);
+            sending_.clear();
+        }
+        flushing_ = false;
+        return blocked_;
+    }
+
+    /// Returns: whether the socket took no more when it was flushed last.
+    [[nodiscard]] bool blocked() const noexcept { return blocked_; }
+
+private:
+    [[nodiscard]] std::size_t send_all() const noexcept
+    {
+        std::size_t done = 0;
+        while (done < sending_.size()) {
+            auto const n = ::send(descriptor_, sending_.data() + done, sending_.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? done : sending_.size();
+            done += static_cast<std::size_t>(n);
+        }
+        return done;
+    }
+
+    /// Effects: what follows the first `sent` bytes goes out next. No memory for that is as good as a broken socket.
+    void keep(std::size_t sent) noexcept
+    try {
+        unsent_.insert(0, sending_, sent);
+        blocked_ = true;
+    } catch (std::bad_alloc const&) {
+        unsent_.clear();
+        ::shutdown(descriptor_, SHUT_RDWR);
+    }
+
+    int const descriptor_;
+    std::mutex mutex_;
+    std::string unsent_;
+    std::string sending_;  // of the thread that flushes
+    bool flushing_ = false;
+    std::atomic<bool> blocked_{false};
+};
+
+}  // namespace holdfast::io

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// P2: lock and unlock over five masters; fencing on, as is the default. The fan-out by hand goes on with a majority's answers, too; asking
+// one master after the other is what most Redlock clients do.
+#include "bare_redis.hpp"
+#include "masters.hpp"
+#include "paired.hpp"
+#include "workloads.hpp"
+
+#include <holdfast/redlock.hpp>
+
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace holdfast::benchmark {
+
+void five_masters(run_options const& options, report& to)
+{
+    masters_in_service servers;
+    redlock::masters masters{servers.urls(), {.restart_guard = servers.guard}};
+    redlock::mutex known{masters, "orders/1"};
+    bare_masters fan{servers.ports()};
+    bare_masters one_by_one{servers.ports()};
+    bare_masters others{servers.ports()};
+
+    // A majority's answers are enough, so the others are still at work when a call returns: they are not to slow the next contender down.
+    auto const from_rest = [&](auto const& call) {
+        return [&] {
+            others.settle();
+            return seconds_of(call);
+        };
+    };
+    auto const take_known = [&] { std::scoped_lock hold{known}; };
+    auto const take_by_fan = [&](std::string_view key) {
+        fan.lock(key);
+        fan.unlock(key);
+    };
+    auto const take_known_by_fan = [&] { take_by_fan("orders/2"); };
+    auto const take_known_one_by_one = [&] {
+        one_by_one.lock_in_turn("orders/3");
+        one_by_one.unlock_in_turn("orders/3");
+    };
+    int names = 0;
+    auto const take_new = [&] {
+        redlock::mutex fresh{masters, "orders/new/" + std::to_string(++names)};
+        std::scoped_lock hold{fresh};
+    };
+    auto const take_new_by_fan = [&] { take_by_fan("orders/bare/" + std::to_string(++names)); };
+
+    schedule const turns{.repetitions = 7, .turns = options.quick ? 150 : 2500, .warm_up = 200};
+    auto const [ours, fanned, in_turn, first_use, fanned_first_use] =
+        take_turns(turns, from_rest(take_known), from_rest(take_known_by_fan), from_rest(take_known_one_by_one), from_rest(take_new),
+                   from_rest(take_new_by_fan));
+
+    std::string const by_hand = "hiredis, five connections, fan-out by hand";
+    to.add(compare_times("P2", "lock + unlock, five masters", by_hand, ours, fanned, target::at_most(1.10)));
+    to.add(compare_times("P2", "the same, a name's first use", by_hand, first_use, fanned_first_use, target::at_most(1.25)));
+    to.add(compare_times("P2", "lock + unlock, five masters", "hiredis, one master after the other", ours, in_turn, target::at_most(0.5)));
+}
+
+}  // namespace holdfast::benchmark

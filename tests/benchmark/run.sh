@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Measures holdfast against what limits it, on a machine with nothing installed too. Prints a table, and stores it with a
+# picture: a full run in tests/benchmark/results, any other in the build folder.
+#
+#   tests/benchmark/run.sh [OPTION…] [WORKLOAD…]      e.g. tests/benchmark/run.sh --quick P1 five_masters
+#
+#   --quick                    only see whether it works; too short for figures
+#   --check                    exit status 1 where a target is missed
+#   --redis-plus-plus FOLDER   compare the time to compile with redis-plus-plus, too: where it is installed, or its sources
+#
+#   HOLDFAST_BUILD_DIR   where to build; build/benchmark in the source tree
+#   HOLDFAST_JOBS        how many compilers run at once; the number of processors
+#
+# The figures are worth something only where nothing else runs on the machine.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+# shellcheck source=../../cmake/packages.sh
+. "$root/cmake/packages.sh"
+
+build=$(realpath -m "${HOLDFAST_BUILD_DIR:-$root/build/benchmark}")
+results=$here/results
+redis_plus_plus=
+arguments=()
+while [ $# -gt 0 ]; do
+  case $1 in
+    --redis-plus-plus)
+      redis_plus_plus=$(realpath -e "${2:?--redis-plus-plus needs a folder}")
+      shift
+      ;;
+    --check) arguments+=("$1") ;;
+    -h | --help)
+      sed -n '4,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      exit 0
+      ;;
+    *)
+      arguments+=("$1")
+      results=$build/results
+      ;;
+  esac
+  shift
+done
+
+holdfast_need g++ cmake ninja hiredis redis-server cli11 nlohmann_json matplotlib
+cd "$root"
+cmake --preset benchmark -B "$build" >/dev/null
+cmake --build "$build" --target holdfast_benchmark -j "${HOLDFAST_JOBS:-$(nproc)}"
+
+if [ -e "$redis_plus_plus/src/sw/redis++/redis++.h" ]; then
+  # Only its headers are needed, one of which its own configuration writes.
+  cmake -S "$redis_plus_plus" -B "$build/redis-plus-plus" -DREDIS_PLUS_PLUS_BUILD_TEST=OFF -DREDIS_PLUS_PLUS_CXX_STANDARD=20 >/dev/null
+  sources=$redis_plus_plus/src
+  arguments+=("--redis-plus-plus=-I'$sources' -I'$build/redis-plus-plus/src' -I'$sources/sw/redis++/no_tls' -I'$sources/sw/redis++/cxx17'")
+elif [ "$redis_plus_plus" ]; then
+  arguments+=("--redis-plus-plus=-I'$redis_plus_plus/include'")
+fi
+
+status=0
+"$build/tests/benchmark/holdfast_benchmark" --results "$results" "${arguments[@]}" || status=$?
+[ $status -le 1 ] || exit $status
+"$(holdfast_plotting_python)" "$here/plot.py" "$results/benchmark.json" "$results/benchmark.svg"
+printf '\nStored in %s\n' "$(realpath --relative-to="$OLDPWD" "$results")"
+exit $status

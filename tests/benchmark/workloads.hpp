@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "report.hpp"
+
+#include <string>
+
+namespace holdfast::benchmark {
+
+struct run_options {
+    bool quick = false;           ///< a look whether it works; too short for figures
+    std::string redis_plus_plus;  ///< how the compiler is told where redis-plus-plus is: "-I…"; empty: it is not there
+};
+
+// A workload starts the servers that it needs, and adds what it has measured to the report.
+
+void one_redis(run_options const& options, report& to);        ///< P1
+void five_masters(run_options const& options, report& to);     ///< P2
+void distant_masters(run_options const& options, report& to);  ///< P3
+void many_threads(run_options const& options, report& to);     ///< P4
+void one_lock(run_options const& options, report& to);         ///< P5
+void handover(run_options const& options, report& to);         ///< P6
+void compile_time(run_options const& options, report& to);     ///< P11
+
+}  // namespace holdfast::benchmark

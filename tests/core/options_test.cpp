@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "support/catch.hpp"
+#include "support/refusal.hpp"
+
+#include <holdfast/core/options.hpp>
+
+#include <string>
+
+using namespace std::chrono_literals;
+using holdfast::check_options;
+using holdfast::lock_options;
+using holdfast::test::contains;
+using holdfast::test::refusal;
+
+namespace {
+
+std::string refused(lock_options const& options, std::chrono::milliseconds node_timeout = 500ms)
+{
+    return refusal([&] { check_options("orders/42", options, node_timeout); });
+}
+
+}  // namespace
+
+TEST_CASE("the default options are good, and say what they are documented to")
+{
+    lock_options const o;
+    CHECK_NOTHROW(check_options("orders", o, 500ms));
+    CHECK(o.ttl == 30s);
+    CHECK(o.renew);
+    CHECK_FALSE(o.max_hold);
+    CHECK(o.fencing);
+    CHECK(o.max_local_handoffs == 32);
+    CHECK_FALSE(o.on_error);
+}
+
+TEST_CASE("options at the ends of their ranges are good")
+{
+    CHECK_NOTHROW(check_options("orders", {.ttl = 1ms}, 0ms));
+    CHECK_NOTHROW(check_options("orders", {.ttl = 1000ms}, 500ms));
+    CHECK_NOTHROW(check_options("orders", {.ttl = 24h}, 500ms));
+    CHECK_NOTHROW(check_options("orders", {.max_hold = 1ms}, 500ms));
+    CHECK_NOTHROW(check_options("orders", {.max_hold = std::chrono::milliseconds::max()}, 500ms));
+    CHECK_NOTHROW(check_options("orders", {.max_local_handoffs = 0}, 500ms));
+    CHECK_NOTHROW(check_options("orders", {.max_local_handoffs = 63}, 500ms));
+    CHECK_NOTHROW(check_options("orders", {.retry = {.first = 1us, .most = 24h}}, 500ms));
+    CHECK_NOTHROW(check_options("orders", {.retry = {.first = 1ms, .most = 1ms}}, 500ms));
+    CHECK_NOTHROW(check_options("orders", {.unavailable_after = 0ms}, 500ms));
+    CHECK_NOTHROW(check_options("orders", {.unavailable_after = std::chrono::milliseconds::max()}, 500ms));
+}
+
+TEST_CASE("a ttl that cannot be is refused with its value")
+{
+    CHECK_THAT(refused({.ttl = 0ms}), contains("ttl is 0 ms") && contains("positive"));
+    CHECK_THAT(refused({.ttl = -1ms}), contains("ttl is -1 ms") && contains("positive"));
+    CHECK_THAT(refused({.ttl = 24h + 1ms}), contains("ttl is 86400001 ms") && contains("a day"));
+    CHECK_THAT(refused({.ttl = std::chrono::milliseconds::max()}), contains("ttl") && contains("a day"));
+}
+
+TEST_CASE("a ttl below twice the time that a node is given to answer is refused with both")
+{
+    CHECK_THAT(refused({.ttl = 999ms}), contains("ttl is 999 ms") && contains("500 ms") && contains("twice"));
+    CHECK_THAT(refused({.ttl = 99ms}, 50ms), contains("ttl is 99 ms") && contains("50 ms"));
+}
+
+TEST_CASE("each field that is wrong is named")
+{
+    CHECK_THAT(refused({.max_hold = 0ms}), contains("max_hold"));
+    CHECK_THAT(refused({.max_hold = -1ms}), contains("max_hold"));
+    CHECK_THAT(refused({.max_local_handoffs = 64}), contains("max_local_handoffs is 64") && contains("63"));
+    CHECK_THAT(refused({.retry = {.first = 0us}}), contains("retry.first"));
+    CHECK_THAT(refused({.retry = {.first = -1us}}), contains("retry.first"));
+    CHECK_THAT(refused({.retry = {.first = 2ms, .most = 1ms}}), contains("retry.most") && contains("retry.first"));
+    CHECK_THAT(refused({.retry = {.most = 24h + 1ms}}), contains("retry.most is 86400001 ms"));
+    CHECK_THAT(refused({.unavailable_after = -1ms}), contains("unavailable_after"));
+}
+
+TEST_CASE("a refusal names the lock")
+{
+    CHECK_THAT(refused({.ttl = 0ms}), contains("lock \"orders/42\""));
+    CHECK_THAT(refused({.max_local_handoffs = 64}), contains("lock \"orders/42\""));
+}

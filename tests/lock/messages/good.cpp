@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+#include <holdfast/memory.hpp>
+
+void ship(holdfast::memory::mutex& orders)
+{
+    holdfast::leased_lock<holdfast::memory::mutex> const hold{orders};
+}

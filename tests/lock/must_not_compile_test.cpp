@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+//
+// What the library must refuse to compile. For the words in which it does so see messages/.
+#include "support/catch.hpp"
+
+#include <holdfast/memory.hpp>
+
+#include <chrono>
+#include <mutex>
+#include <shared_mutex>
+#include <string_view>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+using mutex = holdfast::memory::mutex;
+using guard = holdfast::leased_lock<mutex>;
+
+struct throws_on_unlock : mutex {
+    using mutex::mutex;
+    void unlock() noexcept(false) { mutex::unlock(); }
+};
+
+struct has_no_extend : mutex {
+    using mutex::mutex;
+    void extend(std::chrono::milliseconds, std::error_code&) = delete;
+};
+
+struct has_no_lease : mutex {
+    using mutex::mutex;
+    void lease() const {}
+};
+
+template <class M>
+constexpr bool can_be_leased = requires { typename holdfast::leased_lock<M>; };
+
+template <class M>
+constexpr bool can_be_recursive = requires { typename holdfast::recursive_mutex<M>; };
+
+template <class M, class F>
+constexpr bool can_be_locked_for = requires(M& m, F f) { holdfast::with_lock(m, f); } && requires(M& m, F f) { holdfast::with_lock(m, 1s, f); };
+
+constexpr auto nothing = [] {};
+constexpr auto takes_lease = [](holdfast::lease const&) {};
+constexpr auto takes_int = [](int) {};
+constexpr auto changes_lease = [](holdfast::lease&) {};
+
+}  // namespace
+
+TEST_CASE("a lock of the standard is no Lock: it cannot be lost")
+{
+    STATIC_REQUIRE(holdfast::Lock<mutex>);
+    STATIC_REQUIRE_FALSE(holdfast::Lock<std::mutex>);
+    STATIC_REQUIRE_FALSE(holdfast::Lock<std::timed_mutex>);
+    STATIC_REQUIRE_FALSE(holdfast::Lock<std::shared_timed_mutex>);
+    STATIC_REQUIRE_FALSE(holdfast::Lock<int>);
+    STATIC_REQUIRE_FALSE(holdfast::Lock<guard>);
+    STATIC_REQUIRE_FALSE(holdfast::Lock<mutex const>);
+}
+
+TEST_CASE("a lock that lacks one member, or may throw from unlock, is no Lock")
+{
+    STATIC_REQUIRE_FALSE(holdfast::Lock<throws_on_unlock>);
+    STATIC_REQUIRE_FALSE(holdfast::Lock<has_no_extend>);
+    STATIC_REQUIRE_FALSE(holdfast::Lock<has_no_lease>);
+}
+
+TEST_CASE("guards and adapters take a Lock and nothing else")
+{
+    STATIC_REQUIRE(can_be_leased<mutex>);
+    STATIC_REQUIRE_FALSE(can_be_leased<std::mutex>);
+    STATIC_REQUIRE_FALSE(can_be_leased<std::timed_mutex>);
+    STATIC_REQUIRE(can_be_recursive<mutex>);
+    STATIC_REQUIRE(can_be_recursive<holdfast::recursive_mutex<mutex>>);
+    STATIC_REQUIRE_FALSE(can_be_recursive<std::mutex>);
+    STATIC_REQUIRE_FALSE(can_be_recursive<guard>);
+}
+
+TEST_CASE("with_lock takes a Lock, and a function of a lease or of nothing")
+{
+    STATIC_REQUIRE(can_be_locked_for<mutex, decltype(nothing)>);
+    STATIC_REQUIRE(can_be_locked_for<mutex, decltype(takes_lease)>);
+    STATIC_REQUIRE_FALSE(can_be_locked_for<mutex, decltype(takes_int)>);
+    STATIC_REQUIRE_FALSE(can_be_locked_for<mutex, decltype(changes_lease)>);
+    STATIC_REQUIRE_FALSE(can_be_locked_for<mutex, int>);
+    STATIC_REQUIRE_FALSE(can_be_locked_for<std::mutex, decltype(nothing)>);
+}
+
+TEST_CASE("locks are neither copied nor moved; guards are moved and not copied")
+{
+    STATIC_REQUIRE_FALSE(std::is_copy_constructible_v<mutex> || std::is_move_constructible_v<mutex>);
+    STATIC_REQUIRE_FALSE(std::is_copy_assignable_v<mutex> || std::is_move_assignable_v<mutex>);
+    STATIC_REQUIRE(std::is_nothrow_move_constructible_v<guard> && std::is_nothrow_move_assignable_v<guard>);
+    STATIC_REQUIRE_FALSE(std::is_copy_constructible_v<guard> || std::is_copy_assignable_v<guard>);
+    STATIC_REQUIRE_FALSE(std::is_copy_constructible_v<holdfast::recursive_mutex<mutex>>);
+    STATIC_REQUIRE_FALSE(std::is_move_constructible_v<holdfast::recursive_mutex<mutex>>);
+}
+
+TEST_CASE("a guard is made from a lock only where somebody says so, and is a bool only in a condition")
+{
+    STATIC_REQUIRE(std::is_constructible_v<guard, mutex&>);
+    STATIC_REQUIRE_FALSE(std::is_convertible_v<mutex&, guard>);
+    STATIC_REQUIRE_FALSE(std::is_constructible_v<guard, mutex>);
+    STATIC_REQUIRE_FALSE(std::is_constructible_v<guard, mutex const&>);
+    STATIC_REQUIRE_FALSE(std::is_constructible_v<guard, mutex&, int>);
+    STATIC_REQUIRE_FALSE(std::is_convertible_v<guard, bool>);
+}
+
+TEST_CASE("a store that lacks an operation is no Backend")
+{
+    STATIC_REQUIRE(holdfast::Backend<holdfast::memory::backend>);
+    struct has_no_operations {
+        using key = int;
+        key make_key(std::string_view);
+        void check(std::string_view, holdfast::lock_options const&);
+    };
+    STATIC_REQUIRE_FALSE(holdfast::Backend<has_no_operations>);
+    STATIC_REQUIRE_FALSE(holdfast::Backend<int>);
+}

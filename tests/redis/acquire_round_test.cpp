@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+#include "machines.hpp"
+
+#include <holdfast/redis/acquire_round.hpp>
+
+using namespace std::chrono_literals;
+using namespace holdfast::test;
+using holdfast::redis::acquire_round;
+using holdfast::redis::errc;
+using holdfast::redis::max_nodes;
+
+namespace {
+
+constexpr auto ttl = 10'000ms;
+
+acquire_round round_of(unsigned nodes) { return {nodes, ttl, t0}; }
+
+}  // namespace
+
+TEST_CASE("a round that was just begun is neither won nor lost")
+{
+    for (unsigned n = 1; n <= max_nodes; ++n) {
+        auto const r = round_of(n);
+        CHECK_FALSE(r.won());
+        CHECK_FALSE(r.lost());
+        CHECK_FALSE(r.confirming());
+        CHECK_FALSE(r.asked());
+        CHECK(r.grants() == 0);
+    }
+}
+
+TEST_CASE("a majority that grants the same fence wins the round with that fence and asks for nothing more")
+{
+    auto r = round_of(5);
+    for (unsigned node = 0; node < 2; ++node) {
+        auto const next = r.on_answer(node, yes(70));
+        CHECK(next.ask.empty());
+        CHECK(next.confirm.empty());
+        CHECK_FALSE(r.won());
+    }
+    CHECK(r.on_answer(4, yes(70)).confirm.empty());
+    CHECK(r.won());
+    CHECK(r.fence() == 70);
+    CHECK(r.grants() == 3);
+}
+
+TEST_CASE("where fences differ the greatest is written back to those below it and has to be confirmed by a majority")
+{
+    auto r = round_of(5);
+    (void)r.on_answer(0, yes(70));
+    (void)r.on_answer(1, yes(90));
+    CHECK(r.on_answer(2, yes(80)).confirm == nodes(0, 2));
+    CHECK(r.confirming());
+    CHECK(r.fence() == 90);
+    CHECK_FALSE(r.won());
+    CHECK(r.on_answer(2, yes()).confirm.empty());
+    CHECK_FALSE(r.won());
+    (void)r.on_answer(0, yes());
+    CHECK(r.won());
+    CHECK(r.fence() == 90);
+}
+
+TEST_CASE("a straggler below the settled fence is asked to confirm; one that is not below counts at once")
+{
+    auto r = round_of(5);
+    (void)r.on_answer(0, yes(70));
+    (void)r.on_answer(1, yes(90));
+    (void)r.on_answer(2, yes(70));
+    CHECK(r.on_answer(3, yes(80)).confirm == nodes(3));
+    CHECK_FALSE(r.won());
+    (void)r.on_answer(3, yes());
+    CHECK_FALSE(r.won());
+    CHECK(r.on_answer(4, yes(95)).confirm.empty());
+    CHECK(r.won());
+    CHECK(r.fence() == 90);
+}
+
+TEST_CASE("a confirm that is refused or fails takes the node's vote back")
+{
+    for (auto const& bad : {no(), failed(errc::loading), failed(errc::connection_lost)}) {
+        auto r = round_of(3);
+        (void)r.on_answer(0, yes(70));
+        CHECK(r.on_answer(1, yes(90)).confirm == nodes(0));
+        auto const next = r.on_answer(0, bad);
+        CHECK(next.ask.empty());
+        CHECK(next.confirm.empty());
+        CHECK_FALSE(r.lost());
+        (void)r.on_answer(2, no());
+        CHECK(r.lost());
+    }
+}
+
+TEST_CASE("a node whose connection was lost is asked once more, and only once")
+{
+    auto r = round_of(3);
+    CHECK(r.on_answer(1, failed(errc::connection_lost)).ask == nodes(1));
+    CHECK(r.on_answer(1, failed(errc::connection_lost)).ask.empty());
+    CHECK_FALSE(r.lost());
+    CHECK(r.on_answer(2, failed(errc::connection_lost)).ask == nodes(2));
+    CHECK(r.on_answer(2, yes(70)).ask.empty());
+    CHECK(r.on_answer(0, yes(70)).ask.empty());
+    CHECK(r.won());
+}
+
+TEST_CASE("another error is not answered with a second question")
+{
+    for (auto const why : {errc::no_answer, errc::cannot_connect, errc::loading, errc::not_permitted}) {
+        auto r = round_of(1);
+        CHECK(r.on_answer(0, failed(why)).ask.empty());
+        CHECK(r.lost());
+    }
+}
+
+TEST_CASE("a round is lost exactly when no majority is possible any more")
+{
+    auto r = round_of(5);
+    (void)r.on_answer(0, yes(70));
+    (void)r.on_answer(1, no());
+    (void)r.on_answer(2, failed(errc::loading));
+    CHECK_FALSE(r.lost());
+    (void)r.on_answer(3, no());
+    CHECK(r.lost());
+    CHECK_FALSE(r.won());
+}
+
+TEST_CASE("a round that cannot be won goes on until it is known whether a majority could be asked")
+{
+    auto r = round_of(3);
+    (void)r.on_answer(0, no());
+    (void)r.on_answer(1, failed(errc::loading));
+    CHECK_FALSE(r.lost());
+
+    auto answered = r;
+    (void)answered.on_answer(2, no());
+    CHECK(answered.lost());
+    CHECK(answered.asked());
+
+    auto silent = r;
+    CHECK(silent.time_out() == nodes(2));
+    CHECK(silent.lost());
+    CHECK_FALSE(silent.asked());
+
+    auto down = round_of(3);
+    (void)down.on_answer(0, failed(errc::loading));
+    (void)down.on_answer(1, failed(errc::loading));
+    CHECK(down.lost());
+}
+
+TEST_CASE("time fails what was asked and not answered, and leaves grants as they are")
+{
+    auto r = round_of(5);
+    (void)r.on_answer(0, yes(70));
+    (void)r.on_answer(3, no());
+    CHECK(r.time_out() == nodes(1, 2, 4));
+    CHECK(r.lost());
+    CHECK(r.grants() == 1);
+    CHECK(r.why().error == errc::no_answer);
+    CHECK(r.why().node == 1);
+    CHECK(r.time_out().empty());
+}
+
+TEST_CASE("time fails a grant whose confirmation is under way")
+{
+    auto r = round_of(3);
+    (void)r.on_answer(0, yes(70));
+    (void)r.on_answer(2, yes(90));
+    CHECK(r.time_out() == nodes(0, 1));
+    CHECK(r.lost());
+    CHECK(r.grants() == 1);
+}
+
+TEST_CASE("validity is the ttl from before the sending, less drift, and is used up to a margin before its end")
+{
+    auto const r = round_of(3);
+    CHECK(r.validity() == t0 + 10'000ms - 102ms);
+    CHECK(r.usable(t0 + 10'000ms - 204ms - 1ns));
+    CHECK_FALSE(r.usable(t0 + 10'000ms - 204ms));
+}
+
+TEST_CASE("a majority was asked when it voted for us or for others; errors are no votes")
+{
+    auto r = round_of(5);
+    (void)r.on_answer(0, yes(70));
+    (void)r.on_answer(1, no());
+    (void)r.on_answer(2, failed(errc::loading));
+    CHECK_FALSE(r.asked());
+    (void)r.on_answer(3, no());
+    CHECK(r.asked());
+    CHECK(r.grants() == 1);
+}
+
+TEST_CASE("only a lone node that was asked once is believed that the lock is not ours")
+{
+    auto one = round_of(1);
+    CHECK_FALSE(one.certainly_held());
+    (void)one.on_answer(0, no());
+    CHECK(one.certainly_held());
+
+    auto asked_twice = round_of(1);
+    (void)asked_twice.on_answer(0, failed(errc::connection_lost));
+    (void)asked_twice.on_answer(0, no());
+    CHECK_FALSE(asked_twice.certainly_held());
+
+    auto three = round_of(3);
+    for (unsigned node = 0; node < 3; ++node) (void)three.on_answer(node, no());
+    CHECK(three.lost());
+    CHECK_FALSE(three.certainly_held());
+}
+
+TEST_CASE("a majority is free when the middle one of the keys in the way has expired")
+{
+    auto r = round_of(5);
+    (void)r.on_answer(0, no(700ms));
+    (void)r.on_answer(1, no(300ms));
+    (void)r.on_answer(2, no(500ms));
+    (void)r.on_answer(3, no(100ms));
+    (void)r.on_answer(4, no(900ms));
+    CHECK(r.until_majority_expires(1s) == 501ms);
+}
+
+TEST_CASE("a key that does not expire, or a node that did not say, counts as the time given for unknown")
+{
+    auto r = round_of(3);
+    (void)r.on_answer(0, no(5ms));
+    (void)r.on_answer(1, no(holdfast::redis::unknown_time_left));
+    (void)r.on_answer(2, failed(errc::loading));
+    CHECK(r.until_majority_expires(1s) == 1s);
+}
+
+TEST_CASE("a key of another program that expires in a million years is waited for as for a very long time")
+{
+    auto r = round_of(1);
+    (void)r.on_answer(0, no(std::chrono::milliseconds{9'000'000'000'000'000}));
+    CHECK(r.until_majority_expires(1s) >= 24h);
+}
+
+TEST_CASE("the cause of a lost round is a wrong configuration before a failure that may pass")
+{
+    auto r = round_of(5);
+    CHECK(r.why().node == max_nodes);
+    CHECK_FALSE(r.why().error);
+    (void)r.on_answer(0, no());
+    (void)r.on_answer(1, failed(errc::loading));
+    (void)r.on_answer(2, failed(errc::not_permitted));
+    (void)r.on_answer(3, failed(errc::wrong_type));
+    CHECK(r.why().node == 2);
+    CHECK(r.why().error == errc::not_permitted);
+    CHECK_FALSE(r.why().hopeless);
+    (void)r.on_answer(4, failed(errc::no_script));
+    CHECK(r.why().node == 2);
+    CHECK(r.why().hopeless);
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+//
+// Requests and replies that are lost on the way.
+#include "observed.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/proxy.hpp"
+
+#include <holdfast/redis.hpp>
+
+#include <chrono>
+#include <string>
+
+using namespace std::chrono_literals;
+using holdfast::errc;
+using holdfast::redis::client;
+using holdfast::redis::mutex;
+using holdfast::test::aftermath;
+using holdfast::test::containing;
+using holdfast::test::eventually;
+using holdfast::test::exists;
+using holdfast::test::proxy;
+using holdfast::test::redis_server;
+
+namespace {
+
+/// A server behind a proxy, and a client of it that has connected before; the server knows all scripts.
+struct faulty {
+    redis_server server;
+    proxy way{server.port()};
+    client redis{way.url(), {.operation_timeout = 250ms}};
+
+    faulty()
+    {
+        mutex m{redis, "before"};
+        m.lock();
+        m.extend(30s);
+        m.unlock();
+        mutex bare{redis, "before", {.fencing = false}};
+        bare.lock();
+        CHECK_FALSE(bare.try_lock());
+    }
+};
+
+void check_held_once(faulty& f, bool fencing)
+{
+    mutex m{f.redis, "orders", {.ttl = 1h, .fencing = fencing}};
+    mutex beside{f.redis, "orders", {.ttl = 1h}};
+    REQUIRE(m.try_lock_for(20s));
+    CHECK(f.way.struck() == 1);
+    CHECK(exists(f.server, "orders"));
+    CHECK_FALSE(beside.try_lock());
+    std::error_code ec;
+    m.release(ec);
+    CHECK_FALSE(ec);
+    CHECK_FALSE(exists(f.server, "orders"));
+    CHECK(beside.try_lock());
+}
+
+}  // namespace
+
+TEST_CASE("an acquire whose reply is lost is held once and one unlock frees it")
+{
+    auto const then = GENERATE(aftermath::reset, aftermath::silence);
+    bool const fencing = GENERATE(true, false);
+    CAPTURE(then == aftermath::reset, fencing);
+    faulty f;
+    f.way.swallow_next_reply({.matches = containing("orders"), .then = then});
+    check_held_once(f, fencing);
+}
+
+TEST_CASE("an acquire that is lost on the way is sent again")
+{
+    auto const then = GENERATE(aftermath::reset, aftermath::silence);
+    bool const fencing = GENERATE(true, false);
+    CAPTURE(then == aftermath::reset, fencing);
+    faulty f;
+    f.way.drop_next_request({.matches = containing("orders"), .then = then});
+    check_held_once(f, fencing);
+}
+
+TEST_CASE("a connection cut in the middle of a reply counts for nothing")
+{
+    auto const passed = GENERATE(std::size_t{1}, std::size_t{4}, std::size_t{10});
+    bool const fencing = GENERATE(true, false);
+    CAPTURE(passed, fencing);
+    faulty f;
+    f.way.cut_mid_reply(passed, {.matches = containing("orders")});
+    check_held_once(f, fencing);
+}
+
+TEST_CASE("a single attempt whose reply is lost for good leaves nothing behind")
+{
+    bool const fencing = GENERATE(true, false);
+    faulty f;
+    f.way.swallow_next_reply({.matches = containing("orders"), .times = 2, .then = aftermath::silence});
+    mutex m{f.redis, "orders", {.ttl = 1h, .fencing = fencing}};
+    try {
+        if (m.try_lock()) m.unlock();
+    } catch (holdfast::error const& e) {
+        CHECK(e.code() == errc::unavailable);
+    }
+    CHECK_FALSE(m.lease().still_held());
+    mutex other{f.redis, "invoices"};
+    CHECK(other.try_lock_for(20s));  // the next connection rolls back
+    CHECK(eventually([&] { return !exists(f.server, "orders"); }));
+}
+
+TEST_CASE("a release whose reply is lost is repeated and freed the lock")
+{
+    auto const lost = GENERATE(0, 1);
+    faulty f;
+    mutex m{f.redis, "orders", {.ttl = 1h}};
+    m.lock();
+    if (lost == 0)
+        f.way.swallow_next_reply({.matches = containing("orders")});
+    else
+        f.way.drop_next_request({.matches = containing("orders")});
+    std::error_code ec;
+    m.release(ec);
+    CHECK_FALSE(ec);
+    CHECK(f.way.struck() == 1);
+    CHECK_FALSE(exists(f.server, "orders"));
+}
+
+TEST_CASE("a release that came late frees no successor")
+{
+    redis_server server;
+    proxy way{server.port()};
+    client redis{way.url(), {.operation_timeout = 200ms}};
+    client elsewhere{server.url()};
+    mutex m{redis, "orders", {.ttl = 500ms, .renew = false}};
+    mutex rival{elsewhere, "orders"};
+    m.lock();
+    auto const lease = m.lease();
+    way.hold(containing("orders"));
+    std::error_code ec;
+    m.release(ec);
+    CHECK(ec);
+    rival.lock();
+    way.let_go();
+    way.heal();
+    mutex probe{redis, "invoices"};
+    CHECK(probe.try_lock_for(20s));
+    CHECK(rival.lease().still_held());
+    CHECK(exists(server, "orders"));
+    rival.release(ec);
+    CHECK_FALSE(ec);
+}
+
+TEST_CASE("a renewal that came late does not prolong the lease of a successor")
+{
+    redis_server server;
+    proxy way{server.port()};
+    client redis{way.url(), {.operation_timeout = 300ms}};
+    client elsewhere{server.url()};
+    mutex m{redis, "orders", {.ttl = 900ms}};
+    mutex rival{elsewhere, "orders", {.ttl = 1h}};
+    m.lock();
+    auto const lease = m.lease();
+    way.hold(containing("orders"));
+    rival.lock();
+    CHECK_FALSE(lease.still_held());
+    CHECK(way.held() > 0);
+    way.let_go();
+    way.heal();
+    mutex probe{redis, "invoices"};
+    CHECK(probe.try_lock_for(20s));
+    CHECK(rival.lease().still_held());
+    CHECK(server.command({"PTTL", "orders"}).integer > 3'000'000);
+}
+
+TEST_CASE("a shorter lease counts from the moment it is asked for, also where the answer is lost")
+{
+    faulty f;
+    client elsewhere{f.server.url()};
+    mutex m{f.redis, "orders", {.ttl = 1h, .renew = false}};
+    mutex rival{elsewhere, "orders"};
+    m.lock();
+    auto const lease = m.lease();
+    f.way.swallow_next_reply({.matches = containing("orders"), .times = 5, .then = aftermath::silence});
+    std::error_code ec;
+    CHECK_FALSE(m.extend(1s, ec));
+    CHECK(ec);
+    rival.lock();
+    CHECK_FALSE(lease.still_held());
+}

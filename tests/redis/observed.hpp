@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+//
+// What a test sees of a server behind the back of a client.
+#pragma once
+
+#include "support/redis_server.hpp"
+
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <system_error>
+
+namespace holdfast::test {
+
+/// Returns: the code with which `f` throws; no error where it does not. The message goes to `what`.
+template <class F>
+std::error_code code_of(F&& f, std::string* what = nullptr)
+try {
+    f();
+    return {};
+} catch (std::system_error const& e) {
+    if (what) *what = e.what();
+    return e.code();
+}
+
+inline bool exists(redis_server& server, std::string const& key) { return server.command({"EXISTS", key}).integer == 1; }
+
+/// Returns: how often the server has run `command` since it was started or `CONFIG RESETSTAT`.
+inline long calls(redis_server& server, std::string const& command)
+{
+    auto const info = server.command({"INFO", "commandstats"}).text;
+    auto const field = "cmdstat_" + command + ":calls=";
+    auto const at = info.find(field);
+    long n = 0;
+    if (at != std::string::npos) std::from_chars(info.data() + at + field.size(), info.data() + info.size(), n);
+    return n;
+}
+
+/// Returns: how many attempts to take a lock, and releases and renewals, the server has seen.
+inline long script_calls(redis_server& server) { return calls(server, "evalsha") + calls(server, "eval"); }
+
+inline long subscriptions(redis_server& server) { return static_cast<long>(server.command({"PUBSUB", "CHANNELS"}).elements.size()); }
+
+}  // namespace holdfast::test

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+//
+// A server that dies, comes back, forgets or hangs.
+#include "observed.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/proxy.hpp"
+
+#include <holdfast/redis.hpp>
+
+#include <atomic>
+#include <chrono>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::errc;
+using holdfast::redis::client;
+using holdfast::redis::mutex;
+using holdfast::test::code_of;
+using holdfast::test::eventually;
+using holdfast::test::exists;
+using holdfast::test::proxy;
+using holdfast::test::redis_server;
+
+namespace {
+
+constexpr auto slack = 5s;
+
+}  // namespace
+
+TEST_CASE("where nobody listens a lock is unavailable by its deadline")
+{
+    redis_server server;
+    client redis{server.url()};
+    server.kill();
+    mutex m{redis, "orders", {.unavailable_after = 200ms}};
+
+    CHECK(code_of([&] { (void)m.try_lock(); }) == errc::unavailable);
+    auto begun = boot_clock::now();
+    CHECK(code_of([&] { (void)m.try_lock_for(300ms); }) == errc::unavailable);
+    CHECK(boot_clock::now() - begun >= 300ms);
+    CHECK(boot_clock::now() - begun < 300ms + slack);
+    begun = boot_clock::now();
+    CHECK(code_of([&] { m.lock(); }) == errc::unavailable);
+    CHECK(boot_clock::now() - begun < 200ms + slack);
+}
+
+TEST_CASE("a server that accepts and never answers is unavailable by the deadline and one operation timeout")
+{
+    redis_server server;
+    proxy way{server.port()};
+    way.blackhole();
+    client redis{way.url(), {.operation_timeout = 100ms}};
+    mutex m{redis, "orders", {.unavailable_after = 200ms}};
+    std::string what;
+
+    CHECK(code_of([&] { (void)m.try_lock(); }, &what) == errc::unavailable);
+    CHECK_THAT(what, holdfast::test::contains(std::to_string(way.port())));
+    auto begun = boot_clock::now();
+    CHECK(code_of([&] { (void)m.try_lock_for(300ms); }) == errc::unavailable);
+    CHECK(boot_clock::now() - begun < 400ms + slack);
+    begun = boot_clock::now();
+    CHECK(code_of([&] { m.lock(); }) == errc::unavailable);
+    CHECK(boot_clock::now() - begun < 300ms + slack);
+
+    way.pass();
+    CHECK(m.try_lock_for(20s));
+}
+
+TEST_CASE("an unlock that gets no answer ends after one operation timeout and says so")
+{
+    redis_server server;
+    proxy way{server.port()};
+    client redis{way.url(), {.operation_timeout = 100ms}};
+    mutex m{redis, "orders", {.ttl = 1h}};
+    m.lock();
+    way.blackhole();
+    auto const begun = boot_clock::now();
+    std::error_code ec;
+    m.release(ec);
+    CHECK(ec == errc::outcome_unknown);
+    CHECK(boot_clock::now() - begun < 100ms + slack);
+    way.pass();
+    mutex next{redis, "orders"};
+    (void)code_of([&] { (void)next.try_lock_for(200ms); });  // what reaches the server again repeats the release
+    CHECK((next.lease().still_held() || !exists(server, "orders")));
+}
+
+TEST_CASE("after the server was restarted while idle the next lock works")
+{
+    redis_server server;
+    client redis{server.url()};
+    mutex m{redis, "orders"};
+    m.lock();
+    auto const token = m.lease().fencing_token();
+    m.unlock();
+    server.restart();
+    CHECK(m.try_lock());
+    CHECK(m.lease().fencing_token() > token);
+    m.unlock();
+    CHECK_FALSE(exists(server, "orders"));
+}
+
+TEST_CASE("a server restarted empty while the lock is held is found out by the renewal")
+{
+    redis_server server;
+    client redis{server.url()};
+    std::atomic<int> told{0};
+    mutex m{redis, "orders", {.ttl = 1500ms, .on_error = [&](holdfast::error const& e) { told += e.code() == errc::lease_lost ? 1 : 0; }}};
+    m.lock();
+    auto const lease = m.lease();
+    server.restart();
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
+    CHECK_FALSE(lease.still_held());
+    CHECK(eventually([&] { return told == 1; }));
+    std::error_code ec;
+    m.release(ec);
+    CHECK(ec == errc::lease_lost);
+    m.lock();
+    CHECK(m.lease().fencing_token() > lease.fencing_token());
+}
+
+TEST_CASE("the loss of a lease is announced although the server is gone for good")
+{
+    redis_server server;
+    client redis{server.url()};
+    std::atomic<int> failures{0};
+    std::atomic<int> losses{0};
+    mutex m{redis, "orders", {.ttl = 1s, .on_error = [&](holdfast::error const& e) { ++(e.code() == errc::lease_lost ? losses : failures); }}};
+    m.lock();
+    auto const begun = boot_clock::now();
+    auto const lease = m.lease();
+    server.kill();
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
+    CHECK(boot_clock::now() - begun < 1s + slack);
+    CHECK(eventually([&] { return losses == 1; }));
+    CHECK(failures > 0);
+    CHECK(failures < 100);
+}
+
+TEST_CASE("a renewal that failed is tried again in time")
+{
+    redis_server server;
+    proxy way{server.port()};
+    client redis{way.url(), {.operation_timeout = 300ms}};
+    mutex m{redis, "orders", {.ttl = 3s}};
+    m.lock();
+    auto const lease = m.lease();
+    way.drop_next_request({.matches = holdfast::test::containing("EVALSHA"), .times = 2});
+    CHECK(eventually([&] { return way.struck() == 2; }));
+    CHECK_FALSE(eventually([&] { return !lease.still_held(); }, 5s));
+}
+
+TEST_CASE("flushed scripts are loaded again without anybody noticing")
+{
+    redis_server server;
+    client redis{server.url()};
+    for (bool const fencing : {true, false}) {
+        mutex m{redis, "orders", {.ttl = 1500ms, .fencing = fencing}};
+        m.lock();
+        auto const lease = m.lease();
+        server.command({"SCRIPT", "FLUSH"});
+        m.extend(1500ms);
+        server.command({"SCRIPT", "FLUSH"});
+        CHECK_FALSE(eventually([&] { return !lease.still_held(); }, 3s));
+        server.command({"SCRIPT", "FLUSH"});
+        std::error_code ec;
+        m.release(ec);
+        CHECK_FALSE(ec);
+        CHECK_FALSE(exists(server, "orders"));
+    }
+}
+
+TEST_CASE("after FLUSHALL the loss is announced, an unlock is harmless and the next lock works")
+{
+    redis_server server;
+    client redis{server.url()};
+    client elsewhere{server.url()};
+    mutex m{redis, "orders", {.ttl = 1200ms}};
+    mutex rival{elsewhere, "orders"};
+    m.lock();
+    auto const lease = m.lease();
+    server.command({"FLUSHALL"});
+    CHECK(rival.try_lock());
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
+    m.unlock();
+    CHECK(rival.lease().still_held());
+    CHECK(exists(server, "orders"));
+    CHECK(rival.lease().fencing_token() > lease.fencing_token());
+    rival.unlock();
+    CHECK(m.try_lock());
+}
+
+TEST_CASE("a waiter whose server is restarted gets the lock")
+{
+    redis_server server;
+    client redis{server.url()};
+    client elsewhere{server.url()};
+    mutex m{redis, "orders", {.ttl = 1h}};
+    mutex waiting{elsewhere, "orders", {.unavailable_after = 1min}};
+    m.lock();
+    std::jthread waiter{[&] { waiting.lock(); }};
+    CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 1; }));
+    server.restart();
+    waiter.join();
+    CHECK(waiting.lease().still_held());
+}
+
+TEST_CASE("a waiter whose connections were cut is woken by a release all the same")
+{
+    redis_server server;
+    proxy way{server.port()};
+    client redis{server.url()};
+    client elsewhere{way.url()};
+    mutex m{redis, "orders", {.ttl = 1h}};
+    mutex waiting{elsewhere, "orders", {.ttl = 1h, .retry = {.most = 1h}}};
+    m.lock();
+    std::atomic<bool> done{false};
+    std::jthread waiter{[&] { done = waiting.try_lock_for(60s); }};
+    CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 1; }));
+    way.cut_all();
+    CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 1; }));
+    m.unlock();
+    CHECK(eventually([&] { return done.load(); }));
+}

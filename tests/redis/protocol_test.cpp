@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+#include "machines.hpp"
+
+#include <holdfast/redis/protocol.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace std::chrono_literals;
+using namespace holdfast::test;
+using holdfast::owner_token;
+using holdfast::redis::answer;
+using holdfast::redis::command;
+using holdfast::redis::errc;
+using holdfast::redis::fence_source;
+using holdfast::redis::lock_keys;
+using holdfast::redis::reply_reader;
+using holdfast::redis::script_form;
+using holdfast::redis::unknown_time_left;
+namespace scripts = holdfast::redis::scripts;
+
+namespace {
+
+using words = std::vector<std::string>;
+using verb = command::verb;
+
+std::string const token = "0123456789abcdeffedcba9876543210";
+std::string const hour = "3600000";
+
+command make(verb what, fence_source fence = fence_source::none, std::string name = "orders")
+{
+    return {.what = what,
+            .fence = fence,
+            .keys = std::make_shared<lock_keys const>(std::move(name)),
+            .token = owner_token::from_bits(0x0123456789abcdefU, 0xfedcba9876543210U),
+            .ttl = 30'000ms,
+            .batch = 33,
+            .value = 1'700'000'000'000'123,
+            .max_lead = 15s};
+}
+
+/// Returns: the words of a request, which is an array of bulk strings and nothing else; none where it is not.
+words sent(command const& c, script_form form = script_form::by_hash)
+{
+    reply_reader reader;
+    words all;
+    if (!reader.feed(encode(c, form))) return {};
+    auto const request = reader.next();
+    if (!request || !*request) return {};
+    for (std::size_t i = 0; i < request->get().size(); ++i) all.emplace_back(request->get()[i].text());
+    auto const more = reader.next();
+    return more && !*more ? all : words{};
+}
+
+answer decoded(command const& c, std::string const& bytes)
+{
+    reply_reader reader;
+    REQUIRE(reader.feed(bytes));
+    auto const one = reader.next();
+    REQUIRE(one);
+    REQUIRE(*one);
+    return decode(c, one->get());
+}
+
+void check(answer const& a, answer::kind what)
+{
+    CHECK(a.what == what);
+    if (what == answer::kind::error) CHECK(a.error == errc::protocol_error);
+}
+
+}  // namespace
+
+TEST_CASE("take is a plain SET NX PX of name and token")
+{
+    CHECK(sent(make(verb::take)) == words{"SET", "orders", token, "NX", "PX", "30000"});
+}
+
+TEST_CASE("acquire calls the script that its fence comes from")
+{
+    CHECK(sent(make(verb::acquire)) == words{"EVALSHA", std::string{scripts::acquire.sha1}, "1", "orders", token, "30000"});
+    CHECK(sent(make(verb::acquire, fence_source::clock)) == words{"EVALSHA", std::string{scripts::acquire_by_clock.sha1}, "2", "orders",
+                                                                   "holdfast:fence:{orders}", token, "30000", "33", hour});
+    CHECK(sent(make(verb::acquire, fence_source::counter)) ==
+          words{"EVALSHA", std::string{scripts::acquire_by_count.sha1}, "2", "orders", "holdfast:fence:{orders}", token, "30000", "33", hour,
+                "1700000000000123", "15000000"});
+}
+
+TEST_CASE("confirm, extend and release call their scripts")
+{
+    CHECK(sent(make(verb::confirm)) == words{"EVALSHA", std::string{scripts::confirm.sha1}, "2", "orders", "holdfast:fence:{orders}", token,
+                                             "1700000000000123", hour});
+    CHECK(sent(make(verb::extend)) == words{"EVALSHA", std::string{scripts::extend.sha1}, "1", "orders", token, "30000"});
+    CHECK(sent(make(verb::release)) ==
+          words{"EVALSHA", std::string{scripts::release.sha1}, "1", "orders", token, "holdfast:free:{orders}"});
+}
+
+TEST_CASE("a script is sent as text where the server does not know its hash, with the same arguments")
+{
+    for (auto const what : {verb::acquire, verb::confirm, verb::extend, verb::release}) {
+        auto const by_hash = sent(make(what, fence_source::counter));
+        auto by_text = sent(make(what, fence_source::counter), script_form::by_text);
+        REQUIRE(by_text.size() == by_hash.size());
+        CHECK(by_text[0] == "EVAL");
+        CHECK_THAT(by_text[1], contains("redis.call("));
+        by_text[0] = by_hash[0];
+        by_text[1] = by_hash[1];
+        CHECK(by_text == by_hash);
+    }
+}
+
+TEST_CASE("a name of any bytes is sent as it is")
+{
+    for (auto const& name : {std::string{"a\r\nb"}, std::string{"\0", 1}, std::string{"*1\r\n$4\r\nQUIT\r\n"}, std::string(65'536, 'x')})
+        CHECK(sent(make(verb::take, fence_source::none, name)).at(1) == name);
+}
+
+TEST_CASE("the greatest numbers fit into a request")
+{
+    auto c = make(verb::acquire, fence_source::counter);
+    c.ttl = std::chrono::milliseconds::max();
+    c.batch = std::numeric_limits<unsigned>::max();
+    c.value = std::numeric_limits<std::uint64_t>::max();
+    c.max_lead = std::chrono::microseconds::max();
+    auto const all = sent(c);
+    REQUIRE(all.size() == 11);
+    CHECK(all[6] == "9223372036854775807");
+    CHECK(all[7] == "4294967295");
+    CHECK(all[9] == "18446744073709551615");
+    CHECK(all[10] == "9223372036854775807");
+}
+
+TEST_CASE("an acquire with a fence is granted with it, or says how long the key has left")
+{
+    for (auto const source : {fence_source::clock, fence_source::counter}) {
+        auto const c = make(verb::acquire, source);
+        auto const granted = decoded(c, ":1700000000000123\r\n");
+        check(granted, answer::kind::yes);
+        CHECK(granted.fence == 1'700'000'000'000'123);
+        auto const held = decoded(c, ":-1502\r\n");
+        check(held, answer::kind::no);
+        CHECK(held.time_left == 1500ms);
+        CHECK(decoded(c, ":-2\r\n").time_left == 0ms);
+        check(decoded(c, ":-2\r\n"), answer::kind::no);
+    }
+}
+
+TEST_CASE("an acquire without a fence is granted with a 1, or says how long the key has left")
+{
+    auto const c = make(verb::acquire);
+    check(decoded(c, ":1\r\n"), answer::kind::yes);
+    CHECK(decoded(c, ":1\r\n").fence == 0);
+    check(decoded(c, ":-1502\r\n"), answer::kind::no);
+    CHECK(decoded(c, ":-1502\r\n").time_left == 1500ms);
+}
+
+TEST_CASE("a key that does not expire has an unknown time left, one that has just gone has none")
+{
+    for (auto const source : {fence_source::none, fence_source::clock}) {
+        auto const endless = decoded(make(verb::acquire, source), ":-1\r\n");
+        check(endless, answer::kind::no);
+        CHECK(endless.time_left == unknown_time_left);
+        auto const gone = decoded(make(verb::acquire, source), ":0\r\n");
+        check(gone, answer::kind::no);
+        CHECK(gone.time_left == 0ms);
+    }
+}
+
+TEST_CASE("take is granted with OK and refused with nil, which does not say how long the key has left")
+{
+    auto const c = make(verb::take);
+    check(decoded(c, "+OK\r\n"), answer::kind::yes);
+    check(decoded(c, "$-1\r\n"), answer::kind::no);
+    CHECK(decoded(c, "$-1\r\n").time_left == unknown_time_left);
+}
+
+TEST_CASE("confirm, extend and release are granted with 1 and refused with 0")
+{
+    for (auto const what : {verb::confirm, verb::extend, verb::release}) {
+        check(decoded(make(what), ":1\r\n"), answer::kind::yes);
+        check(decoded(make(what), ":0\r\n"), answer::kind::no);
+    }
+}
+
+TEST_CASE("an error reply is an error, known by its first word")
+{
+    for (auto const what : {verb::take, verb::acquire, verb::confirm, verb::extend, verb::release}) {
+        CHECK(decoded(make(what), "-READONLY You can't write\r\n").what == answer::kind::error);
+        CHECK(decoded(make(what), "-READONLY You can't write\r\n").error == errc::read_only);
+        CHECK(decoded(make(what), "-ERR OK\r\n").error == errc::server_error);
+    }
+}
+
+TEST_CASE("a reply of a kind that the request does not have is not the protocol")
+{
+    for (auto const what : {verb::acquire, verb::confirm, verb::extend, verb::release})
+        for (auto const* bytes : {"+OK\r\n", "$1\r\n1\r\n", "$-1\r\n", "*0\r\n", "*1\r\n:1\r\n", "$0\r\n\r\n"})
+            check(decoded(make(what, fence_source::clock), bytes), answer::kind::error);
+    for (auto const* bytes : {":1\r\n", ":0\r\n", "+QUEUED\r\n", "$0\r\n\r\n", "*0\r\n"})
+        check(decoded(make(verb::take), bytes), answer::kind::error);
+}
+
+TEST_CASE("a refusal that claims the longest time of all is still a refusal")
+{
+    auto const held = decoded(make(verb::acquire), ":-9223372036854775808\r\n");
+    check(held, answer::kind::no);
+    CHECK(held.time_left > 24h);
+}

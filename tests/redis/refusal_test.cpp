@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+//
+// What a server refuses, and what a lock makes of it.
+#include "observed.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+#include <holdfast/redis.hpp>
+
+#include <chrono>
+#include <string>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::errc;
+using holdfast::redis::client;
+using holdfast::redis::mutex;
+using holdfast::test::code_of;
+using holdfast::test::contains;
+using holdfast::test::redis_server;
+
+TEST_CASE("a wrong password is reported at once and not repeated in the message")
+{
+    redis_server server{{.password = "right-secret"}};
+    client redis{server.url("", "wrong-secret")};
+    mutex m{redis, "orders"};
+    std::string what;
+    auto const begun = boot_clock::now();
+    auto const code = code_of([&] { m.lock(); }, &what);
+    CHECK(code == errc::misconfigured);
+    CHECK(code == holdfast::redis::errc::authentication_failed);
+    CHECK(boot_clock::now() - begun < 5s);
+    CHECK_THAT(what, contains("orders"));
+    CHECK_THAT(what, contains(std::to_string(server.port())));
+    CHECK_THAT(what, !contains("secret"));
+    CHECK(code_of([&] { (void)m.try_lock(); }) == errc::misconfigured);
+    CHECK(code_of([&] { (void)m.try_lock_for(1h); }) == errc::misconfigured);
+}
+
+TEST_CASE("no password where one is needed, and an unknown user, are reported at once")
+{
+    redis_server server{{.password = "right-secret"}};
+    for (auto const& url : {"redis://127.0.0.1:" + std::to_string(server.port()), server.url("nobody", "some-secret")}) {
+        client redis{url};
+        mutex m{redis, "orders"};
+        std::string what;
+        CHECK(code_of([&] { m.lock(); }, &what) == errc::misconfigured);
+        CHECK_THAT(what, !contains("secret"));
+    }
+}
+
+TEST_CASE("the right password and user are accepted")
+{
+    redis_server server{{.password = "p@ss:w/rd", .config = {"user app on >other ~* &* +@all"}}};
+    for (auto const& url : {server.url("", "p%40ss:w%2frd"), server.url("default", "p%40ss%3aw%2Frd"), server.url("app", "other")}) {
+        client redis{url};
+        mutex m{redis, "orders"};
+        CHECK(m.try_lock());
+    }
+}
+
+TEST_CASE("a user without the right to run scripts is reported at once")
+{
+    redis_server server{{.config = {"user app on >app-secret ~* &* +@all -@scripting"}}};
+    client redis{server.url("app", "app-secret")};
+    mutex m{redis, "orders"};
+    std::string what;
+    auto const begun = boot_clock::now();
+    auto const code = code_of([&] { m.lock(); }, &what);
+    CHECK(code == errc::misconfigured);
+    CHECK(code == holdfast::redis::errc::not_permitted);
+    CHECK(boot_clock::now() - begun < 5s);
+    CHECK_THAT(what, !contains("secret"));
+    CHECK_FALSE(holdfast::test::exists(server, "orders"));
+}
+
+TEST_CASE("a user without the right to the key is reported at once")
+{
+    redis_server server{{.config = {"user app on >secret ~other:* &* +@all"}}};
+    client redis{server.url("app", "secret")};
+    mutex m{redis, "orders"};
+    CHECK(code_of([&] { m.lock(); }) == errc::misconfigured);
+}
+
+TEST_CASE("a waiter without the right to the channel is reported, and a holder without it releases")
+{
+    redis_server server{{.config = {"user app on >secret ~* resetchannels +@all"}}};
+    client redis{server.url("app", "secret")};
+    mutex m{redis, "orders"};
+    REQUIRE(m.try_lock());
+    client other{server.url("app", "secret")};
+    mutex waiting{other, "orders"};
+    CHECK_FALSE(waiting.try_lock());
+    CHECK(code_of([&] { waiting.lock(); }) == errc::misconfigured);
+    std::error_code ec;
+    m.release(ec);
+    CHECK_FALSE(ec);
+    CHECK_FALSE(holdfast::test::exists(server, "orders"));
+}
+
+TEST_CASE("a database that does not exist is reported at once")
+{
+    redis_server server{{.config = {"databases 4"}}};
+    client redis{server.url() + "/9"};
+    mutex m{redis, "orders"};
+    auto const code = code_of([&] { m.lock(); });
+    CHECK(code == errc::misconfigured);
+    CHECK(code == holdfast::redis::errc::bad_database);
+}
+
+TEST_CASE("a fence counter of the wrong type is reported, and nothing is held")
+{
+    redis_server server;
+    server.command({"LPUSH", "holdfast:fence:{orders}", "x"});
+    client redis{server.url()};
+    mutex m{redis, "orders"};
+    CHECK(code_of([&] { m.lock(); }) == errc::misconfigured);
+    CHECK(holdfast::test::eventually([&] { return !holdfast::test::exists(server, "orders"); }));
+    server.command({"DEL", "holdfast:fence:{orders}"});
+    CHECK(m.try_lock());
+}
+
+TEST_CASE("a server without memory or a replica is unavailable, not misconfigured")
+{
+    redis_server server;
+    client redis{server.url()};
+    mutex m{redis, "orders", {.unavailable_after = 100ms}};
+
+    server.command({"CONFIG", "SET", "maxmemory", "1"});
+    auto code = code_of([&] { m.lock(); });
+    CHECK(code == errc::unavailable);
+    CHECK(code == holdfast::redis::errc::out_of_memory);
+    server.command({"CONFIG", "SET", "maxmemory", "0"});
+
+    server.command({"REPLICAOF", "127.0.0.1", "1"});
+    code = code_of([&] { (void)m.try_lock(); });
+    CHECK(code == errc::unavailable);
+    CHECK(code == holdfast::redis::errc::read_only);
+    server.command({"REPLICAOF", "NO", "ONE"});
+    CHECK(m.try_lock());
+}
+
+TEST_CASE("reserved names are refused")
+{
+    client redis{"redis://127.0.0.1"};
+    CHECK(code_of([&] { mutex const m{redis, "holdfast:fence:{orders}"}; }) == errc::misconfigured);
+    client prefixed{"redis://127.0.0.1", {.key_prefix = "holdfast:"}};
+    CHECK(code_of([&] { mutex const m{prefixed, "x"}; }) == errc::misconfigured);
+    client shop{"redis://127.0.0.1", {.key_prefix = "shop:"}};
+    CHECK_FALSE(code_of([&] { mutex const m{shop, "holdfast:x"}; }));
+}
+
+TEST_CASE("options of a client that cannot be used are refused by name")
+{
+    auto const refusal = [](holdfast::redis::client_options options) {
+        std::string what;
+        CHECK(code_of([&] { client const c{"redis://127.0.0.1", options}; }, &what) == errc::misconfigured);
+        return what;
+    };
+    CHECK_THAT(refusal({.operation_timeout = 0ms}), contains("operation_timeout"));
+    CHECK_THAT(refusal({.operation_timeout = std::chrono::milliseconds::max()}), contains("operation_timeout"));
+    CHECK_THAT(refusal({.connect_timeout = -1ms}), contains("connect_timeout"));
+    CHECK_THAT(refusal({.restart_guard = -1ms}), contains("restart_guard"));
+
+    client redis{"redis://127.0.0.1", {.operation_timeout = 500ms}};
+    std::string what;
+    CHECK(code_of([&] { mutex const m{redis, "orders", {.ttl = 999ms}}; }, &what) == errc::misconfigured);
+    CHECK_THAT(what, contains("ttl"));
+    CHECK_THAT(what, contains("999"));
+}

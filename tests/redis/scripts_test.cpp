@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+//
+// Each script's contract, on a real server.
+#include "support/catch.hpp"
+#include "support/redis_server.hpp"
+
+#include <holdfast/redis/scripts.hpp>
+
+#include <string>
+#include <vector>
+
+namespace scripts = holdfast::redis::scripts;
+using holdfast::redis::script;
+using holdfast::test::redis_server;
+using holdfast::test::reply;
+
+namespace {
+
+struct on_server {
+    redis_server server;
+
+    reply run(script const& s, std::vector<std::string> const& keys, std::vector<std::string> const& arguments)
+    {
+        std::vector<std::string> words{"EVAL", std::string{s.text}, std::to_string(keys.size())};
+        words.insert(words.end(), keys.begin(), keys.end());
+        words.insert(words.end(), arguments.begin(), arguments.end());
+        return server.command(words);
+    }
+
+    long long number(script const& s, std::vector<std::string> const& keys, std::vector<std::string> const& arguments)
+    {
+        auto const r = run(s, keys, arguments);
+        INFO(r);
+        CHECK(r.type == reply::kind::integer);
+        return r.integer;
+    }
+
+    long long micros()
+    {
+        auto const t = server.command({"TIME"});
+        return std::stoll(t.elements.at(0).text) * 1'000'000 + std::stoll(t.elements.at(1).text);
+    }
+
+    std::string get(std::string const& key) { return server.command({"GET", key}).text; }
+    long long pttl(std::string const& key) { return server.command({"PTTL", key}).integer; }
+};
+
+constexpr long long hour = 3'600'000;
+std::string const hour_text = "3600000";
+
+}  // namespace
+
+TEST_CASE("every script's SHA-1 is the one by which a server knows it")
+{
+    redis_server server;
+    for (auto const& s : {scripts::acquire, scripts::acquire_by_clock, scripts::acquire_by_count, scripts::confirm, scripts::extend, scripts::release})
+        CHECK(server.command({"SCRIPT", "LOAD", std::string{s.text}}).text == s.sha1);
+}
+
+TEST_CASE("acquire: takes a free key, knows its own token again and refuses others with the time left")
+{
+    on_server s;
+    CHECK(s.number(scripts::acquire, {"k"}, {"mine", "60000"}) == 1);
+    CHECK(s.get("k") == "mine");
+    CHECK(s.pttl("k") > 50'000);
+    CHECK(s.number(scripts::acquire, {"k"}, {"mine", "60000"}) == 1);
+    auto const left = -2 - s.number(scripts::acquire, {"k"}, {"other", "60000"});
+    CHECK(left > 50'000);
+    CHECK(left <= 60'000);
+    CHECK(s.get("k") == "mine");
+}
+
+TEST_CASE("acquire: refuses a key without expiry and keys of other types")
+{
+    on_server s;
+    s.server.command({"SET", "forever", "x"});
+    s.server.command({"HSET", "hash", "field", "1"});
+    s.server.command({"PEXPIRE", "hash", "30000"});
+    s.server.command({"LPUSH", "list", "x"});
+    for (auto const& [script, extra] : {std::pair{scripts::acquire, std::vector<std::string>{}},
+                                        std::pair{scripts::acquire_by_clock, std::vector<std::string>{"1", hour_text}},
+                                        std::pair{scripts::acquire_by_count, std::vector<std::string>{"1", hour_text, "0", "0"}}}) {
+        std::vector<std::string> arguments{"mine", "60000"};
+        arguments.insert(arguments.end(), extra.begin(), extra.end());
+        CHECK(s.number(script, {"forever", "f"}, arguments) == -1);
+        CHECK(s.number(script, {"list", "f"}, arguments) == -1);
+        auto const left = -2 - s.number(script, {"hash", "f"}, arguments);
+        CHECK(left > 20'000);
+        CHECK(left <= 30'000);
+    }
+    CHECK(s.server.command({"EXISTS", "f"}).integer == 0);
+}
+
+TEST_CASE("acquire by clock: the fence is ahead of the clock's start and grows by a batch")
+{
+    on_server s;
+    auto const before = s.micros();
+    auto const first = s.number(scripts::acquire_by_clock, {"k", "f"}, {"mine", "60000", "4", hour_text});
+    CHECK(first >= before + 3);
+    CHECK(first <= s.micros() + 3);
+    CHECK(s.get("f") == std::to_string(first));
+    CHECK(s.pttl("f") > hour - 60'000);
+    auto const again = s.number(scripts::acquire_by_clock, {"k", "f"}, {"mine", "60000", "4", hour_text});
+    CHECK(again >= first + 4);
+
+    s.server.command({"SET", "f", "9007199254740000"});
+    CHECK(s.number(scripts::acquire_by_clock, {"k", "f"}, {"mine", "60000", "4", hour_text}) == 9'007'199'254'740'004);
+    CHECK(s.number(scripts::acquire_by_clock, {"k", "f"}, {"other", "60000", "4", hour_text}) < 0);
+    CHECK(s.get("f") == "9007199254740004");
+}
+
+TEST_CASE("acquire by count: a fence that is there counts on, whatever the clock and the proposal")
+{
+    on_server s;
+    s.server.command({"SET", "f", "100"});
+    CHECK(s.number(scripts::acquire_by_count, {"k", "f"}, {"mine", "60000", "3", hour_text, "500", "1000000"}) == 103);
+    CHECK(s.number(scripts::acquire_by_count, {"k", "f"}, {"mine", "60000", "3", hour_text, "500", "1000000"}) == 106);
+    CHECK(s.number(scripts::acquire_by_count, {"k", "f"}, {"other", "60000", "3", hour_text, "500", "1000000"}) < 0);
+    CHECK(s.get("f") == "106");
+    CHECK(s.pttl("f") > hour - 60'000);
+}
+
+TEST_CASE("acquire by count: a missing fence begins with the clock, or with a proposal that is not too far ahead")
+{
+    on_server s;
+    auto const acquire = [&](std::string const& name, long long proposal) {
+        return s.number(scripts::acquire_by_count, {name, "f:" + name}, {"mine", "60000", "3", hour_text, std::to_string(proposal), "60000000"});
+    };
+    auto const now = s.micros();
+    CHECK(acquire("near", now + 50'000'000) == now + 50'000'003);
+    auto const too_far = acquire("far", now + 3'600'000'000);
+    CHECK(too_far >= now + 3);
+    CHECK(too_far <= s.micros() + 3);
+    auto const behind = acquire("behind", now - 1'000'000);
+    CHECK(behind >= now + 3);
+    CHECK(behind <= s.micros() + 3);
+    auto const none = acquire("none", 0);
+    CHECK(none >= now + 3);
+}
+
+TEST_CASE("confirm: raises the fence only for the holder and never lowers it")
+{
+    on_server s;
+    s.server.command({"SET", "k", "mine", "PX", "60000"});
+    CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", "50", hour_text}) == 1);
+    CHECK(s.get("f") == "50");
+    CHECK(s.pttl("f") > hour - 60'000);
+    CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", "40", hour_text}) == 1);
+    CHECK(s.get("f") == "50");
+    CHECK(s.number(scripts::confirm, {"k", "f"}, {"other", "60", hour_text}) == 0);
+    CHECK(s.number(scripts::confirm, {"gone", "f"}, {"mine", "60", hour_text}) == 0);
+    CHECK(s.get("f") == "50");
+    CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", "1700000000000123", hour_text}) == 1);
+    CHECK(s.get("f") == "1700000000000123");
+}
+
+TEST_CASE("extend: only the holder's, and nothing that is gone")
+{
+    on_server s;
+    s.server.command({"SET", "k", "mine", "PX", "60000"});
+    CHECK(s.number(scripts::extend, {"k"}, {"mine", "3600000"}) == 1);
+    CHECK(s.pttl("k") > 3'000'000);
+    CHECK(s.number(scripts::extend, {"k"}, {"mine", "60000"}) == 1);
+    CHECK(s.pttl("k") <= 60'000);
+    CHECK(s.number(scripts::extend, {"k"}, {"other", "3600000"}) == 0);
+    CHECK(s.pttl("k") <= 60'000);
+    CHECK(s.number(scripts::extend, {"gone"}, {"mine", "60000"}) == 0);
+    CHECK(s.server.command({"EXISTS", "gone"}).integer == 0);
+    s.server.command({"HSET", "hash", "mine", "1"});
+    CHECK(s.number(scripts::extend, {"hash"}, {"mine", "60000"}) == 0);
+    CHECK(s.pttl("hash") == -1);
+}
+
+TEST_CASE("release: only the holder's")
+{
+    on_server s;
+    s.server.command({"SET", "k", "mine", "PX", "60000"});
+    CHECK(s.number(scripts::release, {"k"}, {"other", "channel"}) == 0);
+    CHECK(s.get("k") == "mine");
+    CHECK(s.number(scripts::release, {"k"}, {"mine", "channel"}) == 1);
+    CHECK(s.server.command({"EXISTS", "k"}).integer == 0);
+    CHECK(s.number(scripts::release, {"k"}, {"mine", "channel"}) == 0);
+    s.server.command({"HSET", "hash", "mine", "1"});
+    CHECK(s.number(scripts::release, {"hash"}, {"mine", "channel"}) == 0);
+    CHECK(s.server.command({"EXISTS", "hash"}).integer == 1);
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+//
+// How waiters learn that a lock is free, and what their waiting costs.
+#include "observed.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+#include <holdfast/redis.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stop_token>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::redis::client;
+using holdfast::redis::mutex;
+using holdfast::test::eventually;
+using holdfast::test::redis_server;
+using holdfast::test::script_calls;
+using holdfast::test::subscriptions;
+
+namespace {
+
+/// Options with which nothing but a message wakes a waiter within the time of a test.
+holdfast::lock_options patient() { return {.ttl = 1h, .retry = {.most = 1h}}; }
+
+}  // namespace
+
+TEST_CASE("a release wakes the waiter of another client at once, without polling")
+{
+    redis_server server;
+    client redis{server.url()};
+    client elsewhere{server.url()};
+    bool const fencing = GENERATE(true, false);
+    auto options = patient();
+    options.fencing = fencing;
+    mutex m{redis, "orders", options};
+    mutex waiting{elsewhere, "orders", options};
+    for (int i = 0; i < 5; ++i) {
+        m.lock();
+        std::jthread waiter{[&] { waiting.lock(); }};
+        CHECK(eventually([&] { return subscriptions(server) == 1; }));
+        m.unlock();
+        waiter.join();
+        waiting.unlock();
+    }
+    CHECK(eventually([&] { return subscriptions(server) == 0; }));
+}
+
+TEST_CASE("a release wakes waiters of several clients, and each gets its turn")
+{
+    redis_server server;
+    client redis{server.url()};
+    mutex m{redis, "orders", patient()};
+    m.lock();
+    std::atomic<int> turns{0};
+    std::vector<std::jthread> waiters;
+    for (int i = 0; i < 4; ++i)
+        waiters.emplace_back([&] {
+            client mine{server.url()};
+            mutex waiting{mine, "orders", patient()};
+            waiting.lock();
+            ++turns;
+            waiting.unlock();
+        });
+    CHECK(eventually([&] { return server.command({"PUBSUB", "NUMSUB", "holdfast:free:{orders}"}).elements.at(1).integer == 4; }));
+    m.unlock();
+    CHECK(eventually([&] { return turns == 4; }, 30s));
+    waiters.clear();
+    CHECK(eventually([&] { return subscriptions(server) == 0; }));
+}
+
+TEST_CASE("a waiter asks once when it comes, once when it is subscribed, and then sleeps")
+{
+    redis_server server;
+    client redis{server.url()};
+    client elsewhere{server.url()};
+    mutex m{redis, "orders", patient()};
+    mutex waiting{elsewhere, "orders", patient()};
+    m.lock();
+    auto const before = script_calls(server);
+    std::stop_source stop;
+    std::jthread waiter{[&] { (void)waiting.lock(stop.get_token()); }};
+    CHECK(eventually([&] { return subscriptions(server) == 1; }));
+    std::this_thread::sleep_for(1s);
+    auto const asked = script_calls(server) - before;
+    CHECK(asked >= 1);
+    CHECK(asked <= 4);  // EVALSHA twice, and EVAL where the script was unknown
+    stop.request_stop();
+    waiter.join();
+    CHECK(eventually([&] { return subscriptions(server) == 0; }));
+}
+
+TEST_CASE("a waiter is woken by the end of a crashed holder's lease")
+{
+    redis_server server;
+    client redis{server.url()};
+    server.command({"SET", "orders", "of a process that is gone", "NX", "PX", "700"});
+    bool const fencing = GENERATE(true, false);
+    auto options = patient();
+    options.fencing = fencing;
+    mutex m{redis, "orders", options};
+    auto const begun = boot_clock::now();
+    CHECK(m.try_lock_for(60s));
+    CHECK(boot_clock::now() - begun < 700ms + 5s);
+}
+
+TEST_CASE("a key that does not expire is looked at now and then")
+{
+    redis_server server;
+    client redis{server.url()};
+    server.command({"SET", "orders", "of a client that sets no expiry"});
+    mutex m{redis, "orders", {.retry = {.most = 200ms}}};
+    CHECK_FALSE(m.try_lock());
+    std::atomic<bool> done{false};
+    std::jthread waiter{[&] {
+        m.lock();
+        done = true;
+    }};
+    CHECK(eventually([&] { return subscriptions(server) == 1; }));
+    auto const before = script_calls(server);
+    std::this_thread::sleep_for(1s);
+    auto const asked = script_calls(server) - before;
+    CHECK(asked <= 14);  // no busy waiting
+    CHECK_FALSE(done);
+    server.command({"DEL", "orders"});  // and nobody publishes it
+    CHECK(eventually([&] { return done.load(); }));
+}
+
+TEST_CASE("a key of another type counts as held, whatever it is")
+{
+    redis_server server;
+    client redis{server.url()};
+    server.command({"HSET", "orders", "0f0e0d0c-0b0a-0908-0706-050403020100:1", "1"});
+    server.command({"PEXPIRE", "orders", "600"});
+    server.command({"LPUSH", "list", "x"});
+    for (bool const fencing : {true, false}) {
+        mutex list{redis, "list", {.fencing = fencing}};
+        CHECK_FALSE(list.try_lock());
+        CHECK_FALSE(list.try_lock_for(50ms));
+    }
+    CHECK(server.command({"LLEN", "list"}).integer == 1);
+    mutex m{redis, "orders", patient()};
+    CHECK(m.try_lock_for(60s));  // when the other library's lock has expired
+}
+
+TEST_CASE("a handoff between threads of a process asks no server")
+{
+    redis_server server;
+    client redis{server.url()};
+    mutex m{redis, "orders", {.ttl = 1h, .max_local_handoffs = 63}};
+    m.lock();
+    auto const before = script_calls(server);
+    std::atomic<int> sections{0};
+    std::vector<std::jthread> all;
+    std::vector<std::unique_ptr<mutex>> locks;
+    for (int i = 0; i < 8; ++i) {
+        auto& mine = locks.emplace_back(std::make_unique<mutex>(redis, "orders", holdfast::lock_options{.ttl = 1h, .max_local_handoffs = 63}));
+        all.emplace_back([&sections, &mine = *mine] {
+            mine.lock();
+            ++sections;
+            mine.unlock();
+        });
+    }
+    std::this_thread::sleep_for(200ms);  // most of them are in line then
+    m.unlock();
+    all.clear();
+    CHECK(sections == 8);
+    CHECK(script_calls(server) - before <= 1 + 2 * 3);  // the last release, and a few who came late
+}
+
+TEST_CASE("without handoffs every section asks the server")
+{
+    redis_server server;
+    client redis{server.url()};
+    mutex warm{redis, "invoices"};
+    warm.lock();
+    warm.unlock();
+    auto const before = script_calls(server);
+    std::vector<std::jthread> all;
+    for (int i = 0; i < 4; ++i)
+        all.emplace_back([&] {
+            mutex mine{redis, "orders", {.ttl = 1h, .max_local_handoffs = 0}};
+            for (int n = 0; n < 5; ++n) {
+                mine.lock();
+                mine.unlock();
+            }
+        });
+    all.clear();
+    CHECK(script_calls(server) - before >= 40);
+}
+
+TEST_CASE("an uncontended lock costs two commands and no subscription")
+{
+    redis_server server;
+    client redis{server.url()};
+    mutex m{redis, "orders"};
+    for (int i = 0; i < 3; ++i) {
+        m.lock();
+        m.unlock();
+    }
+    server.command({"CONFIG", "RESETSTAT"});
+    for (int i = 0; i < 10; ++i) {
+        m.lock();
+        m.unlock();
+    }
+    CHECK(holdfast::test::calls(server, "evalsha") == 20);
+    CHECK(holdfast::test::calls(server, "eval") == 0);
+    CHECK(holdfast::test::calls(server, "subscribe") == 0);
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "masters.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::redlock::masters;
+using holdfast::redlock::mutex;
+using holdfast::test::five_masters;
+
+namespace {
+
+std::string const fence = "holdfast:fence:{orders}";
+
+/// A lock of which each holder notes whether its token is the greatest so far.
+struct observer {
+    five_masters five;
+    std::uint64_t last = 0;
+
+    bool next(holdfast::redlock::masters& client)
+    {
+        mutex m{client, "orders"};
+        if (!m.try_lock_for(20s)) return false;
+        auto const token = m.lease().fencing_token();
+        bool const greater = token > last && on_majority(token);
+        last = token;
+        return greater;
+    }
+    bool next() { return next(five.client); }
+
+    /// Returns: whether a majority of all has a counter no less than `token`: then any later majority knows of it.
+    bool on_majority(std::uint64_t token)
+    {
+        auto const all = five.servers.command({"GET", fence});
+        return std::count_if(all.begin(), all.end(), [&](auto const& r) { return !r.text.empty() && std::stoull(r.text) >= token; }) >= 3;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("fencing tokens increase while masters die and come back")
+{
+    observer o;
+    CHECK(o.next());
+    for (std::size_t i = 0; i < 5; ++i) {
+        auto const j = (i + 2) % 5;
+        o.five.servers.kill(i);
+        CHECK(o.next());
+        o.five.servers.kill(j);
+        CHECK(o.next());
+        CHECK(o.next());
+        o.five.servers.restart(i);
+        CHECK(o.next());
+        o.five.servers.restart(j);
+        CHECK(o.next());
+        CHECK(o.next());
+    }
+}
+
+TEST_CASE("counters that diverge are written back to a majority")
+{
+    observer o;
+    CHECK(o.next());
+    auto const base = o.last;
+    auto const set = [&](std::vector<std::uint64_t> const& ahead) {
+        for (std::size_t i = 0; i < 5; ++i) o.five.servers[i].command({"SET", fence, std::to_string(base + ahead[i]), "PX", "3600000"});
+    };
+    set({1'000'000, 2'000'000, 3'000'000, 4'000'000, 5'000'000});
+    CHECK(o.next());
+    CHECK(o.last > base + 3'000'000 - 1);  // any three know at least that much
+    set({9'000'000, 6'000'000, 6'000'000, 6'000'000, 6'000'000});
+    CHECK(o.next());
+    CHECK(o.next());
+    set({20'000'000, 20'000'000, 20'000'000, 0, 0});
+    o.five.servers.kill(0);
+    o.five.servers.kill(1);
+    CHECK(o.next());
+    CHECK(o.last > base + 20'000'000);
+}
+
+TEST_CASE("the greatest counter of any majority is respected")
+{
+    observer o;
+    CHECK(o.next());
+    auto const base = o.last;
+    for (std::size_t alone = 0; alone < 5; ++alone) {
+        auto const far = base + 10'000'000 * (alone + 1);
+        for (std::size_t i = 0; i < 5; ++i)  // three know of `far`, the others are behind
+            o.five.servers[(alone + i) % 5].command({"SET", fence, std::to_string(i < 3 ? far : base), "PX", "3600000"});
+        CHECK(o.next());
+        CHECK(o.last > far);
+    }
+}
+
+TEST_CASE("fencing tokens increase from client to client and over lost counters of a minority")
+{
+    observer o;
+    auto other = masters{o.five.servers.urls(), five_masters::options()};
+    for (int i = 0; i < 5; ++i) {
+        CHECK(o.next());
+        CHECK(o.next(other));
+        o.five.servers[static_cast<std::size_t>(i)].command({"DEL", fence});
+        o.five.servers[static_cast<std::size_t>((i + 1) % 5)].command({"DEL", fence});
+    }
+}
+
+TEST_CASE("fresh counters begin alike, so that the first lock of a name takes one round trip")
+{
+    five_masters five;
+    masters guarded{five.servers.urls(), {.node_timeout = 1000ms, .restart_guard = 2s}};
+    mutex warm{guarded, "warm", {.ttl = 10s}};
+    auto const all_vote = [&] {
+        if (!holdfast::test::code_of([&] { (void)warm.try_lock(); })) warm.unlock();
+        auto const all = five.servers.command({"EXISTS", "holdfast:fence:{warm}"});
+        return std::count_if(all.begin(), all.end(), [](auto const& r) { return r.integer == 1; }) == 5;
+    };
+    REQUIRE(holdfast::test::eventually(all_vote, 30s));
+    mutex m{guarded, "orders", {.ttl = 10s}};
+    m.lock();
+    CHECK(holdfast::test::eventually([&] {  // the slowest two may still be at it
+        auto const all = five.servers.command({"GET", fence});
+        return std::count_if(all.begin(), all.end(), [&](auto const& r) { return r.text == all.front().text; }) == 5;
+    }));
+}

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+//
+// A majority of the masters is missing, or a round fails: nothing is left behind.
+#include "masters.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+#include <atomic>
+#include <chrono>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::errc;
+using holdfast::redlock::masters;
+using holdfast::redlock::mutex;
+using holdfast::test::code_of;
+using holdfast::test::contains;
+using holdfast::test::eventually;
+using holdfast::test::five_masters;
+using holdfast::test::redis_fleet;
+
+namespace {
+
+constexpr auto slack = 5s;
+
+void check_unavailable(five_masters& five, masters& client)
+{
+    mutex m{client, "orders", {.unavailable_after = 200ms}};
+    CHECK(code_of([&] { (void)m.try_lock(); }) == errc::unavailable);
+    CHECK(eventually([&] { return five.copies("orders") == 0; }));
+
+    auto begun = boot_clock::now();
+    CHECK(code_of([&] { (void)m.try_lock_for(300ms); }) == errc::unavailable);
+    CHECK(boot_clock::now() - begun < 300ms + 100ms + slack);
+    CHECK(eventually([&] { return five.copies("orders") == 0; }));
+
+    begun = boot_clock::now();
+    CHECK(code_of([&] { m.lock(); }) == errc::unavailable);
+    CHECK(boot_clock::now() - begun < 200ms + 100ms + slack);
+    CHECK(eventually([&] { return five.copies("orders") == 0; }));
+}
+
+}  // namespace
+
+TEST_CASE("with three of five masters down a lock is unavailable and the others are rolled back")
+{
+    bool const used_before = GENERATE(true, false);
+    five_masters five;
+    auto client = five.impatient();
+    if (used_before) {
+        mutex before{client, "before"};
+        before.lock();
+    }
+    for (std::size_t i : {0U, 2U, 4U}) five.servers.kill(i);
+    check_unavailable(five, client);
+    for (std::size_t i : {0U, 2U, 4U}) five.servers.restart(i);
+    mutex m{client, "orders"};
+    CHECK(m.try_lock_for(20s));
+}
+
+TEST_CASE("with three of five masters hung a lock is unavailable and the others are rolled back")
+{
+    bool const used_before = GENERATE(true, false);
+    five_masters five;
+    auto client = five.impatient();
+    if (used_before) {
+        mutex before{client, "before"};
+        before.lock();
+    }
+    for (std::size_t i : {1U, 2U, 3U}) five.servers.pause(i);
+    check_unavailable(five, client);
+    for (std::size_t i : {1U, 2U, 3U}) five.servers.resume(i);
+    mutex m{client, "orders"};
+    CHECK(m.try_lock_for(20s));
+    m.unlock();
+    CHECK(eventually([&] {  // what was left on a master that hung is rolled back when the client next talks to it
+        if (!code_of([&] { (void)m.try_lock(); })) m.unlock();
+        return five.copies("orders") == 0;
+    }));
+}
+
+TEST_CASE("a lease that a majority can no longer confirm is lost in time")
+{
+    five_masters five;
+    auto client = five.impatient();
+    std::atomic<int> losses{0};
+    mutex m{client, "orders", {.ttl = 1s, .on_error = [&](holdfast::error const& e) { losses += e.code() == errc::lease_lost ? 1 : 0; }}};
+    m.lock();
+    auto const begun = boot_clock::now();
+    auto const lease = m.lease();
+    for (std::size_t i : {0U, 1U, 2U}) five.servers.pause(i);
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
+    CHECK(boot_clock::now() - begun < 1s + slack);
+    CHECK(eventually([&] { return losses == 1; }));
+}
+
+TEST_CASE("a lease that a majority has forgotten is found lost by the renewal")
+{
+    five_masters five;
+    mutex m{five.client, "orders", {.ttl = 3s}};
+    m.lock();
+    auto const lease = m.lease();
+    for (std::size_t i : {0U, 1U, 2U}) five.servers[i].command({"DEL", "orders"});
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
+    m.unlock();
+    CHECK(eventually([&] { return five.copies("orders") == 0; }));
+}
+
+TEST_CASE("a wrong password on a majority is reported at once")
+{
+    redis_fleet good{2};
+    redis_fleet bad{3, {.password = "right-secret"}};
+    auto urls = good.urls();
+    for (auto& server : bad) urls.push_back(server.url("", "wrong-secret"));
+    masters client{urls, five_masters::options()};
+    mutex m{client, "orders"};
+    std::string what;
+    auto const begun = boot_clock::now();
+    CHECK(code_of([&] { m.lock(); }, &what) == errc::misconfigured);
+    CHECK(boot_clock::now() - begun < slack);
+    CHECK_THAT(what, contains("orders"));
+    CHECK_THAT(what, contains("redis://127.0.0.1:"));
+    CHECK_THAT(what, !contains("secret"));
+    for (auto& server : good) CHECK(eventually([&] { return server.command({"EXISTS", "orders"}).integer == 0; }));
+}
+
+TEST_CASE("a failed round leaves no key of ours and touches no key of others")
+{
+    five_masters five;
+    for (std::size_t i : {0U, 2U, 4U}) five.servers[i].command({"SET", "orders", "theirs", "PX", "3600000"});
+    mutex m{five.client, "orders"};
+    CHECK_FALSE(m.try_lock());
+    CHECK_FALSE(m.try_lock_for(100ms));
+    CHECK(eventually([&] { return five.copies("orders") == 3; }));
+    for (std::size_t i : {0U, 2U, 4U}) CHECK(five.servers[i].command({"GET", "orders"}).text == "theirs");
+
+    five.servers[0].command({"DEL", "orders"});
+    CHECK(m.try_lock_for(20s));
+    CHECK(five.copies("orders") == 5);
+    m.unlock();
+    CHECK(eventually([&] { return five.copies("orders") == 2; }));
+}
+
+TEST_CASE("the ttl is the same after many rounds")
+{
+    five_masters five;
+    for (std::size_t i : {0U, 1U, 2U}) five.servers[i].command({"SET", "orders", "theirs", "PX", "3600000"});
+    mutex m{five.client, "orders", {.ttl = 60s, .renew = false, .retry = {.most = 50ms}}};
+    std::jthread holder{[&] { m.lock(); }};
+    std::this_thread::sleep_for(500ms);  // for a good many rounds
+    for (std::size_t i : {0U, 1U, 2U}) five.servers[i].command({"DEL", "orders"});
+    holder.join();
+    auto const left = m.lease().remaining();
+    CHECK(left <= 60s);
+    for (auto& server : five.servers) {
+        auto const pttl = std::chrono::milliseconds{server.command({"PTTL", "orders"}).integer};
+        CHECK(pttl <= 60s);
+        CHECK(pttl > left);  // no server can grant it to another before
+    }
+}
+
+TEST_CASE("contenders do not split the vote for ever")
+{
+    five_masters five;
+    std::atomic<int> sections{0};
+    std::atomic<int> inside{0};
+    std::atomic<bool> alone{true};
+    {
+        std::vector<std::jthread> all;
+        for (int i = 0; i < 4; ++i)
+            all.emplace_back([&] {
+                masters mine{five.servers.urls(), five_masters::options()};
+                mutex m{mine, "orders"};
+                for (int n = 0; n < 10; ++n) {
+                    m.lock();
+                    if (++inside != 1) alone = false;
+                    ++sections;
+                    --inside;
+                    m.unlock();
+                }
+            });
+    }
+    CHECK(sections == 40);
+    CHECK(alone);
+    CHECK(eventually([&] { return five.copies("orders") == 0; }));
+    for (auto& server : five.servers) CHECK(eventually([&] { return server.command({"PUBSUB", "CHANNELS"}).elements.empty(); }));
+}
+
+TEST_CASE("a release wakes the waiter of another client without polling")
+{
+    five_masters five;
+    auto other = masters{five.servers.urls(), five_masters::options()};
+    holdfast::lock_options const patient{.ttl = 1h, .retry = {.most = 1h}};
+    mutex m{five.client, "orders", patient};
+    mutex there{other, "orders", patient};
+    m.lock();
+    std::atomic<bool> done{false};
+    std::jthread waiter{[&] { done = there.try_lock_for(60s); }};
+    for (auto& server : five.servers)
+        CHECK(eventually([&] { return server.command({"PUBSUB", "CHANNELS"}).elements.size() == 1; }));
+    m.unlock();
+    CHECK(eventually([&] { return done.load(); }));
+}

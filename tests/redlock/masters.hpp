@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "support/redis_server.hpp"
+
+#include <holdfast/redlock.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace holdfast::test {
+
+/// Five masters without a restart guard, and a client of them that gives each a second to answer: tests run on busy machines.
+struct five_masters {
+    redis_fleet servers{5};
+    redlock::masters client{servers.urls(), options()};
+
+    [[nodiscard]] static redlock::masters_options options()
+    {
+        using std::chrono_literals::operator""ms;
+        return {.node_timeout = 1000ms, .restart_guard = 0ms};
+    }
+
+    /// Returns: a client that waits no longer for a master than one would in production.
+    [[nodiscard]] redlock::masters impatient() const
+    {
+        using std::chrono_literals::operator""ms;
+        return redlock::masters{servers.urls(), {.node_timeout = 100ms, .restart_guard = 0ms}};
+    }
+
+    /// Returns: on how many of the masters that can be asked the key is.
+    [[nodiscard]] long copies(std::string const& key)
+    {
+        auto const all = servers.command({"EXISTS", key});
+        return std::count_if(all.begin(), all.end(), [](reply const& r) { return r.integer == 1; });
+    }
+};
+
+/// Returns: the code with which `f` throws; no error where it does not. The message goes to `what`.
+template <class F>
+std::error_code code_of(F&& f, std::string* what = nullptr)
+try {
+    f();
+    return {};
+} catch (std::system_error const& e) {
+    if (what) *what = e.what();
+    return e.code();
+}
+
+}  // namespace holdfast::test

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+//
+// A minority of the masters is down, hung or refusing: nothing changes.
+#include "masters.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+#include <chrono>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::errc;
+using holdfast::redlock::masters;
+using holdfast::redlock::mutex;
+using holdfast::test::code_of;
+using holdfast::test::eventually;
+using holdfast::test::five_masters;
+using holdfast::test::redis_fleet;
+
+namespace {
+
+void check_usable(five_masters& five, mutex& m, mutex& there)
+{
+    for (int i = 0; i < 3; ++i) {
+        REQUIRE(m.try_lock_for(20s));
+        CHECK(m.lease().still_held());
+        CHECK_FALSE(there.try_lock());
+        std::error_code ec;
+        CHECK(m.extend(1h, ec));
+        CHECK_FALSE(ec);
+        CHECK(m.lease().remaining() > 30min);
+        m.release(ec);
+        CHECK_FALSE(ec);
+        CHECK(eventually([&] { return five.copies("orders") == 0; }));
+        REQUIRE(there.try_lock_for(20s));
+        there.unlock();
+    }
+}
+
+}  // namespace
+
+TEST_CASE("with two of five masters down lock, extend and unlock succeed")
+{
+    bool const used_before = GENERATE(true, false);
+    five_masters five;
+    auto other = masters{five.servers.urls(), five_masters::options()};
+    mutex m{five.client, "orders"};
+    mutex there{other, "orders"};
+    if (used_before) check_usable(five, m, there);
+    five.servers.kill(0);
+    five.servers.kill(3);
+    check_usable(five, m, there);
+}
+
+TEST_CASE("with two of five masters hung lock, extend and unlock succeed")
+{
+    bool const used_before = GENERATE(true, false);
+    five_masters five;
+    auto other = five.impatient();
+    auto client = five.impatient();
+    mutex m{client, "orders"};
+    mutex there{other, "orders"};
+    if (used_before) check_usable(five, m, there);
+    five.servers.pause(1);
+    five.servers.pause(2);
+    check_usable(five, m, there);
+    five.servers.resume(1);
+    five.servers.resume(2);
+    check_usable(five, m, there);
+}
+
+TEST_CASE("masters that die while a lock is held do not end its lease")
+{
+    five_masters five;
+    auto const ttl = 3000ms;
+    mutex m{five.client, "orders", {.ttl = ttl}};
+    m.lock();
+    auto const lease = m.lease();
+    five.servers.kill(2);
+    five.servers.pause(4);
+    CHECK_FALSE(eventually([&] { return !lease.still_held(); }, 2 * ttl));
+    std::error_code ec;
+    m.release(ec);
+    CHECK_FALSE(ec);
+}
+
+TEST_CASE("a minority that refuses the password changes nothing")
+{
+    redis_fleet good{3};
+    redis_fleet bad{2, {.password = "right"}};
+    auto urls = good.urls();
+    for (auto const& server : {&bad[0], &bad[1]}) urls.push_back(server->url("", "wrong"));
+    masters client{urls, five_masters::options()};
+    mutex m{client, "orders"};
+    for (int i = 0; i < 3; ++i) {
+        CHECK(m.try_lock());
+        m.extend(1h);
+        std::error_code ec;
+        m.release(ec);
+        CHECK_FALSE(ec);
+    }
+}
+
+TEST_CASE("a minority without memory changes nothing")
+{
+    five_masters five;
+    for (std::size_t i : {0U, 4U}) five.servers[i].command({"CONFIG", "SET", "maxmemory", "1"});
+    mutex m{five.client, "orders"};
+    for (int i = 0; i < 3; ++i) {
+        CHECK(m.try_lock());
+        CHECK(five.copies("orders") == 3);
+        std::error_code ec;
+        m.release(ec);
+        CHECK_FALSE(ec);
+    }
+}
+
+TEST_CASE("a minority with a key of another type changes nothing")
+{
+    five_masters five;
+    for (std::size_t i : {1U, 3U}) five.servers[i].command({"LPUSH", "orders", "x"});
+    mutex m{five.client, "orders"};
+    CHECK(m.try_lock());
+    m.unlock();
+    five.servers[0].command({"LPUSH", "orders", "x"});
+    CHECK_FALSE(m.try_lock());
+    CHECK(eventually([&] { return five.copies("orders") == 3; }));
+}
+
+TEST_CASE("of four masters one may be down, of two none")
+{
+    redis_fleet four{4};
+    masters client{four.urls(), five_masters::options()};
+    mutex m{client, "orders"};
+    CHECK(m.try_lock());
+    m.unlock();
+    four.kill(1);
+    CHECK(m.try_lock());
+    m.unlock();
+    four.kill(2);
+    CHECK(code_of([&] { (void)m.try_lock(); }) == errc::unavailable);
+
+    redis_fleet two{2};
+    masters pair{two.urls(), five_masters::options()};
+    mutex p{pair, "orders"};
+    CHECK(p.try_lock());
+    p.unlock();
+    two.kill(0);
+    CHECK(code_of([&] { (void)p.try_lock(); }) == errc::unavailable);
+}
+
+TEST_CASE("one master is enough where it is the only one")
+{
+    redis_fleet one{1};
+    masters client{one.urls(), five_masters::options()};
+    mutex m{client, "orders"};
+    CHECK(m.try_lock());
+}

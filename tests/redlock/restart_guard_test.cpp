@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "masters.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+#include <chrono>
+#include <string>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::errc;
+using holdfast::redlock::masters;
+using holdfast::redlock::mutex;
+using holdfast::test::code_of;
+using holdfast::test::contains;
+using holdfast::test::eventually;
+using holdfast::test::five_masters;
+using holdfast::test::redis_fleet;
+
+TEST_CASE("masters that have just been started have no vote until the guard has passed")
+{
+    five_masters five;
+    masters client{five.servers.urls(), {.node_timeout = 1000ms, .restart_guard = 2500ms}};
+    mutex m{client, "orders", {.ttl = 2500ms}};
+    std::string what;
+    auto const code = code_of([&] { (void)m.try_lock(); }, &what);
+    CHECK(code == errc::unavailable);
+    CHECK(code == holdfast::redis::errc::restarted_recently);
+    CHECK_THAT(what, contains("restart guard"));
+    CHECK(five.copies("orders") == 0);
+    CHECK(m.try_lock_for(30s));
+}
+
+TEST_CASE("the guard is as long as the longest ttl where nothing else is said")
+{
+    five_masters five;
+    masters client{five.servers.urls(), {.node_timeout = 1000ms}};
+    mutex m{client, "orders", {.ttl = 1h}};
+    CHECK(code_of([&] { (void)m.try_lock(); }) == holdfast::redis::errc::restarted_recently);
+}
+
+TEST_CASE("a master that was restarted empty does not help to grant a lock that is still held")
+{
+    five_masters five;
+    masters client{five.servers.urls(), {.node_timeout = 1000ms, .restart_guard = 4s}};
+    masters other{five.servers.urls(), {.node_timeout = 1000ms, .restart_guard = 4s}};
+    mutex m{client, "orders", {.ttl = 4s}};
+    mutex rival{other, "orders", {.ttl = 4s}};
+    REQUIRE(m.try_lock_for(30s));
+    for (std::size_t i : {0U, 1U}) five.servers[i].command({"DEL", "orders"});  // the lock is on three of them only
+    five.servers.restart(2);                                                    // one of which forgets it
+    CHECK(m.lease().still_held());
+    try {
+        CHECK_FALSE(rival.try_lock());
+    } catch (holdfast::error const& e) {
+        CHECK(e.code() == errc::unavailable);
+    }
+    CHECK(eventually([&] { return five.copies("orders") <= 2; }));
+}
+
+TEST_CASE("without the guard such a master does help: the control")
+{
+    five_masters five;
+    auto other = masters{five.servers.urls(), five_masters::options()};
+    mutex m{five.client, "orders", {.ttl = 1h, .renew = false}};
+    mutex rival{other, "orders", {.ttl = 1h}};
+    REQUIRE(m.try_lock());
+    for (std::size_t i : {0U, 1U}) five.servers[i].command({"DEL", "orders"});
+    five.servers.restart(2);
+    CHECK(m.lease().still_held());
+    CHECK(rival.try_lock());
+    CHECK(rival.lease().fencing_token() > m.lease().fencing_token());
+}
+
+TEST_CASE("a set of masters that cannot be one is refused before any I/O")
+{
+    auto const refusal = [](std::vector<std::string> const& urls, holdfast::redlock::masters_options options = {}) {
+        std::string what;
+        CHECK(code_of([&] { masters const m{urls, options}; }, &what) == errc::misconfigured);
+        return what;
+    };
+    CHECK_THAT(refusal({}), contains("empty"));
+    CHECK_THAT(refusal({"redis://a", "redis://b", "redis://a:6379"}), contains("redis://a:6379"));
+    CHECK_THAT(refusal({"redis://a/1", "redis://u:secret@A:6379/2"}), contains("twice") && !contains("secret"));
+    CHECK_THAT(refusal({"unix:///run/a", "unix:///run/a?db=1"}), contains("twice"));
+    CHECK_THAT(refusal({"redis://a", "http://b"}), contains("scheme"));
+    CHECK_THAT(refusal({"redis://a"}, {.node_timeout = 0ms}), contains("node_timeout"));
+    CHECK_THAT(refusal({"redis://a"}, {.connect_timeout = 0ms}), contains("connect_timeout"));
+    CHECK_THAT(refusal({"redis://a"}, {.restart_guard = -1ms}), contains("restart_guard"));
+    std::vector<std::string> many;
+    for (int i = 0; i < 32; ++i) many.push_back("redis://host" + std::to_string(i));
+    CHECK_THAT(refusal(many), contains("32"));
+    many.pop_back();
+    CHECK_FALSE(code_of([&] { masters const m{many}; }));
+    CHECK_FALSE(code_of([&] { masters const m{{"redis://a", "redis://b", "redis://c", "redis://d"}}; }));
+}
+
+TEST_CASE("a ttl below twice the node timeout is refused")
+{
+    masters client{{"redis://a", "redis://b", "redis://c"}, {.node_timeout = 50ms}};
+    std::string what;
+    CHECK(code_of([&] { mutex const m{client, "orders", {.ttl = 99ms}}; }, &what) == errc::misconfigured);
+    CHECK_THAT(what, contains("ttl"));
+    CHECK_FALSE(code_of([&] { mutex const m{client, "orders", {.ttl = 100ms}}; }));
+}

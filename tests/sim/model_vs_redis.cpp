@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+//
+// The simulated node is worth as much as it is like a server: the same random commands go to it and, through the shipped scripts, to a
+// real one, and have to get the same answers.
+#include "support/catch.hpp"
+#include "support/loopback.hpp"
+#include "support/redis_server.hpp"
+
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/random.hpp>
+#include <holdfast/redis/protocol.hpp>
+#include <holdfast/sim/node.hpp>
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+using namespace holdfast;
+using namespace std::chrono_literals;
+using kind = redis::answer::kind;
+using verb = redis::command::verb;
+
+namespace {
+
+/// A connection that says what the library says, and reads the answers as it does.
+class speaker {
+public:
+    explicit speaker(std::uint16_t port) : socket_{test::start_connecting(port)} { await(POLLOUT); }
+
+    redis::answer operator()(redis::command const& c)
+    {
+        auto const bytes = redis::encode(c, redis::script_form::by_text);
+        if (::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) != static_cast<::ssize_t>(bytes.size())) throw std::runtime_error{"send"};
+        for (;;) {
+            auto one = reader_.next();
+            if (!one) throw std::runtime_error{"not the protocol of Redis"};
+            if (*one) return redis::decode(c, one->get());
+            await(POLLIN);
+            std::array<char, 4096> buffer{};
+            auto const got = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
+            if (got <= 0) throw std::runtime_error{"the server hung up"};
+            if (!reader_.feed({buffer.data(), static_cast<std::size_t>(got)})) throw std::runtime_error{"not the protocol of Redis"};
+        }
+    }
+
+private:
+    void await(short event)
+    {
+        ::pollfd one{socket_.get(), event, 0};
+        if (::poll(&one, 1, 10'000) != 1) throw std::runtime_error{"the server does not answer"};
+    }
+
+    test::file_descriptor socket_;
+    redis::reply_reader reader_;
+};
+
+/// A server, and a node that should be like it: with the same clock, to within what a call takes.
+class pair {
+public:
+    pair() : node_{{.ahead = server_time() - node_time()}} {}
+
+    [[nodiscard]] test::redis_server& server() { return server_; }
+    [[nodiscard]] sim::node& node() { return node_; }
+    [[nodiscard]] static boot_clock::time_point now() { return boot_clock::now(); }
+
+    /// Returns: the node's answer, after it was compared with the server's.
+    redis::answer ask(redis::command const& c)
+    {
+        bool const counted_on = c.fence == redis::fence_source::counter && node_.fence(c.keys->fence) != 0;
+        auto const real = speaker_(c);
+        auto const model = node_.execute(c, now());
+        INFO("verb " << static_cast<int>(c.what) << ", fence source " << static_cast<int>(c.fence) << ", " << c.keys->lock);
+        INFO(real.error.message());
+        REQUIRE(real.what == model.what);
+        REQUIRE(std::chrono::abs(real.time_left - model.time_left) < 5s);
+        REQUIRE((real.time_left < 0ms) == (model.time_left < 0ms));
+        REQUIRE((real.fence == 0) == (model.fence == 0));
+        auto const apart = std::max(real.fence, model.fence) - std::min(real.fence, model.fence);
+        REQUIRE(apart < (counted_on ? 1 : 5'000'000));  // µs, where both were taken from the clock
+        if (apart != 0) align(c, std::max(real.fence, model.fence));
+        CHECK(server_.command({"GET", c.keys->lock}).text == node_.get(c.keys->lock, now()).value_or(""));
+        auto const fence = server_.command({"GET", c.keys->fence}).text;
+        CHECK((fence.empty() ? 0 : std::stoull(fence)) == node_.fence(c.keys->fence));
+        return model;
+    }
+
+    /// Effects: the key is another client's, on both, and does not expire.
+    void take_away(redis::lock_keys const& keys)
+    {
+        server_.command({"SET", keys.lock, "somebody"});
+        node_.set(keys.lock, "somebody", {}, now());
+    }
+
+    /// Effects: the key is gone, on both, as if it had expired.
+    void free(redis::lock_keys const& keys)
+    {
+        server_.command({"PEXPIRE", keys.lock, "0"});
+        node_.set(keys.lock, "", 0ms, now());
+    }
+
+    /// Effects: the counter is gone, on both.
+    void forget_fences()
+    {
+        server_.command({"FLUSHALL"});
+        node_.start(now(), sim::node::memory::lost);
+    }
+
+private:
+    /// Effects: brings two counters to one value that were taken from two clocks.
+    void align(redis::command const& c, std::uint64_t value)
+    {
+        auto same = c;
+        same.what = verb::confirm;
+        same.value = value;
+        CHECK(speaker_(same).what == kind::yes);
+        CHECK(node_.execute(same, now()).what == kind::yes);
+    }
+
+    [[nodiscard]] boot_clock::duration server_time()
+    {
+        auto const t = server_.command({"TIME"});
+        return std::chrono::seconds{std::stoll(t.elements.at(0).text)} + std::chrono::microseconds{std::stoll(t.elements.at(1).text)};
+    }
+
+    [[nodiscard]] static boot_clock::duration node_time() { return sim::node{}.time(now()); }
+
+    test::redis_server server_;
+    speaker speaker_{server_.port()};
+    sim::node node_;
+};
+
+}  // namespace
+
+TEST_CASE("a simulated node answers random commands as a real server does")
+{
+    pair both;
+    holdfast::detail::random_sequence chance{42};
+    std::array const keys{std::make_shared<redis::lock_keys const>("orders"), std::make_shared<redis::lock_keys const>("{stock}/7")};
+    std::array const tokens{owner_token::from_bits(1, 1), owner_token::from_bits(2, 2), owner_token::from_bits(3, 3)};
+    std::array const verbs{verb::acquire, verb::acquire, verb::take, verb::confirm, verb::extend, verb::release};
+    std::array const sources{redis::fence_source::counter, redis::fence_source::counter, redis::fence_source::clock, redis::fence_source::none};
+    std::array<unsigned, 2> answered{};
+    for (int i = 0; i < 4000; ++i) {
+        auto const pick = [&](auto const& from) { return from[chance.below(from.size())]; };
+        auto const clock = static_cast<std::uint64_t>(both.node().time(pair::now()).count());
+        redis::command c{.what = pick(verbs), .fence = pick(sources), .keys = pick(keys), .token = pick(tokens), .ttl = 10min, .max_lead = 1h};
+        if (chance.below(2) == 0) c.ttl = 1min;
+        c.batch = chance.below(2) == 0 ? 1 : 33;
+        c.value = chance.below(4) == 0 ? 0 : clock + 500'000'000 + chance.below(3) * 2'000'000'000;  // the last is beyond the lead
+        if (c.what == verb::take) c.fence = redis::fence_source::none;
+        auto const a = both.ask(c);
+        ++answered[a.what == kind::yes ? 0 : 1];
+        auto const event = chance.below(200);
+        if (event < 4) both.free(*c.keys);
+        if (event == 4) both.take_away(*c.keys);
+        if (event == 5) both.forget_fences();
+    }
+    CHECK(answered[0] > 1000);
+    CHECK(answered[1] > 1000);
+}
+
+TEST_CASE("a simulated node lets a key expire as a real server does: not before its time")
+{
+    pair both;
+    auto const key = std::make_shared<redis::lock_keys const>("orders");
+    redis::command const take{.what = verb::acquire, .keys = key, .token = owner_token::from_bits(1, 1), .ttl = 300ms};
+    auto const begin = pair::now();
+    both.ask(take);
+    auto const asked_by = pair::now();
+    auto const gone = [&] { return both.server().command({"EXISTS", "orders"}).integer == 0; };
+    while (!gone()) REQUIRE(pair::now() < asked_by + 10s);
+    CHECK(pair::now() - begin >= 299ms);
+    CHECK_FALSE(both.node().get("orders", std::max(pair::now(), asked_by + 300ms)));
+}

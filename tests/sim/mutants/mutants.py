@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""The mutants: ways to break the library that the simulation has to notice.
+
+Each is a name, a header under include/holdfast, and texts in it with what replaces them. A text that is not there exactly once is an
+error: the table has to follow the code.
+"""
+
+MUTANTS = {
+    # How many, and until when.
+    "quorum of 2 of 5": ("redis/acquire_round.hpp", [("return quorum(nodes_);", "return nodes_ < 5 ? quorum(nodes_) : 2;")]),
+    "renewal by 2 of 5": ("redis/ballot.hpp", [("return quorum(all_.size());", "return all_.size() < 5 ? quorum(all_.size()) : 2;")]),
+    "validity counted from the end": (
+        "redis/acquire_machine.hpp",
+        [(".valid_until = round_.validity(),", ".valid_until = valid_until(now, set_.request.ttl),")],
+    ),
+    "no validity check": ("redis/acquire_machine.hpp", [("if (round_.won() && round_.usable(now))", "if (round_.won())")]),
+    "renewed validity counted from the end": (
+        "redis/extend_machine.hpp",
+        [("auto const until = valid_until(sent_, ttl_);", "auto const until = valid_until(now_, ttl_);")],
+    ),
+    "no drift margin": ("core/validity.hpp", [("return boot_clock::duration{ttl} / 100 + std::chrono::milliseconds{2};",
+                                               "return 0 * boot_clock::duration{ttl};")]),
+    "votes counted twice": (
+        "redis/ballot.hpp",
+        [("case answer::kind::no: no_.add(node); break;", "case answer::kind::no: yes_.add(node); break;")],
+    ),
+    # Whose it is.
+    "delete without compare": (
+        "sim/node.hpp",
+        [("if (!ours) return redis::answer::no();\n            keys_.erase(found);",
+          "if (found == keys_.end()) return redis::answer::no();\n            keys_.erase(found);")],
+    ),
+    "extend without compare": (
+        "sim/node.hpp",
+        [("if (!ours) return redis::answer::no();\n            found->second.expires",
+          "if (found == keys_.end()) return redis::answer::no();\n            found->second.expires")],
+    ),
+    "extend true on a missing key": (
+        "sim/node.hpp",
+        [("if (!ours) return redis::answer::no();\n            found->second.expires",
+          "if (found == keys_.end()) return redis::answer::yes();\n"
+          "            if (!ours) return redis::answer::no();\n            found->second.expires")],
+    ),
+    "token used again": (
+        "redis/acquire_operation.hpp",
+        [("if (step.new_token) token_ =", "if (step.new_token && token_ == owner_token{}) token_ =")],
+    ),
+    "failed round not rolled back": (
+        "redis/acquire_machine.hpp",
+        [("if (phase_ == phase::asking && !round_.certainly_held()) step.roll_back = all_;", "static_cast<void>(step);")],
+    ),
+    # Fences.
+    "fence without write-back": (
+        "redis/acquire_round.hpp",
+        [("if (v.fence < fence_) return node_set::of(node);", "static_cast<void>(node);")],
+    ),
+    "least fence instead of the greatest": (
+        "redis/acquire_round.hpp",
+        [("fence_ = std::max(fence_, v.fence);", "fence_ = fence_ == 0 ? v.fence : std::min(fence_, v.fence);")],
+    ),
+    # Who may vote.
+    "no restart guard": ("redis/admission.hpp", [("if (now - seen.started < guard_)", "if (false)")]),
+    "clocks not compared": (
+        "redis/admission.hpp",
+        [("if (guard_ == guard_.zero() || seen.near >= quorum(nodes_)) return {};", "if (seen.near > 0) return {};")],
+    ),
+    "the time that a greeting took left out": (
+        "redis/admission.hpp",
+        [("auto const doubt = std::chrono::ceil<microseconds>(took) / 2;", "auto const doubt = 0 * std::chrono::ceil<microseconds>(took);")],
+    ),
+}

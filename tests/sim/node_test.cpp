@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include <holdfast/sim/node.hpp>
+
+#include "support/catch.hpp"
+
+#include <chrono>
+#include <memory>
+
+using namespace holdfast;
+using namespace std::chrono_literals;
+using kind = redis::answer::kind;
+using verb = redis::command::verb;
+
+namespace {
+
+auto const key = std::make_shared<redis::lock_keys const>("orders");
+auto const mine = owner_token::from_bits(1, 1);
+auto const theirs = owner_token::from_bits(2, 2);
+
+boot_clock::time_point at(boot_clock::duration since_begin) { return boot_clock::time_point{} + since_begin; }
+
+redis::command ask(verb what, owner_token const& token, redis::fence_source fence = redis::fence_source::none)
+{
+    return {.what = what, .fence = fence, .keys = key, .token = token, .ttl = 100ms, .batch = 1};
+}
+
+}  // namespace
+
+TEST_CASE("a node grants a free key, knows its owner again, and refuses another with the time left")
+{
+    sim::node node;
+    CHECK(node.execute(ask(verb::acquire, mine), at(0ms)).what == kind::yes);
+    CHECK(node.execute(ask(verb::acquire, mine), at(30ms)).what == kind::yes);
+    auto const refused = node.execute(ask(verb::acquire, theirs), at(30ms));
+    CHECK(refused.what == kind::no);
+    CHECK(refused.time_left == 70ms);
+    CHECK(node.grants() == 1);
+}
+
+TEST_CASE("a plain take does not know its owner again and tells no time")
+{
+    sim::node node;
+    CHECK(node.execute(ask(verb::take, mine), at(0ms)).what == kind::yes);
+    auto const again = node.execute(ask(verb::take, mine), at(0ms));
+    CHECK(again.what == kind::no);
+    CHECK(again.time_left == redis::unknown_time_left);
+}
+
+TEST_CASE("a key expires by the node's own clock")
+{
+    sim::node fast{{.drift_ppm = 10'000}};
+    CHECK(fast.execute(ask(verb::acquire, mine), at(0ms)).what == kind::yes);
+    CHECK(fast.execute(ask(verb::extend, mine), at(99ms)).what == kind::yes);
+    CHECK(fast.execute(ask(verb::acquire, theirs), at(197ms)).what == kind::no);
+    CHECK(fast.execute(ask(verb::extend, mine), at(199ms)).what == kind::no);
+    CHECK(fast.execute(ask(verb::acquire, theirs), at(199ms)).what == kind::yes);
+}
+
+TEST_CASE("a node extends, confirms and releases for the owner alone")
+{
+    sim::node node;
+    for (auto const what : {verb::extend, verb::confirm, verb::release}) CHECK(node.execute(ask(what, mine), at(0ms)).what == kind::no);
+    node.execute(ask(verb::acquire, mine), at(0ms));
+    for (auto const what : {verb::extend, verb::confirm, verb::release}) CHECK(node.execute(ask(what, theirs), at(0ms)).what == kind::no);
+    for (auto const what : {verb::extend, verb::confirm, verb::release}) CHECK(node.execute(ask(what, mine), at(0ms)).what == kind::yes);
+    CHECK_FALSE(node.get("orders", at(0ms)));
+}
+
+TEST_CASE("a key that another client set without a ttl is held and does not expire")
+{
+    sim::node node;
+    node.set("orders", "somebody", {}, at(0ms));
+    auto const refused = node.execute(ask(verb::acquire, mine), at(24h));
+    CHECK(refused.what == kind::no);
+    CHECK(refused.time_left < 0ms);
+}
+
+TEST_CASE("fences by the clock never fall behind it")
+{
+    sim::node node;
+    auto const by_clock = ask(verb::acquire, mine, redis::fence_source::clock);
+    auto const first = node.execute(by_clock, at(0ms)).fence;
+    CHECK(first == static_cast<std::uint64_t>(node.time(at(0ms)).count()));
+    CHECK(node.execute(by_clock, at(0ms)).fence == first + 1);
+    node.start(at(1s), sim::node::memory::lost);
+    CHECK(node.execute(by_clock, at(1s)).fence == first + 1'000'000);
+}
+
+TEST_CASE("fences by count begin at the clock, or at a proposal that is little ahead of it")
+{
+    auto count = ask(verb::acquire, mine, redis::fence_source::counter);
+    auto const clock = static_cast<std::uint64_t>(sim::node{}.time(at(0ms)).count());
+    count.max_lead = 500us;
+    auto const first_with = [&](std::uint64_t proposal) {
+        count.value = proposal;
+        return sim::node{}.execute(count, at(0ms)).fence;
+    };
+    CHECK(first_with(0) == clock + 1);
+    CHECK(first_with(clock + 500) == clock + 501);
+    CHECK(first_with(clock + 501) == clock + 1);
+
+    sim::node node;
+    count.batch = 33;
+    CHECK(node.execute(count, at(0ms)).fence == clock + 33);
+    CHECK(node.execute(count, at(50ms)).fence == clock + 66);
+    auto confirm = ask(verb::confirm, mine, redis::fence_source::counter);
+    confirm.value = clock + 1000;
+    node.execute(confirm, at(50ms));
+    CHECK(node.fence(key->fence) == clock + 1000);
+    confirm.value = clock + 999;
+    node.execute(confirm, at(50ms));
+    CHECK(node.fence(key->fence) == clock + 1000);
+}
+
+TEST_CASE("a node knows after a restart what its disk knew")
+{
+    sim::node node;
+    node.execute(ask(verb::acquire, mine), at(0ms));
+    node.save();
+    node.execute(ask(verb::release, mine), at(1ms));
+    CHECK(node.uptime(at(1ms)) > 24h);
+    node.stop();
+    CHECK_FALSE(node.running());
+    node.start(at(2ms), sim::node::memory::kept);
+    CHECK_FALSE(node.get("orders", at(2ms)));
+    CHECK(node.uptime(at(5ms)) == 3ms);
+    node.start(at(6ms), sim::node::memory::saved);
+    CHECK(node.get("orders", at(6ms)));
+    node.start(at(7ms), sim::node::memory::lost);
+    CHECK_FALSE(node.get("orders", at(7ms)));
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include <holdfast/core/backend.hpp>
+#include <holdfast/redis/acquire_operation.hpp>
+#include <holdfast/redis/ballot_operation.hpp>
+#include <holdfast/sim/transport.hpp>
+
+#include "support/catch.hpp"
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <optional>
+
+using namespace holdfast;
+using namespace std::chrono_literals;
+
+namespace {
+
+auto const key = std::make_shared<redis::lock_keys const>("orders");
+
+/// Five servers and two clients, and nothing that goes wrong by itself.
+struct fixture {
+    sim::world world{1};
+    std::array<sim::clock, 5> clocks{};
+    sim::network servers{world, clocks};
+    sim::host one{world, 0, {.ahead = 3h}};
+    sim::host other{world, 1, {.ahead = 70h}};
+    sim::transport way{one, servers, {.restart_guard = 1s}};
+    sim::transport other_way{other, servers, {.restart_guard = 1s}};
+
+    fixture()
+    {
+        way.connect();
+        other_way.connect();
+        run(2ms);
+    }
+
+    void run(boot_clock::duration d) { world.run_until(world.now() + d); }
+
+    /// Returns: what an acquire on `t` that gives up after `patience` came to.
+    static result<grant> acquire(sim::transport& t, boot_clock::duration patience = 50ms)
+    {
+        redis::acquire_operation<sim::transport> operation{t, key, {.ttl = 300ms, .deadline = t.now() + patience}};
+        operation.start();
+        REQUIRE(operation.wait_until(t.now() + 1s));
+        return operation.outcome();
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a lock is taken, refused to another, and given back over the simulated network")
+{
+    fixture f;
+    auto const got = fixture::acquire(f.way);
+    REQUIRE(got);
+    CHECK(fixture::acquire(f.other_way).code() == errc::timed_out);
+    redis::release_operation<sim::transport> release{f.way, key, got->token};
+    release.start();
+    REQUIRE(release.wait_until(f.way.now() + 1s));
+    CHECK_FALSE(release.outcome());
+    auto const next = fixture::acquire(f.other_way);
+    REQUIRE(next);
+    CHECK(next->fence > got->fence);
+}
+
+TEST_CASE("two of five servers down make no difference, three do")
+{
+    fixture f;
+    f.servers.crash(0, 1h, sim::node::memory::lost);
+    f.servers.crash(3, 1h, sim::node::memory::lost);
+    f.run(2ms);
+    CHECK(fixture::acquire(f.way));
+    f.servers.crash(4, 1h, sim::node::memory::lost);
+    f.run(1s);
+    CHECK(fixture::acquire(f.other_way).code() == errc::unavailable);
+}
+
+TEST_CASE("a server that was restarted has no vote until the guard has passed")
+{
+    fixture f;
+    for (unsigned node = 0; node < 3; ++node) f.servers.crash(node, 1ms, sim::node::memory::lost);
+    f.run(20ms);
+    CHECK(fixture::acquire(f.way).code() == errc::unavailable);
+    f.run(1s);
+    CHECK(fixture::acquire(f.way));
+}
+
+TEST_CASE("a server whose clock is out of line has no vote")
+{
+    sim::world world{1};
+    std::array<sim::clock, 5> clocks{};
+    clocks[2].ahead = 1min;
+    sim::network servers{world, clocks};
+    sim::host client{world, 0, {}};
+    sim::transport way{client, servers, {.restart_guard = 1s}};
+    way.connect();
+    world.run_until(world.now() + 2ms);
+    CHECK(way.may_vote(2, way.now()) == redis::errc::clock_out_of_line);
+    REQUIRE(fixture::acquire(way));
+    CHECK(servers[2].grants() == 0);
+    CHECK(servers[1].grants() == 1);
+}
+
+TEST_CASE("what is for a paused client waits, its clock runs on")
+{
+    fixture f;
+    redis::acquire_operation<sim::transport> operation{f.way, key, {.ttl = 300ms, .deadline = boot_clock::time_point::min()}};
+    operation.start();
+    f.one.pause(400ms);
+    f.run(399ms);
+    CHECK_FALSE(operation.done());
+    CHECK(f.servers[0].grants() == 1);
+    CHECK(fixture::acquire(f.other_way));
+    f.run(10ms);
+    REQUIRE(operation.done());
+    CHECK(operation.outcome().code() == errc::timed_out);
+}
+
+TEST_CASE("a connection that breaks is made again, and the question put again")
+{
+    fixture f;
+    auto const got = fixture::acquire(f.way);
+    REQUIRE(got);
+    redis::extend_operation<sim::transport> extend{f.way, key, got->token, 300ms};
+    extend.start();
+    for (unsigned node = 0; node < 5; ++node) f.way.give_up(node);
+    REQUIRE(extend.wait_until(f.way.now() + 1s));
+    CHECK(extend.outcome());
+}
