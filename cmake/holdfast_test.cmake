@@ -18,6 +18,13 @@ set_source_files_properties("${support}/catch_main.cpp" PROPERTIES
   SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS -O0)
 target_precompile_headers(holdfast_catch PRIVATE "${support}/precompiled.hpp")
 
+# The locks themselves, compiled and precompiled once for all areas that use them.
+if(TARGET holdfast::redlock)
+  add_library(holdfast_test_locks STATIC "${support}/locks.cpp")
+  target_link_libraries(holdfast_test_locks PUBLIC holdfast_catch holdfast::redlock holdfast::memory PRIVATE holdfast_warnings)
+  target_precompile_headers(holdfast_test_locks PRIVATE "${support}/precompiled.hpp" "${support}/locks.hpp")
+endif()
+
 function(holdfast_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT arg_TIMEOUT)
@@ -27,7 +34,11 @@ function(holdfast_test name)
   set(target "holdfast_test_${name}")
   add_executable(${target} ${arg_SOURCES})
   target_link_libraries(${target} PRIVATE holdfast_catch holdfast_warnings ${arg_LIBRARIES})
-  target_precompile_headers(${target} REUSE_FROM holdfast_catch)
+  if("holdfast_test_locks" IN_LIST arg_LIBRARIES)
+    target_precompile_headers(${target} REUSE_FROM holdfast_test_locks)
+  else()
+    target_precompile_headers(${target} REUSE_FROM holdfast_catch)
+  endif()
 
   # Which test cases there are is known only when it is built.
   set(tests "${CMAKE_CURRENT_BINARY_DIR}/${target}_tests.cmake")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "support/catch.hpp"
+#include "support/orders.hpp"
 
 #include <holdfast/memory.hpp>
 
@@ -13,24 +14,7 @@
 using namespace std::chrono_literals;
 using holdfast::lease;
 using holdfast::with_lock;
-
-namespace {
-
-struct fixture {
-    holdfast::memory::store here;
-    holdfast::memory::store there = here.another_client();
-    holdfast::memory::mutex m{here, "orders"};
-    holdfast::memory::mutex rival{there, "orders"};
-
-    bool free()
-    {
-        bool const got = rival.try_lock();
-        if (got) rival.unlock();
-        return got;
-    }
-};
-
-}  // namespace
+using fixture = holdfast::test::orders<>;
 
 TEST_CASE("with_lock runs the function while the lock is held and frees it behind")
 {

@@ -168,3 +168,26 @@ TEST_CASE("options of a client that cannot be used are refused by name")
     CHECK_THAT(what, contains("ttl"));
     CHECK_THAT(what, contains("999"));
 }
+
+TEST_CASE("a user with no more rights than a lock needs can do everything")
+{
+    redis_server server{{.config = {"user app on >secret ~orders* ~holdfast:fence:* resetchannels &holdfast:free:* -@all +eval +evalsha +set +get +del +pttl "
+                                    "+pexpire +time +publish +subscribe +unsubscribe +info +select"}}};
+    for (bool const fencing : {true, false}) {
+        client redis{server.url("app", "secret"), {.restart_guard = fencing ? 0ms : 1ms}};
+        client elsewhere{server.url("app", "secret") + "/1"};
+        mutex m{redis, "orders/42", {.ttl = 1s, .fencing = fencing}};
+        mutex waiting{redis, "orders/42", {.fencing = fencing, .max_local_handoffs = 0}};
+        mutex other_database{elsewhere, "orders/42"};
+        CHECK(other_database.try_lock());
+        REQUIRE(m.try_lock_for(20s));
+        auto const lease = m.lease();
+        CHECK_FALSE(waiting.try_lock_for(10ms));
+        CHECK_FALSE(holdfast::test::eventually([&] { return !lease.still_held(); }, 1500ms));
+        m.extend(2s);
+        std::error_code ec;
+        m.release(ec);
+        CHECK_FALSE(ec);
+        CHECK(waiting.try_lock());
+    }
+}

@@ -95,7 +95,8 @@ public:
     void retry_later() noexcept
     {
         auto const now = boot_clock::now();
-        renew_at_ = now + std::max<boot_clock::duration>((holder_->deadline() - now) / 4, std::chrono::milliseconds{2});
+        auto const left = std::max(holder_->deadline(), now) - now;  // the deadline of a hold that is over is the first point of all
+        renew_at_ = now + std::max<boot_clock::duration>(left / 4, std::chrono::milliseconds{2});
     }
 
     /// Returns: whether the lease is to be renewed at all, `max_hold` considered.

@@ -74,7 +74,12 @@ public:
     [[nodiscard]] std::chrono::microseconds max_lead() const noexcept { return admitted_.max_lead(); }
     [[nodiscard]] std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }
     [[nodiscard]] redis::fence_source fencing() const noexcept { return options_.fencing; }
-    [[nodiscard]] owner_token fresh_token() const noexcept { return owner_token::from_bits(random(), random()); }
+    [[nodiscard]] owner_token fresh_token() const noexcept
+    {
+        auto const high = random();
+        return owner_token::from_bits(high, random());
+    }
+
     [[nodiscard]] std::uint64_t random() const noexcept { return client_.world().random(); }
     [[nodiscard]] std::string describe(unsigned node) const { return "node " + std::to_string(node); }
     void lock() const noexcept {}

@@ -69,9 +69,14 @@ private:
         for (unsigned i = 0; i < plan_.crashes; ++i)
             world_.at(some_time(plan_.length), [this] {
                 auto const memory = plan_.memories[world_.below(plan_.memories.size())];
-                servers_.crash(any_node(), up_to(plan_.longest_down), memory);
+                auto const node = any_node();
+                servers_.crash(node, up_to(plan_.longest_down), memory);
             });
-        for (unsigned i = 0; i < plan_.hangs; ++i) world_.at(some_time(plan_.length), [this] { servers_.hang(any_node(), up_to(2 * plan_.ttl)); });
+        for (unsigned i = 0; i < plan_.hangs; ++i)
+            world_.at(some_time(plan_.length), [this] {
+                auto const node = any_node();
+                servers_.hang(node, up_to(2 * plan_.ttl));
+            });
         auto wave = some_time(plan_.guard);
         for (unsigned i = 0; i < plan_.waves; ++i) {
             world_.at(wave, [this] { forget_together(); });

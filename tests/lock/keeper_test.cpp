@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+#include <holdfast/lock/keeper.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::detail::kept;
+using holdfast::detail::keeper;
+using holdfast::test::eventually;
+
+namespace {
+
+/// Something kept, that counts its calls.
+struct item final : kept {
+    explicit item(keeper& k) : by{&k} {}
+    item(item const&) = delete;
+    item& operator=(item const&) = delete;
+    ~item() override
+    {
+        if (by) by->cancel(place);
+    }
+
+    bool on_due(boot_clock::time_point now) noexcept override
+    {
+        called_at = now;
+        bool const renewing = due && due();
+        ++calls;
+        return renewing;
+    }
+
+    bool finish_renewal(boot_clock::time_point) noexcept override
+    {
+        bool const ended = !finish || finish();
+        ++finishes;
+        return ended;
+    }
+
+    keeper* by;
+    keeper::ticket place;
+    std::function<bool()> due{};
+    std::function<bool()> finish{};
+    std::atomic<int> calls{0};
+    std::atomic<int> finishes{0};
+    std::atomic<boot_clock::time_point> called_at{};
+};
+
+std::shared_ptr<item> keep(keeper& k)
+{
+    auto one = std::make_shared<item>(k);
+    keeper::prepare(one->place, one);
+    return one;
+}
+
+/// Effects: waits until the keeper has done everything that is due now.
+[[nodiscard]] bool caught_up(keeper& k)
+{
+    auto const last = keep(k);
+    k.schedule(last->place, boot_clock::now());
+    return eventually([&] { return last->calls == 1; });
+}
+
+}  // namespace
+
+TEST_CASE("what is due is called in the order in which it is due, in one thread that is the keeper's")
+{
+    keeper k;
+    std::mutex m;
+    std::vector<int> order;
+    std::vector<std::thread::id> threads;
+    std::vector<std::shared_ptr<item>> items;
+    auto const now = boot_clock::now();
+    for (int const delay : {30, 10, 50, 20, 40}) {
+        auto one = keep(k);
+        one->due = [&, delay] {
+            std::scoped_lock guard{m};
+            order.push_back(delay);
+            threads.push_back(std::this_thread::get_id());
+            return false;
+        };
+        k.schedule(one->place, now - 1s + std::chrono::milliseconds{delay});
+        items.push_back(std::move(one));
+    }
+    k.ensure_running();
+    k.ensure_running();
+    REQUIRE(caught_up(k));
+    std::scoped_lock guard{m};
+    CHECK(order == std::vector<int>{10, 20, 30, 40, 50});
+    CHECK(threads == std::vector<std::thread::id>(5, threads.front()));
+    CHECK(threads.front() != std::this_thread::get_id());
+}
+
+TEST_CASE("nothing is called before it is due, and once each time it is scheduled")
+{
+    keeper k;
+    k.ensure_running();
+    auto const one = keep(k);
+    for (int times = 1; times <= 3; ++times) {
+        auto const due = boot_clock::now() + 10ms;
+        k.schedule(one->place, due);
+        REQUIRE(eventually([&] { return one->calls == times; }));
+        CHECK(one->called_at.load() >= due);
+    }
+    REQUIRE(caught_up(k));
+    CHECK(one->calls == 3);
+}
+
+TEST_CASE("scheduling again replaces the time, to an earlier or a later one")
+{
+    keeper k;
+    k.ensure_running();
+    auto const earlier = keep(k);
+    auto const later = keep(k);
+    k.schedule(earlier->place, boot_clock::now() + 1h);
+    k.schedule(later->place, boot_clock::now() + 30min);
+    k.schedule(later->place, boot_clock::now() + 1h);
+    k.schedule(earlier->place, boot_clock::now());
+    REQUIRE(eventually([&] { return earlier->calls == 1; }));
+    REQUIRE(caught_up(k));
+    CHECK(earlier->calls == 1);
+    CHECK(later->calls == 0);
+}
+
+TEST_CASE("what was canceled is not called until it is scheduled again")
+{
+    keeper k;
+    auto const one = keep(k);
+    k.cancel(one->place);
+    k.schedule(one->place, boot_clock::now());
+    k.cancel(one->place);
+    k.cancel(one->place);
+    k.ensure_running();
+    REQUIRE(caught_up(k));
+    CHECK(one->calls == 0);
+    k.schedule(one->place, boot_clock::now());
+    CHECK(eventually([&] { return one->calls == 1; }));
+}
+
+TEST_CASE("what is called may schedule itself")
+{
+    keeper k;
+    k.ensure_running();
+    auto const one = keep(k);
+    auto* const self = one.get();
+    one->due = [&k, self] {
+        if (self->calls < 4) k.schedule(self->place, boot_clock::now());
+        return false;
+    };
+    k.schedule(one->place, boot_clock::now());
+    REQUIRE(eventually([&] { return one->calls == 5; }));
+    REQUIRE(caught_up(k));
+    CHECK(one->calls == 5);
+}
+
+TEST_CASE("what is destroyed is forgotten, and the others are not")
+{
+    keeper k;
+    auto gone = keep(k);
+    auto const stays = keep(k);
+    k.schedule(gone->place, boot_clock::now() - 1s);
+    k.schedule(stays->place, boot_clock::now());
+    gone.reset();
+    k.ensure_running();
+    CHECK(eventually([&] { return stays->calls == 1; }));
+}
+
+TEST_CASE("a renewal is waited for until it has ended, and only where one was begun")
+{
+    keeper k;
+    auto const renewing = keep(k);
+    auto const idle = keep(k);
+    renewing->due = [] { return true; };
+    renewing->finish = [&] { return renewing->finishes == 3; };
+    k.schedule(renewing->place, boot_clock::now());
+    k.schedule(idle->place, boot_clock::now());
+    k.ensure_running();
+    REQUIRE(eventually([&] { return renewing->finishes == 4; }));
+    REQUIRE(caught_up(k));
+    CHECK(renewing->finishes == 4);
+    CHECK(idle->calls == 1);
+    CHECK(idle->finishes == 0);
+}
+
+TEST_CASE("what is due is called while a renewal is still waited for")
+{
+    keeper k;
+    k.ensure_running();
+    auto const other = keep(k);
+    auto const slow = keep(k);
+    slow->due = [] { return true; };
+    slow->finish = [&] { return other->calls == 1; };
+    k.schedule(slow->place, boot_clock::now());
+    REQUIRE(eventually([&] { return slow->finishes > 0; }));
+    k.schedule(other->place, boot_clock::now() + 1ms);
+    CHECK(eventually([&] { return other->calls == 1; }));
+    auto const waited = slow->finishes.load();
+    CHECK(waited > 0);
+}
+
+TEST_CASE("more than one batch of things that are due are all called")
+{
+    keeper k;
+    std::vector<std::shared_ptr<item>> items;
+    for (int i = 0; i < 500; ++i) {
+        items.push_back(keep(k));
+        k.schedule(items.back()->place, boot_clock::now());
+    }
+    k.ensure_running();
+    REQUIRE(caught_up(k));
+    int called = 0;
+    for (auto const& one : items) called += one->calls;
+    CHECK(called == 500);
+}
+
+TEST_CASE("destroying a keeper waits for a call that has begun")
+{
+    auto k = std::make_unique<keeper>();
+    auto const one = keep(*k);
+    std::atomic<bool> begun{false};
+    std::atomic<bool> destroying{false};
+    one->due = [&] {
+        begun = true;
+        while (!destroying) std::this_thread::yield();
+        for (int i = 0; i < 100; ++i) std::this_thread::yield();
+        return false;
+    };
+    k->ensure_running();
+    k->schedule(one->place, boot_clock::now());
+    REQUIRE(eventually([&] { return begun.load(); }));
+    destroying = true;
+    k.reset();
+    one->by = nullptr;
+    CHECK(one->calls == 1);
+}
+
+TEST_CASE("a keeper may be destroyed by what it calls, in its own thread")
+{
+    auto k = std::make_shared<keeper>();
+    std::weak_ptr<keeper> const seen = k;
+    auto const one = keep(*k);
+    std::atomic<bool> destroyed{false};
+    std::atomic<bool> went_on{false};
+    one->due = [&, mine = k]() mutable {
+        while (mine.use_count() > 1) std::this_thread::yield();
+        one->by = nullptr;
+        mine.reset();
+        destroyed = seen.expired();
+        went_on = true;
+        return false;
+    };
+    k->ensure_running();
+    k->schedule(one->place, boot_clock::now());
+    k.reset();
+    CHECK(eventually([&] { return went_on.load() && one->calls == 1; }));
+    CHECK(destroyed);
+}
+
+TEST_CASE("a keeper that was never started, or has nothing to do, is destroyed at once")
+{
+    keeper never;
+    keeper idle;
+    idle.ensure_running();
+    auto const one = keep(never);
+    never.schedule(one->place, boot_clock::now());
+    CHECK(one->calls == 0);
+}
