@@ -151,7 +151,7 @@ TEST_CASE("release says nothing of inner levels, and of the last one what the lo
     CHECK(f.m.depth() == 0);
 }
 
-TEST_CASE("a lease that was lost is lost for every level; locking again is refused until it was unlocked")
+TEST_CASE("a lease that was lost is lost for every level, locking again is refused until it was unlocked")
 {
     fixture f;
     f.m.lock();

@@ -29,7 +29,7 @@ TEST_CASE("the default options are good, and say what they are documented to")
     CHECK(o.renew);
     CHECK_FALSE(o.max_hold);
     CHECK(o.fencing);
-    CHECK(o.max_local_handoffs == 32);
+    CHECK(o.max_local_handoffs == 63);
     CHECK_FALSE(o.on_error);
 }
 

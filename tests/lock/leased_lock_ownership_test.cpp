@@ -121,7 +121,7 @@ TEST_CASE("a release forgets the mutex, which stays locked")
     CHECK(guard{}.release() == nullptr);
 }
 
-TEST_CASE("a guard that is moved from owns nothing; the other has all of it")
+TEST_CASE("a guard that is moved from owns nothing, the other has all of it")
 {
     fixture f;
     guard one{f.m};

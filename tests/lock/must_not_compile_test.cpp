@@ -90,7 +90,7 @@ TEST_CASE("with_lock takes a Lock, and a function of a lease or of nothing")
     STATIC_REQUIRE_FALSE(can_be_locked_for<std::mutex, decltype(nothing)>);
 }
 
-TEST_CASE("locks are neither copied nor moved; guards are moved and not copied")
+TEST_CASE("locks are neither copied nor moved, guards are moved and not copied")
 {
     STATIC_REQUIRE_FALSE(std::is_copy_constructible_v<mutex> || std::is_move_constructible_v<mutex>);
     STATIC_REQUIRE_FALSE(std::is_copy_assignable_v<mutex> || std::is_move_assignable_v<mutex>);

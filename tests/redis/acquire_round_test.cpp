@@ -60,7 +60,7 @@ TEST_CASE("where fences differ the greatest is written back to those below it an
     CHECK(r.fence() == 90);
 }
 
-TEST_CASE("a straggler below the settled fence is asked to confirm; one that is not below counts at once")
+TEST_CASE("a straggler below the settled fence is asked to confirm, one that is not below counts at once")
 {
     auto r = round_of(5);
     (void)r.on_answer(0, yes(70));
@@ -177,7 +177,7 @@ TEST_CASE("validity is the ttl from before the sending, less drift, and is used 
     CHECK_FALSE(r.usable(t0 + 10'000ms - 204ms));
 }
 
-TEST_CASE("a majority was asked when it voted for us or for others; errors are no votes")
+TEST_CASE("a majority was asked when it voted for us or for others, errors are no votes")
 {
     auto r = round_of(5);
     (void)r.on_answer(0, yes(70));

@@ -29,7 +29,7 @@ void check_only(std::error_code code, holdfast::errc meant)
 
 }  // namespace
 
-TEST_CASE("what may pass is unavailable and nothing else; what will not is misconfigured and nothing else")
+TEST_CASE("what may pass is unavailable and nothing else, what will not is misconfigured and nothing else")
 {
     for (auto const e : transient) check_only(e, holdfast::errc::unavailable);
     for (auto const e : permanent) check_only(e, holdfast::errc::misconfigured);

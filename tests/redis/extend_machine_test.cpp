@@ -34,7 +34,7 @@ TEST_CASE("an extend asks every node and waits one node timeout")
     CHECK(m.wake_at() == t0 + node_timeout);
 }
 
-TEST_CASE("renewed: a majority said yes; validity counts from before the sending, not from the answer")
+TEST_CASE("renewed: a majority said yes, validity counts from before the sending, not from the answer")
 {
     auto m = begun(5);
     (void)m.on_answer(4, no(), t0 + 10ms);

@@ -152,11 +152,13 @@ TEST_CASE("the ttl is the same after many rounds")
     holder.join();
     auto const left = m.lease().remaining();
     CHECK(left <= 60s);
+    int granted = 0;
     for (auto& server : five.servers) {
         auto const pttl = std::chrono::milliseconds{server.command({"PTTL", "orders"}).integer};
         CHECK(pttl <= 60s);
-        CHECK(pttl > left);  // no server can grant it to another before
+        granted += pttl > left ? 1 : 0;  // it can grant the lock to nobody else before the lease ends
     }
+    CHECK(granted >= 3);
 }
 
 TEST_CASE("contenders do not split the vote for ever")

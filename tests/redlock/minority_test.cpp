@@ -74,7 +74,12 @@ TEST_CASE("masters that die while a lock is held do not end its lease")
     five_masters five;
     auto const ttl = 3000ms;
     mutex m{five.client, "orders", {.ttl = ttl}};
-    m.lock();
+    REQUIRE(eventually([&] {  // with all connections made
+        m.lock();
+        if (eventually([&] { return five.copies("orders") == 5; }, 500ms)) return true;
+        m.unlock();
+        return false;
+    }));
     auto const lease = m.lease();
     five.servers.kill(2);
     five.servers.pause(4);

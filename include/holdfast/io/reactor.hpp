@@ -125,18 +125,22 @@ public:
     bool wait(awaited& one, boot_clock::time_point t)
     {
         std::unique_lock guard{*this};
+        bool looked = false;  // at the sockets: a thread that was kept from running may find in time what seems overdue
         for (;;) {
             if (one.done()) return true;
             auto const now = boot_clock::now();
-            if (one.wake_at() <= now) {
+            bool const may_judge = looked || leads_for_ != nullptr;
+            if (one.wake_at() <= now && may_judge) {
                 one.on_time(now);
-                continue;
-            }
-            if (now >= t) return false;
-            if (leads_for_ == nullptr)
+                looked = false;
+            } else if (now >= t && may_judge) {
+                return false;
+            } else if (leads_for_ == nullptr) {
                 lead(guard, one, t);
-            else if (follow(guard, one, t))
+                looked = true;
+            } else if (follow(guard, one, t)) {
                 return true;
+            }
         }
     }
 
@@ -163,16 +167,15 @@ private:
     void lead(std::unique_lock<reactor>& guard, awaited& one, boot_clock::time_point t)
     {
         leads_for_ = &one;
-        while (!one.done()) {
-            auto now = boot_clock::now();
+        auto now = boot_clock::now();
+        do {
             polls_until_ = std::min(t, one.wake_at());
-            if (polls_until_ <= now) break;
             polled_.assign(1, {.fd = wake_, .events = POLLIN, .revents = 0});
             for (auto const* s : sources_) polled_.push_back({.fd = s->descriptor(), .events = s->interest(), .revents = 0});
             ready_.assign(sources_.begin(), sources_.end());
             polling_ = true;
             guard.unlock();
-            sleep_in_poll(polls_until_ - now);
+            sleep_in_poll(std::max(polls_until_ - now, boot_clock::duration::zero()));
             guard.lock();
             polling_ = false;
             if (polled_[0].revents != 0) drain();
@@ -181,7 +184,7 @@ private:
                 if (ready_[i] && polled_[i + 1].revents != 0 && polled_[i + 1].fd == ready_[i]->descriptor())
                     ready_[i]->on_ready(polled_[i + 1].revents, now);
             ready_.clear();
-        }
+        } while (!one.done() && now < std::min(t, one.wake_at()));
         leads_for_ = nullptr;
         promote();
     }

@@ -50,7 +50,7 @@ struct acquire_step {
 /// | asking  | the round is won, and the lease can still be used  | done: held |
 /// | asking  | the round is lost; won too late; or time           | rolled back on every node, then as below |
 /// | lost    | wrong configuration; the deadline; one attempt only; too long unavailable | done: not held |
-/// | lost    | a majority has votes for others, none for us       | waiting for a release, for the keys to expire, or to look again |
+/// | lost    | a majority has votes for others                    | waiting for a release, for the keys to expire, or to look again |
 /// | lost    | votes are split among contenders                   | waiting a random time, within a window that doubles |
 /// | lost    | no majority answered                               | waiting a random time before the next connection |
 /// | waiting | time; or a majority reported a release             | asking, or done where the deadline has passed |
@@ -198,7 +198,9 @@ private:
     void wait(boot_clock::time_point now, acquire_step& step)
     {
         phase_ = phase::waiting;
-        waits_for_release_ = round_.asked() && round_.grants() == 0;
+        waits_for_release_ = round_.held();
+        if (round_.grants() > 0)
+            collision_window_ = std::clamp<boot_clock::duration>(2 * collision_window_, set_.request.retry.first, widest_window());
         if (waits_for_release_) {
             step.watch = !watching_;
             watching_ = true;
@@ -206,7 +208,6 @@ private:
             sleep(now, std::min(left + at_most(left / 8), longest_sleep()));
             if (seems_free()) look_again(now, step);
         } else if (round_.asked()) {
-            collision_window_ = std::clamp<boot_clock::duration>(2 * collision_window_, set_.request.retry.first, widest_window());
             sleep(now, at_most(collision_window_));
         } else {
             sleep(now, std::min(outage_pause_ / 2 + at_most(outage_pause_ / 2), set_.request.unavailable_at - now));

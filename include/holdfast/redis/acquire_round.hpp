@@ -104,6 +104,9 @@ public:
     /// Returns: whether a majority gave a vote, for us or for others.
     [[nodiscard]] bool asked() const noexcept { return grants() + count(vote::held) >= majority(); }
 
+    /// Returns: whether the lock may be another's: a majority has given its vote to others.
+    [[nodiscard]] bool held() const noexcept { return count(vote::held) >= majority(); }
+
     /// Returns: how many nodes have been ours.
     [[nodiscard]] unsigned grants() const noexcept { return count(vote::granted) + count(vote::confirmed); }
 
@@ -118,7 +121,8 @@ public:
         for (unsigned node = 0; node < nodes_; ++node) {
             auto const& v = votes_[node];
             bool const known = v.now == vote::held && v.time_left.count() >= 0;
-            left[node] = known ? boot_clock::duration{std::min(v.time_left, longest_ttl) + std::chrono::milliseconds{1}} : unknown;
+            bool const ours = v.now == vote::granted || v.now == vote::confirmed;  // and rolled back
+            left[node] = ours ? boot_clock::duration::zero() : known ? boot_clock::duration{std::min(v.time_left, longest_ttl) + std::chrono::milliseconds{1}} : unknown;
         }
         auto const at = left.begin() + (majority() - 1);
         std::nth_element(left.begin(), at, left.begin() + nodes_);

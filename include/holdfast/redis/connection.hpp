@@ -38,8 +38,12 @@ public:
     /// Effects: see `Transport`.
     std::error_code send(command const& c, listener* whom, boot_clock::time_point now) noexcept
     try {
-        discard_stale(now);
         if (!whom && !up()) return {};  // what was under way when the link went down is rolled back when it comes up
+        discard_stale(now);
+        if (!whom && !up()) {  // what it is to roll back was under way just now
+            queue_.push_back({.what = c, .whom = nullptr, .sent = now, .form = script_form::by_text});
+            return {};
+        }
         if (auto const why = connect(now)) return why;
         if (queue_.size() >= longest_queue) return errc::no_answer;
         entry e{.what = c, .whom = whom, .sent = now, .form = first_form(c, whom)};
@@ -155,7 +159,7 @@ private:
         bool const sent = std::exchange(sent_, false);
         for (auto& e : std::exchange(undecided_, {})) failing_.push_back(std::move(e));
         for (auto& e : std::exchange(queue_, {})) {
-            bool const may_hold = sent && asks_for_vote(e);
+            bool const may_hold = sent && e.whom && asks_for_vote(e);
             if (e.whom) failing_.push_back(e);
             if (may_hold) e = {.what = rollback_of(e.what), .whom = nullptr, .sent = now, .form = script_form::by_text};
             if (!e.whom && wanted(e, now) && queue_.size() < most_rollbacks) queue_.push_back(std::move(e));

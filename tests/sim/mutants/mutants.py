@@ -20,7 +20,7 @@ MUTANTS = {
     ),
     "no drift margin": ("core/validity.hpp", [("return boot_clock::duration{ttl} / 100 + std::chrono::milliseconds{2};",
                                                "return 0 * boot_clock::duration{ttl};")]),
-    "votes counted twice": (
+    "a no counted as a yes": (
         "redis/ballot.hpp",
         [("case answer::kind::no: no_.add(node); break;", "case answer::kind::no: yes_.add(node); break;")],
     ),
