@@ -198,7 +198,7 @@ private:
     void wait(boot_clock::time_point now, acquire_step& step)
     {
         phase_ = phase::waiting;
-        waits_for_release_ = round_.held();
+        waits_for_release_ = round_.held_by_others();
         if (round_.grants() > 0)
             collision_window_ = std::clamp<boot_clock::duration>(2 * collision_window_, set_.request.retry.first, widest_window());
         if (waits_for_release_) {

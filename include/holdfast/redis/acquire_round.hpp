@@ -105,7 +105,7 @@ public:
     [[nodiscard]] bool asked() const noexcept { return grants() + count(vote::held) >= majority(); }
 
     /// Returns: whether the lock may be another's: a majority has given its vote to others.
-    [[nodiscard]] bool held() const noexcept { return count(vote::held) >= majority(); }
+    [[nodiscard]] bool held_by_others() const noexcept { return count(vote::held) >= majority(); }
 
     /// Returns: how many nodes have been ours.
     [[nodiscard]] unsigned grants() const noexcept { return count(vote::granted) + count(vote::confirmed); }
