@@ -92,6 +92,9 @@ public:
     void lock() { reactor_.lock(); }
     void unlock() noexcept { reactor_.unlock(); }
 
+protected:
+    ~socket_transport() = default;
+
 private:
     struct node {
         node(socket_transport& f, unsigned i, admission* a)
