@@ -13,10 +13,13 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -68,8 +71,12 @@ public:
     ~keeper()
     {
         if (!thread_.joinable()) return;
-        if (!origin_.in_child()) state_->stop();
-        if (thread_.get_id() == std::this_thread::get_id() || origin_.in_child())
+        if (origin_.in_child()) {
+            bury();
+            return;
+        }
+        state_->stop();
+        if (thread_.get_id() == std::this_thread::get_id())
             thread_.detach();
         else
             thread_.join();
@@ -108,6 +115,13 @@ public:
     }
 
 private:
+    /// Effects: lets go of a thread that does not exist here: it can be neither joined nor detached, and its handle must not be destroyed.
+    void bury() noexcept
+    {
+        alignas(std::thread) static std::array<std::byte, sizeof(std::thread)> grave;
+        new (grave.data()) std::thread{std::move(thread_)};
+    }
+
     class state {
     public:
         ~state()
