@@ -27,25 +27,25 @@ TEST_CASE("a name that is empty or too long is refused")
 
 TEST_CASE("a name is quoted in messages as it is where it is printable")
 {
-    CHECK(quoted("orders/42") == "\"orders/42\"");
-    CHECK(quoted("") == "\"\"");
-    CHECK(quoted(" ~") == "\" ~\"");
+    CHECK(holdfast::quoted("orders/42") == "\"orders/42\"");
+    CHECK(holdfast::quoted("") == "\"\"");
+    CHECK(holdfast::quoted(" ~") == "\" ~\"");
 }
 
 TEST_CASE("what could be taken for something else in a message is escaped")
 {
-    CHECK(quoted("a\"b\\c") == R"("a\"b\\c")");
-    CHECK(quoted("a\r\nb") == R"("a\x0d\x0ab")");
-    CHECK(quoted(std::string("\0\x7f\xff", 3)) == R"("\x00\x7f\xff")");
-    CHECK(quoted("\x1b[31m") == R"("\x1b[31m")");
+    CHECK(holdfast::quoted("a\"b\\c") == R"("a\"b\\c")");
+    CHECK(holdfast::quoted("a\r\nb") == R"("a\x0d\x0ab")");
+    CHECK(holdfast::quoted(std::string("\0\x7f\xff", 3)) == R"("\x00\x7f\xff")");
+    CHECK(holdfast::quoted("\x1b[31m") == R"("\x1b[31m")");
     for (int byte = 0; byte < 256; ++byte) {
-        auto const text = quoted(std::string(1, static_cast<char>(byte)));
+        auto const text = holdfast::quoted(std::string(1, static_cast<char>(byte)));
         CHECK(std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; }));
     }
 }
 
 TEST_CASE("a long name is shortened in messages, and it is seen that it is")
 {
-    CHECK(quoted(std::string(128, 'x')) == '"' + std::string(128, 'x') + '"');
-    CHECK(quoted(std::string(129, 'x')) == '"' + std::string(128, 'x') + "…\"");
+    CHECK(holdfast::quoted(std::string(128, 'x')) == '"' + std::string(128, 'x') + '"');
+    CHECK(holdfast::quoted(std::string(129, 'x')) == '"' + std::string(128, 'x') + "…\"");
 }

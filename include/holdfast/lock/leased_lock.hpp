@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
 #include <holdfast/core/lock.hpp>
 
 #include <chrono>

@@ -78,10 +78,10 @@ public:
         bool const valid = mine == tenure_.holder() && mine->still_held();
         mine->end();
         if (auto* const next = valid ? line_.next() : nullptr; next && tenure_.may_pass_to(*next, deadline)) {
-            bool const limited = tenure_.options()->max_hold.has_value();
+            bool const limited = tenure_.options()->max_hold.has_value();  // the time of one holder is not that of the next
             tenure_.count_handoff();
             tenure_.give(*next, deadline);
-            if (limited) schedule();  // the time of one holder is not that of the next
+            if (limited) schedule();
             line_.choose(*next, waiter::stage::granted);
             guard.unlock();
             waiting_line::wake(next);
@@ -173,13 +173,9 @@ private:
         try {
             typename B::acquire_operation acquiring{
                 *backend_, key_,
-                acquire_request{.ttl = options.ttl,
-                                .fences = options.fencing ? options.max_local_handoffs + 1 : 0,
-                                .retry = options.retry,
+                acquire_request{.ttl = options.ttl, .fences = options.fencing ? options.max_local_handoffs + 1 : 0, .retry = options.retry,
                                 .deadline = deadline,
-                                .unavailable_at = deadline == boot_clock::time_point::max()
-                                                      ? saturating_add(asked_since, options.unavailable_after)
-                                                      : deadline}};
+                                .unavailable_at = deadline != boot_clock::time_point::max() ? deadline : saturating_add(asked_since, options.unavailable_after)}};
             acquiring.start();
             {
                 std::stop_callback const cancel_on_stop{stop, [&]() noexcept { acquiring.cancel(); }};
@@ -290,12 +286,10 @@ private:
     fork_guard const origin_;
     std::string const name_;
     typename B::key const key_;
-
     mutable std::mutex mutex_;
     waiting_line line_;
     state state_ = state::idle;
     std::optional<boot_clock::time_point> unavailable_since_;
-
     tenure tenure_;
     std::optional<renewal<B>> renewing_;
     unsigned extending_ = 0;

@@ -60,7 +60,7 @@ public:
 private:
     [[noreturn]] static void fail(std::string_view part, std::string const& why)
     {
-        throw error{errc::misconfigured, "Redis URL, " + std::string{part} + ": " + why};
+        throw error{holdfast::errc::misconfigured, "Redis URL, " + std::string{part} + ": " + why};
     }
 
     [[noreturn]] static void fail_option(std::string_view option, std::string const& why)
