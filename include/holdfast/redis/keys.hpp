@@ -8,7 +8,7 @@
 namespace holdfast::redis {
 
 /// What the servers call the parts of one lock. The lock's key is its name, so that other clients share it; the others lie in the same
-/// hash slot.
+/// hash slot, but for a name that has a `}` and no hash tag.
 struct lock_keys {
     std::string lock;     ///< `SET key token NX PX`
     std::string fence;    ///< the counter of fencing tokens; expires an hour after its last use
