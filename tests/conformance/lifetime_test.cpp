@@ -74,12 +74,14 @@ TEMPLATE_TEST_CASE("the last lock and its client may be destroyed by the hook th
     TestType store;
     auto client = std::make_optional(store.another());
     std::unique_ptr<typename TestType::mutex> m;
+    std::atomic<bool> told{false};
     std::atomic<bool> destroyed{false};
     auto options = brief<TestType>();
     options.on_error = [&](holdfast::error const&) {
-        if (destroyed.exchange(true)) return;
+        if (told.exchange(true)) return;  // the destructor's unlock() tells of the loss, too
         client.reset();
         m.reset();
+        destroyed = true;
     };
     m = std::make_unique<typename TestType::mutex>(*client, "orders", options);
     m->lock();
