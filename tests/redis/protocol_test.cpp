@@ -41,7 +41,8 @@ command make(verb what, fence_source fence = fence_source::none, std::string nam
             .ttl = 30'000ms,
             .batch = 33,
             .value = 1'700'000'000'000'123,
-            .max_lead = 15s};
+            .max_lead = 15s,
+            .floor = 1'699'999'999'000'000};
 }
 
 /// Returns: the words of a request, which is an array of bulk strings and nothing else; none where it is not.
@@ -87,7 +88,7 @@ TEST_CASE("acquire calls the script that its fence comes from")
                                                                    "holdfast:fence:{orders}", token, "30000", "33", hour});
     CHECK(sent(make(verb::acquire, fence_source::counter)) ==
           words{"EVALSHA", std::string{scripts::acquire_by_count.sha1}, "2", "orders", "holdfast:fence:{orders}", token, "30000", "33", hour,
-                "1700000000000123", "15000000"});
+                "1700000000000123", "15000000", "1699999999000000"});
 }
 
 TEST_CASE("confirm, extend and release call their scripts")
@@ -126,12 +127,14 @@ TEST_CASE("the greatest numbers fit into a request")
     c.batch = std::numeric_limits<unsigned>::max();
     c.value = std::numeric_limits<std::uint64_t>::max();
     c.max_lead = std::chrono::microseconds::max();
+    c.floor = std::numeric_limits<std::uint64_t>::max();
     auto const all = sent(c);
-    REQUIRE(all.size() == 11);
+    REQUIRE(all.size() == 12);
     CHECK(all[6] == "9223372036854775807");
     CHECK(all[7] == "4294967295");
     CHECK(all[9] == "18446744073709551615");
     CHECK(all[10] == "9223372036854775807");
+    CHECK(all[11] == "18446744073709551615");
 }
 
 TEST_CASE("an acquire with a fence is granted with it, or says how long the key has left")

@@ -79,7 +79,7 @@ TEST_CASE("acquire: refuses a key without expiry and keys of other types")
     s.server.command({"LPUSH", "list", "x"});
     for (auto const& [script, extra] : {std::pair{scripts::acquire, std::vector<std::string>{}},
                                         std::pair{scripts::acquire_by_clock, std::vector<std::string>{"1", hour_text}},
-                                        std::pair{scripts::acquire_by_count, std::vector<std::string>{"1", hour_text, "0", "0"}}}) {
+                                        std::pair{scripts::acquire_by_count, std::vector<std::string>{"1", hour_text, "0", "0", "1"}}}) {
         std::vector<std::string> arguments{"mine", "60000"};
         arguments.insert(arguments.end(), extra.begin(), extra.end());
         CHECK(s.number(script, {"forever", "f"}, arguments) == -1);
@@ -113,9 +113,9 @@ TEST_CASE("acquire by count: a fence that is there counts on, whatever the clock
 {
     on_server s;
     s.server.command({"SET", "f", "100"});
-    CHECK(s.number(scripts::acquire_by_count, {"k", "f"}, {"mine", "60000", "3", hour_text, "500", "1000000"}) == 103);
-    CHECK(s.number(scripts::acquire_by_count, {"k", "f"}, {"mine", "60000", "3", hour_text, "500", "1000000"}) == 106);
-    CHECK(s.number(scripts::acquire_by_count, {"k", "f"}, {"other", "60000", "3", hour_text, "500", "1000000"}) < 0);
+    CHECK(s.number(scripts::acquire_by_count, {"k", "f"}, {"mine", "60000", "3", hour_text, "500", "1000000", "100"}) == 103);
+    CHECK(s.number(scripts::acquire_by_count, {"k", "f"}, {"mine", "60000", "3", hour_text, "500", "1000000", "100"}) == 106);
+    CHECK(s.number(scripts::acquire_by_count, {"k", "f"}, {"other", "60000", "3", hour_text, "500", "1000000", "100"}) < 0);
     CHECK(s.get("f") == "106");
     CHECK(s.pttl("f") > hour - 60'000);
 }
@@ -124,7 +124,7 @@ TEST_CASE("acquire by count: a missing fence begins with the clock, or with a pr
 {
     on_server s;
     auto const acquire = [&](std::string const& name, long long proposal) {
-        return s.number(scripts::acquire_by_count, {name, "f:" + name}, {"mine", "60000", "3", hour_text, std::to_string(proposal), "60000000"});
+        return s.number(scripts::acquire_by_count, {name, "f:" + name}, {"mine", "60000", "3", hour_text, std::to_string(proposal), "60000000", "1"});
     };
     auto const now = s.micros();
     CHECK(acquire("near", now + 50'000'000) == now + 50'000'003);
@@ -136,6 +136,21 @@ TEST_CASE("acquire by count: a missing fence begins with the clock, or with a pr
     CHECK(behind <= s.micros() + 3);
     auto const none = acquire("none", 0);
     CHECK(none >= now + 3);
+}
+
+TEST_CASE("acquire by count: a fence below the floor begins anew, at the floor at least")
+{
+    on_server s;
+    auto const acquire = [&](std::string const& name, long long fence, long long floor) {
+        s.server.command({"SET", "f:" + name, std::to_string(fence)});
+        return s.number(scripts::acquire_by_count, {name, "f:" + name}, {"mine", "60000", "3", hour_text, "0", "0", std::to_string(floor)});
+    };
+    auto const now = s.micros();
+    CHECK(acquire("at the floor", now - 1'000'000, now - 1'000'000) == now - 999'997);
+    CHECK(acquire("old", now - 1'000'001, now - 1'000'000) >= now + 3);
+    CHECK(acquire("clock behind the floor", now, now + 60'000'000) == now + 60'000'003);
+    CHECK(s.get("f:clock behind the floor") == std::to_string(now + 60'000'003));
+    CHECK(s.pttl("f:old") > hour - 60'000);
 }
 
 TEST_CASE("confirm: raises the fence only for the holder and never lowers it")

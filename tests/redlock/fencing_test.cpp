@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -108,6 +109,28 @@ TEST_CASE("fencing tokens increase from client to client and over lost counters 
         o.five.servers[static_cast<std::size_t>(i)].command({"DEL", fence});
         o.five.servers[static_cast<std::size_t>((i + 1) % 5)].command({"DEL", fence});
     }
+}
+
+TEST_CASE("masters that come back with an old snapshot do not repeat a token")
+{
+    observer o;
+    auto const options = holdfast::redlock::masters_options{.node_timeout = 500ms, .restart_guard = 2s};
+    auto const next = [&](masters& client) {
+        mutex m{client, "orders", {.ttl = 2s}};
+        m.lock();
+        return std::exchange(o.last, m.lease().fencing_token()) < m.lease().fencing_token();
+    };
+    masters before{o.five.servers.urls(), options};
+    next(before);
+    o.five.servers.command({"SAVE"});
+    for (int i = 0; i < 100; ++i) CHECK(next(before));
+    for (std::size_t i : {0U, 1U, 2U}) o.five.servers.restart(i);
+    auto const old = o.five.servers.command({"GET", fence});
+    CHECK(old[0].text < old[4].text);
+    for (std::size_t i : {3U, 4U}) o.five.servers.kill(i);
+    masters after{o.five.servers.urls(), options};
+    CHECK(next(after));
+    CHECK(next(before));
 }
 
 TEST_CASE("fresh counters begin alike, so that the first lock of a name takes one round trip")

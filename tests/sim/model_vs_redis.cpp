@@ -154,6 +154,7 @@ TEST_CASE("a simulated node answers random commands as a real server does")
         if (chance.below(2) == 0) c.ttl = 1min;
         c.batch = chance.below(2) == 0 ? 1 : 33;
         c.value = chance.below(4) == 0 ? 0 : clock + 500'000'000 + chance.below(3) * 2'000'000'000;  // the last is beyond the lead
+        if (chance.below(4) == 0) c.floor = clock - 500'000'000 + chance.below(3) * 600'000'000;
         if (c.what == verb::take) c.fence = redis::fence_source::none;
         auto const a = both.ask(c);
         ++answered[a.what == kind::yes ? 0 : 1];

@@ -99,6 +99,10 @@ TEST_CASE("fences by count begin at the clock, or at a proposal that is little a
     CHECK(first_with(clock + 500) == clock + 501);
     CHECK(first_with(clock + 501) == clock + 1);
 
+    count.floor = clock + 1000;
+    CHECK(first_with(0) == clock + 1001);
+    count.floor = 1;
+
     sim::node node;
     count.batch = 33;
     CHECK(node.execute(count, at(0ms)).fence == clock + 33);

@@ -50,7 +50,7 @@ public:
     void resume() { process_.resume(); }
     /// SIGKILL, and gone when this returns.
     void kill() { process_.kill(); }
-    /// Effects: killed if it still runs; comes back on the same port, remembering nothing.
+    /// Effects: killed if it still runs; comes back on the same port with what `SAVE` wrote last; mostly nothing.
     void restart();
 
     /// Effects: sends one command over a connection of its own, by the socket: it works whatever

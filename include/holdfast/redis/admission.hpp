@@ -29,7 +29,8 @@ namespace holdfast::redis {
 /// A majority that is near, and not the median of the clocks that happen to be known, because two majorities share a node: whatever
 /// clocks each of two clients knows, no clock that votes for one is further than the guard from one that votes for the other. Why the
 /// fences then increase: one that a node forgot was at most `guard` ahead of the node's clock, whether it came from another clock or
-/// from a proposal; when the node has a vote again the guard has passed, and its clock, with which it begins anew, has caught up.
+/// from a proposal; when the node has a vote again the guard has passed, and its clock, with which it begins anew, has caught up. That
+/// goes for a node that came back with an old snapshot, too: what it counts from is no less than its start and the guard, the `floor`.
 class admission {
 public:
     admission(unsigned nodes, boot_clock::duration guard) noexcept : nodes_{nodes}, guard_{guard} {}
@@ -41,7 +42,8 @@ public:
                    boot_clock::duration took = {}) noexcept
     {
         auto const doubt = std::chrono::ceil<microseconds>(took) / 2;
-        seen_[node] = {.connected = true, .ahead = server_time - since_boot(now) + doubt, .doubt = doubt, .started = now - uptime};
+        seen_[node] = {.connected = true, .ahead = server_time - since_boot(now) + doubt, .doubt = doubt, .started = now - uptime,
+                       .born = server_time - std::chrono::duration_cast<microseconds>(uptime)};
         compare();
     }
 
@@ -81,6 +83,14 @@ public:
         return fence.count() < 0 ? 0 : static_cast<std::uint64_t>(fence.count());
     }
 
+    /// Returns: what a fence is at the least, in µs since 1970, that the node has written since it was started and has a vote. One below is
+    /// from a snapshot, and as good as forgotten.
+    [[nodiscard]] std::uint64_t floor(unsigned node) const noexcept
+    {
+        auto const f = seen_[node].born + std::chrono::duration_cast<microseconds>(guard_);
+        return f.count() < 1 ? 1 : static_cast<std::uint64_t>(f.count());
+    }
+
     /// Returns: how far ahead of its own clock a node may let a counter begin.
     [[nodiscard]] std::chrono::microseconds max_lead() const noexcept { return half_guard(); }
 
@@ -99,6 +109,7 @@ private:
         std::optional<microseconds> ahead{};   ///< the server's clock less ours
         microseconds doubt{};                   ///< by how much that may be wrong
         boot_clock::time_point started{};       ///< at the latest
+        microseconds born{};                    ///< the same on the server's clock, since 1970
         unsigned near = 0;                      ///< how many clocks, its own among them, are within half the guard
     };
 

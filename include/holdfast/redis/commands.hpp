@@ -27,8 +27,8 @@ enum class fence_source : std::uint8_t {
 /// | extend  | the key holds `token`                     | the key expires at now + ttl                                |
 /// | release | the key holds `token`                     | the key is deleted; the release is published                |
 ///
-/// For `counter`, a missing fence is first set to the clock (in µs), or to the proposal `value` where that is ahead of the clock by
-/// no more than `max_lead`. A fence expires an hour after it was last written.
+/// For `counter`, a fence that is missing, or below `floor`, is first set to the greatest of the clock (in µs), `floor` and the proposal
+/// `value`, the last where it is ahead of the clock by no more than `max_lead`. A fence expires an hour after it was last written.
 struct command {
     enum class verb : std::uint8_t { acquire, take, confirm, extend, release };
 
@@ -40,6 +40,7 @@ struct command {
     unsigned batch = 0;
     std::uint64_t value = 0;
     std::chrono::microseconds max_lead{};
+    std::uint64_t floor = 1;  ///< what a fence is at the least that the server has not brought back from an old snapshot
 };
 
 /// How long a fence counter outlives its last use.

@@ -109,6 +109,7 @@ private:
     /// Effects: puts `e` on the wire. Throws: `std::bad_alloc`, in which case it is not.
     void transmit(entry e)
     {
+        if (admission_) e.what.floor = admission_->floor(node_);
         auto const bytes = encode(e.what, e.form);
         queue_.push_back(std::move(e));
         try {

@@ -89,6 +89,7 @@ inline void call(words& w, script const& s, script_form form, int keys)
         if (c.fence != fence_source::counter) break;
         w.add(c.value);
         w.add(c.max_lead.count());
+        w.add(c.floor);
         break;
     }
     case command::verb::confirm:

@@ -13,7 +13,7 @@ struct script {
 
 namespace scripts {
 
-// acquire: KEYS lock [fence]; ARGV token ttl [batch fence-lifetime [proposal max-lead]]. Answers the fence (1 without one) where the lock
+// acquire: KEYS lock [fence]; ARGV token ttl [batch fence-lifetime [proposal max-lead floor]]. Answers the fence (1 without one) where the lock
 // is the token's now, also where it was already; otherwise -2 - PTTL, which is not positive. GET is a pcall: a key of another type counts
 // as held.
 
@@ -42,12 +42,13 @@ return -2 - redis.call('PTTL', KEYS[1])
 inline constexpr script acquire_by_count{R"lua(
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) or redis.pcall('GET', KEYS[1]) == ARGV[1] then
   local fence = redis.call('INCRBY', KEYS[2], ARGV[3])
-  if fence == tonumber(ARGV[3]) then
+  local floor = tonumber(ARGV[7])
+  if fence - ARGV[3] < floor then
     local time = redis.call('TIME')
-    local seed = time[1] * 1000000 + time[2]
+    local clock = time[1] * 1000000 + time[2]
     local proposal = tonumber(ARGV[5])
-    if proposal > seed and proposal - seed <= tonumber(ARGV[6]) then seed = proposal end
-    fence = seed + ARGV[3]
+    if proposal - clock > tonumber(ARGV[6]) then proposal = 0 end
+    fence = math.max(clock, proposal, floor) + ARGV[3]
     redis.call('SET', KEYS[2], string.format('%.0f', fence))
   end
   redis.call('PEXPIRE', KEYS[2], ARGV[4])
@@ -55,7 +56,7 @@ if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) or redis.pcall('GET'
 end
 return -2 - redis.call('PTTL', KEYS[1])
 )lua",
-                                         "c6e97d6c554d9b41ae565380a5649bf49fcbcc21"};
+                                         "970c9b59962017b5a1f08a1bfaea49d487a3d023"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime.
 inline constexpr script confirm{R"lua(

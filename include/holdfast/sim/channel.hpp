@@ -115,6 +115,7 @@ private:
     void transmit(entry& e)
     {
         e.sent = true;
+        e.what.floor = admitted_.floor(node_);
         wire_->send(e.what, [this, mine = generation_, id = e.id](redis::answer const& a) {
             if (mine == generation_) answer(id, a);
         });

@@ -170,7 +170,7 @@ private:
         case redis::fence_source::clock: return write_fence(c, std::max(last + 1, clock) + c.batch - 1, t);
         case redis::fence_source::counter: break;
         }
-        auto const first = last != 0 ? last : c.value > clock && c.value <= most ? c.value : clock;
+        auto const first = last >= c.floor ? last : std::max({clock, c.floor, c.value <= most ? c.value : 0});
         return write_fence(c, first + c.batch, t);
     }
 

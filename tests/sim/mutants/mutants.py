@@ -58,6 +58,10 @@ MUTANTS = {
         "redis/acquire_round.hpp",
         [("fence_ = std::max(fence_, v.fence);", "fence_ = fence_ == 0 ? v.fence : std::min(fence_, v.fence);")],
     ),
+    "fences of an old snapshot believed": (
+        "redis/admission.hpp",
+        [("return f.count() < 1 ? 1 : static_cast<std::uint64_t>(f.count());", "return f.count() < 1 ? 1 : 1;")],
+    ),
     # Who may vote.
     "no restart guard": ("redis/admission.hpp", [("if (now - seen.started < guard_)", "if (false)")]),
     "clocks not compared": (

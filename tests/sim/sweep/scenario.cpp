@@ -68,6 +68,7 @@ private:
     {
         for (unsigned i = 0; i < plan_.crashes; ++i)
             world_.at(some_time(plan_.length), [this] {
+                if (world_.below(2) == 0) servers_[any_node()].save();
                 auto const memory = plan_.memories[world_.below(plan_.memories.size())];
                 auto const node = any_node();
                 servers_.crash(node, up_to(plan_.longest_down), memory);
@@ -77,6 +78,8 @@ private:
                 auto const node = any_node();
                 servers_.hang(node, up_to(2 * plan_.ttl));
             });
+        if (plan_.waves != 0)
+            for (unsigned node = 0; node < servers_.size(); ++node) world_.at(some_time(plan_.length / 2), [this, node] { servers_[node].save(); });
         auto wave = some_time(plan_.guard);
         for (unsigned i = 0; i < plan_.waves; ++i) {
             world_.at(wave, [this] { forget_together(); });
@@ -87,9 +90,10 @@ private:
     void forget_together()
     {
         bool const all = world_.below(2) == 0;
+        auto const memory = world_.below(2) == 0 ? sim::node::memory::lost : sim::node::memory::saved;
         for (unsigned node = 0; node < servers_.size(); ++node) {
             if (all || world_.below(2) == 0)
-                servers_.crash(node, 1us, sim::node::memory::lost);
+                servers_.crash(node, 1us, memory);
             else if (world_.below(2) == 0)
                 servers_.hang(node, up_to(plan_.guard));
         }

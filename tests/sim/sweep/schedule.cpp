@@ -93,7 +93,7 @@ schedule schedule::draw(std::uint64_t seed, unsigned nodes)
 
     using enum sim::node::memory;
     s.memories = {kept};
-    if (d.once_in(2)) s.memories = {kept, lost, lost};
+    if (d.once_in(2)) s.memories = {kept, lost, saved};
     s.exclusive = guarded || s.memories.size() == 1;
     return s;
 }
