@@ -22,6 +22,7 @@ target_precompile_headers(holdfast_catch PRIVATE "${support}/precompiled.hpp")
 if(TARGET holdfast::redlock)
   add_library(holdfast_test_locks STATIC "${support}/locks.cpp")
   target_link_libraries(holdfast_test_locks PUBLIC holdfast_catch holdfast::redlock holdfast::memory PRIVATE holdfast_warnings)
+  target_compile_definitions(holdfast_test_locks PUBLIC HOLDFAST_SEPARATE_COMPILATION)
   target_precompile_headers(holdfast_test_locks PRIVATE "${support}/precompiled.hpp" "${support}/locks.hpp")
 endif()
 

@@ -3,6 +3,8 @@
 
 #include <holdfast/holdfast.hpp>
 #include <holdfast/lock/basic_mutex.hpp>
+#include <holdfast/lock/basic_mutex_members.hpp>
+#include <holdfast/lock/domain.hpp>
 #include <holdfast/memory/backend.hpp>
 
 #include <memory>

@@ -4,7 +4,7 @@
 #include <holdfast/holdfast.hpp>
 #include <holdfast/lock/basic_mutex.hpp>
 #include <holdfast/redis/client_options.hpp>
-#include <holdfast/redis/fleet.hpp>
+#include <holdfast/redis/error.hpp>
 
 #include <memory>
 #include <string_view>
@@ -12,33 +12,21 @@
 
 namespace holdfast::redis {
 
+class fleet;
+
 /// One Redis server. Thread-safe; shared by any number of locks, which may outlive it. Connects when it is first needed, and again
 /// whenever the connection is lost.
 class client {
 public:
     /// Effects: prepares a client for the server at `url`, see `parse_url`; no I/O.
     /// Throws: `error` (`misconfigured`) naming the part of the URL or the option that is wrong.
-    explicit client(std::string_view url, client_options options = {}) : client{with_server(std::move(options), parse_url(url))} {}
+    explicit client(std::string_view url, client_options options = {});
 
     /// As above, for `options.server`.
-    explicit client(client_options options)
-    {
-        check_timeouts(options.operation_timeout, options.connect_timeout, options.restart_guard, "operation_timeout");
-        domain_ = std::make_shared<holdfast::detail::domain<fleet>>(std::make_shared<fleet>(fleet_options{.servers = {std::move(options.server)},
-                                                                                        .node_timeout = options.operation_timeout,
-                                                                                        .connect_timeout = options.connect_timeout,
-                                                                                        .key_prefix = std::move(options.key_prefix),
-                                                                                        .restart_guard = options.restart_guard}));
-    }
+    explicit client(client_options options);
 
 private:
     friend class mutex;
-
-    static client_options with_server(client_options options, endpoint server)
-    {
-        options.server = std::move(server);
-        return options;
-    }
 
     std::shared_ptr<holdfast::detail::domain<fleet>> domain_;
 };
@@ -51,6 +39,10 @@ public:
     mutex(client& on, std::string_view name, lock_options options = {}) : basic_mutex{on.domain_, name, std::move(options)} {}
 };
 
-static_assert(Lock<mutex>);
-
 }  // namespace holdfast::redis
+
+#ifdef HOLDFAST_SEPARATE_COMPILATION
+extern template class holdfast::basic_mutex<holdfast::redis::fleet>;
+#else
+#include <holdfast/source/redis.hpp>
+#endif

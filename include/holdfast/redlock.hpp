@@ -3,8 +3,8 @@
 
 #include <holdfast/holdfast.hpp>
 #include <holdfast/lock/basic_mutex.hpp>
-#include <holdfast/redis/client_options.hpp>
-#include <holdfast/redis/fleet.hpp>
+#include <holdfast/redis/endpoint.hpp>
+#include <holdfast/redis/error.hpp>
 #include <holdfast/redlock/masters_options.hpp>
 
 #include <initializer_list>
@@ -13,6 +13,10 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+namespace holdfast::redis {
+class fleet;
+}
 
 namespace holdfast::redlock {
 
@@ -23,31 +27,12 @@ class masters {
 public:
     /// Effects: prepares for the servers at `urls`, see `redis::parse_url`; no I/O.
     /// Throws: `error` (`misconfigured`): the set is empty or one is there twice, a URL does not parse, an option cannot be used.
-    masters(std::initializer_list<std::string_view> urls, masters_options options = {}) : masters{parse(urls), std::move(options)} {}
-    explicit masters(std::vector<std::string> const& urls, masters_options options = {}) : masters{parse(urls), std::move(options)} {}
-
-    explicit masters(std::vector<redis::endpoint> servers, masters_options options = {})
-    {
-        check_masters(servers);
-        redis::check_timeouts(options.node_timeout, options.connect_timeout, options.restart_guard, "node_timeout");
-        domain_ = std::make_shared<holdfast::detail::domain<redis::fleet>>(
-            std::make_shared<redis::fleet>(redis::fleet_options{.servers = std::move(servers),
-                                                                .node_timeout = options.node_timeout,
-                                                                .connect_timeout = options.connect_timeout,
-                                                                .key_prefix = std::move(options.key_prefix),
-                                                                .restart_guard = options.restart_guard}));
-    }
+    masters(std::initializer_list<std::string_view> urls, masters_options options = {});
+    explicit masters(std::vector<std::string> const& urls, masters_options options = {});
+    explicit masters(std::vector<redis::endpoint> servers, masters_options options = {});
 
 private:
     friend class mutex;
-
-    template <class Urls>
-    static std::vector<redis::endpoint> parse(Urls const& urls)
-    {
-        std::vector<redis::endpoint> servers;
-        for (std::string_view const url : urls) servers.push_back(redis::parse_url(url));
-        return servers;
-    }
 
     std::shared_ptr<holdfast::detail::domain<redis::fleet>> domain_;
 };
@@ -61,6 +46,10 @@ public:
     mutex(masters& on, std::string_view name, lock_options options = {}) : basic_mutex{on.domain_, name, std::move(options)} {}
 };
 
-static_assert(Lock<mutex>);
-
 }  // namespace holdfast::redlock
+
+#ifdef HOLDFAST_SEPARATE_COMPILATION
+extern template class holdfast::basic_mutex<holdfast::redis::fleet>;
+#else
+#include <holdfast/source/redlock.hpp>
+#endif

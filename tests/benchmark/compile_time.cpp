@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace holdfast::benchmark {
 namespace {
@@ -54,25 +55,19 @@ void compile_time(run_options const& options, report& to)
     std::string const what = "compile one file that locks";
     for (std::string const optimisation : {"-O2", "-O0"}) {
         auto const flags = optimisation + " " HOLDFAST_COMPILE_OPTIONS;
-        compiler const ours{"holdfast.cpp", flags};
+        compiler const separate{"holdfast.cpp", flags + " -DHOLDFAST_SEPARATE_COMPILATION"};
+        compiler const header_only{"holdfast.cpp", flags};
         compiler const bare{"bare.cpp", flags};
-        auto const absolute = [&](series const& seconds) {
-            to.add({.workload = "P11", .what = what + ", " + optimisation, .values = seconds, .unit = "s", .goal = target::at_most(2)});
-        };
-        auto const against_bare = [&](series const& seconds, series const& rival) {
-            to.add(compare_times("P11", what + ", " + optimisation, "hiredis and standard headers", seconds, rival, std::nullopt));
-        };
-        if (options.redis_plus_plus.empty()) {
-            auto const [holdfast, hiredis] = take_turns(turns, ours, bare);
-            absolute(holdfast);
-            against_bare(holdfast, hiredis);
-        } else {
-            compiler const theirs{"redis_plus_plus.cpp", flags + " " + options.redis_plus_plus};
-            auto const [holdfast, hiredis, redis_plus_plus] = take_turns(turns, ours, bare, theirs);
-            absolute(holdfast);
-            against_bare(holdfast, hiredis);
-            to.add(compare_times("P11", what + ", " + optimisation, "redis-plus-plus", holdfast, redis_plus_plus, target::at_most(0.8)));
+        auto const [apart, whole, hiredis] = take_turns(turns, separate, header_only, bare);
+        for (auto const& [seconds, how] : {std::pair{&apart, ", separately, "}, std::pair{&whole, ", header-only, "}}) {
+            auto const name = what + how + optimisation;
+            to.add({.workload = "P11", .what = name, .values = *seconds, .unit = "s", .goal = target::at_most(2)});
+            to.add(compare_times("P11", name, "hiredis and standard headers", *seconds, hiredis, std::nullopt));
         }
+        if (options.redis_plus_plus.empty()) continue;
+        compiler const theirs{"redis_plus_plus.cpp", flags + " " + options.redis_plus_plus};
+        auto const [ours, redis_plus_plus] = take_turns(turns, separate, theirs);
+        to.add(compare_times("P11", what + ", separately, " + optimisation, "redis-plus-plus", ours, redis_plus_plus, target::at_most(0.8)));
     }
     if (options.redis_plus_plus.empty())
         to.skip("P11", "not compared with redis-plus-plus, which Debian does not package; --redis-plus-plus FOLDER says where it is");

@@ -35,7 +35,9 @@ LAWFUL = {
     "holdfast.hpp": header("holdfast/adapters/any_mutex.hpp"),
     "memory.hpp": header("holdfast/memory/store.hpp", "holdfast/lock/basic_mutex.hpp"),
     "redis.hpp": header("holdfast/redis/hiredis.hpp", "holdfast/lock/basic_mutex.hpp", "holdfast/holdfast.hpp"),
-    "redlock.hpp": header("holdfast/redlock/masters.hpp", "holdfast/adapters/any_mutex.hpp"),
+    "redlock.hpp": header("holdfast/redlock/masters.hpp", "holdfast/adapters/any_mutex.hpp", "holdfast/source/redlock.hpp"),
+    "source/redis.hpp": header("holdfast/redis/hiredis.hpp"),
+    "source/redlock.hpp": header("holdfast/redlock.hpp", "holdfast/source/redis.hpp", "holdfast/lock/basic_mutex.hpp"),
 }
 
 

@@ -10,3 +10,12 @@ foreach(backend IN ITEMS memory redis redlock)
     target_compile_options(use_${backend} PRIVATE -Wall -Wextra -Werror)
   endif()
 endforeach()
+
+# What is behind the headers, compiled apart.
+if(TARGET holdfast::redlock)
+  add_executable(use_separately "${CMAKE_CURRENT_LIST_DIR}/use_redis.cpp" "${CMAKE_CURRENT_LIST_DIR}/separate/use_redlock.cpp"
+    "${CMAKE_CURRENT_LIST_DIR}/separate/holdfast.cpp")
+  target_compile_definitions(use_separately PRIVATE HOLDFAST_SEPARATE_COMPILATION)
+  target_link_libraries(use_separately PRIVATE holdfast::redlock)
+  target_compile_options(use_separately PRIVATE -Wall -Wextra -Werror)
+endif()

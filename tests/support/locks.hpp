@@ -7,12 +7,6 @@
 #include <holdfast/redis.hpp>
 #include <holdfast/redlock.hpp>
 
-extern template class holdfast::basic_mutex<holdfast::redis::fleet>;
 extern template class holdfast::basic_mutex<holdfast::memory::backend>;
-extern template class holdfast::detail::local_queue<holdfast::redis::fleet>;
 extern template class holdfast::detail::local_queue<holdfast::memory::backend>;
-extern template class holdfast::detail::domain<holdfast::redis::fleet>;
 extern template class holdfast::detail::domain<holdfast::memory::backend>;
-extern template class holdfast::redis::acquire_operation<holdfast::redis::socket_transport>;
-extern template class holdfast::redis::extend_operation<holdfast::redis::socket_transport>;
-extern template class holdfast::redis::release_operation<holdfast::redis::socket_transport>;

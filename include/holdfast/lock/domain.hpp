@@ -17,7 +17,7 @@
 namespace holdfast::detail {
 
 /// What the locks of one client share: the backend, the thread that keeps their leases, and one queue for each name.
-template <Backend B>
+template <class B>
 class domain {
 public:
     explicit domain(std::shared_ptr<B> backend) : backend_{std::move(backend)} {}

@@ -32,7 +32,7 @@ namespace holdfast::detail {
 ///
 /// A lease passes to the next in line while its validity is ample, the options are the same, and handoffs are left. Lock order: this
 /// mutex, then the keeper's or the backend's. The user's code is called with none of them held.
-template <Backend B>
+template <class B>
 class local_queue final : public kept, public std::enable_shared_from_this<local_queue<B>> {
 public:
     local_queue(std::shared_ptr<B> backend, std::shared_ptr<keeper> keeper, fork_guard const& origin, std::string_view name)

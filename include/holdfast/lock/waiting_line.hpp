@@ -3,9 +3,8 @@
 
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/hold.hpp>
-#include <holdfast/core/options.hpp>
 #include <holdfast/core/parker.hpp>
-#include <holdfast/core/token.hpp>
+#include <holdfast/lock/lock_owner.hpp>
 
 #include <cstdint>
 #include <iterator>
@@ -15,14 +14,6 @@
 #include <stop_token>
 
 namespace holdfast::detail {
-
-/// What a mutex object has of a lock. It is occupied from a grant to the `unlock`, also when the lease was lost in between: an
-/// `unlock` that comes late must not free what the same object was granted since.
-struct lock_owner {
-    std::shared_ptr<hold> held;
-    owner_token token;
-    std::shared_ptr<lock_options const> options;
-};
 
 /// A thread in line. What it will need when it gets the lock is allocated before it waits.
 struct waiter {

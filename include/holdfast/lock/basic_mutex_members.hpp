@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/backend.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/name.hpp>
+#include <holdfast/lock/basic_mutex.hpp>
+#include <holdfast/lock/domain.hpp>
+#include <holdfast/lock/local_queue.hpp>
+#include <holdfast/lock/report.hpp>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace holdfast {
+
+template <class B>
+basic_mutex<B>::basic_mutex(std::shared_ptr<detail::domain<B>> const& domain, std::string_view name, lock_options options)
+{
+    static_assert(Backend<B>);
+    check_name(name);
+    queue_ = domain->queue(name);
+    domain->backend().check(name, options);
+    owner_.options = std::make_shared<lock_options const>(std::move(options));
+}
+
+template <class B>
+basic_mutex<B>::~basic_mutex()
+{
+    if (queue_->hold_of(owner_)) unlock();
+}
+
+template <class B>
+void basic_mutex<B>::unlock() noexcept
+{
+    std::error_code ec;
+    release(ec);
+    if (ec) detail::report(*owner_.options, ec, name(), "unlock");
+}
+
+template <class B>
+void basic_mutex<B>::release(std::error_code& ec) noexcept
+{
+    ec = queue_->release(owner_);
+}
+
+template <class B>
+bool basic_mutex<B>::extend(std::chrono::milliseconds ttl, std::error_code& ec)
+{
+    ec = ttl.count() > 0 && ttl <= longest_ttl ? queue_->extend(owner_, ttl) : make_error_code(errc::misconfigured);
+    return !ec;
+}
+
+template <class B>
+void basic_mutex<B>::extend(std::chrono::milliseconds ttl)
+{
+    std::error_code ec;
+    if (!extend(ttl, ec)) throw error{ec, "lock " + quoted(name()) + ": extend"};
+}
+
+template <class B>
+lease basic_mutex<B>::lease() const
+{
+    return holdfast::lease{queue_->hold_of(owner_)};
+}
+
+template <class B>
+std::string const& basic_mutex<B>::name() const noexcept
+{
+    return queue_->name();
+}
+
+template <class B>
+bool basic_mutex<B>::acquire(boot_clock::time_point deadline, std::stop_token const& stop)
+{
+    if (stop.stop_requested()) return false;
+    if (queue_->in_child())
+        throw error{errc::misconfigured, "lock " + quoted(name()) + ": its client was made before fork(); make one in the child"};
+    auto const why = queue_->acquire(owner_, deadline, stop);
+    if (!why) return true;
+    if (why->code == errc::timed_out || why->code == std::errc::operation_canceled) return false;
+    throw error{why->code, "lock " + quoted(name()) + (why->detail.empty() ? "" : ": " + why->detail)};
+}
+
+}  // namespace holdfast

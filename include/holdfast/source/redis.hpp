@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+// What is behind <holdfast/redis.hpp>. Nobody has to include it, save one file of a program that defines HOLDFAST_SEPARATE_COMPILATION
+// and uses no <holdfast/redlock.hpp>.
+
+#include <holdfast/core/linkage.hpp>
+#include <holdfast/core/lock.hpp>
+#include <holdfast/lock/basic_mutex_members.hpp>
+#include <holdfast/lock/domain.hpp>
+#include <holdfast/redis.hpp>
+#include <holdfast/redis/client_options.hpp>
+#include <holdfast/redis/endpoint.hpp>
+#include <holdfast/redis/fleet.hpp>
+
+#include <memory>
+#include <string_view>
+#include <utility>
+
+namespace holdfast::redis {
+
+static_assert(Lock<mutex>);
+
+namespace detail {
+
+inline client_options with_server(client_options options, endpoint server)
+{
+    options.server = std::move(server);
+    return options;
+}
+
+}  // namespace detail
+
+HOLDFAST_INLINE client::client(std::string_view url, client_options options)
+    : client{detail::with_server(std::move(options), parse_url(url))}
+{
+}
+
+HOLDFAST_INLINE client::client(client_options options)
+{
+    check_timeouts(options.operation_timeout, options.connect_timeout, options.restart_guard, "operation_timeout");
+    domain_ = std::make_shared<holdfast::detail::domain<fleet>>(std::make_shared<fleet>(fleet_options{.servers = {std::move(options.server)},
+                                                                                    .node_timeout = options.operation_timeout,
+                                                                                    .connect_timeout = options.connect_timeout,
+                                                                                    .key_prefix = std::move(options.key_prefix),
+                                                                                    .restart_guard = options.restart_guard}));
+}
+
+}  // namespace holdfast::redis
+
+#ifdef HOLDFAST_SEPARATE_COMPILATION
+template class holdfast::basic_mutex<holdfast::redis::fleet>;
+#endif
