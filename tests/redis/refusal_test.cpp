@@ -6,9 +6,12 @@
 #include "support/eventually.hpp"
 
 #include <holdfast/redis.hpp>
+#include <holdfast/redlock.hpp>
 
 #include <chrono>
 #include <string>
+#include <thread>
+#include <vector>
 
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
@@ -98,6 +101,30 @@ TEST_CASE("a waiter without the right to the channel is reported, and a holder w
     CHECK_FALSE(holdfast::test::exists(server, "orders"));
 }
 
+TEST_CASE("a right to the channel that is given later is used, as that to another channel is at once")
+{
+    redis_server server{{.config = {"user app on >secret ~* resetchannels &holdfast:free:{stock} +@all"}}};
+    client holding{server.url()};
+    client redis{server.url("app", "secret")};
+    mutex orders{holding, "orders"};
+    mutex stock{holding, "stock"};
+    orders.lock();
+    stock.lock();
+    auto const wakes = [](mutex& held, mutex& waiting) {
+        std::jthread const later{[&] {
+            std::this_thread::sleep_for(200ms);
+            held.unlock();
+        }};
+        return code_of([&] { waiting.lock(); });
+    };
+    mutex waiting_for_orders{redis, "orders"};
+    mutex waiting_for_stock{redis, "stock"};
+    CHECK(code_of([&] { waiting_for_orders.lock(); }) == holdfast::redis::errc::not_permitted);
+    CHECK_FALSE(wakes(stock, waiting_for_stock));
+    server.command({"ACL", "SETUSER", "app", "allchannels"});
+    CHECK_FALSE(wakes(orders, waiting_for_orders));
+}
+
 TEST_CASE("a database that does not exist is reported at once")
 {
     redis_server server{{.config = {"databases 4"}}};
@@ -161,6 +188,20 @@ TEST_CASE("options of a client that cannot be used are refused by name")
     CHECK_THAT(refusal({.operation_timeout = std::chrono::milliseconds::max()}), contains("operation_timeout"));
     CHECK_THAT(refusal({.connect_timeout = -1ms}), contains("connect_timeout"));
     CHECK_THAT(refusal({.restart_guard = -1ms}), contains("restart_guard"));
+
+    auto const refused_server = [](holdfast::redis::endpoint server) {
+        std::string what;
+        CHECK(code_of([&] { client const c{{.server = server}}; }, &what) == errc::misconfigured);
+        std::string by_masters;
+        CHECK(code_of([&] { holdfast::redlock::masters const m{std::vector{server}}; }, &by_masters) == errc::misconfigured);
+        CHECK_THAT(by_masters, contains("masters"));
+        return what;
+    };
+    CHECK_THAT(refused_server({.host = ""}), contains("server") && contains("host"));
+    CHECK_THAT(refused_server({.port = 0}), contains("port"));
+    CHECK_THAT(refused_server({.unix_path = "run/redis.sock"}), contains("path") && contains("absolute"));
+    CHECK_THAT(refused_server({.unix_path = "/" + std::string(107, 'x')}), contains("107"));
+    CHECK_THAT(refused_server({.host = std::string("a\0b", 3)}), contains("zero byte"));
 
     client redis{"redis://127.0.0.1", {.operation_timeout = 500ms}};
     std::string what;

@@ -6,6 +6,9 @@
 #include "support/eventually.hpp"
 
 #include <chrono>
+#include <string>
+#include <system_error>
+#include <vector>
 
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
@@ -160,4 +163,27 @@ TEST_CASE("one master is enough where it is the only one")
     masters client{one.urls(), five_masters::options()};
     mutex m{client, "orders"};
     CHECK(m.try_lock());
+}
+
+TEST_CASE("a user with no more rights than Redlock needs can do everything")
+{
+    redis_fleet servers{5, {.config = {"user app on >secret ~orders* ~holdfast:fence:* resetchannels &holdfast:free:* -@all +eval +evalsha +set +get +del "
+                                       "+pttl +pexpire +time +publish +subscribe +unsubscribe +info +incrby"}}};
+    std::vector<std::string> urls;
+    for (auto& one : servers) urls.push_back(one.url("app", "secret"));
+    holdfast::redlock::masters_options const options{.node_timeout = 1000ms, .restart_guard = 1s};
+    masters here{urls, options};
+    masters elsewhere{urls, options};
+    mutex m{here, "orders/42", {.ttl = 10s}};
+    mutex there{elsewhere, "orders/42", {.ttl = 10s}};
+    for (int i = 0; i < 3; ++i) {
+        REQUIRE(m.try_lock_for(20s));
+        CHECK_FALSE(there.try_lock_for(100ms));
+        m.extend(20s);
+        std::error_code ec;
+        m.release(ec);
+        CHECK_FALSE(ec);
+        CHECK(there.try_lock_for(20s));
+        there.unlock();
+    }
 }

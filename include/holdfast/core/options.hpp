@@ -70,7 +70,7 @@ inline constexpr std::chrono::milliseconds longest_ttl{24 * 60 * 60 * 1000};
 inline void check_options(std::string_view name, lock_options const& options, std::chrono::milliseconds node_timeout)
 {
     auto const require = [&](bool good, std::string const& what) {
-        if (!good) throw error{errc::misconfigured, "lock " + quoted(name) + ": " + what};
+        if (!good) throw error{errc::misconfigured, "lock " + holdfast::quoted(name) + ": " + what};
     };
     auto const ms = [](auto d) { return std::to_string(d.count()) + " ms"; };
     require(options.ttl.count() > 0, "ttl is " + ms(options.ttl) + "; it must be positive");

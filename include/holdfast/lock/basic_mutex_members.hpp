@@ -56,7 +56,7 @@ template <class B>
 void basic_mutex<B>::extend(std::chrono::milliseconds ttl)
 {
     std::error_code ec;
-    if (!extend(ttl, ec)) throw error{ec, "lock " + quoted(name()) + ": extend"};
+    if (!extend(ttl, ec)) throw error{ec, "lock " + holdfast::quoted(name()) + ": extend"};
 }
 
 template <class B>
@@ -76,11 +76,11 @@ bool basic_mutex<B>::acquire(boot_clock::time_point deadline, std::stop_token co
 {
     if (stop.stop_requested()) return false;
     if (queue_->in_child())
-        throw error{errc::misconfigured, "lock " + quoted(name()) + ": its client was made before fork(); make one in the child"};
+        throw error{errc::misconfigured, "lock " + holdfast::quoted(name()) + ": its client was made before fork(); make one in the child"};
     auto const why = queue_->acquire(owner_, deadline, stop);
     if (!why) return true;
     if (why->code == errc::timed_out || why->code == std::errc::operation_canceled) return false;
-    throw error{why->code, "lock " + quoted(name()) + (why->detail.empty() ? "" : ": " + why->detail)};
+    throw error{why->code, "lock " + holdfast::quoted(name()) + (why->detail.empty() ? "" : ": " + why->detail)};
 }
 
 }  // namespace holdfast

@@ -29,7 +29,7 @@ public:
     [[nodiscard]] std::shared_ptr<local_queue<B>> queue(std::string_view name)
     {
         if (origin_.in_child())
-            throw error{errc::misconfigured, "lock " + quoted(name) + ": its client was made before fork(); make one in the child"};
+            throw error{errc::misconfigured, "lock " + holdfast::quoted(name) + ": its client was made before fork(); make one in the child"};
         std::scoped_lock guard{mutex_};
         auto found = queues_.find(name);
         if (found != queues_.end())

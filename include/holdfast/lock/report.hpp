@@ -15,7 +15,7 @@ namespace holdfast::detail {
 inline void report(lock_options const& options, std::error_code code, std::string_view name, std::string_view what) noexcept
 try {
     if (!options.on_error) return;
-    auto text = "lock " + quoted(name);
+    auto text = "lock " + holdfast::quoted(name);
     if (!what.empty()) text.append(": ").append(what);
     options.on_error(error{code, text});
 } catch (...) {  // NOLINT(bugprone-empty-catch): the hook is the last resort; there is nobody left to tell

@@ -19,8 +19,9 @@ namespace holdfast::redis {
 ///
 /// | is known to                                                            | may vote |
 /// |------------------------------------------------------------------------|----------|
-/// | have no connection; or too few clocks are known to compare its own     | no: `cannot_connect` |
+/// | have no connection                                                     | no: `cannot_connect` |
 /// | run for less than the guard: it may have forgotten what it granted     | no: `restarted_recently`, until the guard has passed |
+/// | have a clock that cannot be compared, as too few others are known      | no: `clock_not_compared` |
 /// | have a clock that no majority of the nodes is within half the guard of | no: `clock_out_of_line` |
 /// | none of these                                                          | yes |
 ///
@@ -65,13 +66,13 @@ public:
         if (!seen.connected) return errc::cannot_connect;
         if (now - seen.started < guard_) return errc::restarted_recently;
         if (guard_ == guard_.zero() || seen.near >= quorum(nodes_)) return {};
-        return seen.near + unknown_ < quorum(nodes_) ? errc::clock_out_of_line : errc::cannot_connect;
+        return seen.near + unknown_ < quorum(nodes_) ? errc::clock_out_of_line : errc::clock_not_compared;
     }
 
     /// Returns: whether the node will have a vote or not as soon as more clocks are known.
     [[nodiscard]] bool undecided(unsigned node, boot_clock::time_point now) const noexcept
     {
-        return seen_[node].connected && may_vote(node, now) == errc::cannot_connect;
+        return seen_[node].connected && may_vote(node, now) == errc::clock_not_compared;
     }
 
     /// Returns: the fence for missing counters to begin with, in µs since 1970: a lead ahead of every clock that is in line, so that the

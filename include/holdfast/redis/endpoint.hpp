@@ -38,6 +38,21 @@ struct endpoint {
     friend bool operator==(endpoint const&, endpoint const&) = default;
 };
 
+/// Throws: `error` (`misconfigured`) naming the field of `e` that cannot be used; `where` stands before it.
+inline void check_endpoint(endpoint const& e, std::string_view where)
+{
+    auto const require = [&](bool good, char const* what) {
+        if (!good) throw error{holdfast::errc::misconfigured, std::string{where} + what};
+    };
+    auto const no_zero = [](std::string_view text) { return text.find('\0') == std::string_view::npos; };
+    constexpr std::size_t longest = 107;  // sizeof sockaddr_un::sun_path - 1
+    require(e.unix_path.empty() || e.unix_path.starts_with('/'), "path: it must be absolute: unix:///run/redis.sock");
+    require(e.unix_path.size() <= longest, "path: a Unix socket's path has at most 107 bytes");
+    require(no_zero(e.unix_path) && no_zero(e.host), "host, path: a zero byte is in it");
+    require(!e.unix_path.empty() || !e.host.empty(), "host: it is empty");
+    require(!e.unix_path.empty() || e.port != 0, "port: it must be 1 to 65535");
+}
+
 namespace detail {
 
 /// Cuts a URL into an endpoint. A failure names the part that is wrong and never quotes what may hold a password.
@@ -54,6 +69,7 @@ public:
             fail("scheme", "rediss:// (TLS) is not supported; use redis:// or unix://");
         else
             fail("scheme", "it must begin with redis:// or unix://");
+        check_endpoint(e, "Redis URL, ");
         return e;
     }
 
@@ -65,7 +81,7 @@ private:
 
     [[noreturn]] static void fail_option(std::string_view option, std::string const& why)
     {
-        fail("options", "unknown option " + quoted(option.substr(0, option.find('='))) + why);
+        fail("options", "unknown option " + holdfast::quoted(option.substr(0, option.find('='))) + why);
     }
 
     /// Returns: what follows the `?`. What stands before an `@` is no option but belongs to a password with a `?` in it.
@@ -102,7 +118,6 @@ private:
             if (colon != std::string_view::npos) parse_port(rest.substr(colon + 1), e);
             e.host = decoded("host", rest.substr(0, colon));
         }
-        if (e.host.empty()) fail("host", "it is empty");
         for (auto& c : e.host)
             if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     }
@@ -118,9 +133,7 @@ private:
         }
         if (!rest.starts_with('/')) parse_credentials(rest, e);
         e.unix_path = decoded("path", rest);
-        if (!e.unix_path.starts_with('/')) fail("path", "it must be absolute: unix:///run/redis.sock");
-        constexpr std::size_t longest = 107;  // sizeof sockaddr_un::sun_path - 1
-        if (e.unix_path.size() > longest) fail("path", "a Unix socket's path has at most 107 bytes");
+        if (e.unix_path.empty()) fail("path", "it is empty; it must be absolute: unix:///run/redis.sock");
     }
 
     static void parse_credentials(std::string_view& rest, endpoint& e)
@@ -137,7 +150,6 @@ private:
     static void parse_port(std::string_view text, endpoint& e)
     {
         e.port = static_cast<std::uint16_t>(number<unsigned>("port", text, 65535));
-        if (e.port == 0) fail("port", "it must be 1 to 65535");
     }
 
     /// Returns: what follows `mark`; what precedes it stays in `text`.

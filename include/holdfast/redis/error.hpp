@@ -27,6 +27,7 @@ enum class errc {
     cluster_down,         ///< CLUSTERDOWN
     restarted_recently,   ///< no vote yet: it may have forgotten what it granted before it was restarted
     clock_out_of_line,    ///< no vote: its clock differs from that of the other masters by more than half the restart guard
+    clock_not_compared,   ///< no vote yet: too few of the other masters' clocks are known to compare its own
     server_error,         ///< an error that holdfast does not know
     // misconfigured: it will not pass
     authentication_failed,  ///< NOAUTH, WRONGPASS, or an AUTH that is refused
@@ -61,6 +62,7 @@ inline constexpr std::array error_words{
     error_word{errc::restarted_recently, "",
                "the server was started less than the longest ttl ago and may have forgotten a lock; it has no vote until the restart guard ends"},
     error_word{errc::clock_out_of_line, "", "the server's clock is out of line with the other masters; set it right"},
+    error_word{errc::clock_not_compared, "", "too few of the other masters can be reached to compare the server's clock; it has no vote until then"},
     error_word{errc::server_error, "", "the server answered with an error"},
     error_word{errc::authentication_failed, "NOAUTH", "authentication failed; check user and password"},
     error_word{errc::authentication_failed, "WRONGPASS", "authentication failed; check user and password"},

@@ -30,7 +30,7 @@ public:
         check_options(name, options, node_timeout());
         if ((key_prefix() + std::string{name}).starts_with(lock_keys::reserved_prefix))
             throw error{holdfast::errc::misconfigured,
-                        "lock " + quoted(name) + ": names that begin with \"holdfast:\" are reserved for what is kept beside a lock"};
+                        "lock " + holdfast::quoted(name) + ": names that begin with \"holdfast:\" are reserved for what is kept beside a lock"};
         cover(options.ttl);
     }
 };

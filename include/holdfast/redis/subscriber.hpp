@@ -7,10 +7,12 @@
 
 #include <algorithm>
 #include <array>
+#include <deque>
 #include <map>
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace holdfast::redis {
@@ -65,25 +67,41 @@ private:
         std::vector<listener*> watchers;
         unsigned pending = 0;
     };
+    struct question {
+        std::string channel;
+        bool subscribe;
+    };
     using channel_map = std::map<std::string, channel_state, std::less<>>;
 
     void subscribe(std::string const& channel, channel_state& c)
     {
-        std::array<std::string_view, 2> const words{"SUBSCRIBE", channel};
-        write(format(words));
+        send({channel, true});
         ++c.pending;
+    }
+
+    void send(question q)
+    {
+        std::array<std::string_view, 2> const words{q.subscribe ? "SUBSCRIBE" : "UNSUBSCRIBE", q.channel};
+        auto const bytes = format(words);
+        asked_.push_back(std::move(q));
+        try {
+            write(bytes);
+        } catch (...) {
+            asked_.pop_back();
+            throw;
+        }
     }
 
     void unsubscribe(channel_map::iterator c) noexcept
     try {
-        std::array<std::string_view, 2> const words{"UNSUBSCRIBE", c->first};
-        write(format(words));
+        send({c->first, false});
         if (c->second.pending == 0) channels_.erase(c);
     } catch (std::bad_alloc const&) {  // it stays subscribed until the connection ends; nobody is told
     }
 
     void on_up(greeting const&, boot_clock::time_point) override
     {
+        asked_.clear();
         for (auto& [name, c] : channels_) {
             c.pending = 0;
             subscribe(name, c);
@@ -92,25 +110,33 @@ private:
 
     void on_reply(reply const& r, boot_clock::time_point now) override
     {
-        if (r.what() == reply::kind::error) return on_refused(classify(r.text()), now);
-        if (r.size() < 3) return disconnect(errc::protocol_error, now);
-        auto const found = channels_.find(r[1].text());
-        if (found == channels_.end()) return;
-        auto const what = r[0].text();
-        if (what == "message") {
-            tell(found->second, [&](listener& l) { l.on_released(node_, now); });
-        } else if (what == "subscribe" && found->second.pending > 0 && --found->second.pending == 0) {
-            if (found->second.watchers.empty())
-                channels_.erase(found);
-            else
-                tell(found->second, [&](listener& l) { l.on_watching(node_, now); });
+        bool const refused = r.what() == reply::kind::error;
+        if (!refused && r.size() < 3) return disconnect(errc::protocol_error, now);
+        if (!refused && r[0].text() == "message") return on_message(r[1].text(), now);
+        if (asked_.empty()) return disconnect(errc::protocol_error, now);
+        auto const asked = std::move(asked_.front());  // an error does not say what it is for
+        asked_.pop_front();
+        auto const found = channels_.find(asked.channel);
+        if (!asked.subscribe || found == channels_.end() || found->second.pending == 0) return;
+        bool const last = --found->second.pending == 0;
+        if (found->second.watchers.empty()) {
+            if (last) channels_.erase(found);
+        } else if (refused) {
+            on_refused(found->second, classify(r.text()), now);
+        } else if (last) {
+            tell(found->second, [&](listener& l) { l.on_watching(node_, now); });
         }
     }
 
-    /// Errors do not say which channel they are for. A right that is missing is missing for every channel of this client.
-    void on_refused(std::error_code why, boot_clock::time_point now)
+    void on_message(std::string_view channel, boot_clock::time_point now)
     {
-        for (auto& l : all_watchers()) l->on_watch_failed(node_, why, now);
+        if (auto const found = channels_.find(channel); found != channels_.end())
+            tell(found->second, [&](listener& l) { l.on_released(node_, now); });
+    }
+
+    void on_refused(channel_state const& c, std::error_code why, boot_clock::time_point now)
+    {
+        tell(c, [&](listener& l) { l.on_watch_failed(node_, why, now); });
         if (why != holdfast::errc::misconfigured) disconnect(why, now);
     }
 
@@ -138,6 +164,7 @@ private:
 
     unsigned node_;
     channel_map channels_;
+    std::deque<question> asked_;  ///< what is not answered yet
 };
 
 }  // namespace holdfast::redis

@@ -39,6 +39,7 @@ inline void check_masters(std::vector<redis::endpoint> const& servers)
     if (servers.empty()) throw error{errc::misconfigured, "the set of masters is empty; name at least one, better five"};
     if (servers.size() > redis::max_nodes)
         throw error{errc::misconfigured, std::to_string(servers.size()) + " masters are given; at most " + std::to_string(redis::max_nodes) + " are allowed"};
+    for (auto const& one : servers) redis::check_endpoint(one, "masters, " + one.describe() + ", ");
     for (std::size_t i = 0; i < servers.size(); ++i)
         for (std::size_t j = 0; j < i; ++j)
             if (servers[i].same_server(servers[j]))

@@ -38,6 +38,7 @@ HOLDFAST_INLINE client::client(std::string_view url, client_options options)
 
 HOLDFAST_INLINE client::client(client_options options)
 {
+    check_endpoint(options.server, "client_options, server, ");
     check_timeouts(options.operation_timeout, options.connect_timeout, options.restart_guard, "operation_timeout");
     domain_ = std::make_shared<holdfast::detail::domain<fleet>>(std::make_shared<fleet>(fleet_options{.servers = {std::move(options.server)},
                                                                                     .node_timeout = options.operation_timeout,
