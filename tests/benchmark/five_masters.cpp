@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// P2: lock and unlock over five masters; fencing on, as is the default. The fan-out by hand goes on with a majority's answers, too; asking
-// one master after the other is what most Redlock clients do.
+// P2: lock and unlock over five masters, without fencing tokens, as the rivals, and with them, as is the default. The fan-out by hand goes on
+// with a majority's answers, too; asking one master after the other is what most Redlock clients do.
 #include "bare_redis.hpp"
 #include "masters.hpp"
 #include "paired.hpp"
@@ -19,7 +19,8 @@ void five_masters(run_options const& options, report& to)
 {
     masters_in_service servers;
     redlock::masters masters{servers.urls(), {.restart_guard = servers.guard}};
-    redlock::mutex known{masters, "orders/1"};
+    redlock::mutex plain{masters, "orders/1", {.fencing = false}};
+    redlock::mutex fenced{masters, "orders/4"};
     bare_masters fan{servers.ports()};
     bare_masters one_by_one{servers.ports()};
     bare_masters others{servers.ports()};
@@ -31,7 +32,7 @@ void five_masters(run_options const& options, report& to)
             return seconds_of(call);
         };
     };
-    auto const take_known = [&] { std::scoped_lock hold{known}; };
+    auto const take = [](redlock::mutex& m) { return [&m] { std::scoped_lock hold{m}; }; };
     auto const take_by_fan = [&](std::string_view key) {
         fan.lock(key);
         fan.unlock(key);
@@ -42,21 +43,25 @@ void five_masters(run_options const& options, report& to)
         one_by_one.unlock_in_turn("orders/3");
     };
     int names = 0;
-    auto const take_new = [&] {
-        redlock::mutex fresh{masters, "orders/new/" + std::to_string(++names)};
-        std::scoped_lock hold{fresh};
+    auto const take_new = [&](bool fencing) {
+        return [&, fencing] {
+            redlock::mutex fresh{masters, "orders/new/" + std::to_string(++names), {.fencing = fencing}};
+            std::scoped_lock hold{fresh};
+        };
     };
     auto const take_new_by_fan = [&] { take_by_fan("orders/bare/" + std::to_string(++names)); };
 
     schedule const turns{.repetitions = 7, .turns = options.quick ? 150 : 2500, .warm_up = 200};
-    auto const [ours, fanned, in_turn, first_use, fanned_first_use] =
-        take_turns(turns, from_rest(take_known), from_rest(take_known_by_fan), from_rest(take_known_one_by_one), from_rest(take_new),
-                   from_rest(take_new_by_fan));
+    auto const [off, on, fanned, in_turn, new_off, new_on, new_fanned] =
+        take_turns(turns, from_rest(take(plain)), from_rest(take(fenced)), from_rest(take_known_by_fan), from_rest(take_known_one_by_one),
+                   from_rest(take_new(false)), from_rest(take_new(true)), from_rest(take_new_by_fan));
 
     std::string const by_hand = "hiredis, five connections, fan-out by hand";
-    to.add(compare_times("P2", "lock + unlock, five masters", by_hand, ours, fanned, target::at_most(1.10)));
-    to.add(compare_times("P2", "the same, a name's first use", by_hand, first_use, fanned_first_use, target::at_most(1.25)));
-    to.add(compare_times("P2", "lock + unlock, five masters", "hiredis, one master after the other", ours, in_turn, target::at_most(0.5)));
+    to.add(compare_times("P2", "lock + unlock, five masters, fencing off", by_hand, off, fanned, target::at_most(1.10)));
+    to.add(compare_times("P2", "lock + unlock, five masters, fencing on", by_hand, on, fanned, target::at_most(1.10)));
+    to.add(compare_times("P2", "a name's first use, fencing off", by_hand, new_off, new_fanned, target::at_most(1.25)));
+    to.add(compare_times("P2", "a name's first use, fencing on", by_hand, new_on, new_fanned, target::at_most(1.25)));
+    to.add(compare_times("P2", "lock + unlock, five masters, fencing on", "hiredis, one master after the other", on, in_turn, target::at_most(0.5)));
 }
 
 }  // namespace holdfast::benchmark

@@ -118,7 +118,7 @@ private:
     void judge_calm()
     {
         auto const begin = boot_clock::time_point{};
-        if (auto const b = idleness::breach(claims_, begin + plan_.ttl / 4, end_, plan_.ttl + 50ms)) breach(*b);
+        if (auto const b = idleness::breach(claims_, begin + plan_.ttl / 4, end_, plan_.ttl / 4 + 50ms)) breach(*b);
         auto const keys_of_the_dead = plan_.mortal ? plan_.ttl + 2ms : 0ms;
         world_.run_until(world_.now() + keys_of_the_dead + 4 * plan_.wrong.longest_delay);
         for (unsigned node = 0; node < servers_.size(); ++node)
