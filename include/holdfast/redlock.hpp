@@ -27,7 +27,7 @@ class masters {
 public:
     /// Effects: prepares for the servers at `urls`, see `redis::parse_url`; no I/O.
     /// Throws: `error` (`misconfigured`): the set is empty or one is there twice, a URL does not parse, an option cannot be used.
-    masters(std::initializer_list<std::string_view> urls, masters_options options = {});
+    masters(std::initializer_list<redis::url> urls, masters_options options = {});
     explicit masters(std::vector<std::string> const& urls, masters_options options = {});
     explicit masters(std::vector<redis::endpoint> servers, masters_options options = {});
 

@@ -26,7 +26,8 @@ TEST_CASE("masters that have just been started have no vote until the guard has 
     auto const code = code_of([&] { (void)m.try_lock(); }, &what);
     CHECK(code == errc::unavailable);
     CHECK(code == holdfast::redis::errc::restarted_recently);
-    CHECK_THAT(what, contains("restart guard"));
+    CHECK_THAT(what, contains("no quorum of 5 masters"));
+    CHECK_THAT(what, contains("(restart_guard, another ") && contains(" s)"));
     CHECK(five.copies("orders") == 0);
     CHECK(m.try_lock_for(30s));
 }

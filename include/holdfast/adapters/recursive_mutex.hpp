@@ -4,12 +4,14 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock.hpp>
+#include <holdfast/core/options.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <stop_token>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -28,6 +30,13 @@ public:
     template <class... Args>
         requires std::constructible_from<M, Args...>
     explicit(sizeof...(Args) == 1) recursive_mutex(Args&&... args) : inner_(std::forward<Args>(args)...)
+    {
+    }
+
+    /// As above, for options in braces.
+    template <class Source>
+        requires std::constructible_from<M, Source&, std::string_view, lock_options>
+    recursive_mutex(Source& on, std::string_view name, lock_options options) : inner_(on, name, std::move(options))
     {
     }
 

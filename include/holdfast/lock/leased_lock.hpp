@@ -147,7 +147,7 @@ public:
     }
 
     /// Effects: forgets the mutex, as `std::unique_lock::release`; it stays locked.
-    M* release() noexcept
+    [[nodiscard]] M* release() noexcept
     {
         owns_ = false;
         return std::exchange(mutex_, nullptr);

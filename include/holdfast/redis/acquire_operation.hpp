@@ -8,6 +8,7 @@
 #include <array>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace holdfast::redis {
@@ -56,7 +57,9 @@ public:
         auto const& got = *outcome_;
         if (!got.error) return grant{.token = token_, .valid_until = got.valid_until, .fence = got.fence};
         if (!got.cause) return got.error;
-        return failure{got.error == holdfast::errc::unavailable ? got.cause : got.error, transport_.describe(got.node)};
+        auto detail = transport_.describe(got.node, got.cause);
+        if (transport_.size() > 1) detail = "no quorum of " + std::to_string(transport_.size()) + " masters; " + detail;
+        return failure{got.error == holdfast::errc::unavailable ? got.cause : got.error, std::move(detail)};
     }
 
     [[nodiscard]] bool done() const noexcept override { return outcome_.has_value(); }

@@ -69,6 +69,12 @@ public:
         return seen.near + unknown_ < quorum(nodes_) ? errc::clock_out_of_line : errc::clock_not_compared;
     }
 
+    /// Returns: how long the restart guard still keeps the node from voting.
+    [[nodiscard]] boot_clock::duration guarded_for(unsigned node, boot_clock::time_point now) const noexcept
+    {
+        return std::max(seen_[node].started + guard_ - now, boot_clock::duration::zero());
+    }
+
     /// Returns: whether the node will have a vote or not as soon as more clocks are known.
     [[nodiscard]] bool undecided(unsigned node, boot_clock::time_point now) const noexcept
     {

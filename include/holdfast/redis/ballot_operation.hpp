@@ -115,7 +115,7 @@ public:
     {
         auto const got = this->machine().outcome();
         if (!got.error) return got.valid_until;
-        return failure{got.error, got.node == max_nodes ? "renewal" : "renewal: " + this->transport().describe(got.node)};
+        return failure{got.error, got.node == max_nodes ? "renewal" : "renewal: " + this->transport().describe(got.node, got.error)};
     }
 };
 

@@ -11,6 +11,20 @@
 
 namespace holdfast::redis {
 
+/// A URL as an argument, whose text outlives the call. It is not made from two pointers, as a `std::string_view` is, so that a list of two URLs
+/// is never taken for one.
+class url {
+public:
+    url(char const* text) noexcept : text_{text} {}         // NOLINT(google-explicit-constructor)
+    url(std::string_view text) noexcept : text_{text} {}    // NOLINT(google-explicit-constructor)
+    url(std::string const& text) noexcept : text_{text} {}  // NOLINT(google-explicit-constructor)
+
+    [[nodiscard]] std::string_view text() const noexcept { return text_; }
+
+private:
+    std::string_view text_;
+};
+
 /// Where a Redis server is, and as whom to talk to it.
 struct endpoint {
     std::string host = "127.0.0.1";

@@ -60,7 +60,7 @@ inline constexpr std::array error_words{
     error_word{errc::master_down, "MASTERDOWN", "the server is a replica without its master"},
     error_word{errc::cluster_down, "CLUSTERDOWN", "the cluster is down"},
     error_word{errc::restarted_recently, "",
-               "the server was started less than the longest ttl ago and may have forgotten a lock; it has no vote until the restart guard ends"},
+               "the server was started a short while ago and may have forgotten a lock; it has no vote until the restart guard has passed"},
     error_word{errc::clock_out_of_line, "", "the server's clock is out of line with the other masters; set it right"},
     error_word{errc::clock_not_compared, "", "too few of the other masters can be reached to compare the server's clock; it has no vote until then"},
     error_word{errc::server_error, "", "the server answered with an error"},

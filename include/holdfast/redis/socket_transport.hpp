@@ -56,7 +56,16 @@ public:
     [[nodiscard]] boot_clock::time_point now() const noexcept { return boot_clock::now(); }
     [[nodiscard]] std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }
     [[nodiscard]] fence_source fencing() const noexcept { return size() == 1 ? fence_source::clock : fence_source::counter; }
-    [[nodiscard]] std::string describe(unsigned n) const { return options_.servers[n].describe(); }
+
+    [[nodiscard]] std::string describe(unsigned n, std::error_code why)
+    {
+        auto const name = options_.servers[n].describe();
+        if (why != errc::restarted_recently) return name;
+        std::scoped_lock guard{*this};
+        auto const left = std::chrono::ceil<std::chrono::seconds>(admission_.guarded_for(n, now()));
+        return name + " (restart_guard, another " + std::to_string(left.count()) + " s)";
+    }
+
     [[nodiscard]] std::uint64_t proposal(boot_clock::time_point now) const noexcept { return admission_.proposal(now); }
     [[nodiscard]] std::chrono::microseconds max_lead() const noexcept { return admission_.max_lead(); }
 

@@ -50,10 +50,10 @@ protected:
 /// - `updated(operation)`: its `done()` or `wake_at()` may have changed. From `start` to `done()` the transport, or whoever waits, calls
 ///   `on_time` when `wake_at()` has come.
 /// - `wait(operation, t)` returns whether the operation is done, by `t` at the latest; called without the lock.
-/// - `describe(node)` names the node for messages, without secrets.
+/// - `describe(node, why)` names the node for messages, without secrets, and what more there is to say about `why`; called without the lock.
 template <class T>
 concept Transport = requires(T& transport, unsigned node, command const& c, listener* l, running_operation& operation, shared_keys const& keys,
-                             boot_clock::time_point now) {
+                             boot_clock::time_point now, std::error_code why) {
     { transport.size() } -> std::convertible_to<unsigned>;
     { transport.now() } -> std::same_as<boot_clock::time_point>;
     { transport.send(node, c, l) } -> std::same_as<std::error_code>;
@@ -70,7 +70,7 @@ concept Transport = requires(T& transport, unsigned node, command const& c, list
     { transport.random() } -> std::same_as<std::uint64_t>;
     transport.updated(operation);
     { transport.wait(operation, now) } -> std::same_as<bool>;
-    { transport.describe(node) } -> std::convertible_to<std::string>;
+    { transport.describe(node, why) } -> std::convertible_to<std::string>;
     transport.lock();
     transport.unlock();
 };

@@ -81,7 +81,7 @@ public:
     }
 
     [[nodiscard]] std::uint64_t random() const noexcept { return client_.world().random(); }
-    [[nodiscard]] std::string describe(unsigned node) const { return "node " + std::to_string(node); }
+    [[nodiscard]] std::string describe(unsigned node, std::error_code) const { return "node " + std::to_string(node); }
     void lock() const noexcept {}
     void unlock() const noexcept {}
 

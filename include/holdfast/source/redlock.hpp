@@ -31,13 +31,13 @@ template <class Urls>
 std::vector<redis::endpoint> parse(Urls const& urls)
 {
     std::vector<redis::endpoint> servers;
-    for (std::string_view const url : urls) servers.push_back(redis::parse_url(url));
+    for (redis::url const one : urls) servers.push_back(redis::parse_url(one.text()));
     return servers;
 }
 
 }  // namespace detail
 
-HOLDFAST_INLINE masters::masters(std::initializer_list<std::string_view> urls, masters_options options)
+HOLDFAST_INLINE masters::masters(std::initializer_list<redis::url> urls, masters_options options)
     : masters{detail::parse(urls), std::move(options)}
 {
 }
