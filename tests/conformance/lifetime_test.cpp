@@ -90,6 +90,21 @@ TEMPLATE_TEST_CASE("the last lock and its client may be destroyed by the hook th
     CHECK(eventually([&] { return is_free(store, "orders"); }));
 }
 
+TEMPLATE_TEST_CASE("a lock may be destroyed by the hook that hears of its unlock", "", HOLDFAST_STORES)
+{
+    TestType store;
+    std::unique_ptr<typename TestType::mutex> m;
+    int told = 0;
+    auto options = brief<TestType>();
+    options.on_error = [&m, &told, owned = std::string(100, 'x')](holdfast::error const&) {
+        m.reset();
+        told += owned.size() == 100 ? 1 : 100;
+    };
+    m = std::make_unique<typename TestType::mutex>(store.one, "orders", options);
+    m->unlock();
+    CHECK(told == 1);
+}
+
 TEMPLATE_TEST_CASE("the callback of a loss may lock again", "", HOLDFAST_STORES)
 {
     TestType store;

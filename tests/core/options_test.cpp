@@ -35,7 +35,7 @@ TEST_CASE("the default options are good, and say what they are documented to")
 
 TEST_CASE("options at the ends of their ranges are good")
 {
-    CHECK_NOTHROW(check_options("orders", {.ttl = 1ms}, 0ms));
+    CHECK_NOTHROW(check_options("orders", {.ttl = 5ms}, 0ms));
     CHECK_NOTHROW(check_options("orders", {.ttl = 1000ms}, 500ms));
     CHECK_NOTHROW(check_options("orders", {.ttl = 24h}, 500ms));
     CHECK_NOTHROW(check_options("orders", {.max_hold = 1ms}, 500ms));
@@ -52,6 +52,7 @@ TEST_CASE("a ttl that cannot be is refused with its value")
 {
     CHECK_THAT(refused({.ttl = 0ms}), contains("ttl is 0 ms") && contains("positive"));
     CHECK_THAT(refused({.ttl = -1ms}), contains("ttl is -1 ms") && contains("positive"));
+    CHECK_THAT(refused({.ttl = 4ms}, 0ms), contains("ttl is 4 ms") && contains("clocks"));
     CHECK_THAT(refused({.ttl = 24h + 1ms}), contains("ttl is 86400001 ms") && contains("a day"));
     CHECK_THAT(refused({.ttl = std::chrono::milliseconds::max()}), contains("ttl") && contains("a day"));
 }

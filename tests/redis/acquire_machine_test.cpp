@@ -3,6 +3,8 @@
 // How a round is asked, won, lost and rolled back, and how an acquire ends. Where it waits: acquire_waiting_test.cpp.
 #include "acquire.hpp"
 
+#include <utility>
+
 using namespace std::chrono_literals;
 using namespace holdfast::test;
 using holdfast::boot_clock;
@@ -22,6 +24,18 @@ TEST_CASE("an acquire begins by asking every node for a fresh token, with one no
     CHECK_FALSE(step.watch);
     CHECK_FALSE(step.done);
     CHECK(a.machine.wake_at() == t0 + node_timeout);
+}
+
+TEST_CASE("a confirmation is not waited for longer than one node timeout behind the deadline")
+{
+    for (auto const& [deadline, end] : {std::pair{t0 + 1ms, t0 + 51ms}, std::pair{t0 + 20ms, t0 + 70ms}, std::pair{t0 + 1h, t0 + 99ms},
+                                        std::pair{boot_clock::time_point::min(), t0 + 99ms}}) {
+        acquire a{3, {.deadline = deadline}};
+        (void)a.machine.start(t0);
+        (void)a.machine.on_answer(0, yes(70), t0 + 49ms);
+        CHECK(a.machine.on_answer(1, yes(90), t0 + 49ms).confirm == nodes(0));
+        CHECK(a.machine.wake_at() == end);
+    }
 }
 
 TEST_CASE("a majority of grants ends the acquire with the first fence of the batch and the validity since the sending")

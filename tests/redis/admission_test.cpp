@@ -184,6 +184,14 @@ TEST_CASE("the floor is the start of the node on its own clock and the guard")
     CHECK(a.floor(1) == 1);
 }
 
+TEST_CASE("counters are kept for an hour, or for as long as a longer guard")
+{
+    admission a{5, 30s};
+    CHECK(a.fence_lifetime() == 1h);
+    a.lengthen_guard(12h);
+    CHECK(a.fence_lifetime() == 12h);
+}
+
 TEST_CASE("where no clock is in line nothing is proposed")
 {
     CHECK(admission{5, 30s}.proposal(now) == 0);

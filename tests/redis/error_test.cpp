@@ -14,7 +14,7 @@ namespace {
 
 constexpr auto transient = {errc::cannot_connect, errc::connection_lost, errc::no_answer,   errc::protocol_error, errc::loading,
                             errc::busy,           errc::read_only,       errc::out_of_memory, errc::write_refused, errc::no_replicas,
-                            errc::master_down,    errc::cluster_down,    errc::restarted_recently, errc::clock_out_of_line, errc::clock_not_compared,
+                            errc::master_down,    errc::cluster_down,    errc::restarted_recently, errc::clock_out_of_line, errc::clock_not_compared, errc::too_many_clients,
                             errc::server_error};
 constexpr auto permanent = {errc::authentication_failed, errc::not_permitted, errc::wrong_type, errc::moved, errc::no_script, errc::bad_database};
 

@@ -52,6 +52,17 @@ TEST_CASE("no password where one is needed, and an unknown user, are reported at
     }
 }
 
+TEST_CASE("a server that is full is unavailable, and its refusal is not taken for that of the password")
+{
+    redis_server server{{.password = "secret", .config = {"maxclients 1"}}};
+    client redis{server.url()};
+    mutex m{redis, "orders", {.unavailable_after = 300ms}};
+    auto const code = code_of([&] { m.lock(); });
+    CHECK(code == errc::unavailable);
+    server.command({"CONFIG", "SET", "maxclients", "100"});
+    CHECK(m.try_lock_for(20s));
+}
+
 TEST_CASE("the right password and user are accepted")
 {
     redis_server server{{.password = "p@ss:w/rd", .config = {"user app on >other ~* &* +@all"}}};

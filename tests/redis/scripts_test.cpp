@@ -169,16 +169,26 @@ TEST_CASE("confirm: raises the fence only for the holder and never lowers it")
     CHECK(s.get("f") == "1700000000000123");
 }
 
+TEST_CASE("extend: never makes the time left shorter, and gives a key that does not expire an end")
+{
+    on_server s;
+    s.server.command({"SET", "k", "mine", "PX", "3600000"});
+    CHECK(s.number(scripts::extend, {"k"}, {"mine", "1000"}) == 1);
+    CHECK(s.pttl("k") > 3'000'000);
+    s.server.command({"SET", "k", "mine"});
+    CHECK(s.number(scripts::extend, {"k"}, {"mine", "60000"}) == 1);
+    CHECK(s.pttl("k") > 50'000);
+    CHECK(s.pttl("k") <= 60'000);
+}
+
 TEST_CASE("extend: only the holder's, and nothing that is gone")
 {
     on_server s;
     s.server.command({"SET", "k", "mine", "PX", "60000"});
     CHECK(s.number(scripts::extend, {"k"}, {"mine", "3600000"}) == 1);
     CHECK(s.pttl("k") > 3'000'000);
-    CHECK(s.number(scripts::extend, {"k"}, {"mine", "60000"}) == 1);
-    CHECK(s.pttl("k") <= 60'000);
-    CHECK(s.number(scripts::extend, {"k"}, {"other", "3600000"}) == 0);
-    CHECK(s.pttl("k") <= 60'000);
+    CHECK(s.number(scripts::extend, {"k"}, {"other", "7200000"}) == 0);
+    CHECK(s.pttl("k") <= 3'600'000);
     CHECK(s.number(scripts::extend, {"gone"}, {"mine", "60000"}) == 0);
     CHECK(s.server.command({"EXISTS", "gone"}).integer == 0);
     s.server.command({"HSET", "hash", "mine", "1"});

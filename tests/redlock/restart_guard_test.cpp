@@ -40,6 +40,26 @@ TEST_CASE("the guard is as long as the longest ttl where nothing else is said")
     CHECK(code_of([&] { (void)m.try_lock(); }) == holdfast::redis::errc::restarted_recently);
 }
 
+TEST_CASE("a lease is not extended to more than the guard covers, unless somebody chose the guard")
+{
+    five_masters five;
+    masters client{five.servers.urls(), {.node_timeout = 1000ms}};
+    mutex m{client, "orders", {.ttl = 2s}};
+    REQUIRE(m.try_lock_for(30s));
+    std::error_code ec;
+    CHECK(m.extend(2s, ec));
+    CHECK_FALSE(m.extend(2001ms, ec));
+    CHECK(ec == errc::misconfigured);
+    CHECK_FALSE(m.extend(1999ms, ec));  // less than twice what a master is given to answer
+    CHECK(ec == errc::misconfigured);
+    CHECK(m.lease().still_held());
+    mutex longer{client, "invoices", {.ttl = 4s}};
+    CHECK(m.extend(4s, ec));
+    mutex chosen{five.client, "chosen", {.ttl = 2s}};
+    REQUIRE(chosen.try_lock_for(30s));
+    CHECK(chosen.extend(1h, ec));
+}
+
 TEST_CASE("a master that was restarted empty does not help to grant a lock that is still held")
 {
     five_masters five;

@@ -67,6 +67,7 @@ concept Operation = requires(O& operation, boot_clock::time_point t) {
 /// - Operations on one key take effect in the order in which they were started, as far as the store is reached.
 /// - Fencing tokens strictly increase from grant to grant of one name; the reserved ones overlap with nobody's.
 /// - `check(name, options)` throws `misconfigured` for what can be seen to be wrong without I/O.
+/// - `may_lease(ttl)`, where there is one, returns whether a lease may be extended to `ttl`.
 template <class B>
 concept Backend =
     requires(B& backend, typename B::key const& key, acquire_request const& request, std::string_view name, lock_options const& options,

@@ -7,7 +7,7 @@
 namespace holdfast {
 
 /// The conditions that callers test for. Every code that the library reports, its own and those of a backend, compares equal to
-/// exactly one of them, or to a `std::errc` where the standard has the word (`operation_canceled`, `operation_not_permitted`,
+/// exactly one of them, or to a `std::errc` where the standard has the word (`operation_canceled`, `not_enough_memory`, `operation_not_permitted`,
 /// `resource_deadlock_would_occur`):
 ///
 ///     catch (holdfast::error const& e) { if (e.code() == holdfast::errc::unavailable) … }

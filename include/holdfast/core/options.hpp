@@ -3,6 +3,7 @@
 
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/name.hpp>
+#include <holdfast/core/validity.hpp>
 
 #include <chrono>
 #include <functional>
@@ -75,6 +76,7 @@ inline void check_options(std::string_view name, lock_options const& options, st
     auto const ms = [](auto d) { return std::to_string(d.count()) + " ms"; };
     require(options.ttl.count() > 0, "ttl is " + ms(options.ttl) + "; it must be positive");
     require(options.ttl <= longest_ttl, "ttl is " + ms(options.ttl) + "; at most a day is allowed");
+    require(can_be_held(options.ttl), "ttl is " + ms(options.ttl) + "; the allowance for the clocks takes 2 % and 4 ms of it");
     require(options.ttl >= 2 * node_timeout, "ttl is " + ms(options.ttl) + ", less than twice the " + ms(node_timeout) +
                                                  " that a node is given to answer; make ttl longer or that time shorter");
     require(!options.max_hold || options.max_hold->count() > 0, "max_hold must be positive; leave it out for no limit");

@@ -34,7 +34,7 @@ public:
         timespec const* timeout = nullptr;
         if (deadline != boot_clock::time_point::max()) {
             auto const now = boot_clock::now();
-            auto const left = std::max(deadline, now) - now;
+            auto const left = std::min<boot_clock::duration>(std::max(deadline, now) - now, longest_nap);
             auto const whole = std::chrono::duration_cast<std::chrono::seconds>(left);
             relative = {.tv_sec = whole.count(), .tv_nsec = (left - whole).count()};
             timeout = &relative;
@@ -50,6 +50,9 @@ public:
         if ((word_.fetch_or(signal, std::memory_order_release) & asleep) != 0)
             ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
     }
+
+    /// The kernel's timeouts stand still while the machine is suspended, deadlines do not: after so long they are looked at again.
+    static constexpr std::chrono::seconds longest_nap{10};
 
 private:
     static constexpr std::uint32_t asleep = std::uint32_t{1} << 31U;

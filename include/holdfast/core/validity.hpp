@@ -25,4 +25,7 @@ namespace holdfast {
 /// and stops. As long as the drift.
 [[nodiscard]] constexpr boot_clock::duration announcement_margin(std::chrono::milliseconds ttl) noexcept { return drift(ttl); }
 
+/// Returns: whether a lease of `ttl` can be used at all: drift and margin leave some of it.
+[[nodiscard]] constexpr bool can_be_held(std::chrono::milliseconds ttl) noexcept { return drift(ttl) + announcement_margin(ttl) < ttl; }
+
 }  // namespace holdfast

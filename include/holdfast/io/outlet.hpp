@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/fork_guard.hpp>
+
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,6 +40,7 @@ public:
     /// Returns: whether the socket takes no more for now.
     bool flush() noexcept
     {
+        if (origin_.in_child()) return false;  // what is unsent is the parent's, and so may be the mutex
         std::unique_lock guard{mutex_};
         if (flushing_) return false;
         flushing_ = true;
@@ -80,6 +83,7 @@ private:
         ::shutdown(descriptor_, SHUT_RDWR);
     }
 
+    detail::fork_guard const origin_;
     int const descriptor_;
     std::mutex mutex_;
     std::string unsent_;

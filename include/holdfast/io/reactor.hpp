@@ -164,9 +164,21 @@ private:
         bool signalled = false;  ///< `finished` is sent, or will be as soon as the lock is free
     };
 
+    /// Ends, also by an exception, when somebody else may lead.
+    struct leadership {
+        reactor& of;
+
+        ~leadership()
+        {
+            of.leads_for_ = nullptr;
+            of.promote();
+        }
+    };
+
     void lead(std::unique_lock<reactor>& guard, awaited& one, boot_clock::time_point t)
     {
         leads_for_ = &one;
+        leadership const end{*this};
         auto now = boot_clock::now();
         do {
             polls_until_ = std::min(t, one.wake_at());
@@ -185,8 +197,6 @@ private:
                     ready_[i]->on_ready(polled_[i + 1].revents, now);
             ready_.clear();
         } while (!one.done() && now < std::min(t, one.wake_at()));
-        leads_for_ = nullptr;
-        promote();
     }
 
     /// Returns: whether `one` is done, in which case the lock is not held on return.
@@ -236,6 +246,7 @@ private:
 
     void sleep_in_poll(boot_clock::duration d) noexcept
     {
+        d = std::min<boot_clock::duration>(d, detail::parker::longest_nap);
         auto const whole = std::chrono::duration_cast<std::chrono::seconds>(d);
         timespec const timeout{.tv_sec = whole.count(), .tv_nsec = (d - whole).count()};
         if (::ppoll(polled_.data(), polled_.size(), &timeout, nullptr) <= 0)

@@ -88,7 +88,8 @@ public:
     /// at the latest.
     void release(std::error_code& ec) noexcept;
 
-    /// Effects: asks for a lease of `ttl` from now on, longer or shorter than before, and renews with it from then on.
+    /// Effects: asks for a lease of `ttl` from now on, longer or shorter than before, and renews with it from then on. A shorter one counts
+    /// for the holder at once; what a server granted before runs out there by itself.
     /// Returns: whether the lease is of that length now. Otherwise `ec` is `not_owner`, `lease_lost`, `misconfigured` (`ttl` is out of
     /// range), or why the store could not be asked: then the lease runs on as before, though no longer than `ttl` until it is renewed.
     bool extend(std::chrono::milliseconds ttl, std::error_code& ec);

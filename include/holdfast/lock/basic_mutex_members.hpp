@@ -4,6 +4,7 @@
 #include <holdfast/core/backend.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/name.hpp>
+#include <holdfast/core/validity.hpp>
 #include <holdfast/lock/basic_mutex.hpp>
 #include <holdfast/lock/domain.hpp>
 #include <holdfast/lock/local_queue.hpp>
@@ -36,7 +37,8 @@ void basic_mutex<B>::unlock() noexcept
 {
     std::error_code ec;
     release(ec);
-    if (ec) detail::report(*owner_.options, ec, name(), "unlock");
+    auto const options = owner_.options;  // the hook may destroy this lock
+    if (ec) detail::report(*options, ec, name(), "unlock");
 }
 
 template <class B>
@@ -48,7 +50,9 @@ void basic_mutex<B>::release(std::error_code& ec) noexcept
 template <class B>
 bool basic_mutex<B>::extend(std::chrono::milliseconds ttl, std::error_code& ec)
 {
-    ec = ttl.count() > 0 && ttl <= longest_ttl ? queue_->extend(owner_, ttl) : make_error_code(errc::misconfigured);
+    bool possible = ttl <= longest_ttl && can_be_held(ttl);
+    if constexpr (requires(B& backend) { backend.may_lease(ttl); }) possible = possible && queue_->backend().may_lease(ttl);
+    ec = possible ? queue_->extend(owner_, ttl) : make_error_code(errc::misconfigured);
     return !ec;
 }
 

@@ -43,6 +43,7 @@ public:
     ~local_queue() override { keeper_->cancel(ticket_); }
 
     [[nodiscard]] std::string const& name() const noexcept { return name_; }
+    [[nodiscard]] B& backend() const noexcept { return *backend_; }
     [[nodiscard]] bool in_child() const noexcept { return origin_.in_child(); }
 
     /// Effects: waits until `owner` has the lock, or `deadline` (`time_point::min()`: does not wait), or `stop`.
@@ -116,10 +117,10 @@ public:
         ++extending_;
         schedule();
         guard.unlock();
-        finish(extending);
+        auto const outcome = outcome_of(extending);
         guard.lock();
         --extending_;
-        return settle(std::move(guard), request, extending.outcome());
+        return settle(std::move(guard), request, outcome);
     }
 
     /// Returns: the hold of `owner`; null where it has none.
@@ -155,7 +156,7 @@ public:
     bool finish_renewal(boot_clock::time_point t) noexcept override
     {
         if (!renewing_->operation.wait_until(t)) return false;
-        auto const outcome = renewing_->operation.outcome();
+        auto const outcome = outcome_of(renewing_->operation);
         auto const request = renewing_->request;
         std::unique_lock guard{mutex_};
         renewing_.reset();
@@ -243,6 +244,7 @@ private:
     {
         auto const lost = tenure_.holder();
         auto const options = tenure_.options();
+        lost->end();  // before the next one can have it
         leave_and_wake(guard);
         lost->lose();
         report(*options, make_error_code(errc::lease_lost), name_, "lost while held");

@@ -2,9 +2,27 @@
 #pragma once
 
 #include <holdfast/core/backend.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/result.hpp>
 #include <holdfast/lock/tenure.hpp>
 
+#include <system_error>
+
 namespace holdfast::detail {
+
+/// Effects: waits for an extension. Returns: what came of it, whatever was thrown.
+template <Operation<result<boot_clock::time_point>> O>
+[[nodiscard]] result<boot_clock::time_point> outcome_of(O& extension) noexcept
+try {
+    while (!extension.wait_until(boot_clock::time_point::max())) {
+    }
+    return extension.outcome();
+} catch (std::system_error const& e) {
+    return e.code();
+} catch (...) {
+    return std::make_error_code(std::errc::not_enough_memory);
+}
 
 /// A renewal under way: the tenure that it is for may end, and another begin, before its result comes.
 template <Backend B>

@@ -88,7 +88,10 @@ public:
         auto const next = round_.on_answer(node, a);
         step.ask = next.ask;
         step.confirm = next.confirm;
-        if (!was_confirming && round_.confirming()) wake_at_ = now + set_.node_timeout;
+        if (!was_confirming && round_.confirming()) {
+            bool const once = set_.request.deadline == boot_clock::time_point::min();
+            wake_at_ = std::max(wake_at_, (once ? now : std::min(now, set_.request.deadline)) + set_.node_timeout);
+        }
         evaluate(now, step);
         return step;
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/backend.hpp>
+#include <holdfast/core/error.hpp>
 #include <holdfast/redis/acquire_machine.hpp>
 #include <holdfast/redis/transport.hpp>
 
@@ -9,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace holdfast::redis {
@@ -90,6 +92,7 @@ private:
     void perform(acquire_step step) noexcept
     {
         node_set unsent;
+        node_set unwatched;
         std::array<std::error_code, max_nodes> why{};
         for (;;) {
             if (!step.roll_back.empty() || step.done) {
@@ -99,7 +102,7 @@ private:
             step.roll_back.for_each([&](unsigned node) { transport_.send(node, make(command::verb::release), nullptr); });
             forget(step.give_up & under_way_);
             step.give_up.for_each([&](unsigned node) { transport_.give_up(node); });
-            if (step.new_token) token_ = transport_.fresh_token();
+            if (step.new_token) draw_token();
             auto const send = [&](unsigned node, command const& c, std::error_code refused) {
                 why[node] = refused ? refused : transport_.send(node, c, this);
                 (why[node] ? unsent : under_way_).add(node);
@@ -109,7 +112,7 @@ private:
                 bool const plain = request_.fences == 0 && !std::exchange(asked_before_, true);
                 auto ask = make(plain ? command::verb::take : command::verb::acquire);
                 ask.value = ask.fence == fence_source::counter ? transport_.proposal(now) : 0;
-                step.ask.for_each([&](unsigned node) { send(node, ask, transport_.may_vote(node, now)); });
+                step.ask.for_each([&](unsigned node) { send(node, ask, no_token_ ? no_token_ : transport_.may_vote(node, now)); });
             }
             if (!step.confirm.empty()) {
                 auto confirm = make(command::verb::confirm);
@@ -118,19 +121,35 @@ private:
             }
             if (step.watch) {
                 watching_ = true;
-                transport_.watch(keys_, this);
+                unwatched = node_set::all(transport_.size());
             }
             if (step.done) {
                 outcome_ = step.done;
                 if (watching_) transport_.unwatch(keys_, this);
                 break;
             }
-            if (unsent.empty()) break;
-            auto const node = unsent.first();
-            unsent.remove(node);
-            step = machine_.on_answer(node, answer::failed(why[node]), transport_.now());
+            if (!unsent.empty()) {
+                auto const node = unsent.first();
+                unsent.remove(node);
+                step = machine_.on_answer(node, answer::failed(why[node]), transport_.now());
+            } else if (!unwatched.empty()) {
+                auto const node = unwatched.first();
+                unwatched.remove(node);
+                auto const deaf = transport_.watch(node, keys_, this);
+                step = deaf ? machine_.on_watch_failed(node, deaf, transport_.now()) : acquire_step{};
+            } else {
+                break;
+            }
         }
         transport_.updated(*this);
+    }
+
+    void draw_token() noexcept
+    try {
+        no_token_ = {};
+        token_ = transport_.fresh_token();
+    } catch (error const& e) {
+        no_token_ = e.code();
     }
 
     void forget(node_set nodes) noexcept
@@ -156,6 +175,7 @@ private:
     acquire_request request_;
     acquire_machine machine_;
     owner_token token_;
+    std::error_code no_token_;  ///< why there is none
     node_set under_way_;
     bool started_ = false;
     bool asked_before_ = false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/clock.hpp>
+#include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
 #include <holdfast/redis/node_set.hpp>
 
@@ -56,6 +57,8 @@ public:
         compare();
     }
 
+    [[nodiscard]] bool covers(boot_clock::duration ttl) const noexcept { return ttl <= guard_; }
+
     /// The connection was lost. What the node's clock says of the others' holds on.
     void disconnected(unsigned node) noexcept { seen_[node].connected = false; }
 
@@ -96,6 +99,12 @@ public:
     {
         auto const f = seen_[node].born + std::chrono::duration_cast<microseconds>(guard_);
         return f.count() < 1 ? 1 : static_cast<std::uint64_t>(f.count());
+    }
+
+    /// Returns: how long a counter is kept after its last use: when it is forgotten, clocks that were behind it have caught up.
+    [[nodiscard]] std::chrono::milliseconds fence_lifetime() const noexcept
+    {
+        return std::max(shortest_fence_lifetime, std::chrono::ceil<std::chrono::milliseconds>(guard_));
     }
 
     /// Returns: how far ahead of its own clock a node may let a counter begin.

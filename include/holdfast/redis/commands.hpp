@@ -17,6 +17,9 @@ enum class fence_source : std::uint8_t {
     counter,  ///< several masters: counting alone, so that healthy masters answer alike; the clock seeds a missing counter
 };
 
+/// How long a fence counter outlives its last use at the least.
+inline constexpr std::chrono::milliseconds shortest_fence_lifetime{60 * 60 * 1000};
+
 /// A request to one server. What each does to the server's state, in one atomic step, with `now` on the server's clock:
 ///
 /// | verb    | yes if                                    | then                                                        |
@@ -24,11 +27,11 @@ enum class fence_source : std::uint8_t {
 /// | acquire | no key, or the key holds `token` already  | no key: key := token, expires at now + ttl. The fence moves up by `batch`, see `fence_source`; yes carries its new value. No carries the time the key has left |
 /// | take    | no key                                    | as acquire without a fence; no carries no time. One plain `SET NX PX`, which does not recognise the token: only for the first time that it is sent |
 /// | confirm | the key holds `token`                     | the fence := max(fence, `value`)                            |
-/// | extend  | the key holds `token`                     | the key expires at now + ttl                                |
+/// | extend  | the key holds `token`                     | the key expires at now + ttl, or later where it would have  |
 /// | release | the key holds `token`                     | the key is deleted; the release is published                |
 ///
 /// For `counter`, a fence that is missing, or below `floor`, is first set to the greatest of the clock (in µs), `floor` and the proposal
-/// `value`, the last where it is ahead of the clock by no more than `max_lead`. A fence expires an hour after it was last written.
+/// `value`, the last where it is ahead of the clock by no more than `max_lead`. A fence expires `fence_lifetime` after it was last written.
 struct command {
     enum class verb : std::uint8_t { acquire, take, confirm, extend, release };
 
@@ -40,11 +43,10 @@ struct command {
     unsigned batch = 0;
     std::uint64_t value = 0;
     std::chrono::microseconds max_lead{};
+    std::chrono::milliseconds fence_lifetime = shortest_fence_lifetime;
     std::uint64_t floor = 1;  ///< what a fence is at the least that the server has not brought back from an old snapshot
 };
 
-/// How long a fence counter outlives its last use.
-inline constexpr std::chrono::milliseconds fence_lifetime{60 * 60 * 1000};
 
 /// The time left of a key that does not say, or does not expire.
 inline constexpr std::chrono::milliseconds unknown_time_left{-1};

@@ -7,7 +7,7 @@
 #include <holdfast/redis/transport.hpp>
 
 #include <algorithm>
-#include <deque>
+#include <list>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -47,12 +47,14 @@ public:
         if (auto const why = connect(now)) return why;
         if (queue_.size() >= longest_queue) return errc::no_answer;
         entry e{.what = c, .whom = whom, .sent = now, .form = first_form(c, whom)};
-        if (up() && asks_for_vote(e) && undecided(now))
-            undecided_.push_back(std::move(e));
-        else if (up())
-            transmit(std::move(e));
+        entries one;
+        one.push_back(std::move(e));
+        if (!up())
+            queue_.splice(queue_.end(), one);
+        else if (asks_for_vote(one.front()) && undecided(now))
+            undecided_.splice(undecided_.end(), one);
         else
-            queue_.push_back(std::move(e));
+            transmit(one);
         return {};
     } catch (std::bad_alloc const&) {
         return std::make_error_code(std::errc::not_enough_memory);
@@ -78,18 +80,18 @@ public:
     }
 
     /// Effects: sends or fails what waited for the node's vote to be decided.
-    void decide(boot_clock::time_point now)
-    {
+    void decide(boot_clock::time_point now) noexcept
+    try {
         if (!up() || undecided(now)) return;
         auto const refused = may_vote(now);
-        for (auto& e : std::exchange(undecided_, {})) {
-            if (!e.whom) continue;
-            if (refused)
-                failing_.push_back(std::move(e));
-            else
-                transmit(std::move(e));
+        undecided_.remove_if([](entry const& e) { return !e.whom; });
+        if (refused) {
+            failing_.splice(failing_.end(), undecided_);
+            fail(refused, now);
         }
-        fail(refused, now);
+        while (!undecided_.empty()) transmit_first(undecided_);
+    } catch (std::bad_alloc const&) {
+        disconnect(std::make_error_code(std::errc::not_enough_memory), now);
     }
 
 private:
@@ -99,6 +101,7 @@ private:
         boot_clock::time_point sent;
         script_form form;
     };
+    using entries = std::list<entry>;  // whose elements go from one to another without memory
 
     static constexpr std::size_t longest_queue = 65536;
     static constexpr std::size_t most_rollbacks = 1024;
@@ -106,16 +109,27 @@ private:
     /// A release that may not have arrived is sent again for at most this long: then the key is gone by itself, for most ttls.
     static constexpr std::chrono::seconds longest_rollback{30};
 
-    /// Effects: puts `e` on the wire. Throws: `std::bad_alloc`, in which case it is not.
-    void transmit(entry e)
+    /// Effects: puts the only element of `one` on the wire. Throws: `std::bad_alloc`, in which case it is not, and stays where it was.
+    void transmit(entries& one)
     {
-        if (admission_) e.what.floor = admission_->floor(node_);
-        auto const bytes = encode(e.what, e.form);
-        queue_.push_back(std::move(e));
+        auto& c = one.front().what;
+        if (admission_) {
+            c.floor = admission_->floor(node_);
+            c.fence_lifetime = admission_->fence_lifetime();
+        }
+        write(encode(c, one.front().form));
+        queue_.splice(queue_.end(), one, one.begin());
+    }
+
+    /// Effects: as above, for the first of some, which leaves them.
+    void transmit_first(entries& some)
+    {
+        entries one;
+        one.splice(one.end(), some, some.begin());
         try {
-            write(bytes);
+            transmit(one);
         } catch (...) {
-            queue_.pop_back();
+            some.splice(some.begin(), one);
             throw;
         }
     }
@@ -125,14 +139,23 @@ private:
         if (admission_) admission_->connected(node_, g.server_time, admission::certain_uptime(g.uptime), now, g.took);
         sent_ = true;
         has_release_ = false;
-        for (auto& e : std::exchange(queue_, {})) {
-            if (!wanted(e, now)) continue;
-            e.form = first_form(e.what, e.whom);
-            if (e.whom) e.sent = now;
-            if (e.whom && asks_for_vote(e))
-                undecided_.push_back(std::move(e));
-            else
-                transmit(std::move(e));
+        entries waiting;
+        waiting.swap(queue_);
+        try {
+            while (!waiting.empty()) {
+                auto& e = waiting.front();
+                e.form = first_form(e.what, e.whom);
+                if (e.whom) e.sent = now;
+                if (!wanted(e, now))
+                    waiting.pop_front();
+                else if (e.whom && asks_for_vote(e))
+                    undecided_.splice(undecided_.end(), waiting, waiting.begin());
+                else
+                    transmit_first(waiting);
+            }
+        } catch (std::bad_alloc const&) {
+            queue_.splice(queue_.end(), waiting);
+            throw;
         }
         told_.on_greeting(now);
     }
@@ -140,35 +163,56 @@ private:
     void on_reply(reply const& r, boot_clock::time_point now) override
     {
         if (queue_.empty()) return disconnect(errc::protocol_error, now);
-        auto e = std::move(queue_.front());
-        queue_.pop_front();
+        entries one;
+        one.splice(one.end(), queue_, queue_.begin());
+        auto& e = one.front();
         auto const a = decode(e.what, r);
         if (e.what.what == command::verb::release) has_release_ = a.error != errc::no_script;
         if (a.error == errc::no_script && e.form == script_form::by_hash) {
             // An acquire that nobody waits for may have been rolled back behind its first sending; the roll-back always goes.
             if (!wanted(e, now)) return;
             e.form = script_form::by_text;
-            transmit(std::move(e));
+            try {
+                transmit(one);
+            } catch (std::bad_alloc const&) {  // failed with all that is under way
+                queue_.splice(queue_.begin(), one);
+                throw;
+            }
         } else if (e.whom) {
             e.whom->on_answer(node_, a, now);
         }
     }
 
-    void on_down(std::error_code why, boot_clock::time_point now) override
+    void on_down(std::error_code why, boot_clock::time_point now) noexcept override
     {
         if (admission_) admission_->disconnected(node_);
         bool const sent = std::exchange(sent_, false);
-        for (auto& e : std::exchange(undecided_, {})) failing_.push_back(std::move(e));
-        for (auto& e : std::exchange(queue_, {})) {
+        failing_.splice(failing_.end(), undecided_);
+        entries old;
+        old.swap(queue_);
+        while (!old.empty()) {
+            auto& e = old.front();
             bool const may_hold = sent && e.whom && asks_for_vote(e);
-            if (e.whom) failing_.push_back(e);
-            if (may_hold) e = {.what = rollback_of(e.what), .whom = nullptr, .sent = now, .form = script_form::by_text};
-            if (!e.whom && wanted(e, now) && queue_.size() < most_rollbacks) queue_.push_back(std::move(e));
+            if (may_hold) keep_rollback_of(e, now);
+            if (e.whom)
+                failing_.splice(failing_.end(), old, old.begin());
+            else if (wanted(e, now) && queue_.size() < most_rollbacks)
+                queue_.splice(queue_.end(), old, old.begin());
+            else
+                old.pop_front();
         }
         fail(why, now);
     }
 
-    void fail(std::error_code why, boot_clock::time_point now)
+    /// Where there is no memory for it, what the acquire may have left dies with its ttl.
+    void keep_rollback_of(entry const& e, boot_clock::time_point now) noexcept
+    try {
+        if (queue_.size() < most_rollbacks)
+            queue_.push_back({.what = rollback_of(e.what), .whom = nullptr, .sent = now, .form = script_form::by_text});
+    } catch (std::bad_alloc const&) {
+    }
+
+    void fail(std::error_code why, boot_clock::time_point now) noexcept
     {
         while (!failing_.empty()) {
             auto const whom = failing_.front().whom;
@@ -220,9 +264,9 @@ private:
     greeting_listener& told_;
     bool has_release_ = false;   // the server knows the script
     bool sent_ = false;          // what is in queue_
-    std::deque<entry> queue_;    // on the wire where the link is up, otherwise waiting for it
-    std::deque<entry> undecided_;  // the link is up, the node's vote is not decided
-    std::deque<entry> failing_;  // being told that they failed
+    entries queue_;              // on the wire where the link is up, otherwise waiting for it
+    entries undecided_;          // the link is up, the node's vote is not decided
+    entries failing_;            // being told that they failed
 };
 
 }  // namespace holdfast::redis

@@ -20,6 +20,7 @@ enum class errc {
     loading,              ///< LOADING: the server reads its data set
     busy,                 ///< BUSY: a script is running
     read_only,            ///< READONLY: a replica
+    too_many_clients,     ///< the server has as many clients as it allows
     out_of_memory,        ///< OOM
     write_refused,        ///< MISCONF: the server cannot write its snapshots
     no_replicas,          ///< NOREPLICAS: fewer replicas than it demands
@@ -54,6 +55,7 @@ inline constexpr std::array error_words{
     error_word{errc::loading, "LOADING", "the server is loading its data set"},
     error_word{errc::busy, "BUSY", "the server is busy running a script"},
     error_word{errc::read_only, "READONLY", "the server is a read-only replica; connect to the master"},
+    error_word{errc::too_many_clients, "", "the server has as many clients as it allows; raise its maxclients"},
     error_word{errc::out_of_memory, "OOM", "the server is out of memory"},
     error_word{errc::write_refused, "MISCONF", "the server refuses writes because it cannot save snapshots"},
     error_word{errc::no_replicas, "NOREPLICAS", "the server refuses writes because too few replicas are connected"},
@@ -107,6 +109,7 @@ public:
 /// Returns: the code of an error reply, known by its first word.
 [[nodiscard]] inline errc classify(std::string_view reply) noexcept
 {
+    if (reply.starts_with("ERR max number of clients")) return errc::too_many_clients;
     auto const word = reply.substr(0, reply.find(' '));
     for (auto const& one : detail::error_words)
         if (!one.word.empty() && one.word == word) return one.code;

@@ -6,6 +6,7 @@
 #include <holdfast/redis/ballot_operation.hpp>
 #include <holdfast/redis/socket_transport.hpp>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,6 +34,9 @@ public:
                         "lock " + holdfast::quoted(name) + ": names that begin with \"holdfast:\" are reserved for what is kept beside a lock"};
         cover(options.ttl);
     }
+
+    /// Returns: whether a lease may be extended to `ttl`: the servers have the time to answer, and the restart guard covers it.
+    [[nodiscard]] bool may_lease(std::chrono::milliseconds ttl) { return ttl >= 2 * node_timeout() && covers(ttl); }
 };
 
 static_assert(Backend<fleet>);

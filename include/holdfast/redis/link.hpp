@@ -111,7 +111,7 @@ protected:
 
     virtual void on_up(greeting const& g, boot_clock::time_point now) = 0;
     virtual void on_reply(reply const& r, boot_clock::time_point now) = 0;
-    virtual void on_down(std::error_code why, boot_clock::time_point now) = 0;
+    virtual void on_down(std::error_code why, boot_clock::time_point now) noexcept = 0;
 
     /// Effects: sends `bytes`. Requires: `up()`.
     void write(std::string_view bytes) { reactor_.send(stream_.out(), bytes); }

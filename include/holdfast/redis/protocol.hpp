@@ -85,7 +85,7 @@ inline void call(words& w, script const& s, script_form form, int keys)
         w.add(c.ttl.count());
         if (!fenced) break;
         w.add(c.batch);
-        w.add(fence_lifetime.count());
+        w.add(c.fence_lifetime.count());
         if (c.fence != fence_source::counter) break;
         w.add(c.value);
         w.add(c.max_lead.count());
@@ -98,7 +98,7 @@ inline void call(words& w, script const& s, script_form form, int keys)
         w.add(keys.fence);
         w.add(c.token.view());
         w.add(c.value);
-        w.add(fence_lifetime.count());
+        w.add(c.fence_lifetime.count());
         break;
     case command::verb::extend:
         detail::call(w, scripts::extend, form, 1);

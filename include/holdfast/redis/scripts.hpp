@@ -67,12 +67,13 @@ return 1
 )lua",
                                 "5fc746923c01e59b70960d8d04a8283396a10550"};
 
-// extend: KEYS lock; ARGV token ttl.
+// extend: KEYS lock; ARGV token ttl. Never makes the time left shorter: a copy that comes late must not cut a longer lease.
 inline constexpr script extend{R"lua(
 if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('PEXPIRE', KEYS[1], ARGV[2])
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+return 1
 )lua",
-                               "8f87c51246b76374514d1dc1ba921f15948f173f"};
+                               "3c05b451fcb31898bd382352b8171ab3d905dec4"};
 
 // release: KEYS lock; ARGV token channel. A user without the right to publish still releases: waiters then look again by the clock.
 inline constexpr script release{R"lua(

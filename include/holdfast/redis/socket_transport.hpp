@@ -48,6 +48,13 @@ public:
         admission_.lengthen_guard(ttl);
     }
 
+    /// Returns: whether it does. A guard that was chosen covers what its chooser says.
+    [[nodiscard]] bool covers(std::chrono::milliseconds ttl)
+    {
+        std::scoped_lock guard{*this};
+        return options_.restart_guard || admission_.covers(ttl);
+    }
+
     [[nodiscard]] std::string const& key_prefix() const noexcept { return options_.key_prefix; }
 
     // See `Transport`.
@@ -81,10 +88,7 @@ public:
     /// Where there is no connection yet, the node's vote is decided when there is one.
     [[nodiscard]] std::error_code may_vote(unsigned n, boot_clock::time_point now) const noexcept { return nodes_[n]->commands.may_vote(now); }
 
-    void watch(shared_keys const& keys, listener* whom)
-    {
-        for (auto& n : nodes_) n->releases.watch(keys->channel, whom, now());
-    }
+    std::error_code watch(unsigned n, shared_keys const& keys, listener* whom) noexcept { return nodes_[n]->releases.watch(keys->channel, whom, now()); }
 
     void unwatch(shared_keys const& keys, listener* whom) noexcept
     {

@@ -12,6 +12,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -33,14 +34,16 @@ public:
     }
 
     /// Effects: has `whom` told when releases on `channel` are reported, and then of each. Never calls it from inside.
-    void watch(std::string const& channel, listener* whom, boot_clock::time_point now)
-    {
+    /// Returns: no error, or why releases cannot be reported now; it is told when they can.
+    std::error_code watch(std::string const& channel, listener* whom, boot_clock::time_point now) noexcept
+    try {
         auto& c = channels_[channel];
         c.watchers.push_back(whom);
-        if (up())
-            subscribe(channel, c);
-        else
-            connect(now);
+        if (!up()) return connect(now);
+        subscribe(channel, c);
+        return {};
+    } catch (std::bad_alloc const&) {  // where it did become a watcher, it is told with the next ones
+        return std::make_error_code(std::errc::not_enough_memory);
     }
 
     void unwatch(std::string const& channel, listener* whom) noexcept
@@ -140,11 +143,12 @@ private:
         if (why != holdfast::errc::misconfigured) disconnect(why, now);
     }
 
-    void on_down(std::error_code why, boot_clock::time_point now) override
-    {
+    void on_down(std::error_code why, boot_clock::time_point now) noexcept override
+    try {
         std::erase_if(channels_, [](auto const& one) { return one.second.watchers.empty(); });
         for (auto& [name, c] : channels_) c.pending = 0;
         for (auto& l : all_watchers()) l->on_watch_failed(node_, why, now);
+    } catch (std::bad_alloc const&) {  // they look again by the clock
     }
 
     [[nodiscard]] std::vector<listener*> all_watchers() const

@@ -46,7 +46,8 @@ protected:
 /// - `give_up(node)`: an answer of this node is overdue. The connection is not used again; every answer under way on it is an error.
 /// - `may_vote(node, now)`: no error, or why the node's grants do not count now.
 /// - `proposal(now)`: the fence that missing counters are to begin with: ahead of every server's clock, in µs since 1970; 0 for none.
-/// - `watch(keys, l)` has `l` told of releases on every node until `unwatch(keys, l)`.
+/// - `watch(node, keys, l)` has `l` told of releases on the node until `unwatch(keys, l)`. Where the node cannot report any now, the code says
+///   why; `l` is told when it can.
 /// - `updated(operation)`: its `done()` or `wake_at()` may have changed. From `start` to `done()` the transport, or whoever waits, calls
 ///   `on_time` when `wake_at()` has come.
 /// - `wait(operation, t)` returns whether the operation is done, by `t` at the latest; called without the lock.
@@ -64,7 +65,7 @@ concept Transport = requires(T& transport, unsigned node, command const& c, list
     { transport.max_lead() } -> std::same_as<std::chrono::microseconds>;
     { transport.node_timeout() } -> std::same_as<std::chrono::milliseconds>;
     { transport.fencing() } -> std::same_as<fence_source>;
-    transport.watch(keys, l);
+    { transport.watch(node, keys, l) } -> std::same_as<std::error_code>;
     transport.unwatch(keys, l);
     { transport.fresh_token() } -> std::same_as<owner_token>;
     { transport.random() } -> std::same_as<std::uint64_t>;

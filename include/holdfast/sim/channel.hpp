@@ -116,6 +116,7 @@ private:
     {
         e.sent = true;
         e.what.floor = admitted_.floor(node_);
+        e.what.fence_lifetime = admitted_.fence_lifetime();
         wire_->send(e.what, [this, mine = generation_, id = e.id](redis::answer const& a) {
             if (mine == generation_) answer(id, a);
         });

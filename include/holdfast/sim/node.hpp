@@ -53,7 +53,7 @@ public:
             return redis::answer::yes();
         case extend:
             if (!ours) return redis::answer::no();
-            found->second.expires = expiry(t, c.ttl);
+            found->second.expires = std::max(found->second.expires.value_or(std::chrono::milliseconds{0}), expiry(t, c.ttl));
             return redis::answer::yes();
         case release:
             if (!ours) return redis::answer::no();
@@ -176,7 +176,7 @@ private:
 
     std::uint64_t write_fence(redis::command const& c, std::uint64_t value, microseconds t)
     {
-        fences_.insert_or_assign(c.keys->fence, counter{value, expiry(t, redis::fence_lifetime)});
+        fences_.insert_or_assign(c.keys->fence, counter{value, expiry(t, c.fence_lifetime)});
         return value;
     }
 

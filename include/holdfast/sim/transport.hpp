@@ -85,14 +85,13 @@ public:
     void lock() const noexcept {}
     void unlock() const noexcept {}
 
-    void watch(redis::shared_keys const& keys, redis::listener* l)
+    std::error_code watch(unsigned node, redis::shared_keys const& keys, redis::listener* l)
     {
         auto const id = next_id_++;
         watches_.push_back({id, keys, l, {}});
-        for (unsigned node = 0; node < size(); ++node) {
-            auto const there = client_.present() + client_.world().delay();
-            client_.at(there + client_.world().delay(), [this, id, node] { subscribed(id, node); });
-        }
+        auto const there = client_.present() + client_.world().delay();
+        client_.at(there + client_.world().delay(), [this, id, node] { subscribed(id, node); });
+        return {};
     }
 
     void unwatch(redis::shared_keys const& keys, redis::listener* l)

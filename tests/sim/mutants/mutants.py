@@ -43,7 +43,7 @@ MUTANTS = {
     ),
     "token used again": (
         "redis/acquire_operation.hpp",
-        [("if (step.new_token) token_ =", "if (step.new_token && token_ == owner_token{}) token_ =")],
+        [("if (step.new_token) draw_token();", "if (step.new_token && token_ == owner_token{}) draw_token();")],
     ),
     "failed round not rolled back": (
         "redis/acquire_machine.hpp",

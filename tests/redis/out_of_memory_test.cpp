@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+//
+// Memory that runs out in any step of a lock.
+#include "observed.hpp"
+#include "support/catch.hpp"
+
+#include <holdfast/redis.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <system_error>
+
+namespace {
+
+/// How many more times this thread gets memory before it is refused once; negative: always.
+thread_local long until_refusal = -1;
+
+}  // namespace
+
+void* operator new(std::size_t size)
+{
+    if (until_refusal >= 0 && until_refusal-- == 0) throw std::bad_alloc{};
+    if (auto* const p = std::malloc(size == 0 ? 1 : size)) return p;
+    throw std::bad_alloc{};
+}
+
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+
+using namespace std::chrono_literals;
+using holdfast::redis::client;
+using holdfast::redis::mutex;
+using holdfast::test::redis_server;
+
+namespace {
+
+/// Effects: runs `f` with the first request for memory refused, then the second, and so on until none is.
+/// Returns: how many there were.
+template <class F>
+long refuse_each_request(F&& f)
+{
+    for (long n = 0;; ++n) {
+        until_refusal = n;
+        try {
+            f();
+        } catch (std::bad_alloc const&) {
+        } catch (std::system_error const&) {
+        }
+        bool const refused = until_refusal < 0;
+        until_refusal = -1;
+        if (!refused) return n;
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a lock whose memory runs out in any step is not held, and is as good as new when there is memory")
+{
+    redis_server server;
+    client redis{server.url(), {.operation_timeout = 250ms}};
+    mutex m{redis, "orders", {.retry = {.most = 20ms}}};
+    CHECK(refuse_each_request([&] {
+              m.lock();
+              std::error_code ec;
+              m.extend(20s, ec);
+              m.unlock();
+          }) > 5);
+    CHECK(m.try_lock_for(20s));
+    m.unlock();
+    client other{server.url()};
+    mutex rival{other, "orders"};
+    CHECK(rival.try_lock_for(60s));
+}
+
+TEST_CASE("a waiter whose memory runs out in any step leaves no trace, and waits when there is memory")
+{
+    redis_server server;
+    client holding{server.url()};
+    mutex held{holding, "orders"};
+    held.lock();
+    for (bool const fresh : {true, false}) {
+        client redis{server.url(), {.operation_timeout = 250ms}};
+        mutex m{redis, "orders", {.retry = {.most = 20ms}}};
+        CHECK(refuse_each_request([&] {
+                  if (fresh) {
+                      client one{server.url(), {.operation_timeout = 250ms}};
+                      mutex first{one, "orders", {.retry = {.most = 20ms}}};
+                      if (first.try_lock_for(20ms)) std::abort();
+                  } else if (m.try_lock_for(20ms)) {
+                      std::abort();
+                  }
+              }) > 5);
+        CHECK_FALSE(m.try_lock_for(20ms));
+    }
+    held.unlock();
+    mutex after{holding, "orders"};
+    CHECK(after.try_lock_for(20s));
+}
