@@ -199,12 +199,6 @@ private:
         }
     }
 
-    static void finish(auto& operation)
-    {
-        while (!operation.wait_until(boot_clock::time_point::max())) {
-        }
-    }
-
     /// Returns: since when this waiter has seen nothing but unavailability: an outage that the one before it waited out is not waited
     /// out again by each of those behind it.
     boot_clock::time_point unavailable_since(waiter const& me)

@@ -11,12 +11,18 @@
 
 namespace holdfast::detail {
 
+/// Effects: waits until an operation has its result.
+inline void finish(auto& operation)
+{
+    while (!operation.wait_until(boot_clock::time_point::max())) {
+    }
+}
+
 /// Effects: waits for an extension. Returns: what came of it, whatever was thrown.
 template <Operation<result<boot_clock::time_point>> O>
 [[nodiscard]] result<boot_clock::time_point> outcome_of(O& extension) noexcept
 try {
-    while (!extension.wait_until(boot_clock::time_point::max())) {
-    }
+    finish(extension);
     return extension.outcome();
 } catch (std::system_error const& e) {
     return e.code();
