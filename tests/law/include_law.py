@@ -22,6 +22,7 @@ FOLDERS = {
     "memory": {"core", "io"},
     "redis": {"core", "io"},
     "redlock": {"core", "io", "redis"},
+    "zookeeper": {"core", "io"},
     "sim": {"core", "memory", "redis", "redlock"},
 }
 UMBRELLAS = {
@@ -29,6 +30,7 @@ UMBRELLAS = {
     "memory.hpp": {"core", "io", "lock", "adapters", "memory"},
     "redis.hpp": {"core", "io", "lock", "adapters", "redis"},
     "redlock.hpp": {"core", "io", "lock", "adapters", "redis", "redlock"},
+    "zookeeper.hpp": {"core", "io", "lock", "adapters", "zookeeper"},
     "sim.hpp": {"core", "lock", "adapters", "sim"},
 }
 # Folder -> what it may not include although the folder is open to it, and why.
@@ -40,7 +42,7 @@ CLOSED = {
     ],
 }
 # C library -> the one header that may include it.
-C_LIBRARIES = {"hiredis": "redis/hiredis.hpp"}
+C_LIBRARIES = {"hiredis": "redis/hiredis.hpp", "zookeeper": "zookeeper/zookeeper_mt.hpp"}
 
 LINES_AT_MOST = 300
 LICENCE = "// SPDX-License-Identifier: MIT"

@@ -6,6 +6,9 @@
 #include <holdfast/memory.hpp>
 #include <holdfast/redis.hpp>
 #include <holdfast/redlock.hpp>
+#ifdef HOLDFAST_TEST_ZOOKEEPER
+#include <holdfast/zookeeper.hpp>
+#endif
 
 extern template class holdfast::basic_mutex<holdfast::redis::fleet>;
 extern template class holdfast::basic_mutex<holdfast::memory::backend>;
@@ -16,3 +19,8 @@ extern template class holdfast::detail::domain<holdfast::memory::backend>;
 extern template class holdfast::redis::acquire_operation<holdfast::redis::socket_transport>;
 extern template class holdfast::redis::extend_operation<holdfast::redis::socket_transport>;
 extern template class holdfast::redis::release_operation<holdfast::redis::socket_transport>;
+#ifdef HOLDFAST_TEST_ZOOKEEPER
+extern template class holdfast::basic_mutex<holdfast::zookeeper::backend>;
+extern template class holdfast::detail::local_queue<holdfast::zookeeper::backend>;
+extern template class holdfast::detail::domain<holdfast::zookeeper::backend>;
+#endif

@@ -34,10 +34,10 @@ int become(char const* const* words, char const* log)
     ::_exit(127);
 }
 
-bool ready(int fd, short events)
+bool ready(int fd, short events, std::chrono::milliseconds limit)
 {
     ::pollfd one{fd, events, 0};
-    return ::poll(&one, 1, 2000) > 0;
+    return ::poll(&one, 1, static_cast<int>(limit.count())) > 0;
 }
 
 }  // namespace
@@ -106,15 +106,15 @@ void zookeeper_server::await()
         throw std::runtime_error{"ZooKeeper does not serve: " + log()};
 }
 
-std::string zookeeper_server::ask(std::string_view word) const
+std::string zookeeper_server::ask(std::string_view word, std::chrono::milliseconds limit) const
 {
     auto const fd = start_connecting(port_);
-    if (!fd || !ready(fd.get(), POLLOUT)) return {};
+    if (!fd || !ready(fd.get(), POLLOUT, limit)) return {};
     if (::send(fd.get(), word.data(), word.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(word.size())) return {};
     std::string answer;
     std::array<char, 4096> part{};
     for (;;) {
-        if (!ready(fd.get(), POLLIN)) return {};
+        if (!ready(fd.get(), POLLIN, limit)) return {};
         auto const got = ::recv(fd.get(), part.data(), part.size(), 0);
         if (got <= 0) return answer;
         answer.append(part.data(), static_cast<std::size_t>(got));

@@ -49,11 +49,11 @@ public:
     void restart();
 
     /// Effects: sends a word of four letters ("srvr", "mntr", "cons", "wchs") over a connection of its own.
-    /// Returns: the answer; empty where there is none within 2 s.
-    [[nodiscard]] std::string ask(std::string_view word) const;
+    /// Returns: the answer; empty where there is none in time.
+    [[nodiscard]] std::string ask(std::string_view word, std::chrono::milliseconds limit = std::chrono::seconds{2}) const;
 
     /// Returns: whether it serves clients: alone, or as a member of a quorum.
-    [[nodiscard]] bool serves() const { return ask("srvr").find("Mode: ") != std::string::npos; }
+    [[nodiscard]] bool serves() const { return ask("srvr", std::chrono::milliseconds{250}).find("Mode: ") != std::string::npos; }
     [[nodiscard]] bool leads() const { return ask("srvr").find("Mode: leader") != std::string::npos; }
 
 private:

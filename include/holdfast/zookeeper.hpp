@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/holdfast.hpp>
+#include <holdfast/lock/basic_mutex.hpp>
+#include <holdfast/zookeeper/backend.hpp>
+#include <holdfast/zookeeper/session_core.hpp>
+#include <holdfast/zookeeper/session_options.hpp>
+#include <holdfast/zookeeper/session_thread.hpp>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+namespace holdfast::zookeeper {
+
+/// A session with a ZooKeeper ensemble. Thread-safe; shared by any number of locks, which may outlive it. Connects when it is first
+/// needed, and makes a new session when the servers have ended the last one.
+class session {
+public:
+    /// Effects: prepares a session with `servers`, "host:port,host:port/chroot"; no I/O.
+    /// Throws: `error` (`misconfigured`) naming the part of `servers` or the option that is wrong.
+    explicit session(std::string_view servers, session_options options = {})
+    {
+        check_session(options);
+        thread_ = std::make_shared<session_thread>(std::make_shared<session_core>(parse_servers(servers), std::move(options)));
+        domain_ = std::make_shared<holdfast::detail::domain<backend>>(std::make_shared<backend>(thread_, naming::curator));
+    }
+
+    /// Returns: what it is in.
+    [[nodiscard]] session_state state() const
+    {
+        std::scoped_lock guard{thread_->core().mutex()};
+        return thread_->core().state();
+    }
+
+    /// Effects: connects, and waits until that is done, for `d` at most. Returns: whether it is connected.
+    /// Throws: `error`: `unavailable` where the system has no thread left, `misconfigured` in a forked child.
+    bool connect_for(std::chrono::milliseconds d)
+    {
+        thread_->ensure_running();
+        auto& core = thread_->core();
+        std::unique_lock guard{core.mutex()};
+        return core.changed().wait_for(guard, d, [&] { return core.connected(); });
+    }
+
+private:
+    friend class mutex;
+
+    std::shared_ptr<session_thread> thread_;
+    std::shared_ptr<holdfast::detail::domain<backend>> domain_;
+};
+
+/// A lock in a ZooKeeper ensemble: first come, first served over all processes. Its name is the path of a node, whose children stand for
+/// those who have the lock or wait for it; a name that does not begin with a slash is a path below the root. Meets `Lock`; see
+/// `basic_mutex` for its members.
+///
+/// A lease is the session's: `ttl` is `session_options::session_timeout`, of which five eighths are confirmed at a time; the lock's own
+/// `ttl`, and that of `extend`, have no effect but that they are checked. The fencing token is the `czxid` of the lock's node times 64, and
+/// one more for each time that the lock was handed on within the process.
+class mutex : public basic_mutex<backend> {
+public:
+    /// Throws: `error` (`misconfigured`) where the name or an option cannot be used; no I/O.
+    mutex(session& in, std::string_view name, lock_options options = {}) : basic_mutex{in.domain_, name, std::move(options)} {}
+};
+
+static_assert(Lock<mutex>);
+
+}  // namespace holdfast::zookeeper
