@@ -192,5 +192,5 @@ TEMPLATE_TEST_CASE("bad names and options are refused when the object is made", 
     CHECK_THAT(refusal("orders", {.retry = {.first = 2ms, .most = 1ms}}), contains("retry.most"));
     CHECK_THAT(refusal("orders", {.unavailable_after = -1ms}), contains("unavailable_after"));
     CHECK(refusal(std::string(64 * 1024, 'x'), {}) == "accepted");
-    CHECK(refusal(std::string{"a\0b", 3}, {}) == "accepted");
+    CHECK((refusal(std::string{"a\0b", 3}, {}) == "accepted") == TestType::any_name);
 }
