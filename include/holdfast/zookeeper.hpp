@@ -4,6 +4,8 @@
 #include <holdfast/holdfast.hpp>
 #include <holdfast/lock/basic_mutex.hpp>
 #include <holdfast/zookeeper/backend.hpp>
+#include <holdfast/zookeeper/node_name.hpp>
+#include <holdfast/zookeeper/node_options.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
 #include <holdfast/zookeeper/session_options.hpp>
 #include <holdfast/zookeeper/session_thread.hpp>
@@ -26,7 +28,9 @@ public:
     {
         check_session(options);
         thread_ = std::make_shared<session_thread>(std::make_shared<session_core>(parse_servers(servers), std::move(options)));
-        domain_ = std::make_shared<holdfast::detail::domain<backend>>(std::make_shared<backend>(thread_, naming::curator));
+        curator_ = domain_of({});
+        kazoo_ = domain_of({.naming = naming::kazoo});
+        plain_ = domain_of({.queueing = queueing::none});
     }
 
     /// Returns: what it is in.
@@ -49,8 +53,23 @@ public:
 private:
     friend class mutex;
 
+    using domain = std::shared_ptr<holdfast::detail::domain<backend>>;
+
+    [[nodiscard]] domain domain_of(node_options nodes) const
+    {
+        return std::make_shared<holdfast::detail::domain<backend>>(std::make_shared<backend>(thread_, nodes));
+    }
+
+    [[nodiscard]] domain const& find(node_options nodes) const noexcept
+    {
+        if (nodes.queueing == queueing::none) return plain_;
+        return nodes.naming == naming::kazoo ? kazoo_ : curator_;
+    }
+
     std::shared_ptr<session_thread> thread_;
-    std::shared_ptr<holdfast::detail::domain<backend>> domain_;
+    domain curator_;
+    domain kazoo_;
+    domain plain_;
 };
 
 /// A lock in a ZooKeeper ensemble: first come, first served over all processes. Its name is the path of a node, whose children stand for
@@ -63,7 +82,7 @@ private:
 class mutex : public basic_mutex<backend> {
 public:
     /// Throws: `error` (`misconfigured`) where the name or an option cannot be used; no I/O.
-    mutex(session& in, std::string_view name, lock_options options = {}) : basic_mutex{in.domain_, name, std::move(options)} {}
+    mutex(session& in, std::string_view name, lock_options options = {}, node_options nodes = {}) : basic_mutex{in.find(nodes), name, std::move(options)} {}
 };
 
 static_assert(Lock<mutex>);

@@ -137,9 +137,7 @@ zookeeper_tree::node zookeeper_tree::get(std::string const& path)
     Stat stat{};
     require(::zoo_get(impl_->zk.get(), path.c_str(), 0, data.data(), &size, &stat), "get " + path);
     data.resize(static_cast<std::size_t>(std::max(size, 0)));
-    constexpr std::int64_t container = std::int64_t{1} << 63U;
-    bool const is_container = stat.ephemeralOwner == container;
-    return {data, stat.czxid, is_container ? 0 : stat.ephemeralOwner, stat.version, is_container};
+    return {data, stat.czxid, stat.ephemeralOwner, stat.version};
 }
 
 std::vector<std::string> zookeeper_tree::acl(std::string const& path)

@@ -16,7 +16,6 @@ public:
         std::int64_t czxid = 0;
         std::int64_t owner = 0;  ///< the session of an ephemeral node
         std::int32_t version = 0;
-        bool container = false;
     };
 
     /// `servers` is a connection string; `digest` is "user:password", for `auth`.

@@ -6,7 +6,6 @@
 #include <holdfast/zookeeper/acquire_operation.hpp>
 #include <holdfast/zookeeper/extend_operation.hpp>
 #include <holdfast/zookeeper/lock_place.hpp>
-#include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/release_operation.hpp>
 #include <holdfast/zookeeper/session_thread.hpp>

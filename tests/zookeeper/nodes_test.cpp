@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+//
+// What the locks leave in the tree, and what they find there.
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/zookeeper_server.hpp"
+#include "support/zookeeper_tree.hpp"
+
+#include <holdfast/zookeeper.hpp>
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::errc;
+using holdfast::test::contains;
+using holdfast::test::eventually;
+using holdfast::test::zookeeper_server;
+using holdfast::test::zookeeper_tree;
+using holdfast::zookeeper::mutex;
+using holdfast::zookeeper::naming;
+using holdfast::zookeeper::node_options;
+using holdfast::zookeeper::queueing;
+using holdfast::zookeeper::session;
+
+TEST_CASE("a lock is a child of the node it is named after, and tells who has it")
+{
+    zookeeper_server server;
+    session zk{server.address() + "/app/x", {.label = "shop"}};
+    mutex m{zk, "/locks/orders"};
+    zookeeper_tree tree{server.address()};
+    m.lock();
+    auto const names = tree.children("/app/x/locks/orders");
+    REQUIRE(names.size() == 1);
+    CHECK_THAT(names.front(), contains("-lock-0000000000"));
+    CHECK(names.front().starts_with("_c_"));
+    auto const node = tree.get("/app/x/locks/orders/" + names.front());
+    CHECK_THAT(node.data, contains("pid=" + std::to_string(::getpid())));
+    CHECK_THAT(node.data, contains("label=shop"));
+    CHECK(node.owner != 0);
+    CHECK(m.lease().fencing_token() == static_cast<std::uint64_t>(node.czxid) * 64);
+    m.unlock();
+    CHECK(tree.children("/app/x/locks/orders").empty());
+}
+
+TEST_CASE("an attempt at a lock that is held, and a wait that ends, leave no node and no watch")
+{
+    auto const nodes = GENERATE(node_options{}, node_options{.queueing = queueing::none}, node_options{.naming = naming::kazoo});
+    zookeeper_server server;
+    session here{server.address()};
+    session there{server.address()};
+    mutex holder{here, "/orders", {}, nodes};
+    mutex rival{there, "/orders", {}, nodes};
+    zookeeper_tree tree{server.address()};
+    holder.lock();
+    auto const before = tree.children("/orders");
+    CHECK_FALSE(rival.try_lock());
+    CHECK(server.ask("wchs").find("Total watches:0") != std::string::npos);
+    CHECK(tree.children("/orders") == before);
+    CHECK_FALSE(rival.try_lock_for(100ms));
+    CHECK(tree.children("/orders") == before);
+    holder.unlock();
+    CHECK(rival.try_lock());
+}
+
+TEST_CASE("fencing tokens increase when the parent was collected and made again")
+{
+    zookeeper_server server{{.java = {"-Dznode.container.checkIntervalMs=100"}}};
+    session zk{server.address()};
+    zookeeper_tree tree{server.address()};
+    std::uint64_t last = 0;
+    for (int i = 0; i < 3; ++i) {
+        mutex m{zk, "/locks/orders"};
+        m.lock();
+        CHECK(m.lease().fencing_token() > last);
+        last = m.lease().fencing_token();
+        m.unlock();
+        CHECK(eventually([&] { return !tree.exists("/locks"); }));
+    }
+}
+
+TEST_CASE("locks go on while the server collects their parents under them")
+{
+    zookeeper_server server{{.java = {"-Dznode.container.checkIntervalMs=1", "-Dznode.container.maxPerMinute=60000"}}};
+    std::atomic<int> counter{0};
+    std::vector<std::jthread> all;
+    for (int i = 0; i < 2; ++i)
+        all.emplace_back([&] {
+            session zk{server.address()};
+            mutex m{zk, "/locks/orders", {.max_local_handoffs = 0}};
+            for (int n = 0; n < 100; ++n) {
+                std::scoped_lock const hold{m};
+                counter.store(counter.load() + 1);
+            }
+        });
+    all.clear();
+    CHECK(counter == 200);
+}
+
+TEST_CASE("one waiter wakes for a release, at 2 and at 60 waiters")
+{
+    auto const waiters = GENERATE(2U, 60U);
+    zookeeper_server server;
+    session here{server.address()};
+    session there{server.address()};
+    mutex holder{here, "/orders", {.max_local_handoffs = 0}};
+    zookeeper_tree tree{server.address()};
+    holder.lock();
+    // Each waits in a session's queue of its own: as if they were processes.
+    std::vector<std::unique_ptr<session>> sessions;
+    std::vector<std::jthread> threads;
+    for (unsigned i = 0; i < waiters; ++i) {
+        sessions.push_back(std::make_unique<session>(server.address()));
+        threads.emplace_back([zk = sessions.back().get()] {
+            mutex m{*zk, "/orders"};
+            std::scoped_lock const hold{m};
+        });
+        REQUIRE(eventually([&] { return tree.children("/orders").size() == i + 2; }));
+    }
+    // Every one but the first watches exactly the one before it.
+    CHECK(eventually([&] { return server.ask("wchs").find("Total watches:" + std::to_string(waiters)) != std::string::npos; }));
+    CHECK(server.ask("wchs").find(std::to_string(waiters) + " connections watching " + std::to_string(waiters) + " paths") != std::string::npos);
+    holder.unlock();
+    threads.clear();
+    CHECK(tree.children("/orders").empty());
+}
+
+TEST_CASE("the plain form excludes others, and hands on to one of those who wait")
+{
+    zookeeper_server server;
+    session here{server.address()};
+    session there{server.address()};
+    auto const plain = node_options{.queueing = queueing::none};
+    std::atomic<int> counter{0};
+    std::atomic<std::uint64_t> last{0};
+    std::atomic<bool> increasing{true};
+    auto const work = [&](session& zk) {
+        mutex m{zk, "/locks/orders", {.max_local_handoffs = 1}, plain};
+        for (int n = 0; n < 40; ++n) {
+            std::scoped_lock const hold{m};
+            counter.store(counter.load() + 1);
+            auto const token = m.lease().fencing_token();
+            if (token <= last.exchange(token)) increasing = false;
+        }
+    };
+    {
+        std::vector<std::jthread> all;
+        for (auto* const zk : {&here, &here, &there, &there}) all.emplace_back([&, zk] { work(*zk); });
+    }
+    CHECK(counter == 160);
+    CHECK(increasing);
+    zookeeper_tree tree{server.address()};
+    CHECK_FALSE(tree.exists("/locks/orders"));
+}
+
+TEST_CASE("the plain form leaves another client's node alone")
+{
+    zookeeper_server server;
+    session zk{server.address()};
+    mutex m{zk, "/orders", {}, {.queueing = queueing::none}};
+    zookeeper_tree other{server.address()};
+    other.create("/orders", "mine", true);
+    CHECK_FALSE(m.try_lock());
+    CHECK_FALSE(m.try_lock_for(50ms));
+    other.remove("/orders");
+    m.lock();
+    other.remove("/orders");
+    other.create("/orders", "mine", true);
+    std::error_code ec;
+    m.release(ec);
+    CHECK(ec == errc::lease_lost);
+    CHECK(other.get("/orders").data == "mine");
+}
+
+TEST_CASE("with auth the nodes are the creator's alone, without it everybody's")
+{
+    zookeeper_server server;
+    zookeeper_tree tree{server.address(), "alice:secret"};
+    auto const acl_of = [&](std::string const& path) { return tree.acl(path).at(0); };
+    session alice{server.address(), {.auth_scheme = "digest", .auth_credential = "alice:secret"}};
+    session bob{server.address(), {.auth_scheme = "digest", .auth_credential = "bob:other"}};
+    session nobody{server.address()};
+    session open{server.address(), {.auth_scheme = "digest", .auth_credential = "alice:secret", .world_writable = true}};
+    mutex a{alice, "/alice"};
+    a.lock();
+    CHECK(acl_of("/alice").starts_with("31 digest:alice:"));
+    CHECK(acl_of("/alice/" + tree.children("/alice").front()).starts_with("31 digest:alice:"));
+    for (auto* const zk : {&bob, &nobody}) {
+        mutex m{*zk, "/alice"};
+        try {
+            static_cast<void>(m.try_lock());
+            FAIL("the ACL should refuse it");
+        } catch (holdfast::error const& e) {
+            CHECK(e.code() == errc::misconfigured);
+            CHECK_THAT(e.what(), contains("/alice"));
+            CHECK_THAT(e.what(), !contains("secret"));
+        }
+    }
+    mutex n{nobody, "/nobody"};
+    n.lock();
+    CHECK(acl_of("/nobody") == "31 world:anyone");
+    mutex o{open, "/open"};
+    o.lock();
+    CHECK(acl_of("/open") == "31 world:anyone");
+}
