@@ -4,8 +4,11 @@
 #include <holdfast/holdfast.hpp>
 #include <holdfast/lock/basic_mutex.hpp>
 #include <holdfast/zookeeper/backend.hpp>
+#include <holdfast/zookeeper/contenders_operation.hpp>
+#include <holdfast/zookeeper/lock_place.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
+#include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
 #include <holdfast/zookeeper/session_options.hpp>
 #include <holdfast/zookeeper/session_thread.hpp>
@@ -15,6 +18,7 @@
 #include <mutex>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace holdfast::zookeeper {
 
@@ -82,7 +86,23 @@ private:
 class mutex : public basic_mutex<backend> {
 public:
     /// Throws: `error` (`misconfigured`) where the name or an option cannot be used; no I/O.
-    mutex(session& in, std::string_view name, lock_options options = {}, node_options nodes = {}) : basic_mutex{in.find(nodes), name, std::move(options)} {}
+    mutex(session& in, std::string_view name, lock_options options = {}, node_options nodes = {})
+        : basic_mutex{in.find(nodes), name, std::move(options)}, place_{in.thread_, nodes}
+    {
+    }
+
+    /// Returns: who has the lock and who waits for it, in the order in which they get it; of the plain form, who has it.
+    /// Throws: `error`: `unavailable` where no server answers within the operation timeout, `misconfigured`.
+    [[nodiscard]] std::vector<participant> contenders()
+    {
+        contenders_operation asking{place_, place_.core().chroot() + lock_path(name())};
+        auto got = asking.ask();
+        if (!got) throw error{got.code(), "lock " + quoted(name()) + ": contenders"};
+        return std::move(*got);
+    }
+
+private:
+    lock_place place_;
 };
 
 static_assert(Lock<mutex>);

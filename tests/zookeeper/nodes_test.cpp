@@ -207,3 +207,63 @@ TEST_CASE("with auth the nodes are the creator's alone, without it everybody's")
     o.lock();
     CHECK(acl_of("/open") == "31 world:anyone");
 }
+
+TEST_CASE("contenders are listed in their order, with what they say of themselves")
+{
+    zookeeper_server server;
+    session here{server.address() + "/app", {.label = "here"}};
+    session there{server.address() + "/app", {.label = "there"}};
+    mutex holder{here, "/orders"};
+    mutex waiting{there, "/orders"};
+    CHECK(holder.contenders().empty());
+    holder.lock();
+    std::jthread waiter{[&] { waiting.lock(); }};
+    CHECK(eventually([&] { return holder.contenders().size() == 2; }));
+    auto const line = waiting.contenders();
+    REQUIRE(line.size() == 2);
+    CHECK_THAT(line[0].content, contains("label=here"));
+    CHECK_THAT(line[1].content, contains("label=there"));
+    CHECK(line[0].fencing_token == holder.lease().fencing_token());
+    holder.unlock();
+    waiter.join();
+    CHECK(waiting.contenders().size() == 1);
+    CHECK(waiting.lease().fencing_token() == line[1].fencing_token);
+
+    mutex plain{here, "/plain", {}, {.queueing = queueing::none}};
+    CHECK(plain.contenders().empty());
+    plain.lock();
+    REQUIRE(plain.contenders().size() == 1);
+    CHECK(plain.contenders().front().fencing_token == plain.lease().fencing_token());
+}
+
+TEST_CASE("the C client's log goes to the session's callback, and nowhere without one")
+{
+    zookeeper_server server;
+    std::atomic<int> lines{0};
+    std::atomic<int> other_lines{0};
+    {
+        session zk{server.address(), {.log = [&](std::string_view text) { lines += text.empty() ? 0 : 1; }}};
+        session other{server.address(), {.log = [&](std::string_view) { ++other_lines; }}};
+        CHECK(zk.connect_for(10s));
+        CHECK(lines > 0);
+        CHECK(other_lines == 0);
+    }
+    std::vector<std::unique_ptr<session>> many;
+    for (int i = 0; i < 64; ++i) many.push_back(std::make_unique<session>("a:1", holdfast::zookeeper::session_options{.log = [](std::string_view) {}}));
+    CHECK_THROWS_AS((session{"a:1", {.log = [](std::string_view) {}}}), holdfast::error);
+    many.pop_back();
+    CHECK_NOTHROW(session{"a:1", {.log = [](std::string_view) {}}});
+}
+
+TEST_CASE("an identity that the server does not know is refused for good")
+{
+    zookeeper_server server;
+    session zk{server.address(), {.auth_scheme = "nonsense", .auth_credential = "x"}};
+    mutex m{zk, "/orders"};
+    for (int i = 0; i < 2; ++i) try {
+            m.lock();
+            FAIL("it should be refused");
+        } catch (holdfast::error const& e) {
+            CHECK(e.code() == errc::misconfigured);
+        }
+}

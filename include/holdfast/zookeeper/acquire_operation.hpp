@@ -122,6 +122,7 @@ private:
     {
         machine_->expired();
         act();
+        bed_.unpark();  // there may never be another session
     }
 
     void act() noexcept

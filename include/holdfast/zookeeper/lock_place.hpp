@@ -29,6 +29,9 @@ public:
         return std::make_unique<queue_machine>(std::move(plan), nodes_.naming);
     }
 
+    /// Returns: whether those who wait have nodes.
+    [[nodiscard]] bool queued() const noexcept { return nodes_.queueing != queueing::none; }
+
 private:
     std::shared_ptr<session_thread> thread_;
     node_options nodes_;

@@ -8,6 +8,7 @@
 #include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/eraser.hpp>
 #include <holdfast/zookeeper/held_nodes.hpp>
+#include <holdfast/zookeeper/log_slot.hpp>
 #include <holdfast/zookeeper/receiver.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 #include <holdfast/zookeeper/session_lease.hpp>
@@ -43,7 +44,7 @@ namespace holdfast::zookeeper {
 /// | any       | the servers say that it is over | lost; receivers begin again in the next session |
 class session_core final : private handle_events {
 public:
-    session_core(ensemble servers, session_options options) : servers_{std::move(servers)}, options_{std::move(options)} {}
+    session_core(ensemble servers, session_options options) : servers_{std::move(servers)}, options_{std::move(options)}, log_{options_.log} {}
     session_core(session_core const&) = delete;
     session_core& operator=(session_core const&) = delete;
     ~session_core() = default;
@@ -225,6 +226,7 @@ private:
     std::mutex mutex_;
     ensemble const servers_;
     session_options const options_;
+    log_slot log_;
     session_state state_ = session_state::lost;
     std::error_code refused_;
     std::int64_t session_ = 0;

@@ -101,7 +101,7 @@ private:
         auto* const handle = core.handle_.get();
         guard.unlock();
         holdfast::detail::signals_blocked const while_starting;
-        bool const opened = handle->open(core.servers_.hosts, core.options_.session_timeout, core, &silent);
+        bool const opened = handle->open(core.servers_.hosts, core.options_.session_timeout, core, core.log_.get());
         guard.lock();
         if (!opened) core.handle_.reset();
     }
@@ -162,8 +162,6 @@ private:
         }
         return std::min(next, std::max(last, now - interval / 2) + interval);
     }
-
-    static void silent(char const*) {}
 
     holdfast::detail::fork_guard origin_;
     std::shared_ptr<session_core> core_;
