@@ -52,7 +52,7 @@ TEST_CASE("an attempt at a lock that is held, and a wait that ends, leave no nod
     auto const nodes = GENERATE(node_options{}, node_options{.queueing = queueing::none}, node_options{.naming = naming::kazoo});
     zookeeper_server server;
     session here{server.address()};
-    session there{server.address()};
+    session there{server.address(), {.operation_timeout = 60s}};
     mutex holder{here, "/orders", {}, nodes};
     mutex rival{there, "/orders", {}, nodes};
     zookeeper_tree tree{server.address()};
@@ -61,7 +61,9 @@ TEST_CASE("an attempt at a lock that is held, and a wait that ends, leave no nod
     CHECK_FALSE(rival.try_lock());
     CHECK(server.ask("wchs").find("Total watches:0") != std::string::npos);
     CHECK(tree.children("/orders") == before);
+    auto const begun = holdfast::boot_clock::now();
     CHECK_FALSE(rival.try_lock_for(100ms));
+    CHECK(holdfast::boot_clock::now() - begun < 60s);  // its operation timeout is more
     CHECK(tree.children("/orders") == before);
     holder.unlock();
     CHECK(rival.try_lock());

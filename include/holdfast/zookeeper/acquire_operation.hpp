@@ -128,7 +128,7 @@ private:
     void act() noexcept
     {
         core_.perform(*this, machine_->take_actions());
-        if (machine_->now() != phase::working || machine_->pausing()) bed_.unpark();
+        if (machine_->now() != phase::working || machine_->pausing() || (late_ && machine_->reached())) bed_.unpark();
     }
 
     /// Effects: does what is due. Returns: when to look again.
@@ -157,7 +157,8 @@ private:
             machine_->give_up(errc::not_connected);
         else if (now >= limit)
             machine_->give_up(once_ ? make_error_code(errc::no_answer) : make_error_code(holdfast::errc::timed_out));
-        return limit;
+        late_ = now >= request_.deadline;
+        return late_ ? limit : std::min(limit, request_.deadline);
     }
 
     boot_clock::time_point confirm(boot_clock::time_point now, boot_clock::time_point limit)
@@ -224,6 +225,7 @@ private:
     holdfast::detail::random_sequence jitter_;
     std::unique_ptr<acquirer> machine_;
     boot_clock::time_point started_{};
+    bool late_ = false;  // the deadline has passed, and the attempt that was under way has not been answered
     std::optional<boot_clock::time_point> resume_at_;
     std::shared_ptr<eraser> undoing_;
     boot_clock::time_point undo_limit_{};
