@@ -81,9 +81,9 @@ private:
         if (outcome_ || std::exchange(asked_, true)) return;
         line_.clear();
         if (place_.queued()) {
-            core_.perform(*this, {{{request::kind::children, lock_}, round_ + 1}});
+            core_.perform(*this, {{{request::kind::children, lock_, {}}, round_ + 1}});
         } else {
-            line_.push_back({{.node = lock_}, 0, false});
+            line_.push_back({{lock_, {}, 0}, 0, false});
             ask_each();
         }
     }
@@ -98,7 +98,7 @@ private:
         }
         if (r.what == answer::refused) return end(r.code);
         if (line_.empty()) {
-            for (auto& c : contenders_among(r.children)) line_.push_back({{.node = std::move(c.name)}, c.sequence, false});
+            for (auto& c : contenders_among(r.children)) line_.push_back({{std::move(c.name), {}, 0}, c.sequence, false});
             return ask_each();
         }
         auto& seen = line_.at(tag % slots - first);
