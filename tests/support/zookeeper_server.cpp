@@ -76,6 +76,49 @@ void zookeeper_server::restart()
     if (id_ == 0) await();
 }
 
+void zookeeper_server::restart_with_sequence(std::string const& path, std::int32_t value)
+{
+    restart();  // writes a snapshot of all there is
+    kill();
+    auto const data = folder() / "version-2";
+    std::filesystem::path newest;
+    for (auto const& file : std::filesystem::directory_iterator{data}) {
+        auto const name = file.path().filename().string();
+        if (name.starts_with("log.")) std::filesystem::remove(file.path());
+        if (name.starts_with("snapshot.") && (newest.empty() || last_write_time(file) > last_write_time(newest))) newest = file.path();
+    }
+    std::string text;
+    {
+        std::ifstream file{newest, std::ios::binary};
+        text.assign(std::istreambuf_iterator<char>{file}, {});
+    }
+    auto const number = [&](std::size_t at, std::uint64_t what, std::size_t size) {
+        for (std::size_t i = 0; i < size; ++i) text.at(at + i) = static_cast<char>((what >> (8 * (size - 1 - i))) & 0xFFU);
+    };
+    auto const length = [&](std::size_t at) {
+        std::size_t sum = 0;
+        for (std::size_t i = 0; i < 4; ++i) sum = (sum << 8U) | static_cast<unsigned char>(text.at(at + i));
+        return sum;
+    };
+    // A node: path and data, each behind its length, its ACL, czxid, mzxid, ctime, mtime, version, cversion, ...
+    std::string head(4, '\0');
+    head[3] = static_cast<char>(path.size());
+    auto const behind = text.find(head + path) + 4 + path.size();
+    number(behind + 4 + (length(behind) == 0xFFFFFFFFU ? 0 : length(behind)) + 8 + 4 * 8 + 4, static_cast<std::uint32_t>(value), 4);
+    // At its end the Adler-32 of all before, and a path that is a slash.
+    auto const end = text.size() - 13;
+    std::uint32_t a = 1;
+    std::uint32_t b = 0;
+    for (std::size_t i = 0; i < end; ++i) {
+        a = (a + static_cast<unsigned char>(text[i])) % 65521;
+        b = (b + a) % 65521;
+    }
+    number(end, (b << 16U) | a, 8);
+    std::ofstream{newest, std::ios::binary} << text;
+    launch();
+    await();
+}
+
 void zookeeper_server::launch()
 {
     auto const config = (folder() / "zoo.cfg").string();
@@ -87,7 +130,7 @@ void zookeeper_server::launch()
     }
     // Small and quick to start; what it writes is not worth waiting for the disk.
     std::vector<std::string> words{"java", "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData",
-                                   "-Dzookeeper.forceSync=no", "-Dzookeeper.admin.enableServer=false", "-Dzookeeper.extendedTypesEnabled=true"};
+                                   "-Dzookeeper.forceSync=no", "-Dzookeeper.admin.enableServer=false", "-Dzookeeper.extendedTypesEnabled=true", "-Dzookeeper.digest.enabled=false"};
     words.insert(words.end(), options_.java.begin(), options_.java.end());
     for (auto const* const word : {"-cp", "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar",
                                    "org.apache.zookeeper.server.quorum.QuorumPeerMain", config.c_str()})

@@ -48,6 +48,9 @@ public:
     /// Effects: killed if it still runs; comes back on the same port with its data.
     void restart();
 
+    /// Effects: restarts it, with the counter at `value` from which the children of the node at `path` have their sequence.
+    void restart_with_sequence(std::string const& path, std::int32_t value);
+
     /// Effects: sends a word of four letters ("srvr", "mntr", "cons", "wchs") over a connection of its own.
     /// Returns: the answer; empty where there is none in time.
     [[nodiscard]] std::string ask(std::string_view word, std::chrono::milliseconds limit = std::chrono::seconds{2}) const;

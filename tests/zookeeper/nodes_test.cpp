@@ -10,6 +10,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -268,4 +269,41 @@ TEST_CASE("an identity that the server does not know is refused for good")
         } catch (holdfast::error const& e) {
             CHECK(e.code() == errc::misconfigured);
         }
+}
+
+TEST_CASE("locks go on in their order when the sequence is exhausted")
+{
+    zookeeper_server server;
+    zookeeper_tree{server.address()}.create("/orders");
+    server.restart_with_sequence("/orders", 2147483647 - 5);
+    zookeeper_tree tree{server.address()};
+    CHECK(tree.create("/orders/x", "", true, true).ends_with("x2147483642"));
+    std::atomic<int> inside{0};
+    std::atomic<int> most{0};
+    std::atomic<int> sections{0};
+    std::atomic<std::uint64_t> last{0};
+    std::atomic<bool> increasing{true};
+    std::vector<std::unique_ptr<session>> sessions;
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 6; ++i) {
+        sessions.push_back(std::make_unique<session>(server.address()));
+        threads.emplace_back([&, zk = sessions.back().get()] {
+            mutex m{*zk, "/orders"};
+            for (int n = 0; n < 10; ++n) {
+                std::scoped_lock const hold{m};
+                most = std::max(most.load(), ++inside);
+                auto const token = m.lease().fencing_token();
+                if (token <= last.exchange(token)) increasing = false;
+                std::this_thread::sleep_for(1ms);
+                --inside;
+                ++sections;
+            }
+        });
+    }
+    threads.clear();
+    CHECK(sections == 60);
+    CHECK(most == 1);
+    CHECK(increasing);
+    CHECK(tree.create("/orders/x", "", true, true).ends_with("x2147483647"));
+    CHECK(tree.children("/orders").size() == 2);
 }

@@ -67,8 +67,8 @@ TEST_CASE("node names are those of Curator and kazoo")
     CHECK(sequence_of("0123456789abcdeffedcba9876543210__lock__0000000013") == 13U);
     CHECK(sequence_of("0123456789abcdeffedcba9876543210__rlock__0000000014") == 14U);
     CHECK(sequence_of("lock-2147483647") == 2147483647U);
-    CHECK(sequence_of("lock--2147483648") == 2147483648U);
-    CHECK(sequence_of("lock--0000000001") == 4294967295U);
+    CHECK(sequence_of("lock--2147483648") == 2147483647U);
+    CHECK(sequence_of("lock--0000000001") == 2147483647U);
     for (auto const* const other : {"", "lock-", "lock-1", "lock-00000000001", "lock-000000000x", "lock-2147483648", "leases", "_c_1-__READ__0000000001"})
         CHECK_FALSE(sequence_of(other).has_value());
 }

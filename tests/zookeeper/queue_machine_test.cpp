@@ -89,11 +89,19 @@ TEST_CASE("sequences are numbers, not text; other clients' names and strangers a
     CHECK(q.sent() == words{"watch /a/b/_c_zzz-lock-0000000099"});
 }
 
-TEST_CASE("a counter that has passed its end comes last")
+TEST_CASE("a node whose number has passed the end of the counter is told from others by its czxid, whatever their numbers")
 {
+    auto const mine = GENERATE(std::string{"-2147483648"}, std::string{last});
+    auto const other = GENERATE(std::string{"-2147483647"}, std::string{last});
     queue q;
-    q.enter("-2147483648", {node(9, last)});
-    CHECK(q.sent() == words{"watch /a/b/" + node(9, last)});
+    q.enter(mine, {node(9, other)}, 50);
+    CHECK(q.sent() == words{"data /a/b/" + node(9, other)});
+    auto const made = GENERATE(40, 60);
+    q.answer_to(0, stat(made, 1));
+    if (made < 50)
+        CHECK(q.sent() == words{"watch /a/b/" + node(9, other)});
+    else
+        CHECK(q.machine.now() == phase::granted);
 }
 
 TEST_CASE("where the sequence is exhausted, the czxid decides")

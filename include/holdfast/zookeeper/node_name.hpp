@@ -48,8 +48,11 @@ inline constexpr std::array<std::string_view, 3> markers{"lock-", "__lock__", "_
     return as == naming::curator ? "_c_" + detail::guid(as, token) + "-lock-" : detail::guid(as, token) + "__lock__";
 }
 
-/// Returns: the sequence at the end of `node`; nothing where it is no node of a lock. The server's counter is a signed 32-bit number: one
-/// that has passed its end (which 3.8's does not) comes after all others.
+/// The last number of a sequence. The server's counter is a signed 32-bit number: it sticks here, or, while several creates are under way,
+/// passes to negative ones and comes back. Which of such nodes was made first is told by their czxid alone.
+inline constexpr std::uint32_t exhausted_sequence = 0x7FFFFFFFU;
+
+/// Returns: the sequence at the end of `node`, `exhausted_sequence` for a negative one; nothing where it is no node of a lock.
 [[nodiscard]] inline std::optional<std::uint32_t> sequence_of(std::string_view node) noexcept
 {
     for (auto const marker : detail::markers) {
@@ -61,8 +64,8 @@ inline constexpr std::array<std::string_view, 3> markers{"lock-", "__lock__", "_
         if (digits.size() != 10 || digits.find_first_not_of("0123456789") != std::string_view::npos) continue;
         std::uint64_t value = 0;
         for (char const c : digits) value = 10 * value + static_cast<std::uint64_t>(c - '0');
-        if (value > (negative ? 0x80000000U : 0x7FFFFFFFU)) continue;
-        return static_cast<std::uint32_t>(negative ? 0x100000000U - value : value);
+        if (value > exhausted_sequence + (negative ? 1U : 0U)) continue;
+        return negative ? exhausted_sequence : static_cast<std::uint32_t>(value);
     }
     return std::nullopt;
 }
