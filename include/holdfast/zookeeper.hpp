@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/holdfast.hpp>
+#include <holdfast/core/name.hpp>
 #include <holdfast/lock/basic_mutex.hpp>
 #include <holdfast/zookeeper/backend.hpp>
 #include <holdfast/zookeeper/contenders_operation.hpp>
@@ -97,7 +98,7 @@ public:
     {
         contenders_operation asking{place_, place_.core().chroot() + lock_path(name())};
         auto got = asking.ask();
-        if (!got) throw error{got.code(), "lock " + quoted(name()) + ": contenders"};
+        if (!got) throw error{got.code(), "lock " + holdfast::quoted(name()) + ": contenders"};
         return std::move(*got);
     }
 

@@ -62,7 +62,7 @@ namespace detail {
 {
     auto path = name.starts_with('/') ? std::string{name} : '/' + std::string{name};
     if (auto const fault = detail::fault_of(path); !fault.empty())
-        throw error{holdfast::errc::misconfigured, "lock " + quoted(name) + ": its name is the path of a ZooKeeper node and " + fault};
+        throw error{holdfast::errc::misconfigured, "lock " + holdfast::quoted(name) + ": its name is the path of a ZooKeeper node and " + fault};
     return path;
 }
 

@@ -63,7 +63,7 @@ struct ensemble {
 /// Throws: `error` (`misconfigured`) naming what is wrong with it.
 [[nodiscard]] inline ensemble parse_servers(std::string_view text)
 {
-    auto const refuse = [&](std::string const& what) { throw error{holdfast::errc::misconfigured, "servers " + quoted(text) + ": " + what}; };
+    auto const refuse = [&](std::string const& what) { throw error{holdfast::errc::misconfigured, "servers " + holdfast::quoted(text) + ": " + what}; };
     auto const slash = text.find('/');
     auto const hosts = text.substr(0, slash);
     for (std::size_t at = 0; at <= hosts.size();) {
