@@ -7,7 +7,7 @@
 #
 # makes sure that each is there: g++ clang++ cmake ninja pkg-config ccache git python3 redis-server
 # (commands), hiredis zookeeper-client catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run
-# it), kazoo matplotlib (of some Python). On Debian and its
+# it), curator kazoo matplotlib (of some Python). On Debian and its
 # kin the missing ones, and only these, are installed with apt, as root or through sudo; elsewhere they are
 # named, and the script ends with 2.
 # After it $HOLDFAST_CLANG is the name of a Clang of 16 or later, if there is one.
@@ -29,6 +29,7 @@ holdfast_has()
     hiredis) holdfast_has_header hiredis/hiredis.h ;;
     zookeeper-client) holdfast_has_header zookeeper/zookeeper.h ;;
     zookeeper-server) [ -e /usr/share/java/zookeeper.jar ] && command -v java >/dev/null ;;
+    curator) [ -e /usr/share/java/curator-recipes.jar ] && command -v javac >/dev/null ;;
     kazoo) /usr/bin/python3 -c 'import kazoo' >/dev/null 2>&1 ;;
     catch2) holdfast_has_header catch2/catch_all.hpp || holdfast_has_header catch2/catch.hpp ;;
     cli11) holdfast_has_header CLI/CLI.hpp ;;
@@ -84,6 +85,8 @@ holdfast_package()
     zookeeper-client) echo libzookeeper-mt-dev ;;
     # Nothing of the service, which would start with the machine: the tests need its classes.
     zookeeper-server) echo libzookeeper-java default-jre-headless ;;
+    # Its rival in the tests is started from its source.
+    curator) echo libcurator-recipes-java default-jdk-headless ;;
     kazoo) echo python3-kazoo ;;
     cli11) echo libcli11-dev ;;
     matplotlib) echo python3-matplotlib ;;
