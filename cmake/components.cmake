@@ -30,7 +30,10 @@ target_link_libraries(holdfast_redis INTERFACE holdfast_core hiredis::hiredis)
 add_library(holdfast_redlock INTERFACE)
 target_link_libraries(holdfast_redlock INTERFACE holdfast_redis)
 
-set(holdfast_all_components core memory sim redis redlock)
+add_library(holdfast_zookeeper INTERFACE)
+target_link_libraries(holdfast_zookeeper INTERFACE holdfast_core zookeeper::zookeeper_mt)
+
+set(holdfast_all_components core memory sim redis redlock zookeeper)
 
 # What was asked for must be there; what was not is given where it can be.
 set(holdfast_wanted ${HOLDFAST_COMPONENTS})
@@ -56,6 +59,18 @@ if("redis" IN_LIST holdfast_wanted)
     endif()
     message(STATUS "holdfast: no redis and redlock, as hiredis was not found (package libhiredis-dev)")
     list(REMOVE_ITEM holdfast_wanted redis redlock)
+  endif()
+endif()
+
+if("zookeeper" IN_LIST holdfast_wanted)
+  find_package(zookeeper 3.8 QUIET)
+  if(NOT zookeeper_FOUND)
+    if(HOLDFAST_COMPONENTS)
+      message(FATAL_ERROR "holdfast: zookeeper needs ZooKeeper's C client, which was not found. "
+        "On Debian and Ubuntu: apt-get install libzookeeper-mt-dev")
+    endif()
+    message(STATUS "holdfast: no zookeeper, as its C client was not found (package libzookeeper-mt-dev)")
+    list(REMOVE_ITEM holdfast_wanted zookeeper)
   endif()
 endif()
 

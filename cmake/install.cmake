@@ -33,4 +33,5 @@ install(
     "${PROJECT_BINARY_DIR}/holdfast-config.cmake"
     "${PROJECT_BINARY_DIR}/holdfast-config-version.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/Findhiredis.cmake"
+    "${PROJECT_SOURCE_DIR}/cmake/Findzookeeper.cmake"
   DESTINATION "${holdfast_package_dir}")

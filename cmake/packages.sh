@@ -6,7 +6,8 @@
 #   holdfast_need WHAT...
 #
 # makes sure that each is there: g++ clang++ cmake ninja pkg-config ccache git python3 redis-server
-# (commands), hiredis catch2 cli11 nlohmann_json (libraries), matplotlib (of some Python). On Debian and its
+# (commands), hiredis zookeeper-client catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run
+# it), curator kazoo matplotlib (of some Python). On Debian and its
 # kin the missing ones, and only these, are installed with apt, as root or through sudo; elsewhere they are
 # named, and the script ends with 2.
 # After it $HOLDFAST_CLANG is the name of a Clang of 16 or later, if there is one.
@@ -26,6 +27,10 @@ holdfast_has()
 {
   case $1 in
     hiredis) holdfast_has_header hiredis/hiredis.h ;;
+    zookeeper-client) holdfast_has_header zookeeper/zookeeper.h ;;
+    zookeeper-server) [ -e /usr/share/java/zookeeper.jar ] && command -v java >/dev/null ;;
+    curator) [ -e /usr/share/java/curator-recipes.jar ] && command -v javac >/dev/null ;;
+    kazoo) /usr/bin/python3 -c 'import kazoo' >/dev/null 2>&1 ;;
     catch2) holdfast_has_header catch2/catch_all.hpp || holdfast_has_header catch2/catch.hpp ;;
     cli11) holdfast_has_header CLI/CLI.hpp ;;
     matplotlib) holdfast_plotting_python >/dev/null ;;
@@ -77,6 +82,12 @@ holdfast_package()
   case $1 in
     ninja) echo ninja-build ;;
     hiredis) echo libhiredis-dev ;;
+    zookeeper-client) echo libzookeeper-mt-dev ;;
+    # Nothing of the service, which would start with the machine: the tests need its classes.
+    zookeeper-server) echo libzookeeper-java default-jre-headless ;;
+    # Its rival in the tests is started from its source.
+    curator) echo libcurator-recipes-java default-jdk-headless ;;
+    kazoo) echo python3-kazoo ;;
     cli11) echo libcli11-dev ;;
     matplotlib) echo python3-matplotlib ;;
     nlohmann_json) echo nlohmann-json3-dev ;;
@@ -115,7 +126,8 @@ holdfast_install()
   apt-cache show g++ >/dev/null 2>&1 || holdfast_apt update || true
   packages=()
   for what in "$@"; do
-    packages+=("$(holdfast_package "$what")")
+    read -ra names <<<"$(holdfast_package "$what")"
+    packages+=("${names[@]}")
   done
   echo "Installing ${packages[*]} …" >&2
 

@@ -30,6 +30,9 @@ struct workload {
 std::vector<workload> const workloads{
     {"P1", "one_redis", &one_redis},        {"P2", "five_masters", &five_masters}, {"P3", "distant_masters", &distant_masters},
     {"P4", "many_threads", &many_threads},  {"P5", "one_lock", &one_lock},         {"P6", "handover", &handover},
+#ifdef HOLDFAST_BENCHMARK_ZOOKEEPER
+    {"P9", "one_zookeeper", &one_zookeeper},
+#endif
     {"P11", "compile_time", &compile_time},
 };
 

@@ -20,6 +20,7 @@ void distant_masters(run_options const& options, report& to);  ///< P3
 void many_threads(run_options const& options, report& to);     ///< P4
 void one_lock(run_options const& options, report& to);         ///< P5
 void handover(run_options const& options, report& to);         ///< P6
+void one_zookeeper(run_options const& options, report& to);    ///< P9; where there is a C client
 void compile_time(run_options const& options, report& to);     ///< P11
 
 }  // namespace holdfast::benchmark

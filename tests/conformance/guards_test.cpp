@@ -25,7 +25,7 @@ TEMPLATE_TEST_CASE("leased_lock holds for its scope and answers for its lease", 
         CHECK(hold.remaining() > 0ms);
         CHECK_FALSE(hold.lost_token().stop_requested());
         hold.extend(1h);
-        CHECK(hold.remaining() > 30min);
+        if (TestType::keeps_to_ttl) CHECK(hold.remaining() > 30min);
         leased_lock const other{there, 20ms};
         CHECK_FALSE(other);
         CHECK(other.fencing_token() == 0);

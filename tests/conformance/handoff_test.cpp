@@ -99,7 +99,7 @@ TEMPLATE_TEST_CASE("a holder by handoff is told of its loss by its own hook", ""
     CHECK(first_told == 0);
 }
 
-TEMPLATE_TEST_CASE("a lease does not pass to one who wants another kind of lease", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("a lease does not pass to one who wants another kind of lease", "", HOLDFAST_STORES_WITH_TTL)
 {
     TestType store;
     typename TestType::mutex first{store.one, "orders", brief<TestType>()};

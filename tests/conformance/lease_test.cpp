@@ -110,7 +110,7 @@ TEMPLATE_TEST_CASE("renewal ends when a holder has had the lock for max_hold", "
     CHECK(lasted < *options.max_hold + TestType::ttl + 10s);
 }
 
-TEMPLATE_TEST_CASE("extend makes a lease longer", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("extend makes a lease longer", "", HOLDFAST_STORES_WITH_TTL)
 {
     TestType store;
     typename TestType::mutex m{store.one, "orders", not_renewed<TestType>()};

@@ -20,8 +20,6 @@ using holdfast::test::eventually;
 using holdfast::test::is_free;
 using holdfast::test::shared;
 
-#define HOLDFAST_SERVERS holdfast::test::redis_store, holdfast::test::redlock_store
-
 namespace {
 
 /// What a child writes and the test reads.

@@ -5,7 +5,9 @@
 // - `one` and `other`, two clients that share nothing but the store, and `another()`, which makes a third;
 // - `break_lock(name)`, which ends a lease behind its holder's back;
 // - `ttl`, about the shortest that it allows: what waits for the end of a lease waits that long;
-// - `crosses_processes`, whether forked processes see the same locks.
+// - `crosses_processes`, whether forked processes see the same locks;
+// - `keeps_to_ttl`, whether a lease is as long as is asked for: one that is a session's is not;
+// - `any_name`, whether every sequence of bytes is a name.
 #pragma once
 
 #include "support/redis_server.hpp"
@@ -13,6 +15,13 @@
 #include <holdfast/memory.hpp>
 #include <holdfast/redis.hpp>
 #include <holdfast/redlock.hpp>
+
+#ifdef HOLDFAST_TEST_ZOOKEEPER
+#include "support/zookeeper_server.hpp"
+#include "support/zookeeper_tree.hpp"
+
+#include <holdfast/zookeeper.hpp>
+#endif
 
 #include <chrono>
 #include <string>
@@ -24,6 +33,8 @@ struct memory_store {
     using mutex = memory::mutex;
     static constexpr std::chrono::milliseconds ttl{600};
     static constexpr bool crosses_processes = false;
+    static constexpr bool keeps_to_ttl = true;
+    static constexpr bool any_name = true;
 
     client one;
     client other = one.another_client();
@@ -37,6 +48,8 @@ struct redis_store {
     using mutex = redis::mutex;
     static constexpr std::chrono::milliseconds ttl{1000};
     static constexpr bool crosses_processes = true;
+    static constexpr bool keeps_to_ttl = true;
+    static constexpr bool any_name = true;
 
     redis_server server;
     client one = another();
@@ -51,6 +64,8 @@ struct redlock_store {
     using mutex = redlock::mutex;
     static constexpr std::chrono::milliseconds ttl{1000};
     static constexpr bool crosses_processes = true;
+    static constexpr bool keeps_to_ttl = true;
+    static constexpr bool any_name = true;
 
     redis_fleet servers{5};
     client one = another();
@@ -63,6 +78,32 @@ struct redlock_store {
     }
     void break_lock(std::string const& name) { servers.command({"DEL", name}); }
 };
+
+#ifdef HOLDFAST_TEST_ZOOKEEPER
+struct zookeeper_store {
+    using client = zookeeper::session;
+    using mutex = zookeeper::mutex;
+    static constexpr std::chrono::milliseconds session_timeout{1600};
+    static constexpr std::chrono::milliseconds ttl = zookeeper::session_lease::duration(session_timeout);
+    static constexpr bool crosses_processes = true;
+    static constexpr bool keeps_to_ttl = false;
+    static constexpr bool any_name = false;
+
+    zookeeper_server server{{.tick = std::chrono::milliseconds{200}}};
+    client one = another();
+    client other = another();
+
+    [[nodiscard]] client another() const { return client{server.address(), {.session_timeout = session_timeout}}; }
+    void break_lock(std::string const& name)
+    {
+        // The first only: it has the lock, the others wait.
+        zookeeper_tree tree{server.address()};
+        auto const path = zookeeper::lock_path(name);
+        auto const line = zookeeper::contenders_among(tree.children(path));
+        if (!line.empty()) tree.remove(path + '/' + line.front().name);
+    }
+};
+#endif
 
 /// Returns: options with the shortest ttl of `Store`.
 template <class Store>
@@ -89,4 +130,12 @@ template <class Store>
 
 }  // namespace holdfast::test
 
-#define HOLDFAST_STORES holdfast::test::memory_store, holdfast::test::redis_store, holdfast::test::redlock_store
+#ifdef HOLDFAST_TEST_ZOOKEEPER
+#define HOLDFAST_AND_ZOOKEEPER , holdfast::test::zookeeper_store
+#else
+#define HOLDFAST_AND_ZOOKEEPER
+#endif
+
+#define HOLDFAST_STORES_WITH_TTL holdfast::test::memory_store, holdfast::test::redis_store, holdfast::test::redlock_store
+#define HOLDFAST_SERVERS holdfast::test::redis_store, holdfast::test::redlock_store HOLDFAST_AND_ZOOKEEPER
+#define HOLDFAST_STORES HOLDFAST_STORES_WITH_TTL HOLDFAST_AND_ZOOKEEPER

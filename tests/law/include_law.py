@@ -22,6 +22,7 @@ FOLDERS = {
     "memory": {"core", "io"},
     "redis": {"core", "io"},
     "redlock": {"core", "io", "redis"},
+    "zookeeper": {"core", "io"},
     "sim": {"core", "memory", "redis", "redlock"},
     "source": {"core", "io", "lock", "adapters", "redis", "redlock"},
 }
@@ -30,6 +31,7 @@ UMBRELLAS = {
     "memory.hpp": {"core", "io", "lock", "adapters", "memory"},
     "redis.hpp": {"core", "io", "lock", "adapters", "redis"},
     "redlock.hpp": {"core", "io", "lock", "adapters", "redis", "redlock"},
+    "zookeeper.hpp": {"core", "io", "lock", "adapters", "zookeeper"},
     "sim.hpp": {"core", "lock", "adapters", "sim"},
 }
 # What is behind an umbrella header, which brings it in at its end unless it is compiled apart: they include each other.
@@ -43,7 +45,7 @@ CLOSED = {
     ],
 }
 # C library -> the one header that may include it.
-C_LIBRARIES = {"hiredis": "redis/hiredis.hpp"}
+C_LIBRARIES = {"hiredis": "redis/hiredis.hpp", "zookeeper": "zookeeper/zookeeper_mt.hpp"}
 
 LINES_AT_MOST = 300
 LICENCE = "// SPDX-License-Identifier: MIT"

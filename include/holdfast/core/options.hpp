@@ -27,7 +27,7 @@ struct backoff_options {
 
 /// What a lock is like. An aggregate: `holdfast::redis::mutex orders{redis, "orders/42", {.ttl = 10s}};`
 struct lock_options {
-    /// How long the servers keep the lock for a holder that they no longer hear from. Short: a paused process loses its lock early,
+    /// How long the servers keep the lock for a holder that they no longer hear from; with ZooKeeper it is the session that says so. Short: a paused process loses its lock early,
     /// and renewal has little time to ride out a failure. Long: a crashed holder blocks the others for that long. At least twice
     /// the time that a node is given to answer.
     std::chrono::milliseconds ttl{30'000};
@@ -46,6 +46,10 @@ struct lock_options {
     /// How many times in a row a lease may pass from one thread of this process to the next without asking a server; at most 63.
     /// 0: every section asks. Large: threads of this process run ahead of the waiters of others for that many sections.
     unsigned max_local_handoffs = 63;
+
+    /// Let `unlock()` and `release()` return when the lock has been given back to the store, without waiting for its answer: half of the
+    /// time of a short section. Nobody is told then that a release failed, or found the lock taken away.
+    bool deferred_release = false;
 
     /// How waiters space their attempts.
     backoff_options retry{};

@@ -93,8 +93,9 @@ public:
         auto* const next = mine == tenure_.holder() || state_ == state::idle ? leave() : nullptr;  // it asks behind the release
         guard.unlock();
         waiting_line::wake(next);
-        finish(releasing);
-        auto const said = valid ? std::error_code{releasing.outcome()} : make_error_code(errc::lease_lost);
+        bool const deferred = owner.options->deferred_release;
+        if (!deferred) finish(releasing);
+        auto const said = !valid ? make_error_code(errc::lease_lost) : deferred ? std::error_code{} : std::error_code{releasing.outcome()};
         if (said != errc::not_owner && said != errc::lease_lost) return said;
         mine->lose();
         return make_error_code(errc::lease_lost);

@@ -32,7 +32,8 @@ public:
         ++number_;
         options_ = std::move(options);
         token_ = got.token;
-        ttl_ = options_->ttl;
+        fixed_ = got.ttl.count() != 0;
+        ttl_ = first_ttl_ = fixed_ ? got.ttl : options_->ttl;
         next_fence_ = got.fence;
         handoffs_ = options_->max_local_handoffs;
         count_renewal(got.valid_until);
@@ -65,7 +66,7 @@ public:
         auto const& wanted = *next.owner->options;
         bool const same = &wanted == options_.get() ||
                           (wanted.ttl == options_->ttl && wanted.renew == options_->renew && wanted.fencing == options_->fencing);
-        return handoffs_ > 0 && same && options_->renew && ttl_ == options_->ttl &&
+        return handoffs_ > 0 && same && options_->renew && ttl_ == first_ttl_ &&
                deadline - boot_clock::now() >= boot_clock::duration{ttl_} / 2;
     }
 
@@ -73,6 +74,7 @@ public:
     /// store may grant it and the answer be lost.
     [[nodiscard]] lease_request ask(std::chrono::milliseconds ttl) noexcept
     {
+        if (fixed_) ttl = ttl_;
         holder_->shorten(valid_until(boot_clock::now(), ttl) - announcement_margin(ttl));
         return {.tenure = number_, .number = ++asked_, .ttl = ttl};
     }
@@ -125,6 +127,8 @@ private:
     std::shared_ptr<lock_options const> options_;
     owner_token token_;
     std::chrono::milliseconds ttl_{};
+    std::chrono::milliseconds first_ttl_{};  // before it was extended
+    bool fixed_ = false;                     // the store knows one ttl only
     std::uint64_t next_fence_ = 0;
     unsigned handoffs_ = 0;
     std::uint64_t asked_ = 0;

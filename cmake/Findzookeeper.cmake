@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+#
+# Finds the multi-threaded C client of ZooKeeper, which ships no CMake package, and defines
+# zookeeper::zookeeper_mt, for use as `#include <zookeeper/zookeeper.h>`.
+#
+# Sets zookeeper_FOUND and zookeeper_VERSION; the search can be steered with zookeeper_INCLUDE_DIR and
+# zookeeper_LIBRARY.
+
+find_path(zookeeper_INCLUDE_DIR NAMES zookeeper/zookeeper.h)
+find_library(zookeeper_LIBRARY NAMES zookeeper_mt)
+mark_as_advanced(zookeeper_INCLUDE_DIR zookeeper_LIBRARY)
+
+# Since 3.7 one string in the header; before that three numbers, which are too old for us anyway.
+unset(zookeeper_VERSION)
+if(zookeeper_INCLUDE_DIR)
+  file(STRINGS "${zookeeper_INCLUDE_DIR}/zookeeper/zookeeper_version.h" line REGEX "^#define ZOO_VERSION +\"")
+  if(line MATCHES "\"([0-9.]+)\"")
+    set(zookeeper_VERSION "${CMAKE_MATCH_1}")
+  endif()
+endif()
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(zookeeper
+  REQUIRED_VARS zookeeper_LIBRARY zookeeper_INCLUDE_DIR
+  VERSION_VAR zookeeper_VERSION)
+
+if(zookeeper_FOUND AND NOT TARGET zookeeper::zookeeper_mt)
+  add_library(zookeeper::zookeeper_mt UNKNOWN IMPORTED)
+  # The header declares the calls that wait only where THREADED is defined.
+  set_target_properties(zookeeper::zookeeper_mt PROPERTIES
+    IMPORTED_LOCATION "${zookeeper_LIBRARY}"
+    INTERFACE_INCLUDE_DIRECTORIES "${zookeeper_INCLUDE_DIR}"
+    INTERFACE_COMPILE_DEFINITIONS THREADED)
+endif()

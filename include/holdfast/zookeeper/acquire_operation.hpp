@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/backend.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/parker.hpp>
+#include <holdfast/core/random.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/core/validity.hpp>
+#include <holdfast/zookeeper/acquirer.hpp>
+#include <holdfast/zookeeper/error.hpp>
+#include <holdfast/zookeeper/eraser.hpp>
+#include <holdfast/zookeeper/lock_place.hpp>
+#include <holdfast/zookeeper/node_content.hpp>
+#include <holdfast/zookeeper/receiver.hpp>
+#include <holdfast/zookeeper/requests.hpp>
+#include <holdfast/zookeeper/session_core.hpp>
+#include <holdfast/zookeeper/session_lease.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::zookeeper {
+
+/// Runs a machine that takes a lock, and undoes what it left where it failed.
+///
+/// | state      | event                                        | next |
+/// |------------|----------------------------------------------|------|
+/// | working    | the machine has the lock                     | confirming |
+/// | working    | the machine failed; the deadline; cancel     | undoing, or done where nothing is left |
+/// | confirming | the session is known to live for long enough | done: granted |
+/// | confirming | the session is over                          | working, from the beginning |
+/// | undoing    | the node is gone, or one operation timeout   | done: failed; what is left is removed in the background |
+class acquire_operation final : private receiver {
+public:
+    acquire_operation(lock_place& place, std::shared_ptr<std::string const> lock, acquire_request const& request)
+        : place_{place}, core_{place.core()}, lock_{std::move(lock)}, request_{request}, jitter_{seed()}, machine_{make_machine()}
+    {
+    }
+
+    acquire_operation(acquire_operation const&) = delete;
+    acquire_operation& operator=(acquire_operation const&) = delete;
+
+    ~acquire_operation()
+    {
+        std::scoped_lock guard{core_.mutex()};
+        core_.detach(*this);
+        if (undoing_) undoing_->forget();
+        if (!outcome_ && !undoing_ && machine_->left_something()) try_undo();
+    }
+
+    void start()
+    {
+        place_.thread().ensure_running();
+        started_ = boot_clock::now();
+        std::scoped_lock guard{core_.mutex()};
+        core_.attach(*this);
+        if (!core_.connected()) core_.wake_thread();
+    }
+
+    bool wait_until(boot_clock::time_point t)
+    {
+        for (;;) {
+            auto const now = boot_clock::now();
+            auto wake = t;
+            {
+                std::scoped_lock guard{core_.mutex()};
+                wake = std::min(wake, step(now));
+                if (outcome_) {
+                    core_.detach(*this);
+                    return true;
+                }
+            }
+            if (now >= t) return false;
+            bed_.park_until(wake);
+        }
+    }
+
+    void cancel() noexcept
+    {
+        canceled_.store(true, std::memory_order_release);
+        bed_.unpark();
+    }
+
+    [[nodiscard]] result<grant> outcome() const { return *outcome_; }
+
+private:
+    using phase = acquirer::phase;
+
+    [[nodiscard]] static std::uint64_t seed() noexcept { return static_cast<std::uint64_t>(boot_clock::now().time_since_epoch().count()); }
+
+    [[nodiscard]] std::unique_ptr<acquirer> make_machine() const
+    {
+        return place_.machine({.lock = *lock_, .content = node_content(core_.options().label), .once = once_});
+    }
+
+    void on_answer(unsigned tag, reply const& r) noexcept override
+    {
+        machine_->answered(tag, r);
+        act();
+    }
+    void on_notice(unsigned tag) noexcept override
+    {
+        machine_->noticed(tag);
+        act();
+    }
+    void on_connected(std::int64_t session) noexcept override
+    {
+        machine_->connected(session);
+        act();
+    }
+    void on_expired() noexcept override
+    {
+        machine_->expired();
+        act();
+        bed_.unpark();  // there may never be another session
+    }
+
+    void act() noexcept
+    {
+        core_.perform(*this, machine_->take_actions());
+        if (machine_->now() != phase::working || machine_->pausing() || (late_ && machine_->reached())) bed_.unpark();
+    }
+
+    /// Effects: does what is due. Returns: when to look again.
+    boot_clock::time_point step(boot_clock::time_point now)
+    {
+        if (outcome_) return now;
+        if (undoing_) return wait_for_undo(now);
+        auto const limit = give_up_where_due(now);
+        if (machine_->now() == phase::failed) return fail(now);
+        if (machine_->now() == phase::granted) return confirm(now, limit);
+        return machine_->pausing() ? std::min(limit, pause(now)) : limit;
+    }
+
+    boot_clock::time_point give_up_where_due(boot_clock::time_point now)
+    {
+        auto const timeout = core_.options().operation_timeout;
+        bool const under_way = core_.connected() && !machine_->reached();  // an attempt that has begun is given its time
+        auto const deadline = once_ ? started_ + timeout : under_way ? saturating_add(request_.deadline, timeout) : request_.deadline;
+        auto const patience = machine_->reached() || once_ ? boot_clock::time_point::max() : request_.unavailable_at;
+        auto const limit = under_way ? deadline : std::min(deadline, patience);
+        if (canceled_.load(std::memory_order_acquire))
+            machine_->give_up(std::make_error_code(std::errc::operation_canceled));
+        else if (core_.refused())
+            machine_->give_up(core_.refused());
+        else if (now >= limit && !machine_->reached())
+            machine_->give_up(errc::not_connected);
+        else if (now >= limit)
+            machine_->give_up(once_ ? make_error_code(errc::no_answer) : make_error_code(holdfast::errc::timed_out));
+        late_ = now >= request_.deadline;
+        return late_ ? limit : std::min(limit, request_.deadline);
+    }
+
+    boot_clock::time_point confirm(boot_clock::time_point now, boot_clock::time_point limit)
+    {
+        if (machine_->session() != core_.session()) {
+            machine_ = make_machine();
+            if (core_.connected()) on_connected(core_.session());
+            return limit;
+        }
+        auto const timeout = core_.lease().timeout();
+        auto const ttl = session_lease::duration(timeout);
+        auto const until = core_.lease().until();
+        if (until - now < boot_clock::duration{ttl} / 2) {  // woken long after it was confirmed, or a process that was paused
+            core_.show_life(true, now - timeout / 32);
+            return std::min(limit, now + timeout / 32);
+        }
+        auto const fence = request_.fences == 0 ? 0 : static_cast<std::uint64_t>(machine_->czxid()) * 64;
+        core_.held().add(machine_->token(), {machine_->what_is_left(), until + drift(ttl)});
+        core_.wake_thread();
+        outcome_.emplace(grant{.token = machine_->token(), .valid_until = until, .fence = fence, .ttl = ttl});
+        return now;
+    }
+
+    boot_clock::time_point fail(boot_clock::time_point now)
+    {
+        if (!machine_->left_something()) {
+            outcome_.emplace(machine_->why());
+            return now;
+        }
+        undoing_ = core_.erase(machine_->what_is_left(), &bed_);
+        undo_limit_ = now + core_.options().operation_timeout;
+        return wait_for_undo(now);
+    }
+
+    boot_clock::time_point wait_for_undo(boot_clock::time_point now)
+    {
+        if (!undoing_->done() && now < undo_limit_) return undo_limit_;
+        undoing_->forget();
+        outcome_.emplace(machine_->why());
+        return now;
+    }
+
+    void try_undo() noexcept
+    try {
+        static_cast<void>(core_.erase(machine_->what_is_left(), nullptr));
+    } catch (...) {  // NOLINT(bugprone-empty-catch): the node goes with the session
+    }
+
+    boot_clock::time_point pause(boot_clock::time_point now)
+    {
+        if (!resume_at_) resume_at_ = now + std::chrono::nanoseconds{jitter_.below(static_cast<std::uint64_t>(boot_clock::duration{request_.retry.first}.count()))};
+        if (now < *resume_at_) return *resume_at_;
+        resume_at_.reset();
+        machine_->pause_is_over();
+        act();
+        return request_.deadline;
+    }
+
+    lock_place& place_;
+    session_core& core_;
+    std::shared_ptr<std::string const> lock_;
+    acquire_request request_;
+    bool once_ = request_.deadline <= boot_clock::now();
+    holdfast::detail::random_sequence jitter_;
+    std::unique_ptr<acquirer> machine_;
+    boot_clock::time_point started_{};
+    bool late_ = false;  // the deadline has passed, and the attempt that was under way has not been answered
+    std::optional<boot_clock::time_point> resume_at_;
+    std::shared_ptr<eraser> undoing_;
+    boot_clock::time_point undo_limit_{};
+    std::atomic<bool> canceled_{false};
+    holdfast::detail::parker bed_;
+    std::optional<result<grant>> outcome_;
+};
+
+}  // namespace holdfast::zookeeper

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/token.hpp>
+#include <holdfast/zookeeper/requests.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace holdfast::zookeeper {
+
+/// A request of a machine; its answer, and the notice of a watch, come back with the tag.
+struct action {
+    request what;
+    unsigned tag;
+};
+
+/// What an acquire is about.
+struct acquire_plan {
+    std::string lock;                      ///< the path of the lock
+    std::string content = {};              ///< what the node tells people
+    bool once = false;                     ///< do not wait for others
+    std::function<owner_token()> tokens = &owner_token::fresh;
+};
+
+/// What has to be removed of an acquire, and by what it is known.
+struct remains {
+    std::string lock;
+    std::string prefix;   ///< the name begins with it; empty where the node is the lock's path
+    std::string node;     ///< its path, where that is known
+    std::int64_t czxid;   ///< of the node, where that is known; 0 otherwise
+    std::string content;  ///< of the node, where it is the lock's path
+    std::int64_t session;
+};
+
+/// What the machines that take a lock have in common: told what happens, they say what to send. They know nothing of time and threads.
+class acquirer {
+public:
+    enum class phase : std::uint8_t { working, granted, failed };
+
+    explicit acquirer(acquire_plan plan) : plan_{std::move(plan)} {}
+    acquirer(acquirer const&) = delete;
+    acquirer& operator=(acquirer const&) = delete;
+    virtual ~acquirer() = default;
+
+    /// Effects: requests can be sent, in `session`; begins, or goes on where an answer was lost.
+    void connected(std::int64_t session)
+    {
+        if (phase_ != phase::working) return;
+        bool const another = session != session_;
+        session_ = session;
+        if (!std::exchange(stalled_, false) && !another) return;
+        if (another) {
+            made_ = in_doubt_ = false;
+            start_over();
+        } else {
+            resume();
+        }
+    }
+
+    /// Effects: the session is over, and with it all its nodes.
+    void expired()
+    {
+        if (phase_ != phase::working) return;
+        session_ = 0;
+        made_ = in_doubt_ = false;
+        next_round();
+        stalled_ = true;
+    }
+
+    /// Effects: takes the answer to the request of `tag`; one of an earlier step is ignored.
+    void answered(unsigned tag, reply const& r)
+    {
+        if (phase_ != phase::working || tag / slots != round_) return;
+        take(tag % slots, r);
+    }
+
+    /// Effects: takes the notice of the watch of `tag`.
+    void noticed(unsigned tag)
+    {
+        if (phase_ == phase::working && tag / slots == round_) wake();
+    }
+
+    /// Effects: goes on after a pause that was asked for.
+    void pause_is_over()
+    {
+        if (phase_ == phase::working && std::exchange(pausing_, false)) after_pause();
+    }
+
+    /// Effects: ends the acquire without the lock.
+    void give_up(std::error_code why)
+    {
+        if (phase_ == phase::working) fail(why);
+    }
+
+    [[nodiscard]] phase now() const noexcept { return phase_; }
+    [[nodiscard]] std::error_code why() const noexcept { return why_; }
+
+    /// Returns: whether it wants to pause for a short time drawn at random before it goes on.
+    [[nodiscard]] bool pausing() const noexcept { return pausing_ && phase_ == phase::working; }
+
+    /// Returns: whether anything was answered in this session: a quorum could be asked.
+    [[nodiscard]] bool reached() const noexcept { return reached_; }
+
+    /// Returns: whether it may have made a node.
+    [[nodiscard]] bool left_something() const noexcept { return made_ || in_doubt_; }
+    [[nodiscard]] virtual remains what_is_left() const = 0;
+
+    [[nodiscard]] owner_token const& token() const noexcept { return token_; }
+    [[nodiscard]] std::int64_t czxid() const noexcept { return czxid_; }
+    [[nodiscard]] std::int64_t session() const noexcept { return session_; }
+
+    [[nodiscard]] std::vector<action> take_actions() noexcept { return std::exchange(actions_, {}); }
+
+protected:
+    static constexpr unsigned slots = 1U << 16U;
+
+    virtual void start_over() = 0;
+    virtual void resume() = 0;
+    virtual void take(unsigned slot, reply const& r) = 0;
+    virtual void wake() = 0;
+    virtual void after_pause() {}
+
+    [[nodiscard]] acquire_plan const& plan() const noexcept { return plan_; }
+
+    void next_round() noexcept { round_ = (round_ + 1) % slots; }
+    void send(unsigned slot, request what) { actions_.push_back({std::move(what), round_ * slots + slot}); }
+    void reach() noexcept { reached_ = true; }
+    void stall() noexcept { stalled_ = true; }
+    void pause() noexcept { pausing_ = true; }
+    void grant() noexcept { phase_ = phase::granted; }
+
+    void fail(std::error_code why)
+    {
+        why_ = why;
+        phase_ = phase::failed;
+        actions_.clear();
+    }
+
+    owner_token token_;
+    std::int64_t czxid_ = 0;
+    bool made_ = false;      ///< our node is there
+    bool in_doubt_ = false;  ///< it may be: it was asked for, and no answer says that it was not made
+
+private:
+    acquire_plan plan_;
+    phase phase_ = phase::working;
+    std::error_code why_;
+    std::int64_t session_ = 0;
+    unsigned round_ = 0;
+    bool stalled_ = true;
+    bool pausing_ = false;
+    bool reached_ = false;
+    std::vector<action> actions_;
+};
+
+}  // namespace holdfast::zookeeper

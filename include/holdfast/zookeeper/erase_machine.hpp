@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/error.hpp>
+#include <holdfast/zookeeper/acquirer.hpp>
+#include <holdfast/zookeeper/requests.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace holdfast::zookeeper {
+
+/// Removes a node, until that is confirmed or its session is over.
+///
+/// | state     | sent           | answer → next |
+/// |-----------|----------------|---------------|
+/// | searching | sync, children | a node that begins with the prefix → erasing; none → done |
+/// | checking  | sync, data     | the node is ours → erasing; another's, or gone → done (`not_owner`) |
+/// | erasing   | erase          | ok → done; gone → done, `not_owner` where no erase was sent before; refused → done, with the reason |
+///
+/// Only a node at the lock's own path is checked: another one's name is nobody else's. An answer that was lost is asked for again.
+class erase_machine {
+public:
+    explicit erase_machine(remains what) : what_{std::move(what)} {}
+
+    [[nodiscard]] bool done() const noexcept { return done_; }
+    [[nodiscard]] std::error_code outcome() const noexcept { return outcome_; }
+    [[nodiscard]] bool asked() const noexcept { return asked_; }
+
+    void connected(std::int64_t session)
+    {
+        if (done_) return;
+        if (session != what_.session) return finish({});
+        if (std::exchange(stalled_, false)) begin();
+    }
+
+    void expired() { finish({}); }
+
+    void answered(unsigned tag, reply const& r)
+    {
+        if (done_ || tag == sync_tag) return;
+        if (r.what == answer::lost || r.what == answer::postponed) {
+            stalled_ = true;
+            return;
+        }
+        if (r.what == answer::refused) return finish(r.code);
+        if (tag == children_tag) {
+            auto const found = std::find_if(r.children.begin(), r.children.end(), [&](std::string const& one) { return one.starts_with(what_.prefix); });
+            if (found == r.children.end()) return finish({});
+            what_.node = what_.lock + '/' + *found;
+            erase();
+        } else if (tag == data_tag) {
+            bool const ours = r.what == answer::ok && (what_.czxid != 0 ? r.stat.czxid == what_.czxid : r.stat.owner == what_.session && r.text == what_.content);
+            if (!ours) return finish(erased_ ? std::error_code{} : make_error_code(holdfast::errc::not_owner));
+            erase();
+        } else {
+            finish(r.what == answer::ok || !first_erase_ ? std::error_code{} : make_error_code(holdfast::errc::not_owner));
+        }
+    }
+
+    [[nodiscard]] std::vector<action> take_actions() noexcept { return std::exchange(actions_, {}); }
+
+private:
+    static constexpr unsigned sync_tag = 0;
+    static constexpr unsigned children_tag = 1;
+    static constexpr unsigned data_tag = 2;
+    static constexpr unsigned erase_tag = 3;
+
+    void begin()
+    {
+        asked_ = true;
+        if (what_.prefix.empty()) {
+            actions_.push_back({{request::kind::sync, what_.lock}, sync_tag});
+            actions_.push_back({{request::kind::data, what_.lock}, data_tag});
+        } else if (what_.node.empty()) {
+            actions_.push_back({{request::kind::sync, what_.lock}, sync_tag});
+            actions_.push_back({{request::kind::children, what_.lock}, children_tag});
+        } else {
+            erase();
+        }
+    }
+
+    void erase()
+    {
+        first_erase_ = !erased_;
+        erased_ = true;
+        actions_.push_back({{request::kind::erase, what_.prefix.empty() ? what_.lock : what_.node}, erase_tag});
+    }
+
+    void finish(std::error_code outcome)
+    {
+        if (done_) return;
+        done_ = true;
+        outcome_ = outcome;
+        actions_.clear();
+    }
+
+    remains what_;
+    bool stalled_ = true;
+    bool asked_ = false;
+    bool erased_ = false;
+    bool first_erase_ = false;
+    bool done_ = false;
+    std::error_code outcome_;
+    std::vector<action> actions_;
+};
+
+}  // namespace holdfast::zookeeper

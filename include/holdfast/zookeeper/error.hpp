@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/error.hpp>
+
+#include <string>
+#include <system_error>
+
+namespace holdfast::zookeeper {
+
+/// What a ZooKeeper server, or the way to it, says. A category of its own; each code equals one condition of `holdfast::errc`.
+enum class errc {
+    // unavailable: it may pass
+    not_connected = 1,  ///< no server of the ensemble could be reached
+    connection_lost,    ///< the connection broke before the answer came
+    no_answer,          ///< no answer within the operation timeout
+    session_expired,    ///< the servers ended the session; a new one is made
+    not_confirmed,      ///< the session could not be confirmed for long enough to hold a lock
+    throttled,          ///< the server refuses requests for now
+    server_error,       ///< an error that holdfast does not know
+    // misconfigured: it will not pass
+    authentication_failed,  ///< the server does not accept the session's identity
+    not_permitted,          ///< the node's ACL does not allow what a lock needs
+    bad_acl,                ///< the server does not accept the ACL
+    parent_is_ephemeral,    ///< a node above the lock is ephemeral and can have no children
+    bad_request,            ///< the server does not know the request, or takes it for invalid
+};
+
+namespace detail {
+
+class category final : public std::error_category {
+public:
+    [[nodiscard]] char const* name() const noexcept override { return "holdfast.zookeeper"; }
+
+    [[nodiscard]] std::string message(int value) const override
+    {
+        switch (static_cast<errc>(value)) {
+        case errc::not_connected: return "no server of the ensemble could be reached";
+        case errc::connection_lost: return "the connection was lost before the answer came";
+        case errc::no_answer: return "no answer within the operation timeout";
+        case errc::session_expired: return "the session expired";
+        case errc::not_confirmed: return "the session could not be confirmed in time";
+        case errc::throttled: return "the server refuses requests for now";
+        case errc::server_error: return "the server answered with an error";
+        case errc::authentication_failed: return "authentication failed; check the session's auth";
+        case errc::not_permitted: return "the ACL of a node does not allow it; check the session's auth, and who made the node";
+        case errc::bad_acl: return "the server does not accept the ACL; creator-only needs auth";
+        case errc::parent_is_ephemeral: return "a node above the lock is ephemeral and can have no children; choose another path";
+        case errc::bad_request: return "the server does not know the request, or takes it for invalid; ZooKeeper 3.5 or later is needed";
+        }
+        return "unknown ZooKeeper error";
+    }
+
+    [[nodiscard]] std::error_condition default_error_condition(int value) const noexcept override
+    {
+        bool const permanent = value >= static_cast<int>(errc::authentication_failed);
+        return make_error_condition(permanent ? holdfast::errc::misconfigured : holdfast::errc::unavailable);
+    }
+};
+
+}  // namespace detail
+
+/// Returns: the category of `zookeeper::errc`, named "holdfast.zookeeper".
+[[nodiscard]] inline std::error_category const& error_category() noexcept
+{
+    static detail::category const instance;
+    return instance;
+}
+
+[[nodiscard]] inline std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), error_category()}; }
+
+}  // namespace holdfast::zookeeper
+
+template <>
+struct std::is_error_code_enum<holdfast::zookeeper::errc> : std::true_type {};

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/name.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace holdfast::zookeeper {
+
+namespace detail {
+
+/// Returns: whether `text` is UTF-8 of characters that ZooKeeper allows in a path: no control characters, surrogates, private ones
+/// below U+F900, or U+FFF0 to U+FFFF.
+[[nodiscard]] inline bool allowed_characters(std::string_view text) noexcept
+{
+    for (std::size_t i = 0; i < text.size();) {
+        auto const lead = static_cast<unsigned char>(text[i]);
+        std::size_t const size = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+        if (size == 0 || i + size > text.size()) return false;
+        std::uint32_t code = size == 1 ? lead : lead & (0xFFU >> (size + 1));
+        for (std::size_t k = 1; k < size; ++k) {
+            auto const next = static_cast<unsigned char>(text[i + k]);
+            if ((next & 0xC0U) != 0x80) return false;
+            code = (code << 6U) | (next & 0x3FU);
+        }
+        bool const overlong = (size == 3 && code < 0x800) || (size == 4 && (code < 0x10000 || code > 0x10FFFF));
+        bool const control = code < 0x20 || (code >= 0x7F && code < 0xA0);
+        bool const reserved = (code >= 0xD800 && code < 0xF900) || (code >= 0xFFF0 && code < 0x10000);
+        if (overlong || control || reserved) return false;
+        i += size;
+    }
+    return true;
+}
+
+/// Returns: what is wrong with `path`, which begins with a slash; nothing where it can be the path of a node.
+[[nodiscard]] inline std::string fault_of(std::string_view path)
+{
+    if (path.size() < 2) return "is empty";
+    if (path.back() == '/') return "ends with a slash";
+    for (std::size_t at = 1; at <= path.size();) {
+        auto const end = std::min(path.find('/', at), path.size());
+        auto const part = path.substr(at, end - at);
+        if (part.empty()) return "has an empty part";
+        if (part == "." || part == "..") return "has a part that is \".\" or \"..\"";
+        if (at == 1 && part == "zookeeper") return "is below /zookeeper, which belongs to the server";
+        at = end + 1;
+    }
+    if (!allowed_characters(path)) return "has control characters, or is not the UTF-8 that ZooKeeper allows";
+    return {};
+}
+
+}  // namespace detail
+
+/// Returns: the path of the lock `name`: the name itself, or below the root where it does not begin with a slash.
+/// Throws: `error` (`misconfigured`) where that cannot be the path of a node.
+[[nodiscard]] inline std::string lock_path(std::string_view name)
+{
+    auto path = name.starts_with('/') ? std::string{name} : '/' + std::string{name};
+    if (auto const fault = detail::fault_of(path); !fault.empty())
+        throw error{holdfast::errc::misconfigured, "lock " + holdfast::quoted(name) + ": its name is the path of a ZooKeeper node and " + fault};
+    return path;
+}
+
+/// Returns: the path of the node above `path`; empty for one below the root.
+[[nodiscard]] inline std::string_view parent_of(std::string_view path) noexcept { return path.substr(0, path.rfind('/')); }
+
+/// Returns: the last part of `path`.
+[[nodiscard]] inline std::string_view leaf_of(std::string_view path) noexcept { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace holdfast::zookeeper

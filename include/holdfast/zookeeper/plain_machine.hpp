@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/error.hpp>
+#include <holdfast/zookeeper/acquirer.hpp>
+#include <holdfast/zookeeper/parents.hpp>
+#include <holdfast/zookeeper/path.hpp>
+#include <holdfast/zookeeper/requests.hpp>
+
+#include <string>
+#include <utility>
+
+namespace holdfast::zookeeper {
+
+/// Takes a lock by making one ephemeral node at its very name. Nobody queues: whoever makes the node first when it goes has the lock.
+///
+/// | state    | sent                        | answer → next |
+/// |----------|-----------------------------|---------------|
+/// | creating | create                      | made → granted; there already → watching, or failed (`timed_out`) where once; no parent → parents; lost → checking |
+/// | parents  | a container, from the bottom up | made → creating |
+/// | checking | sync, data of the node      | of this session, with our content → granted; otherwise → creating |
+/// | watching | data of the node, with watch | there → waiting; gone → creating |
+/// | waiting  | –                           | the notice → pausing |
+/// | pausing  | –                           | a short time, drawn at random → creating |
+class plain_machine final : public acquirer {
+public:
+    using acquirer::acquirer;
+
+    [[nodiscard]] remains what_is_left() const override { return {plan().lock, {}, plan().lock, made_ ? czxid_ : 0, content(), session()}; }
+
+private:
+    enum class state { creating, parents, checking, watching, waiting };
+    static constexpr unsigned first = 0;
+    static constexpr unsigned second = 1;
+
+    /// It has the token in it: another lock of the same session may make the same node.
+    [[nodiscard]] std::string content() const { return plan().content + " id=" + std::string{token_.view()}; }
+
+    void start_over() override
+    {
+        token_ = plan().tokens();
+        create();
+    }
+
+    void resume() override
+    {
+        if (in_doubt_)
+            check();
+        else if (state_ == state::parents)
+            ask_parent();
+        else
+            create();
+    }
+
+    void create()
+    {
+        enter(state::creating);
+        in_doubt_ = true;
+        send(first, {request::kind::create_plain, plan().lock, content()});
+    }
+
+    void check()
+    {
+        enter(state::checking);
+        send(first, {request::kind::sync, plan().lock});
+        send(second, {request::kind::data, plan().lock});
+    }
+
+    void ask_parent()
+    {
+        enter(state::parents);
+        send(first, parents_.next());
+    }
+
+    void take(unsigned slot, reply const& r) override
+    {
+        if (state_ == state::checking && slot == first) return;  // what counts is what came behind it
+        bool const answered = r.what != answer::lost && r.what != answer::postponed;
+        if (answered) reach();
+        if (state_ == state::creating) in_doubt_ = r.what == answer::lost;
+        if (!answered) return stall();
+        if (r.what == answer::refused) return fail(r.code);
+        switch (state_) {
+        case state::creating: return take_created(r);
+        case state::parents: return take_parent(r);
+        case state::checking: return take_checked(r);
+        case state::watching:
+            if (r.what != answer::ok) return create();
+            state_ = state::waiting;  // in the same round: the notice has its tag
+            return;
+        case state::waiting: return;
+        }
+    }
+
+    void take_created(reply const& r)
+    {
+        if (r.what == answer::ok) {
+            have(r.stat);
+        } else if (r.what == answer::no_node) {
+            parents_.begin(std::string{parent_of(plan().lock)});
+            ask_parent();
+        } else if (plan().once) {
+            fail(make_error_code(holdfast::errc::timed_out));
+        } else {
+            enter(state::watching);
+            send(first, {request::kind::watch, plan().lock});
+        }
+    }
+
+    void take_parent(reply const& r)
+    {
+        switch (parents_.take(r.what)) {
+        case parents::step::ask: return ask_parent();
+        case parents::step::done: return create();
+        case parents::step::failed: return fail(make_error_code(holdfast::errc::misconfigured));
+        }
+    }
+
+    void take_checked(reply const& r)
+    {
+        in_doubt_ = false;
+        if (r.what == answer::ok && r.stat.owner == session() && r.text == content()) return have(r.stat);
+        create();
+    }
+
+    void have(node_stat const& stat)
+    {
+        made_ = true;
+        czxid_ = stat.czxid;
+        grant();
+    }
+
+    void wake() override
+    {
+        if (state_ != state::watching && state_ != state::waiting) return;
+        enter(state::waiting);
+        pause();
+    }
+
+    void after_pause() override { create(); }
+
+    void enter(state next)
+    {
+        state_ = next;
+        next_round();
+    }
+
+    state state_ = state::creating;
+    zookeeper::parents parents_;
+};
+
+}  // namespace holdfast::zookeeper

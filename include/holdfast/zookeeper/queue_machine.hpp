@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/token.hpp>
+#include <holdfast/zookeeper/acquirer.hpp>
+#include <holdfast/zookeeper/node_name.hpp>
+#include <holdfast/zookeeper/parents.hpp>
+#include <holdfast/zookeeper/path.hpp>
+#include <holdfast/zookeeper/requests.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace holdfast::zookeeper {
+
+/// Takes a lock by a place in its queue: an ephemeral node of which the server makes the last part of the name; whose number is the least
+/// has the lock, each other one waits for the one before it.
+///
+/// | state     | sent                               | answer → next |
+/// |-----------|------------------------------------|---------------|
+/// | creating  | create, children                   | made, children → judge; no parent → parents; create lost → searching; children lost → listing |
+/// | parents   | a container, from the bottom up    | made → creating; lost, or collected meanwhile → again |
+/// | searching | sync, children                     | a node with our GUID → checking; none → creating |
+/// | checking  | data of that node                  | of this session → judge; of another one → creating with a new GUID; gone → creating |
+/// | listing   | children                           | judge |
+/// | tied      | data of all with our sequence      | judge by czxid |
+/// | watching  | data of the one before, with watch | gone → listing; there → waiting |
+/// | waiting   | –                                  | the notice → listing |
+///
+/// judge: our node is gone → creating with a new GUID; it is the first → granted; not, and once → failed (`timed_out`); otherwise →
+/// watching the one before it. An answer that was lost is asked for again once connected; after the end of the session all begins again.
+/// That our node is first stays so: whatever is made later has a larger sequence, or, where the sequence is exhausted, a larger czxid.
+/// Source: the lock recipe of ZooKeeper's documentation; "protection" as in Curator.
+class queue_machine final : public acquirer {
+public:
+    queue_machine(acquire_plan plan, naming as) : acquirer{std::move(plan)}, naming_{as} {}
+
+    [[nodiscard]] std::string node_path() const { return plan().lock + '/' + node_; }
+
+    [[nodiscard]] remains what_is_left() const override
+    {
+        return {plan().lock, prefix(), made_ ? node_path() : std::string{}, made_ ? czxid_ : 0, {}, session()};
+    }
+
+private:
+    enum class state { creating, parents, searching, checking, listing, tied, watching, waiting };
+    static constexpr unsigned first = 0;
+    static constexpr unsigned second = 1;
+
+    [[nodiscard]] std::string prefix() const { return node_prefix(naming_, token_); }
+
+    void start_over() override
+    {
+        token_ = plan().tokens();
+        create();
+    }
+
+    void resume() override
+    {
+        if (made_)
+            list();
+        else if (in_doubt_)
+            search();
+        else if (state_ == state::parents)
+            ask_parent();
+        else
+            create();
+    }
+
+    void create()
+    {
+        enter(state::creating);
+        made_ = false;
+        in_doubt_ = true;
+        send(first, {request::kind::create_sequential, plan().lock + '/' + prefix(), plan().content});
+        send(second, {request::kind::children, plan().lock});
+    }
+
+    void search()
+    {
+        enter(state::searching);
+        send(first, {request::kind::sync, plan().lock});
+        send(second, {request::kind::children, plan().lock});
+    }
+
+    void list()
+    {
+        enter(state::listing);
+        send(second, {request::kind::children, plan().lock});
+    }
+
+    void ask_parent()
+    {
+        enter(state::parents);
+        send(first, parents_.next());
+    }
+
+    void take(unsigned slot, reply const& r) override
+    {
+        if (r.what != answer::lost && r.what != answer::postponed) reach();
+        if (state_ == state::creating && slot == first) return take_created(r);
+        if (state_ == state::parents) return take_parent(r);
+        if (state_ == state::searching && slot == first) return;  // what counts is what came behind it
+        if (r.what == answer::lost || r.what == answer::postponed) return stall();
+        if (r.what == answer::refused) return fail(r.code);
+        switch (state_) {
+        case state::creating:
+        case state::listing: return take_children(r);
+        case state::searching: return take_found(r);
+        case state::checking: return take_checked(r);
+        case state::tied: return take_tied(slot, r);
+        case state::watching: return r.what == answer::ok ? enter_waiting() : list();
+        default: return;
+        }
+    }
+
+    void take_created(reply const& r)
+    {
+        in_doubt_ = r.what == answer::lost;
+        if (r.what == answer::ok) {
+            made_ = true;
+            node_ = leaf_of(r.text);
+            czxid_ = r.stat.czxid;
+        } else if (r.what == answer::no_node) {
+            parents_.begin(plan().lock);
+            ask_parent();
+        } else if (r.what == answer::refused) {
+            fail(r.code);
+        } else {
+            next_round();
+            stall();
+        }
+    }
+
+    void take_parent(reply const& r)
+    {
+        if (r.what == answer::lost || r.what == answer::postponed) return stall();
+        switch (parents_.take(r.what)) {
+        case parents::step::ask: return ask_parent();
+        case parents::step::done: return create();
+        case parents::step::failed: return fail(r.code ? r.code : make_error_code(holdfast::errc::misconfigured));
+        }
+    }
+
+    void take_children(reply const& r)
+    {
+        line_ = contenders_among(r.children);
+        judge();
+    }
+
+    void take_found(reply const& r)
+    {
+        in_doubt_ = false;
+        line_ = contenders_among(r.children);
+        auto const found = std::find_if(line_.begin(), line_.end(), [&](contender const& one) { return one.name.starts_with(prefix()); });
+        if (found == line_.end()) return create();
+        in_doubt_ = true;
+        node_ = found->name;
+        enter(state::checking);
+        send(first, {request::kind::data, node_path()});
+    }
+
+    void take_checked(reply const& r)
+    {
+        in_doubt_ = false;
+        if (r.what != answer::ok) return create();
+        if (r.stat.owner != session()) return start_over();
+        made_ = true;
+        czxid_ = r.stat.czxid;
+        judge();
+    }
+
+    void judge()
+    {
+        auto const mine = std::find_if(line_.begin(), line_.end(), [&](contender const& one) { return one.name == node_; });
+        if (mine == line_.end()) return start_over();
+        auto const same = std::equal_range(line_.begin(), line_.end(), *mine, [](auto const& a, auto const& b) { return a.sequence < b.sequence; });
+        auto const before = same.first == line_.begin() ? std::string{} : std::prev(same.first)->name;
+        if (same.second - same.first == 1) return settle(before);
+        tied_.clear();
+        for (auto one = same.first; one != same.second; ++one)
+            if (one != mine) tied_.push_back({one->name, 0});
+        before_ties_ = before;
+        open_ = tied_.size();
+        enter(state::tied);
+        for (unsigned i = 0; i < tied_.size(); ++i) send(i, {request::kind::data, plan().lock + '/' + tied_[i].name});
+    }
+
+    void take_tied(unsigned slot, reply const& r)
+    {
+        tied_.at(slot).czxid = r.what == answer::ok ? r.stat.czxid : 0;
+        if (--open_ > 0) return;
+        tie const* before = nullptr;
+        for (auto const& one : tied_)
+            if (one.czxid != 0 && one.czxid < czxid_ && (!before || one.czxid > before->czxid)) before = &one;
+        settle(before ? before->name : before_ties_);
+    }
+
+    /// Effects: `before` is the one before us; empty for none.
+    void settle(std::string const& before)
+    {
+        if (before.empty()) return grant();
+        if (plan().once) return fail(make_error_code(holdfast::errc::timed_out));
+        enter(state::watching);
+        send(first, {request::kind::watch, plan().lock + '/' + before});
+    }
+
+    void wake() override
+    {
+        if (state_ == state::watching || state_ == state::waiting) list();
+    }
+
+    void enter_waiting() { state_ = state::waiting; }  // in the same round: the notice has its tag
+
+    void enter(state next)
+    {
+        state_ = next;
+        next_round();
+    }
+
+    struct tie {
+        std::string name;
+        std::int64_t czxid;
+    };
+
+    naming naming_;
+    state state_ = state::creating;
+    std::string node_;
+    std::vector<contender> line_;
+    std::vector<tie> tied_;
+    std::string before_ties_;
+    std::size_t open_ = 0;
+    zookeeper::parents parents_;
+};
+
+}  // namespace holdfast::zookeeper

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/parker.hpp>
+#include <holdfast/core/token.hpp>
+#include <holdfast/zookeeper/acquirer.hpp>
+#include <holdfast/zookeeper/error.hpp>
+#include <holdfast/zookeeper/eraser.hpp>
+#include <holdfast/zookeeper/held_nodes.hpp>
+#include <holdfast/zookeeper/log_slot.hpp>
+#include <holdfast/zookeeper/receiver.hpp>
+#include <holdfast/zookeeper/requests.hpp>
+#include <holdfast/zookeeper/session_lease.hpp>
+#include <holdfast/zookeeper/session_options.hpp>
+#include <holdfast/zookeeper/zookeeper_mt.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <iterator>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace holdfast::zookeeper {
+
+/// What the locks of a session share: its handle, who waits for what, the nodes that it holds. Everything but construction is to be called
+/// with `mutex()` held; the C client's threads take it themselves. It does nothing by itself: `session_thread` does.
+///
+/// | state     | event                          | next |
+/// |-----------|--------------------------------|------|
+/// | lost      | connected, in a new session    | connected; receivers begin |
+/// | connected | the connection breaks          | suspended; requests are answered `lost` |
+/// | suspended | connected, in the same session | connected; receivers go on |
+/// | suspended | not confirmed until its end    | lost, though it may still be connected again |
+/// | any       | the servers say that it is over | lost; receivers begin again in the next session |
+class session_core final : private handle_events {
+public:
+    session_core(ensemble servers, session_options options) : servers_{std::move(servers)}, options_{std::move(options)}, log_{options_.log} {}
+    session_core(session_core const&) = delete;
+    session_core& operator=(session_core const&) = delete;
+    ~session_core() = default;
+
+    [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
+    [[nodiscard]] session_options const& options() const noexcept { return options_; }
+    [[nodiscard]] std::string const& chroot() const noexcept { return servers_.chroot; }
+
+    [[nodiscard]] session_state state() const noexcept { return state_; }
+    [[nodiscard]] bool connected() const noexcept { return state_ == session_state::connected; }
+    [[nodiscard]] std::int64_t session() const noexcept { return session_; }
+    [[nodiscard]] session_lease const& lease() const noexcept { return lease_; }
+
+    /// Returns: why no session will ever be had; no error where one may.
+    [[nodiscard]] std::error_code refused() const noexcept { return refused_; }
+
+    /// Effects: tells `who` what happens from now on; at once, where requests can be sent.
+    void attach(receiver& who)
+    {
+        receivers_.splice(receivers_.end(), who.self_);
+        who.attached_ = true;
+        if (connected()) who.on_connected(session_);
+    }
+
+    /// Effects: tells it nothing any more.
+    void detach(receiver& who) noexcept
+    {
+        if (!who.attached_) return;
+        who.attached_ = false;
+        for (auto place = receivers_.begin(); place != receivers_.end(); ++place)
+            if (*place == &who) {
+                who.self_.splice(who.self_.end(), receivers_, place);
+                break;
+            }
+        watches_.erase(who.watch_);
+        for (auto& one : calls_)
+            if (one.from == &who) one.from = nullptr;
+    }
+
+    /// Effects: sends what a machine of `from` says.
+    void perform(receiver& from, std::vector<action> const& actions)
+    {
+        for (auto const& one : actions) send(&from, one.tag, one.what);
+    }
+
+    /// Effects: sends something that only shows that the session lives; where `to_quorum`, what a quorum answers to. Nothing where the same
+    /// was sent since `not_before`.
+    void show_life(bool to_quorum, boot_clock::time_point not_before)
+    {
+        if (!connected() || (to_quorum ? last_write_ : last_sent_) > not_before) return;
+        send(nullptr, 0, {to_quorum ? request::kind::confirm : request::kind::touch});
+    }
+
+    [[nodiscard]] held_nodes& held() noexcept { return held_; }
+
+    /// Effects: removes what is left of an acquire, or a node that was held; goes on by itself until that is confirmed or the session is
+    /// over. Where `bed` is given it is woken then, until `forget` is called.
+    [[nodiscard]] std::shared_ptr<eraser> erase(remains what, holdfast::detail::parker* bed)
+    {
+        auto one = std::make_shared<eraser>(*this, std::move(what), bed);
+        erasers_.push_back(one);
+        attach(*one);
+        if (one->done()) wake_thread();
+        return one;
+    }
+
+    void wake_thread() noexcept { thread_bed_.unpark(); }
+    [[nodiscard]] std::condition_variable& changed() noexcept { return changed_; }
+
+private:
+    friend class session_thread;
+
+    struct sent_call : handle_events::call {
+        receiver* from = nullptr;
+        unsigned tag = 0;
+        boot_clock::time_point sent{};
+        std::list<sent_call>::iterator place{};
+    };
+
+    [[nodiscard]] static bool is_write(request::kind k) noexcept
+    {
+        return k == request::kind::create_sequential || k == request::kind::create_plain || k == request::kind::create_container ||
+               k == request::kind::erase || k == request::kind::confirm;
+    }
+
+    void send(receiver* from, unsigned tag, request const& what)
+    {
+        auto& one = calls_.emplace_back();
+        one.place = std::prev(calls_.end());
+        one.from = from;
+        one.tag = tag;
+        one.sent = last_sent_ = boot_clock::now();
+        if (is_write(what.what)) last_write_ = one.sent;
+        std::uint64_t watch = 0;
+        if (what.what == request::kind::watch) {
+            watches_.erase(from->watch_);
+            watch = from->watch_ = ++last_watch_;
+            watches_.emplace(watch, std::pair{from, tag});
+        }
+        if (handle_ && connected() && handle_->send(what, one, watch, creator_only())) return;
+        unsent_.splice(unsent_.end(), calls_, one.place);
+        wake_thread();
+    }
+
+    [[nodiscard]] bool creator_only() const noexcept { return !options_.auth_scheme.empty() && !options_.world_writable; }
+
+    void deliver(sent_call const& of, reply const& r) noexcept
+    {
+        if (r.what == answer::lost || r.what == answer::postponed) go_on_soon_ = true;
+        if (of.from) of.from->on_answer(of.tag, r);
+    }
+
+    void on_reply(handle_events::call& of, reply&& r) noexcept override
+    {
+        std::scoped_lock guard{mutex_};
+        auto& one = static_cast<sent_call&>(of);
+        if (r.what != answer::lost) {
+            bool const by_quorum = is_write(one.what) && r.what != answer::postponed && r.code != errc::bad_request;
+            lease_.answered(one.sent, boot_clock::now(), by_quorum);
+            last_answered_ = std::max(last_answered_, one.sent);
+        }
+        std::list<sent_call> answered;
+        answered.splice(answered.end(), calls_, one.place);
+        deliver(answered.front(), r);
+    }
+
+    void on_notice(std::uint64_t watch) noexcept override
+    {
+        std::scoped_lock guard{mutex_};
+        auto const found = watches_.find(watch);
+        if (found == watches_.end()) return;
+        auto const [who, tag] = found->second;
+        watches_.erase(found);
+        who->on_notice(tag);
+    }
+
+    void on_state(handle_events::state s, std::int64_t session, std::chrono::milliseconds timeout) noexcept override
+    {
+        std::scoped_lock guard{mutex_};
+        if (!handle_ || over_) return;
+        if (s == handle_events::state::connected) {
+            if (session != session_) {
+                session_ = session;
+                lease_.begin(opened_at_, timeout);
+                last_answered_ = opened_at_;
+                if (!options_.auth_scheme.empty()) handle_->authenticate(options_.auth_scheme, options_.auth_credential);
+            } else {
+                lease_.reconnected(last_answered_);
+            }
+            announce(session_state::connected);
+            for (auto* const one : receivers_) one->on_connected(session_);
+        } else if (s == handle_events::state::suspended) {
+            if (connected()) announce(session_state::suspended);
+        } else {
+            if (s == handle_events::state::refused) refused_ = errc::authentication_failed;
+            over_ = true;  // the thread closes the handle; what was sent is answered until then
+            end_session();
+        }
+        wake_thread();
+    }
+
+    void end_session() noexcept
+    {
+        session_ = 0;
+        lease_.end();
+        held_.clear();
+        watches_.clear();
+        announce(session_state::lost);
+        for (auto* const one : receivers_) one->on_expired();
+    }
+
+    void announce(session_state s) noexcept
+    {
+        if (std::exchange(state_, s) == s) return;
+        if (options_.on_state) news_.push_back(s);
+        changed_.notify_all();
+    }
+
+    std::mutex mutex_;
+    ensemble const servers_;
+    session_options const options_;
+    log_slot log_;
+    session_state state_ = session_state::lost;
+    std::error_code refused_;
+    std::int64_t session_ = 0;
+    session_lease lease_;
+    boot_clock::time_point opened_at_{};
+    boot_clock::time_point last_sent_{};
+    boot_clock::time_point last_write_{};
+    boot_clock::time_point last_answered_{};  // when that was sent which was answered last
+    bool over_ = false;
+    bool go_on_soon_ = false;
+    std::list<receiver*> receivers_;
+    std::list<sent_call> calls_;
+    std::list<sent_call> unsent_;
+    std::map<std::uint64_t, std::pair<receiver*, unsigned>> watches_;
+    std::uint64_t last_watch_ = 0;
+    held_nodes held_;
+    std::list<std::shared_ptr<eraser>> erasers_;
+    std::deque<session_state> news_;
+    holdfast::detail::parker thread_bed_;
+    std::condition_variable changed_;
+    std::unique_ptr<zookeeper_mt> handle_;  // last: it ends first, and with it what calls us
+};
+
+inline void eraser::act() noexcept
+{
+    core_.perform(*this, machine_.take_actions());
+    if (!machine_.done()) return;
+    if (bed_) bed_->unpark();
+    core_.wake_thread();
+}
+
+}  // namespace holdfast::zookeeper

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/name.hpp>
+#include <holdfast/zookeeper/path.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace holdfast::zookeeper {
+
+/// What a session is in, as kazoo and Curator have it.
+enum class session_state : std::uint8_t {
+    connected,  ///< requests can be sent
+    suspended,  ///< no server is reached; the session, and the locks that it holds, may live on
+    lost,       ///< the session is over, or can not be confirmed to live; also before the first one is made
+};
+
+/// How to talk to an ensemble. An aggregate: `session zk{"10.0.0.1:2181,10.0.0.2:2181/app", {.session_timeout = 10s}};`
+struct session_options {
+    /// How long the servers keep a session that they do not hear from; they may grant less or more (2 to 20 of their ticks). It takes the
+    /// place of a lock's `ttl`: a lock is confirmed for five eighths of it at a time. Short: a pause of the process or the network loses
+    /// its locks. Long: a crashed holder blocks the others for that long.
+    std::chrono::milliseconds session_timeout{10'000};
+
+    /// How long a member that does not wait for the lock waits for a server: `unlock()` waits that long at most for its confirmation, and
+    /// `try_lock()` for a connection.
+    std::chrono::milliseconds operation_timeout{3'000};
+
+    /// How the session identifies itself, for example "digest" and "user:password"; not at all where the scheme is empty.
+    std::string auth_scheme{};
+    std::string auth_credential{};
+
+    /// Let everybody use the nodes that are made, although the session identifies itself. Without it only who has the same identity can;
+    /// where there is none, everybody can anyway.
+    bool world_writable = false;
+
+    /// What the nodes say of their owner, beside host and process.
+    std::string label{};
+
+    /// Told of every change of state, in the order in which they happen, from a thread of the session that waits for nothing else; what it
+    /// throws is dropped. It may use the session's locks, but those of others do not move while it does not return.
+    std::function<void(session_state)> on_state{};
+
+    /// Told what the C client writes to its log, from its own threads; it must neither block nor throw. Silent without.
+    std::function<void(std::string_view)> log{};
+};
+
+/// The servers of a session, and the node that is the root of all its paths.
+struct ensemble {
+    std::string hosts;
+    std::string chroot;  ///< empty for none
+};
+
+/// Returns: what the connection string `text` says: `host:port[,host:port]...[/path]`.
+/// Throws: `error` (`misconfigured`) naming what is wrong with it.
+[[nodiscard]] inline ensemble parse_servers(std::string_view text)
+{
+    auto const refuse = [&](std::string const& what) { throw error{holdfast::errc::misconfigured, "servers " + holdfast::quoted(text) + ": " + what}; };
+    auto const slash = text.find('/');
+    auto const hosts = text.substr(0, slash);
+    for (std::size_t at = 0; at <= hosts.size();) {
+        auto const end = std::min(hosts.find(',', at), hosts.size());
+        auto const host = hosts.substr(at, end - at);
+        auto const colon = host.rfind(':');
+        if (host.empty() || colon == 0) refuse("a host is empty; write host:port, and commas between several");
+        if (colon == std::string_view::npos) refuse("a host has no port; write host:port");
+        auto const port = host.substr(colon + 1);
+        bool const digits = !port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == std::string_view::npos;
+        if (!digits || std::stoul(std::string{port}) == 0 || std::stoul(std::string{port}) > 65535) refuse("a port is not a number from 1 to 65535");
+        if (host.find_first_of(" \t\r\n") != std::string_view::npos) refuse("a host has a blank in it");
+        at = end + 1;
+    }
+    auto chroot = slash == std::string_view::npos ? std::string{} : std::string{text.substr(slash)};
+    if (chroot == "/") chroot.clear();
+    if (!chroot.empty())
+        if (auto const fault = detail::fault_of(chroot); !fault.empty()) refuse("the path behind the hosts " + fault);
+    return {std::string{hosts}, std::move(chroot)};
+}
+
+/// Throws: `error` (`misconfigured`) naming the field that cannot be used.
+inline void check_session(session_options const& options)
+{
+    auto const require = [](bool good, std::string const& what) {
+        if (!good) throw error{holdfast::errc::misconfigured, what};
+    };
+    auto const in_range = [](std::chrono::milliseconds d) { return d.count() > 0 && d <= std::chrono::hours{24}; };
+    require(in_range(options.session_timeout), "session_timeout must be positive, and a day at most");
+    require(in_range(options.operation_timeout), "operation_timeout must be positive, and a day at most");
+    require(options.auth_credential.empty() || !options.auth_scheme.empty(), "auth_credential needs an auth_scheme, for example \"digest\"");
+    require(options.auth_scheme != "digest" || options.auth_credential.find(':') != std::string::npos, "auth_credential of digest is user:password");
+}
+
+}  // namespace holdfast::zookeeper

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace holdfast::test {
+
+/// A TCP proxy on a free port of 127.0.0.1 in front of a ZooKeeper server. It forwards whole packets, so that a fault hits exactly the one
+/// that was chosen.
+class zookeeper_proxy {
+public:
+    /// Types of requests, as in ZooKeeper's protocol.
+    enum operation : std::int32_t { erase = 2, get_data = 4, get_children = 8, sync = 9, create = 15, create_container = 19 };
+
+    explicit zookeeper_proxy(std::uint16_t target);
+    ~zookeeper_proxy();
+    zookeeper_proxy(zookeeper_proxy const&) = delete;
+    zookeeper_proxy& operator=(zookeeper_proxy const&) = delete;
+
+    [[nodiscard]] std::string address() const;
+
+    /// The next request of `what` does not reach the server, and its connection is closed.
+    void drop_next(operation what);
+    /// The server does what the next request of `what` asks for; the answer does not reach the client, and its connection is closed.
+    void swallow_next(operation what);
+    /// Nothing is passed on in either direction, and new connections are not answered, until `pass`.
+    void silence();
+    void pass();
+
+    /// Returns: how many requests or answers were struck.
+    [[nodiscard]] int struck() const;
+    /// Returns: how many requests of `what` came.
+    [[nodiscard]] int seen(operation what) const;
+
+private:
+    class impl;
+    std::unique_ptr<impl> impl_;
+};
+
+}  // namespace holdfast::test

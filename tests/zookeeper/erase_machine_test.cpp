@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "machines.hpp"
+#include "support/catch.hpp"
+
+#include <holdfast/zookeeper/erase_machine.hpp>
+#include <holdfast/zookeeper/error.hpp>
+
+using holdfast::errc;
+using holdfast::test::answer;
+using holdfast::test::driven;
+using holdfast::test::names;
+using holdfast::test::only;
+using holdfast::test::stat;
+using holdfast::zookeeper::erase_machine;
+using holdfast::zookeeper::remains;
+using words = std::vector<std::string>;
+
+namespace {
+
+remains known() { return {"/a", "_c_1-lock-", "/a/_c_1-lock-0000000001", 10, {}, 1}; }
+remains unknown() { return {"/a", "_c_1-lock-", {}, 0, {}, 1}; }
+remains plain() { return {"/a", {}, {}, 10, "me", 1}; }
+
+}  // namespace
+
+TEST_CASE("a delete is repeated until it is confirmed")
+{
+    driven<erase_machine> e{known()};
+    e.machine.connected(1);
+    CHECK(e.sent() == words{"erase /a/_c_1-lock-0000000001"});
+    SECTION("at once")
+    {
+        e.answer_to(0, only(answer::ok));
+        CHECK(e.machine.done());
+        CHECK_FALSE(e.machine.outcome());
+    }
+    SECTION("the node was not there: it was not ours any more")
+    {
+        e.answer_to(0, only(answer::no_node));
+        CHECK(e.machine.outcome() == errc::not_owner);
+    }
+    SECTION("it is gone after an answer that was lost: that was us")
+    {
+        e.answer_to(0, only(answer::lost));
+        CHECK_FALSE(e.machine.done());
+        CHECK(e.sent().empty());
+        e.machine.connected(1);
+        CHECK(e.sent() == words{"erase /a/_c_1-lock-0000000001"});
+        e.answer_to(0, only(answer::no_node));
+        CHECK(e.machine.done());
+        CHECK_FALSE(e.machine.outcome());
+    }
+    SECTION("the session is over, and the node with it")
+    {
+        e.answer_to(0, only(answer::lost));
+        e.machine.expired();
+        CHECK(e.machine.done());
+        CHECK_FALSE(e.machine.outcome());
+    }
+    SECTION("another session than the node's is connected")
+    {
+        e.answer_to(0, only(answer::lost));
+        e.machine.connected(2);
+        CHECK(e.machine.done());
+        CHECK(e.sent().empty());
+    }
+    SECTION("refused")
+    {
+        e.answer_to(0, {.what = answer::refused, .code = holdfast::zookeeper::errc::not_permitted});
+        CHECK(e.machine.done());
+        CHECK(e.machine.outcome() == errc::misconfigured);
+    }
+}
+
+TEST_CASE("a node that may have been made is looked for by its GUID behind a sync")
+{
+    driven<erase_machine> e{unknown()};
+    e.machine.connected(1);
+    CHECK(e.sent() == words{"sync /a", "children /a"});
+    e.answer_to(0, only(answer::ok));
+    SECTION("it is there")
+    {
+        e.answer_to(1, names({"_c_2-lock-0000000001", "_c_1-lock-0000000002"}));
+        CHECK(e.sent() == words{"erase /a/_c_1-lock-0000000002"});
+    }
+    SECTION("it is not")
+    {
+        e.answer_to(1, names({"_c_2-lock-0000000001"}));
+        CHECK(e.machine.done());
+        CHECK_FALSE(e.machine.outcome());
+    }
+    SECTION("not even the lock is")
+    {
+        e.answer_to(1, only(answer::no_node));
+        CHECK(e.machine.done());
+    }
+}
+
+TEST_CASE("a node at the lock's own path is removed only where it is ours")
+{
+    driven<erase_machine> e{plain()};
+    e.machine.connected(1);
+    CHECK(e.sent() == words{"sync /a", "data /a"});
+    SECTION("ours")
+    {
+        e.answer_to(1, stat(10, 1, "me"));
+        CHECK(e.sent() == words{"erase /a"});
+        e.answer_to(0, only(answer::ok));
+        CHECK(e.machine.done());
+        CHECK_FALSE(e.machine.outcome());
+    }
+    SECTION("another one's")
+    {
+        e.answer_to(1, stat(11, 1, "me"));
+        CHECK(e.machine.done());
+        CHECK(e.sent().empty());
+        CHECK(e.machine.outcome() == errc::not_owner);
+    }
+    SECTION("another one's after our delete, the answer to which was lost")
+    {
+        e.answer_to(1, stat(10, 1, "me"));
+        static_cast<void>(e.sent());
+        e.answer_to(0, only(answer::lost));
+        e.machine.connected(1);
+        CHECK(e.sent() == words{"sync /a", "data /a"});
+        e.answer_to(1, stat(12, 3, "you"));
+        CHECK(e.machine.done());
+        CHECK_FALSE(e.machine.outcome());
+    }
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Contends for a lock with kazoo's Lock.
+
+    kazoo_rival.py count HOSTS PATH NAMES COUNTER TIMES   adds TIMES to the number in the file COUNTER, each time under the lock
+    kazoo_rival.py hold HOSTS PATH NAMES                  takes the lock, says so, gives it back when its input ends
+    kazoo_rival.py contenders HOSTS PATH NAMES            prints who has the lock and who waits, one a line
+
+NAMES is "curator" where the others' nodes have Curator's names, or "kazoo".
+"""
+
+import sys
+import time
+
+from kazoo.client import KazooClient
+
+
+def main():
+    what, hosts, path, names, *rest = sys.argv[1:]
+    client = KazooClient(hosts=hosts, timeout=10)
+    client.start()
+    extra = {"extra_lock_patterns": ["-lock-"]} if names == "curator" else {}
+    lock = client.Lock(path, "kazoo", **extra)
+    if what == "count":
+        counter, times = rest[0], int(rest[1])
+        for _ in range(times):
+            with lock:
+                with open(counter, encoding="ascii") as file:
+                    seen = int(file.read())
+                time.sleep(0.001)
+                with open(counter, "w", encoding="ascii") as file:
+                    file.write(str(seen + 1))
+    elif what == "hold":
+        lock.acquire()
+        print("held", flush=True)
+        sys.stdin.read()
+        lock.release()
+    elif what == "contenders":
+        print("\n".join(lock.contenders()), flush=True)
+    client.stop()
+    client.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+//
+// What the locks leave in the tree, and what they find there.
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/zookeeper_server.hpp"
+#include "support/zookeeper_tree.hpp"
+
+#include <holdfast/zookeeper.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::errc;
+using holdfast::test::contains;
+using holdfast::test::eventually;
+using holdfast::test::zookeeper_server;
+using holdfast::test::zookeeper_tree;
+using holdfast::zookeeper::mutex;
+using holdfast::zookeeper::naming;
+using holdfast::zookeeper::node_options;
+using holdfast::zookeeper::queueing;
+using holdfast::zookeeper::session;
+
+TEST_CASE("a lock is a child of the node it is named after, and tells who has it")
+{
+    zookeeper_server server;
+    session zk{server.address() + "/app/x", {.label = "shop"}};
+    mutex m{zk, "/locks/orders"};
+    zookeeper_tree tree{server.address()};
+    m.lock();
+    auto const names = tree.children("/app/x/locks/orders");
+    REQUIRE(names.size() == 1);
+    CHECK_THAT(names.front(), contains("-lock-0000000000"));
+    CHECK(names.front().starts_with("_c_"));
+    auto const node = tree.get("/app/x/locks/orders/" + names.front());
+    CHECK_THAT(node.data, contains("pid=" + std::to_string(::getpid())));
+    CHECK_THAT(node.data, contains("label=shop"));
+    CHECK(node.owner != 0);
+    CHECK(m.lease().fencing_token() == static_cast<std::uint64_t>(node.czxid) * 64);
+    m.unlock();
+    CHECK(tree.children("/app/x/locks/orders").empty());
+}
+
+TEST_CASE("an attempt at a lock that is held, and a wait that ends, leave no node and no watch")
+{
+    auto const nodes = GENERATE(node_options{}, node_options{.queueing = queueing::none}, node_options{.naming = naming::kazoo});
+    zookeeper_server server;
+    session here{server.address()};
+    session there{server.address(), {.operation_timeout = 60s}};
+    mutex holder{here, "/orders", {}, nodes};
+    mutex rival{there, "/orders", {}, nodes};
+    zookeeper_tree tree{server.address()};
+    holder.lock();
+    auto const before = tree.children("/orders");
+    CHECK_FALSE(rival.try_lock());
+    CHECK(server.ask("wchs").find("Total watches:0") != std::string::npos);
+    CHECK(tree.children("/orders") == before);
+    auto const begun = holdfast::boot_clock::now();
+    CHECK_FALSE(rival.try_lock_for(100ms));
+    CHECK(holdfast::boot_clock::now() - begun < 60s);  // its operation timeout is more
+    CHECK(tree.children("/orders") == before);
+    holder.unlock();
+    CHECK(rival.try_lock());
+}
+
+TEST_CASE("fencing tokens increase when the parent was collected and made again")
+{
+    zookeeper_server server{{.java = {"-Dznode.container.checkIntervalMs=100"}}};
+    session zk{server.address()};
+    zookeeper_tree tree{server.address()};
+    std::uint64_t last = 0;
+    for (int i = 0; i < 3; ++i) {
+        mutex m{zk, "/locks/orders"};
+        m.lock();
+        CHECK(m.lease().fencing_token() > last);
+        last = m.lease().fencing_token();
+        m.unlock();
+        CHECK(eventually([&] { return !tree.exists("/locks"); }));
+    }
+}
+
+TEST_CASE("locks go on while the server collects their parents under them")
+{
+    zookeeper_server server{{.java = {"-Dznode.container.checkIntervalMs=1", "-Dznode.container.maxPerMinute=60000"}}};
+    std::atomic<int> counter{0};
+    std::vector<std::jthread> all;
+    for (int i = 0; i < 2; ++i)
+        all.emplace_back([&] {
+            session zk{server.address()};
+            mutex m{zk, "/locks/orders", {.max_local_handoffs = 0}};
+            for (int n = 0; n < 100; ++n) {
+                std::scoped_lock const hold{m};
+                counter.store(counter.load() + 1);
+            }
+        });
+    all.clear();
+    CHECK(counter == 200);
+}
+
+TEST_CASE("one waiter wakes for a release, at 2 and at 60 waiters")
+{
+    auto const waiters = GENERATE(2U, 60U);
+    zookeeper_server server;
+    session here{server.address()};
+    session there{server.address()};
+    mutex holder{here, "/orders", {.max_local_handoffs = 0}};
+    zookeeper_tree tree{server.address()};
+    holder.lock();
+    // Each waits in a session's queue of its own: as if they were processes.
+    std::vector<std::unique_ptr<session>> sessions;
+    std::vector<std::jthread> threads;
+    for (unsigned i = 0; i < waiters; ++i) {
+        sessions.push_back(std::make_unique<session>(server.address()));
+        threads.emplace_back([zk = sessions.back().get()] {
+            mutex m{*zk, "/orders"};
+            std::scoped_lock const hold{m};
+        });
+        REQUIRE(eventually([&] { return tree.children("/orders").size() == i + 2; }));
+    }
+    // Every one but the first watches exactly the one before it.
+    CHECK(eventually([&] { return server.ask("wchs").find("Total watches:" + std::to_string(waiters)) != std::string::npos; }));
+    CHECK(server.ask("wchs").find(std::to_string(waiters) + " connections watching " + std::to_string(waiters) + " paths") != std::string::npos);
+    holder.unlock();
+    threads.clear();
+    CHECK(tree.children("/orders").empty());
+}
+
+TEST_CASE("the plain form excludes others, and hands on to one of those who wait")
+{
+    zookeeper_server server;
+    session here{server.address()};
+    session there{server.address()};
+    auto const plain = node_options{.queueing = queueing::none};
+    std::atomic<int> counter{0};
+    std::atomic<std::uint64_t> last{0};
+    std::atomic<bool> increasing{true};
+    auto const work = [&](session& zk) {
+        mutex m{zk, "/locks/orders", {.max_local_handoffs = 1}, plain};
+        for (int n = 0; n < 40; ++n) {
+            std::scoped_lock const hold{m};
+            counter.store(counter.load() + 1);
+            auto const token = m.lease().fencing_token();
+            if (token <= last.exchange(token)) increasing = false;
+        }
+    };
+    {
+        std::vector<std::jthread> all;
+        for (auto* const zk : {&here, &here, &there, &there}) all.emplace_back([&, zk] { work(*zk); });
+    }
+    CHECK(counter == 160);
+    CHECK(increasing);
+    zookeeper_tree tree{server.address()};
+    CHECK_FALSE(tree.exists("/locks/orders"));
+}
+
+TEST_CASE("the plain form leaves another client's node alone")
+{
+    zookeeper_server server;
+    session zk{server.address()};
+    mutex m{zk, "/orders", {}, {.queueing = queueing::none}};
+    zookeeper_tree other{server.address()};
+    other.create("/orders", "mine", true);
+    CHECK_FALSE(m.try_lock());
+    CHECK_FALSE(m.try_lock_for(50ms));
+    other.remove("/orders");
+    m.lock();
+    other.remove("/orders");
+    other.create("/orders", "mine", true);
+    std::error_code ec;
+    m.release(ec);
+    CHECK(ec == errc::lease_lost);
+    CHECK(other.get("/orders").data == "mine");
+}
+
+TEST_CASE("with auth the nodes are the creator's alone, without it everybody's")
+{
+    zookeeper_server server;
+    zookeeper_tree tree{server.address(), "alice:secret"};
+    auto const acl_of = [&](std::string const& path) { return tree.acl(path).at(0); };
+    session alice{server.address(), {.auth_scheme = "digest", .auth_credential = "alice:secret"}};
+    session bob{server.address(), {.auth_scheme = "digest", .auth_credential = "bob:other"}};
+    session nobody{server.address()};
+    session open{server.address(), {.auth_scheme = "digest", .auth_credential = "alice:secret", .world_writable = true}};
+    mutex a{alice, "/alice"};
+    a.lock();
+    CHECK(acl_of("/alice").starts_with("31 digest:alice:"));
+    CHECK(acl_of("/alice/" + tree.children("/alice").front()).starts_with("31 digest:alice:"));
+    for (auto* const zk : {&bob, &nobody}) {
+        mutex m{*zk, "/alice"};
+        try {
+            static_cast<void>(m.try_lock());
+            FAIL("the ACL should refuse it");
+        } catch (holdfast::error const& e) {
+            CHECK(e.code() == errc::misconfigured);
+            CHECK_THAT(e.what(), contains("/alice"));
+            CHECK_THAT(e.what(), !contains("secret"));
+        }
+    }
+    mutex n{nobody, "/nobody"};
+    n.lock();
+    CHECK(acl_of("/nobody") == "31 world:anyone");
+    mutex o{open, "/open"};
+    o.lock();
+    CHECK(acl_of("/open") == "31 world:anyone");
+}
+
+TEST_CASE("contenders are listed in their order, with what they say of themselves")
+{
+    zookeeper_server server;
+    session here{server.address() + "/app", {.label = "here"}};
+    session there{server.address() + "/app", {.label = "there"}};
+    mutex holder{here, "/orders"};
+    mutex waiting{there, "/orders"};
+    CHECK(holder.contenders().empty());
+    holder.lock();
+    std::jthread waiter{[&] { waiting.lock(); }};
+    CHECK(eventually([&] { return holder.contenders().size() == 2; }));
+    auto const line = waiting.contenders();
+    REQUIRE(line.size() == 2);
+    CHECK_THAT(line[0].content, contains("label=here"));
+    CHECK_THAT(line[1].content, contains("label=there"));
+    CHECK(line[0].fencing_token == holder.lease().fencing_token());
+    holder.unlock();
+    waiter.join();
+    CHECK(waiting.contenders().size() == 1);
+    CHECK(waiting.lease().fencing_token() == line[1].fencing_token);
+
+    mutex plain{here, "/plain", {}, {.queueing = queueing::none}};
+    CHECK(plain.contenders().empty());
+    plain.lock();
+    REQUIRE(plain.contenders().size() == 1);
+    CHECK(plain.contenders().front().fencing_token == plain.lease().fencing_token());
+}
+
+TEST_CASE("the C client's log goes to the session's callback, and nowhere without one")
+{
+    zookeeper_server server;
+    std::atomic<int> lines{0};
+    std::atomic<int> other_lines{0};
+    {
+        session zk{server.address(), {.log = [&](std::string_view text) { lines += text.empty() ? 0 : 1; }}};
+        session other{server.address(), {.log = [&](std::string_view) { ++other_lines; }}};
+        CHECK(zk.connect_for(10s));
+        CHECK(lines > 0);
+        CHECK(other_lines == 0);
+    }
+    std::vector<std::unique_ptr<session>> many;
+    for (int i = 0; i < 64; ++i) many.push_back(std::make_unique<session>("a:1", holdfast::zookeeper::session_options{.log = [](std::string_view) {}}));
+    CHECK_THROWS_AS((session{"a:1", {.log = [](std::string_view) {}}}), holdfast::error);
+    many.pop_back();
+    CHECK_NOTHROW(session{"a:1", {.log = [](std::string_view) {}}});
+}
+
+TEST_CASE("an identity that the server does not know is refused for good")
+{
+    zookeeper_server server;
+    session zk{server.address(), {.auth_scheme = "nonsense", .auth_credential = "x"}};
+    mutex m{zk, "/orders"};
+    for (int i = 0; i < 2; ++i) try {
+            m.lock();
+            FAIL("it should be refused");
+        } catch (holdfast::error const& e) {
+            CHECK(e.code() == errc::misconfigured);
+        }
+}
+
+TEST_CASE("locks go on in their order when the sequence is exhausted")
+{
+    zookeeper_server server;
+    zookeeper_tree{server.address()}.create("/orders");
+    server.restart_with_sequence("/orders", 2147483647 - 5);
+    zookeeper_tree tree{server.address()};
+    CHECK(tree.create("/orders/x", "", true, true).ends_with("x2147483642"));
+    std::atomic<int> inside{0};
+    std::atomic<int> most{0};
+    std::atomic<int> sections{0};
+    std::atomic<std::uint64_t> last{0};
+    std::atomic<bool> increasing{true};
+    std::vector<std::unique_ptr<session>> sessions;
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 6; ++i) {
+        sessions.push_back(std::make_unique<session>(server.address()));
+        threads.emplace_back([&, zk = sessions.back().get()] {
+            mutex m{*zk, "/orders"};
+            for (int n = 0; n < 10; ++n) {
+                std::scoped_lock const hold{m};
+                most = std::max(most.load(), ++inside);
+                auto const token = m.lease().fencing_token();
+                if (token <= last.exchange(token)) increasing = false;
+                std::this_thread::sleep_for(1ms);
+                --inside;
+                ++sections;
+            }
+        });
+    }
+    threads.clear();
+    CHECK(sections == 60);
+    CHECK(most == 1);
+    CHECK(increasing);
+    CHECK(tree.create("/orders/x", "", true, true).ends_with("x2147483647"));
+    CHECK(tree.children("/orders").size() == 2);
+}

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+//
+// Sessions that end, servers that die or hang.
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/zookeeper_server.hpp"
+#include "support/zookeeper_tree.hpp"
+
+#include <holdfast/zookeeper.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::errc;
+using holdfast::test::eventually;
+using holdfast::test::zookeeper_ensemble;
+using holdfast::test::zookeeper_server;
+using holdfast::test::zookeeper_tree;
+using holdfast::zookeeper::mutex;
+using holdfast::zookeeper::session;
+using holdfast::zookeeper::session_state;
+
+namespace {
+
+/// The states that a session was told to be in.
+class states {
+public:
+    auto listen()
+    {
+        return [this](session_state s) {
+            std::scoped_lock const guard{mutex_};
+            seen_.push_back(s);
+        };
+    }
+
+    [[nodiscard]] std::vector<session_state> seen() const
+    {
+        std::scoped_lock const guard{mutex_};
+        return seen_;
+    }
+
+private:
+    mutable std::mutex mutex_;
+    std::vector<session_state> seen_;
+};
+
+using all = std::vector<session_state>;
+
+/// Returns: the session that holds the first node of the lock.
+std::int64_t holder_of(zookeeper_tree& tree, std::string const& path)
+{
+    auto const line = holdfast::zookeeper::contenders_among(tree.children(path));
+    return line.empty() ? 0 : tree.get(path + '/' + line.front().name).owner;
+}
+
+}  // namespace
+
+TEST_CASE("a session that its servers ended loses its locks and is made again by itself")
+{
+    zookeeper_server server;
+    states told;
+    std::atomic<int> lost{0};
+    session zk{server.address(), {.session_timeout = 2s, .on_state = told.listen()}};
+    mutex m{zk, "/orders", {.on_error = [&](holdfast::error const& e) { lost += e.code() == errc::lease_lost ? 1 : 100; }}};
+    m.lock();
+    auto const lease = m.lease();
+    zookeeper_tree tree{server.address()};
+    tree.end_session(holder_of(tree, "/orders"));
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
+    CHECK_FALSE(lease.still_held());
+    CHECK(eventually([&] { return lost == 1; }));
+    std::error_code ec;
+    m.release(ec);
+    CHECK(ec == errc::lease_lost);
+    m.lock();
+    CHECK(m.lease().fencing_token() > lease.fencing_token());
+    auto const seen = told.seen();
+    CHECK(std::count(seen.begin(), seen.end(), session_state::lost) == 1);
+    CHECK(seen.front() == session_state::connected);
+    CHECK(eventually([&] { return told.seen().back() == session_state::connected; }));
+}
+
+TEST_CASE("a waiter whose session ended gets in line again")
+{
+    zookeeper_server server;
+    session here{server.address(), {.session_timeout = 2s}};
+    session there{server.address(), {.session_timeout = 2s}};
+    mutex holder{here, "/orders"};
+    mutex waiting{there, "/orders"};
+    holder.lock();
+    std::jthread waiter{[&] { waiting.lock(); }};
+    zookeeper_tree tree{server.address()};
+    CHECK(eventually([&] { return tree.children("/orders").size() == 2; }));
+    auto const before = holdfast::zookeeper::contenders_among(tree.children("/orders")).back().name;
+    tree.end_session(tree.get("/orders/" + before).owner);
+    CHECK(eventually([&] {
+        auto const line = holdfast::zookeeper::contenders_among(tree.children("/orders"));
+        return line.size() == 2 && line.back().name != before;
+    }));
+    CHECK(holder.lease().still_held());
+    holder.unlock();
+    waiter.join();
+    CHECK(waiting.lease().still_held());
+}
+
+TEST_CASE("a lock outlives a short outage, and a release during it is done afterwards")
+{
+    zookeeper_server server{{.tick = 500ms}};
+    states told;
+    session zk{server.address(), {.session_timeout = 10s, .operation_timeout = 200ms, .on_state = told.listen()}};
+    mutex kept{zk, "/kept"};
+    mutex released{zk, "/released"};
+    kept.lock();
+    released.lock();
+    server.kill();
+    CHECK(eventually([&] { return zk.state() == session_state::suspended; }));
+    std::error_code ec;
+    auto const begun = boot_clock::now();
+    released.release(ec);
+    CHECK(ec == errc::unavailable);
+    CHECK(boot_clock::now() - begun < 5s);
+    server.restart();
+    CHECK(eventually([&] { return zk.state() == session_state::connected; }));
+    CHECK(kept.lease().still_held());
+    zookeeper_tree tree{server.address()};
+    CHECK(eventually([&] { return tree.children("/released").empty(); }));
+    CHECK(tree.children("/kept").size() == 1);
+    CHECK(told.seen() == all{session_state::connected, session_state::suspended, session_state::connected});
+}
+
+TEST_CASE("a holder cut off from its server announces the loss before the server can grant to another")
+{
+    zookeeper_server server;
+    states told;
+    session zk{server.address(), {.session_timeout = 1600ms, .on_state = told.listen()}};
+    mutex m{zk, "/orders"};
+    m.lock();
+    auto const lease = m.lease();
+    auto const held_until = [&] { return lease.expires_at(); };
+    server.pause();
+    auto const paused = boot_clock::now();
+    CHECK(held_until() < paused + 1000ms);
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
+    CHECK(boot_clock::now() - paused < 1600ms);
+    CHECK(eventually([&] { return zk.state() == session_state::lost; }));
+    server.resume();
+    m.unlock();
+    CHECK(eventually([&] { return zk.state() == session_state::connected; }));
+    CHECK(m.try_lock_for(10s));
+}
+
+TEST_CASE("without any server a lock is unavailable, in time")
+{
+    std::string address;
+    {
+        zookeeper_server server;
+        address = server.address();
+    }
+    session zk{address, {.operation_timeout = 300ms}};
+    mutex m{zk, "/orders", {.unavailable_after = 300ms}};
+    auto const thrown = [&](auto&& f) {
+        try {
+            f();
+        } catch (holdfast::error const& e) {
+            return e.code();
+        }
+        return std::error_code{};
+    };
+    auto const begun = boot_clock::now();
+    CHECK(thrown([&] { static_cast<void>(m.try_lock()); }) == errc::unavailable);
+    CHECK(thrown([&] { static_cast<void>(m.try_lock_for(100ms)); }) == errc::unavailable);
+    CHECK(thrown([&] { m.lock(); }) == errc::unavailable);
+    CHECK(boot_clock::now() - begun < 10s);
+}
+
+TEST_CASE("an ensemble that loses its leader keeps the locks, and no two have one")
+{
+    zookeeper_ensemble servers{3, {.tick = 200ms}};
+    session here{servers.addresses(), {.session_timeout = 4s}};
+    session there{servers.addresses(), {.session_timeout = 4s}};
+    std::atomic<bool> done{false};
+    std::atomic<int> inside{0};
+    std::atomic<int> most{0};
+    std::atomic<int> sections{0};
+    std::atomic<std::uint64_t> last{0};
+    std::atomic<bool> increasing{true};
+    auto const work = [&](session& zk) {
+        mutex m{zk, "/orders", {.unavailable_after = 60s}};
+        while (!done) {
+            m.lock();
+            most = std::max(most.load(), ++inside);
+            auto const token = m.lease().fencing_token();
+            if (m.lease().still_held() && token <= last.exchange(token)) increasing = false;
+            std::this_thread::sleep_for(1ms);
+            --inside;
+            m.unlock();
+            ++sections;
+        }
+    };
+    std::jthread a{[&] { work(here); }};
+    std::jthread b{[&] { work(there); }};
+    CHECK(eventually([&] { return sections > 20; }, 30s));
+    servers[servers.leader()].kill();
+    auto const before = sections.load();
+    CHECK(eventually([&] { return sections > before + 20; }, 60s));
+    done = true;
+    a.join();
+    b.join();
+    CHECK(most == 1);
+    CHECK(increasing);
+}
+
+TEST_CASE("a stopped leader costs a lock no more than its session, and never its exclusion")
+{
+    zookeeper_ensemble servers{3, {.tick = 200ms}};
+    session zk{servers.addresses(), {.session_timeout = 4s}};
+    session other{servers.addresses(), {.session_timeout = 4s}};
+    mutex m{zk, "/orders"};
+    mutex rival{other, "/orders", {.unavailable_after = 60s}};
+    m.lock();
+    auto const lease = m.lease();
+    auto const leader = servers.leader();
+    std::atomic<bool> overlapped{false};
+    std::jthread waiter{[&] {
+        rival.lock();
+        overlapped = lease.still_held();
+    }};
+    servers[leader].pause();
+    std::this_thread::sleep_for(3s);
+    servers[leader].resume();
+    if (lease.still_held()) m.unlock();
+    waiter.join();
+    CHECK_FALSE(overlapped);
+    CHECK(rival.lease().still_held());
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "support/catch.hpp"
+
+#include <holdfast/zookeeper/node_name.hpp>
+#include <holdfast/zookeeper/path.hpp>
+#include <holdfast/zookeeper/session_options.hpp>
+
+using holdfast::errc;
+using holdfast::owner_token;
+using holdfast::test::contains;
+using holdfast::zookeeper::lock_path;
+using holdfast::zookeeper::naming;
+using holdfast::zookeeper::node_prefix;
+using holdfast::zookeeper::parse_servers;
+using holdfast::zookeeper::sequence_of;
+
+namespace {
+
+std::string refusal(auto&& f)
+try {
+    f();
+    return "accepted";
+} catch (holdfast::error const& e) {
+    return e.code() == errc::misconfigured ? e.what() : "another code";
+}
+
+std::string refused(std::string const& name)
+{
+    return refusal([&] { static_cast<void>(lock_path(name)); });
+}
+
+}  // namespace
+
+TEST_CASE("a name is a path, with or without its first slash")
+{
+    CHECK(lock_path("/locks/orders") == "/locks/orders");
+    CHECK(lock_path("orders/42") == "/orders/42");
+    CHECK(lock_path("/a b/{}/.../..x/\xC3\xA4\xE2\x82\xAC\xF0\x9F\x94\x92") == "/a b/{}/.../..x/\xC3\xA4\xE2\x82\xAC\xF0\x9F\x94\x92");
+    CHECK(lock_path("/zookeepers") == "/zookeepers");
+    CHECK(lock_path("/locks/zookeeper") == "/locks/zookeeper");
+}
+
+TEST_CASE("what cannot be a path is refused, and said why")
+{
+    CHECK_THAT(refused("/"), contains("empty"));
+    CHECK_THAT(refused("/a/"), contains("ends with a slash"));
+    CHECK_THAT(refused("a/"), contains("ends with a slash"));
+    CHECK_THAT(refused("//a"), contains("empty part"));
+    CHECK_THAT(refused("/a//b"), contains("empty part"));
+    CHECK_THAT(refused("/a/./b"), contains("\"..\""));
+    CHECK_THAT(refused("/.."), contains("\"..\""));
+    CHECK_THAT(refused("/a/.."), contains("\"..\""));
+    CHECK_THAT(refused("/zookeeper"), contains("/zookeeper"));
+    CHECK_THAT(refused("/zookeeper/quota"), contains("/zookeeper"));
+    for (auto const* const bad : {"/a\n", "/\x1f", "/\x7f", "/\xC2\x80", "/\xC0\xAF", "/\xE0\x80\x80", "/\xED\xA0\x80", "/\xEE\x80\x80", "/\xEF\xBF\xBF", "/\xF5\x80\x80\x80",
+                                  "/\xC3", "/\x80"})
+        CHECK_THAT(refused(bad), contains("characters"));
+    CHECK_THAT(refused(std::string{"/a\0b", 4}), contains("characters"));
+}
+
+TEST_CASE("node names are those of Curator and kazoo")
+{
+    auto const token = owner_token::from_bits(0x0123456789abcdef, 0xfedcba9876543210);
+    CHECK(node_prefix(naming::curator, token) == "_c_01234567-89ab-cdef-fedc-ba9876543210-lock-");
+    CHECK(node_prefix(naming::kazoo, token) == "0123456789abcdeffedcba9876543210__lock__");
+    CHECK(sequence_of("_c_01234567-89ab-cdef-fedc-ba9876543210-lock-0000000012") == 12U);
+    CHECK(sequence_of("0123456789abcdeffedcba9876543210__lock__0000000013") == 13U);
+    CHECK(sequence_of("0123456789abcdeffedcba9876543210__rlock__0000000014") == 14U);
+    CHECK(sequence_of("lock-2147483647") == 2147483647U);
+    CHECK(sequence_of("lock--2147483648") == 2147483647U);
+    CHECK(sequence_of("lock--0000000001") == 2147483647U);
+    for (auto const* const other : {"", "lock-", "lock-1", "lock-00000000001", "lock-000000000x", "lock-2147483648", "leases", "_c_1-__READ__0000000001"})
+        CHECK_FALSE(sequence_of(other).has_value());
+}
+
+TEST_CASE("a connection string names servers and perhaps a root")
+{
+    CHECK(parse_servers("a:1").hosts == "a:1");
+    CHECK(parse_servers("a:1,[::1]:2,10.0.0.1:65535/app/x").hosts == "a:1,[::1]:2,10.0.0.1:65535");
+    CHECK(parse_servers("a:1/app/x").chroot == "/app/x");
+    CHECK(parse_servers("a:1/").chroot.empty());
+    auto const refused_servers = [](std::string const& text) { return refusal([&] { static_cast<void>(parse_servers(text)); }); };
+    CHECK_THAT(refused_servers(""), contains("empty"));
+    CHECK_THAT(refused_servers("a:1,"), contains("empty"));
+    CHECK_THAT(refused_servers(":1"), contains("empty"));
+    CHECK_THAT(refused_servers("a"), contains("no port"));
+    CHECK_THAT(refused_servers("a:"), contains("port"));
+    CHECK_THAT(refused_servers("a:0"), contains("port"));
+    CHECK_THAT(refused_servers("a:65536"), contains("port"));
+    CHECK_THAT(refused_servers("a b:1"), contains("blank"));
+    CHECK_THAT(refused_servers("a:1/app/"), contains("slash"));
+    CHECK_THAT(refused_servers("a:1//"), contains("slash"));
+}

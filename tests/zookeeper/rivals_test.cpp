@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+//
+// The same lock as the real kazoo and the real Curator have.
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/process.hpp"
+#include "support/temporary_folder.hpp"
+#include "support/zookeeper_server.hpp"
+#include "support/zookeeper_tree.hpp"
+
+#include <holdfast/zookeeper.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::test::child;
+using holdfast::test::eventually;
+using holdfast::test::temporary_folder;
+using holdfast::test::zookeeper_server;
+using holdfast::test::zookeeper_tree;
+using holdfast::zookeeper::mutex;
+using holdfast::zookeeper::naming;
+using holdfast::zookeeper::session;
+
+namespace {
+
+/// Effects: starts a program with its output in the file `output`.
+child start(std::vector<std::string> words, std::string const& output)
+{
+    std::vector<char*> pointers;
+    for (auto& word : words) pointers.push_back(word.data());
+    pointers.push_back(nullptr);
+    return child::fork([&] {
+        ::dup2(::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
+        ::dup2(::open("/dev/zero", O_RDONLY), STDIN_FILENO);  // an input that does not end
+        ::execvp(pointers[0], pointers.data());
+        return 127;
+    });
+}
+
+std::string beside(std::string const& file) { return (std::filesystem::path{__FILE__}.parent_path() / file).string(); }
+
+child kazoo(std::vector<std::string> words, std::string const& output)
+{
+    words.insert(words.begin(), {"/usr/bin/python3", beside("kazoo_rival.py")});
+    return start(std::move(words), output);
+}
+
+child curator(std::vector<std::string> words, std::string const& output)
+{
+    std::string jars;
+    for (auto const* const jar : {"curator-recipes", "curator-framework", "curator-client", "zookeeper", "zookeeper-jute", "guava", "slf4j-api", "slf4j-nop"})
+        jars += "/usr/share/java/" + std::string{jar} + ".jar:";
+    words.insert(words.begin(), {"java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-cp", jars, beside("CuratorRival.java")});
+    return start(std::move(words), output);
+}
+
+std::string content(std::string const& path)
+{
+    std::ifstream file{path};
+    return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+std::string words(naming as) { return as == naming::kazoo ? "kazoo" : "curator"; }
+
+}  // namespace
+
+TEST_CASE("this library and kazoo exclude each other, and neither starves")
+{
+    auto const as = GENERATE(naming::curator, naming::kazoo);
+    zookeeper_server server;
+    temporary_folder folder;
+    auto const counter = (folder.path() / "counter").string();
+    std::ofstream{counter} << 0;
+    constexpr int times = 40;
+    auto const arguments = std::vector<std::string>{"count", server.address(), "/orders", words(as), counter, std::to_string(times)};
+    auto one = kazoo(arguments, (folder.path() / "one").string());
+    auto two = kazoo(arguments, (folder.path() / "two").string());
+    auto const work = [&] {
+        session zk{server.address()};
+        mutex m{zk, "/orders", {.max_local_handoffs = 1}, {.naming = as}};
+        for (int i = 0; i < times; ++i) {
+            std::scoped_lock const hold{m};
+            auto const seen = std::stoi(content(counter));
+            std::this_thread::sleep_for(1ms);
+            std::ofstream{counter} << seen + 1;
+        }
+    };
+    {
+        std::jthread a{work};
+        std::jthread b{work};
+    }
+    CHECK(one.wait_for(60s) == 0);
+    CHECK(two.wait_for(60s) == 0);
+    CHECK(content(counter) == std::to_string(4 * times));
+    zookeeper_tree tree{server.address()};
+    CHECK(tree.children("/orders").empty());
+}
+
+TEST_CASE("kazoo and this library see that the other has the lock")
+{
+    auto const as = GENERATE(naming::curator, naming::kazoo);
+    zookeeper_server server{{.tick = 100ms}};
+    temporary_folder folder;
+    session zk{server.address(), {.label = "holdfast"}};
+    mutex m{zk, "/orders", {}, {.naming = as}};
+    auto const output = (folder.path() / "output").string();
+    {
+        auto holder = kazoo({"hold", server.address(), "/orders", words(as)}, output);
+        REQUIRE(eventually([&] { return content(output) == "held\n"; }, 30s));
+        CHECK_FALSE(m.try_lock());
+        CHECK_FALSE(m.try_lock_for(50ms));
+        holder.kill();
+    }
+    CHECK(m.try_lock_for(30s));  // when kazoo's session has expired
+    auto asked = kazoo({"contenders", server.address(), "/orders", words(as)}, output);
+    CHECK(asked.wait_for(30s) == 0);
+    CHECK(content(output).find("label=holdfast") != std::string::npos);
+}
+
+TEST_CASE("this library, Curator and kazoo exclude each other, and none starves")
+{
+    zookeeper_server server;
+    temporary_folder folder;
+    auto const counter = (folder.path() / "counter").string();
+    std::ofstream{counter} << 0;
+    constexpr int times = 40;
+    auto one = curator({"count", server.address(), "/orders", counter, std::to_string(times)}, (folder.path() / "one").string());
+    auto two = curator({"count", server.address(), "/orders", counter, std::to_string(times)}, (folder.path() / "two").string());
+    auto three = kazoo({"count", server.address(), "/orders", "curator", counter, std::to_string(times)}, (folder.path() / "three").string());
+    {
+        session zk{server.address()};
+        mutex m{zk, "/orders", {.max_local_handoffs = 1}};
+        // As long as they need to start, so that all four contend.
+        int ours = 0;
+        while (ours < times || one.running() || two.running() || three.running()) {
+            std::scoped_lock const hold{m};
+            auto const seen = std::stoi(content(counter));
+            std::this_thread::sleep_for(1ms);
+            std::ofstream{counter} << seen + 1;
+            ++ours;
+        }
+        CHECK(content(counter) == std::to_string(3 * times + ours));
+    }
+    CHECK(one.wait_for(60s) == 0);
+    CHECK(two.wait_for(60s) == 0);
+    CHECK(three.wait_for(60s) == 0);
+    zookeeper_tree tree{server.address()};
+    CHECK(tree.children("/orders").empty());
+}
+
+TEST_CASE("Curator and this library see that the other has the lock")
+{
+    zookeeper_server server{{.tick = 100ms}};
+    temporary_folder folder;
+    session zk{server.address(), {.label = "holdfast"}};
+    mutex m{zk, "/orders"};
+    auto const output = (folder.path() / "output").string();
+    {
+        auto holder = curator({"hold", server.address(), "/orders"}, output);
+        REQUIRE(eventually([&] { return content(output) == "held\n"; }, 60s));
+        CHECK_FALSE(m.try_lock());
+        CHECK_FALSE(m.try_lock_for(50ms));
+        CHECK(m.contenders().size() == 1);
+        holder.kill();
+    }
+    CHECK(m.try_lock_for(30s));  // when Curator's session has expired
+    auto asked = curator({"participants", server.address(), "/orders"}, output);
+    CHECK(asked.wait_for(60s) == 0);
+    CHECK(content(output).find("label=holdfast") != std::string::npos);
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "support/catch.hpp"
+
+#include <holdfast/zookeeper/session_lease.hpp>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::drift;
+using holdfast::zookeeper::session_lease;
+
+namespace {
+
+constexpr auto timeout = 8000ms;  // an eighth is 1 s
+constexpr boot_clock::time_point at(std::chrono::milliseconds d) { return boot_clock::time_point{100s + d}; }
+
+}  // namespace
+
+TEST_CASE("a new session is good for five eighths of its timeout from when it was asked for")
+{
+    session_lease s;
+    CHECK(s.until() == boot_clock::time_point{});
+    s.begin(at(0s), timeout);
+    CHECK(s.until() == at(5s) - drift(5000ms));
+}
+
+TEST_CASE("an answer of the server alone confirms nothing")
+{
+    session_lease s;
+    s.begin(at(0s), timeout);
+    auto const until = s.until();
+    for (auto t = 1s; t < 20s; ++t) s.answered(at(t), at(t + 1ms), false);
+    CHECK(s.until() == until);
+}
+
+TEST_CASE("the answer of a quorum proves that the leader has heard of what was answered a quarter before")
+{
+    session_lease s;
+    s.begin(at(0s), timeout);
+    for (auto t = 1s; t < 10s; ++t) s.answered(at(t), at(t + 1ms), false);
+    s.answered(at(10s), at(10s + 1ms), true);
+    CHECK(s.until() == at(7s + timeout) - drift(timeout));  // what was sent at 8 s was answered too late for that
+}
+
+TEST_CASE("a session that was silent is confirmed by little until a quarter later")
+{
+    session_lease s;
+    s.begin(at(0s), timeout);
+    s.answered(at(7s), at(7s + 1ms), true);
+    CHECK(s.until() <= at(8s));
+    s.answered(at(8s), at(8s + 1ms), true);
+    s.answered(at(9s), at(9s + 1ms), true);
+    CHECK(s.until() <= at(8s));
+    s.answered(at(9s + 2ms), at(9s + 3ms), true);
+    CHECK(s.until() == at(14s + 2ms) - drift(5000ms));
+}
+
+TEST_CASE("a new connection voids what the last server may not have passed on")
+{
+    session_lease s;
+    s.begin(at(0s), timeout);
+    for (auto t = 1s; t <= 4s; ++t) s.answered(at(t), at(t + 1ms), false);
+    s.reconnected(at(1s));
+    s.answered(at(10s), at(10s + 1ms), true);
+    CHECK(s.until() == at(1s + timeout) - drift(timeout));
+}
+
+TEST_CASE("a late answer does not shorten what is known")
+{
+    session_lease s;
+    s.begin(at(0s), timeout);
+    s.answered(at(1s), at(1s + 1ms), false);
+    s.answered(at(4s), at(5s), true);
+    auto const until = s.until();
+    s.answered(at(2s), at(6s), true);
+    CHECK(s.until() == until);
+    s.end();
+    CHECK(s.until() == boot_clock::time_point{});
+}
