@@ -7,7 +7,7 @@
 #
 #   HOLDFAST_PRESET      gcc, clang, asan-ubsan or tsan, of CMakePresets.json; gcc
 #   HOLDFAST_BUILD_DIR   where to build; build/<preset> in the source tree
-#   HOLDFAST_JOBS        how many compilers and tests run at once; the number of processors
+#   HOLDFAST_JOBS        how many compilers run at once; the number of processors. Of the tests, which mostly wait, twice as many
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -38,4 +38,4 @@ fi
 cd "$root"
 cmake --preset "$preset" -B "$build" "${options[@]}" >/dev/null
 "${run[@]}" cmake --build "$build" -j "$jobs"
-"${run[@]}" ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$jobs" "$@"
+"${run[@]}" ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$((2 * jobs))" "$@"
