@@ -179,6 +179,34 @@ TEST_CASE("without any server a lock is unavailable, in time")
     CHECK(boot_clock::now() - begun < 10s);
 }
 
+TEST_CASE("one who waits gives up when no server is reached for unavailable_after, and leaves nothing")
+{
+    zookeeper_server server{{.tick = 500ms}};
+    session here{server.address(), {.session_timeout = 10s}};
+    session there{server.address(), {.session_timeout = 10s, .operation_timeout = 100ms}};
+    mutex holder{here, "/orders"};
+    mutex waiting{there, "/orders", {.unavailable_after = 300ms}};
+    holder.lock();
+    std::atomic<bool> unavailable{false};
+    std::jthread waiter{[&] {
+        try {
+            waiting.lock();
+        } catch (holdfast::error const& e) {
+            unavailable = e.code() == errc::unavailable;
+        }
+    }};
+    {
+        zookeeper_tree tree{server.address()};
+        CHECK(eventually([&] { return tree.children("/orders").size() == 2; }));
+    }
+    server.kill();
+    waiter.join();
+    CHECK(unavailable);
+    server.restart();
+    zookeeper_tree tree{server.address()};
+    CHECK(eventually([&] { return tree.children("/orders").size() == 1; }));
+}
+
 TEST_CASE("an ensemble that loses its leader keeps the locks, and no two have one")
 {
     zookeeper_ensemble servers{3, {.tick = 200ms}};

@@ -58,6 +58,9 @@ public:
     [[nodiscard]] std::int64_t session() const noexcept { return session_; }
     [[nodiscard]] session_lease const& lease() const noexcept { return lease_; }
 
+    /// Returns: since when no server has been reached, where one was before.
+    [[nodiscard]] boot_clock::time_point suspended_since() const noexcept { return suspended_since_; }
+
     /// Returns: why no session will ever be had; no error where one may.
     [[nodiscard]] std::error_code refused() const noexcept { return refused_; }
 
@@ -153,7 +156,9 @@ private:
 
     void deliver(sent_call const& of, reply const& r) noexcept
     {
-        if (r.what == answer::lost || r.what == answer::postponed) go_on_soon_ = true;
+        // An answer may be lost without the connection: whoever missed it is then told to go on all the same, though not at once.
+        if (r.what == answer::lost || r.what == answer::postponed)
+            go_on_at_ = std::min(go_on_at_, boot_clock::now() + std::max(session_lease::interval(lease_.timeout()), std::chrono::milliseconds{1}));
         if (of.from) of.from->on_answer(of.tag, r);
     }
 
@@ -197,7 +202,10 @@ private:
             announce(session_state::connected);
             for (auto* const one : receivers_) one->on_connected(session_);
         } else if (s == handle_events::state::suspended) {
-            if (connected()) announce(session_state::suspended);
+            if (!connected()) return;
+            suspended_since_ = boot_clock::now();
+            announce(session_state::suspended);
+            for (auto* const one : receivers_) one->on_suspended();
         } else {
             if (s == handle_events::state::refused) refused_ = errc::authentication_failed;
             over_ = true;  // the thread closes the handle; what was sent is answered until then
@@ -236,7 +244,8 @@ private:
     boot_clock::time_point last_write_{};
     boot_clock::time_point last_answered_{};  // when that was sent which was answered last
     bool over_ = false;
-    bool go_on_soon_ = false;
+    boot_clock::time_point suspended_since_{};
+    boot_clock::time_point go_on_at_ = boot_clock::time_point::max();
     std::list<receiver*> receivers_;
     std::list<sent_call> calls_;
     std::list<sent_call> unsent_;
