@@ -20,6 +20,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <iterator>
 #include <list>
 #include <map>
@@ -113,6 +114,9 @@ public:
         if (one->done()) wake_thread();
         return one;
     }
+
+    /// Effects: has `f` called by the session's thread when the session is over, with no lock held.
+    void add_alarm(std::function<void()> f) { alarms_.push_back(std::move(f)); }
 
     void wake_thread() noexcept { thread_bed_.unpark(); }
     [[nodiscard]] std::condition_variable& changed() noexcept { return changed_; }
@@ -222,6 +226,7 @@ private:
         watches_.clear();
         announce(session_state::lost);
         for (auto* const one : receivers_) one->on_expired();
+        alarm_ = true;
     }
 
     void announce(session_state s) noexcept
@@ -253,6 +258,8 @@ private:
     std::uint64_t last_watch_ = 0;
     held_nodes held_;
     std::list<std::shared_ptr<eraser>> erasers_;
+    std::vector<std::function<void()>> alarms_;
+    bool alarm_ = false;
     std::deque<session_state> news_;
     holdfast::detail::parker thread_bed_;
     std::condition_variable changed_;
