@@ -131,6 +131,33 @@ TEST_CASE("scheduling again replaces the time, to an earlier or a later one")
     CHECK(later->calls == 0);
 }
 
+TEST_CASE("an alarm has everything called at once, as if it were due, and once")
+{
+    std::function<void()> alarm;
+    {
+        keeper k;
+        alarm = k.alarm();
+        alarm();
+        k.ensure_running();
+        std::vector<std::shared_ptr<item>> items;
+        for (int i = 0; i < 100; ++i) {
+            items.push_back(keep(k));
+            k.schedule(items.back()->place, boot_clock::now() + 1h);
+        }
+        REQUIRE(caught_up(k));
+        for (auto const& one : items) CHECK(one->calls == 0);
+        alarm();
+        for (auto const& one : items) REQUIRE(eventually([&] { return one->calls == 1; }));
+        CHECK(items.front()->called_at.load() == boot_clock::time_point::max());
+        REQUIRE(caught_up(k));
+        for (auto const& one : items) CHECK(one->calls == 1);
+        k.schedule(items.front()->place, boot_clock::now());
+        REQUIRE(eventually([&] { return items.front()->calls == 2; }));
+        CHECK(items.front()->called_at.load() != boot_clock::time_point::max());
+    }
+    alarm();
+}
+
 TEST_CASE("what was canceled is not called until it is scheduled again")
 {
     keeper k;

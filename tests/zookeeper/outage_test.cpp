@@ -63,10 +63,10 @@ std::int64_t holder_of(zookeeper_tree& tree, std::string const& path)
 
 TEST_CASE("a session that its servers ended loses its locks and is made again by itself")
 {
-    zookeeper_server server;
+    zookeeper_server server{{.tick = 3s}};
     states told;
     std::atomic<int> lost{0};
-    session zk{server.address(), {.session_timeout = 2s, .on_state = told.listen()}};
+    session zk{server.address(), {.session_timeout = 60s, .on_state = told.listen()}};  // its renewals are far apart: none finds it
     mutex m{zk, "/orders", {.on_error = [&](holdfast::error const& e) { lost += e.code() == errc::lease_lost ? 1 : 100; }}};
     m.lock();
     auto const lease = m.lease();
@@ -177,6 +177,34 @@ TEST_CASE("without any server a lock is unavailable, in time")
     CHECK(thrown([&] { static_cast<void>(m.try_lock_for(100ms)); }) == errc::unavailable);
     CHECK(thrown([&] { m.lock(); }) == errc::unavailable);
     CHECK(boot_clock::now() - begun < 10s);
+}
+
+TEST_CASE("one who waits gives up when no server is reached for unavailable_after, and leaves nothing")
+{
+    zookeeper_server server{{.tick = 500ms}};
+    session here{server.address(), {.session_timeout = 10s}};
+    session there{server.address(), {.session_timeout = 10s, .operation_timeout = 100ms}};
+    mutex holder{here, "/orders"};
+    mutex waiting{there, "/orders", {.unavailable_after = 300ms}};
+    holder.lock();
+    std::atomic<bool> unavailable{false};
+    std::jthread waiter{[&] {
+        try {
+            waiting.lock();
+        } catch (holdfast::error const& e) {
+            unavailable = e.code() == errc::unavailable;
+        }
+    }};
+    {
+        zookeeper_tree tree{server.address()};
+        CHECK(eventually([&] { return tree.children("/orders").size() == 2; }));
+    }
+    server.kill();
+    waiter.join();
+    CHECK(unavailable);
+    server.restart();
+    zookeeper_tree tree{server.address()};
+    CHECK(eventually([&] { return tree.children("/orders").size() == 1; }));
 }
 
 TEST_CASE("an ensemble that loses its leader keeps the locks, and no two have one")

@@ -69,6 +69,8 @@ concept Operation = requires(O& operation, boot_clock::time_point t) {
 /// - `release_operation(b, key, token)` is compare-and-delete and yields no error, `not_owner`, or why it is not known.
 /// - Operations on one key take effect in the order in which they were started, as far as the store is reached.
 /// - Fencing tokens strictly increase from grant to grant of one name; the reserved ones overlap with nobody's.
+/// - `on_loss(f)`, which a store may have, keeps the function `f` and calls it, with none of its locks held, when it learns by itself that
+///   leases have ended: they are then asked about at once, and not when their renewal is due.
 /// - `check(name, options)` throws `misconfigured` for what can be seen to be wrong without I/O.
 /// - `may_lease(ttl)`, where there is one, returns whether a lease may be extended to `ttl`.
 template <class B>

@@ -20,7 +20,10 @@ namespace holdfast::detail {
 template <class B>
 class domain {
 public:
-    explicit domain(std::shared_ptr<B> backend) : backend_{std::move(backend)} {}
+    explicit domain(std::shared_ptr<B> backend) : backend_{std::move(backend)}
+    {
+        if constexpr (requires(B& b, std::function<void()> f) { b.on_loss(f); }) backend_->on_loss(keeper_->alarm());
+    }
 
     [[nodiscard]] B& backend() const noexcept { return *backend_; }
 

@@ -11,10 +11,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -31,7 +33,8 @@ class kept {
 public:
     virtual ~kept() = default;
 
-    /// Effects: does what is due, and schedules the next time. Called in the keeper's thread only, with no lock held.
+    /// Effects: does what is due at `now`, and schedules the next time; `time_point::max()` after an alarm. Called in the keeper's thread
+    /// only, with no lock held.
     /// Returns: whether it began a renewal, for which the keeper then calls `finish_renewal`.
     virtual bool on_due(boot_clock::time_point now) noexcept = 0;
 
@@ -114,6 +117,12 @@ public:
         if (!origin_.in_child()) state_->cancel(t);  // in a child, where there is no thread, its lock may be held for ever
     }
 
+    /// Returns: a function that has everything looked at at once, as if it were due: leases may be lost. It may outlive the keeper.
+    [[nodiscard]] std::function<void()> alarm() const
+    {
+        return [state = state_] { state->hurry(); };
+    }
+
 private:
     /// Effects: lets go of a thread that does not exist here: it can be neither joined nor detached, and its handle must not be destroyed.
     void bury() noexcept
@@ -156,6 +165,20 @@ private:
             t.scheduled = false;
         }
 
+        void hurry() noexcept
+        {
+            std::scoped_lock guard{mutex_};
+            schedule_type all;
+            while (!schedule_.empty()) {
+                auto node = schedule_.extract(schedule_.begin());
+                node.key() = at_once;
+                auto& of = *node.mapped().of;
+                of.place = all.insert(std::move(node));
+            }
+            schedule_.swap(all);
+            arm(at_once);
+        }
+
         void run() noexcept
         {
             std::vector<std::shared_ptr<kept>> renewing;
@@ -171,6 +194,7 @@ private:
 
     private:
         static constexpr auto stopped = boot_clock::time_point::min();
+        static constexpr auto at_once = boot_clock::time_point{};
         static constexpr std::size_t batch = 64;
 
         /// While it waits for answers, it looks at the schedule this often: somebody may have added something that is due earlier.
@@ -181,6 +205,7 @@ private:
         {
             for (;;) {
                 std::array<std::shared_ptr<kept>, batch> due;
+                std::bitset<batch> hurried;
                 auto const now = boot_clock::now();
                 auto next = boot_clock::time_point::max();
                 std::size_t count = 0;
@@ -190,6 +215,7 @@ private:
                     while (count < batch && !schedule_.empty() && schedule_.begin()->first <= now) {
                         auto node = schedule_.extract(schedule_.begin());
                         auto* const of = node.mapped().of;
+                        hurried[count] = node.key() == at_once;
                         due[count] = node.mapped().whom.lock();  // none: its destructor waits for mutex_ to cancel the ticket
                         if (due[count]) ++count;
                         of->spare = std::move(node);
@@ -202,7 +228,7 @@ private:
                     }
                 }
                 for (std::size_t i = 0; i < count; ++i) {
-                    if (!due[i]->on_due(now)) continue;
+                    if (!due[i]->on_due(hurried[i] ? boot_clock::time_point::max() : now)) continue;
                     try {
                         renewing.push_back(due[i]);
                     } catch (std::bad_alloc const&) {

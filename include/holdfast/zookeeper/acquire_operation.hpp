@@ -124,6 +124,7 @@ private:
         act();
         bed_.unpark();  // there may never be another session
     }
+    void on_suspended() noexcept override { bed_.unpark(); }
 
     void act() noexcept
     {
@@ -137,7 +138,7 @@ private:
         if (outcome_) return now;
         if (undoing_) return wait_for_undo(now);
         auto const limit = give_up_where_due(now);
-        if (machine_->now() == phase::failed) return fail(now);
+        if (machine_->now() == phase::failed) return fail(now, machine_->why());
         if (machine_->now() == phase::granted) return confirm(now, limit);
         return machine_->pausing() ? std::min(limit, pause(now)) : limit;
     }
@@ -147,13 +148,17 @@ private:
         auto const timeout = core_.options().operation_timeout;
         bool const under_way = core_.connected() && !machine_->reached();  // an attempt that has begun is given its time
         auto const deadline = once_ ? started_ + timeout : under_way ? saturating_add(request_.deadline, timeout) : request_.deadline;
-        auto const patience = machine_->reached() || once_ ? boot_clock::time_point::max() : request_.unavailable_at;
+        auto const patience = once_ || request_.unavailable_at == boot_clock::time_point::max() ? boot_clock::time_point::max()
+                              : !machine_->reached()                                            ? request_.unavailable_at
+                              : core_.connected() || request_.deadline != boot_clock::time_point::max()
+                                  ? boot_clock::time_point::max()
+                                  : std::max(started_, core_.suspended_since()) + (request_.unavailable_at - started_);
         auto const limit = under_way ? deadline : std::min(deadline, patience);
         if (canceled_.load(std::memory_order_acquire))
             machine_->give_up(std::make_error_code(std::errc::operation_canceled));
         else if (core_.refused())
             machine_->give_up(core_.refused());
-        else if (now >= limit && !machine_->reached())
+        else if (now >= limit && (!machine_->reached() || now >= patience))
             machine_->give_up(errc::not_connected);
         else if (now >= limit)
             machine_->give_up(once_ ? make_error_code(errc::no_answer) : make_error_code(holdfast::errc::timed_out));
@@ -172,6 +177,8 @@ private:
         auto const ttl = session_lease::duration(timeout);
         auto const until = core_.lease().until();
         if (until - now < boot_clock::duration{ttl} / 2) {  // woken long after it was confirmed, or a process that was paused
+            if (canceled_.load(std::memory_order_acquire)) return fail(now, std::make_error_code(std::errc::operation_canceled));
+            if (now >= limit) return fail(now, errc::not_confirmed);
             core_.show_life(true, now - timeout / 32);
             return std::min(limit, now + timeout / 32);
         }
@@ -182,10 +189,11 @@ private:
         return now;
     }
 
-    boot_clock::time_point fail(boot_clock::time_point now)
+    boot_clock::time_point fail(boot_clock::time_point now, std::error_code why)
     {
+        why_ = why;
         if (!machine_->left_something()) {
-            outcome_.emplace(machine_->why());
+            outcome_.emplace(why);
             return now;
         }
         undoing_ = core_.erase(machine_->what_is_left(), &bed_);
@@ -197,7 +205,7 @@ private:
     {
         if (!undoing_->done() && now < undo_limit_) return undo_limit_;
         undoing_->forget();
-        outcome_.emplace(machine_->why());
+        outcome_.emplace(why_);
         return now;
     }
 
@@ -227,6 +235,7 @@ private:
     boot_clock::time_point started_{};
     bool late_ = false;  // the deadline has passed, and the attempt that was under way has not been answered
     std::optional<boot_clock::time_point> resume_at_;
+    std::error_code why_;
     std::shared_ptr<eraser> undoing_;
     boot_clock::time_point undo_limit_{};
     std::atomic<bool> canceled_{false};

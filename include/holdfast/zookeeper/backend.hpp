@@ -11,7 +11,9 @@
 #include <holdfast/zookeeper/session_thread.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,6 +31,12 @@ public:
     using lock_place::lock_place;
 
     [[nodiscard]] key make_key(std::string_view name) const { return std::make_shared<std::string const>(core().chroot() + lock_path(name)); }
+
+    void on_loss(std::function<void()> alarm) const
+    {
+        std::scoped_lock guard{core().mutex()};
+        core().add_alarm(std::move(alarm));
+    }
 
     static void check(std::string_view name, lock_options const& options) { check_options(name, options, std::chrono::milliseconds{0}); }
 };

@@ -21,6 +21,8 @@ public:
     virtual void on_notice(unsigned tag) noexcept = 0;
     /// Requests can be sent in `session`, again or for the first time. Also called again when an answer was lost.
     virtual void on_connected(std::int64_t session) noexcept = 0;
+    /// No server is reached any more; the session may go on.
+    virtual void on_suspended() noexcept {}
     /// The session is over.
     virtual void on_expired() noexcept = 0;
 

@@ -20,6 +20,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <iterator>
 #include <list>
 #include <map>
@@ -57,6 +58,9 @@ public:
     [[nodiscard]] bool connected() const noexcept { return state_ == session_state::connected; }
     [[nodiscard]] std::int64_t session() const noexcept { return session_; }
     [[nodiscard]] session_lease const& lease() const noexcept { return lease_; }
+
+    /// Returns: since when no server has been reached, where one was before.
+    [[nodiscard]] boot_clock::time_point suspended_since() const noexcept { return suspended_since_; }
 
     /// Returns: why no session will ever be had; no error where one may.
     [[nodiscard]] std::error_code refused() const noexcept { return refused_; }
@@ -111,6 +115,9 @@ public:
         return one;
     }
 
+    /// Effects: has `f` called by the session's thread when the session is over, with no lock held.
+    void add_alarm(std::function<void()> f) { alarms_.push_back(std::move(f)); }
+
     void wake_thread() noexcept { thread_bed_.unpark(); }
     [[nodiscard]] std::condition_variable& changed() noexcept { return changed_; }
 
@@ -153,7 +160,9 @@ private:
 
     void deliver(sent_call const& of, reply const& r) noexcept
     {
-        if (r.what == answer::lost || r.what == answer::postponed) go_on_soon_ = true;
+        // An answer may be lost without the connection: whoever missed it is then told to go on all the same, though not at once.
+        if (r.what == answer::lost || r.what == answer::postponed)
+            go_on_at_ = std::min(go_on_at_, boot_clock::now() + std::max(session_lease::interval(lease_.timeout()), std::chrono::milliseconds{1}));
         if (of.from) of.from->on_answer(of.tag, r);
     }
 
@@ -197,7 +206,10 @@ private:
             announce(session_state::connected);
             for (auto* const one : receivers_) one->on_connected(session_);
         } else if (s == handle_events::state::suspended) {
-            if (connected()) announce(session_state::suspended);
+            if (!connected()) return;
+            suspended_since_ = boot_clock::now();
+            announce(session_state::suspended);
+            for (auto* const one : receivers_) one->on_suspended();
         } else {
             if (s == handle_events::state::refused) refused_ = errc::authentication_failed;
             over_ = true;  // the thread closes the handle; what was sent is answered until then
@@ -214,6 +226,7 @@ private:
         watches_.clear();
         announce(session_state::lost);
         for (auto* const one : receivers_) one->on_expired();
+        alarm_ = true;
     }
 
     void announce(session_state s) noexcept
@@ -236,7 +249,8 @@ private:
     boot_clock::time_point last_write_{};
     boot_clock::time_point last_answered_{};  // when that was sent which was answered last
     bool over_ = false;
-    bool go_on_soon_ = false;
+    boot_clock::time_point suspended_since_{};
+    boot_clock::time_point go_on_at_ = boot_clock::time_point::max();
     std::list<receiver*> receivers_;
     std::list<sent_call> calls_;
     std::list<sent_call> unsent_;
@@ -244,6 +258,8 @@ private:
     std::uint64_t last_watch_ = 0;
     held_nodes held_;
     std::list<std::shared_ptr<eraser>> erasers_;
+    std::vector<std::function<void()>> alarms_;
+    bool alarm_ = false;
     std::deque<session_state> news_;
     holdfast::detail::parker thread_bed_;
     std::condition_variable changed_;

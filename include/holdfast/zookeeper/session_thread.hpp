@@ -74,6 +74,7 @@ private:
         std::unique_lock guard{core.mutex_};
         auto open_at = boot_clock::time_point{};
         while (!stopping) {
+            if (std::exchange(core.alarm_, false)) raise_alarm(core, guard);
             if (core.over_) close(core, guard);
             deliver_unsent(core);
             if (tell(core, guard)) continue;
@@ -90,6 +91,14 @@ private:
             guard.lock();
         }
         close(core, guard);
+    }
+
+    static void raise_alarm(session_core& core, std::unique_lock<std::mutex>& guard)
+    {
+        auto const alarms = core.alarms_;
+        guard.unlock();
+        for (auto const& one : alarms) one();
+        guard.lock();
     }
 
     /// Effects: makes a handle; where the servers' names are not found, it is tried again later.
@@ -155,12 +164,12 @@ private:
         auto const interval = session_lease::interval(core.lease_.timeout());
         auto const active = !core.held_.empty() || !core.receivers_.empty();
         auto& last = active ? core.last_write_ : core.last_sent_;
-        if (now >= last + interval) {
-            core.show_life(active, now - interval);
-            if (std::exchange(core.go_on_soon_, false))
-                for (auto* const one : core.receivers_) one->on_connected(core.session_);
+        if (now >= last + interval) core.show_life(active, now - interval);
+        if (now >= core.go_on_at_) {
+            core.go_on_at_ = boot_clock::time_point::max();
+            for (auto* const one : core.receivers_) one->on_connected(core.session_);
         }
-        return std::min(next, std::max(last, now - interval / 2) + interval);
+        return std::min({next, core.go_on_at_, std::max(last, now - interval / 2) + interval});
     }
 
     holdfast::detail::fork_guard origin_;

@@ -5,6 +5,8 @@ Each is a name, a header under include/holdfast, and texts in it with what repla
 error: the table has to follow the code.
 """
 
+QUEUE = "zookeeper/queue_machine.hpp"
+
 MUTANTS = {
     # How many, and until when.
     "quorum of 2 of 5": ("redis/acquire_round.hpp", [("return quorum(nodes_);", "return nodes_ < 5 ? quorum(nodes_) : 2;")]),
@@ -71,5 +73,35 @@ MUTANTS = {
     "the time that a greeting took left out": (
         "redis/admission.hpp",
         [("auto const doubt = std::chrono::ceil<microseconds>(took) / 2;", "auto const doubt = 0 * std::chrono::ceil<microseconds>(took);")],
+    ),
+    # ZooKeeper: who is first.
+    "sequence compared as text": ("zookeeper/node_name.hpp", [("return a.sequence < b.sequence;", "return a.name < b.name;")]),
+    "a negative sequence taken for a number": (
+        "zookeeper/node_name.hpp",
+        [("return negative ? exhausted_sequence : static_cast<std::uint32_t>(value);",
+          "return static_cast<std::uint32_t>(negative ? 0x100000000U - value : value);")],
+    ),
+    "those of one sequence ordered by name": (QUEUE, [("one.czxid < czxid_ &&", "one.name < node_ &&")]),
+    "watch set without a second look": (
+        QUEUE,
+        [("return r.what == answer::ok ? enter_waiting() : list();", "return enter_waiting();")],
+    ),
+    "first once the one before is gone": (
+        QUEUE,
+        [("if (state_ == state::watching || state_ == state::waiting) list();", "if (state_ == state::waiting) return grant();")],
+    ),
+    # ZooKeeper: whose node it is.
+    "create repeated blindly": (QUEUE, [("else if (in_doubt_)\n            search();", "else if (in_doubt_)\n            create();")]),
+    "a lost node looked for without sync": (QUEUE, [("send(first, {request::kind::sync, plan().lock});", "")]),
+    # (ephemeralOwner alone is a second lock on this door: a session that is known to be over has no nodes. The machine's own test asks for it.)
+    "the GUID kept in a new session": (
+        QUEUE,
+        [("token_ = plan().tokens();\n        create();",
+          "if (token_ != owner_token{}) return search();\n        token_ = plan().tokens();\n        create();")],
+    ),
+    "a node in doubt not removed": ("zookeeper/acquirer.hpp", [("return made_ || in_doubt_;", "return made_;")]),
+    "delete not repeated": (
+        "zookeeper/erase_machine.hpp",
+        [("            stalled_ = true;\n            return;", "            return finish({});")],
     ),
 }

@@ -41,7 +41,7 @@ def main():
     parser.add_argument("--list", action="store_true", help="print the names")
     parser.add_argument("--source", type=pathlib.Path, help="the root of the repository")
     parser.add_argument("--build", type=pathlib.Path, help="where to build; what is there is replaced")
-    parser.add_argument("--main", help="the object file of tests/sim/sweep/main.cpp")
+    parser.add_argument("--main", help="the object file of tests/sim/sweep/main.cpp; the sweep of ZooKeeper has its own")
     parser.add_argument("--compiler", default="c++")
     parser.add_argument("--seeds", default="20000")
     given = parser.parse_args()
@@ -54,11 +54,15 @@ def main():
     shutil.copytree(given.source / "include", folder / "include")
     mutate(folder / "include", *MUTANTS[given.name])
 
-    sweep = given.source / "tests/sim/sweep"
+    if MUTANTS[given.name][0].startswith("zookeeper/"):
+        sweep = given.source / "tests/sim/zookeeper"
+        sources = [f"{sweep}/schedule.cpp", f"{sweep}/main.cpp"]
+    else:
+        sweep = given.source / "tests/sim/sweep"
+        sources = [f"{sweep}/scenario.cpp", f"{sweep}/schedule.cpp", given.main]
     begin = time.monotonic()
     compiled = subprocess.run(
-        [given.compiler, "-std=c++20", "-O1", "-w", f"-I{folder}/include", f"{sweep}/scenario.cpp", f"{sweep}/schedule.cpp", given.main,
-         "-pthread", "-o", f"{folder}/sweep"])  # fmt: skip
+        [given.compiler, "-std=c++20", "-O1", "-w", f"-I{folder}/include", *sources, "-pthread", "-o", f"{folder}/sweep"])
     if compiled.returncode != 0:
         die("the mutant does not compile")
     built = time.monotonic()

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/zookeeper/requests.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace holdfast::sim {
+
+/// A model of a ZooKeeper ensemble, as far as the locks at one path see it: a leader that orders all writes, servers that follow it each at
+/// their own pace, sessions and their ephemeral nodes. It does nothing by itself: whoever drives it says when a server catches up, when a
+/// session ends, when the empty container of the lock is collected.
+///
+/// What is modelled: a server answers reads from what it has applied, and a write when it has applied it; `sync` has it catch up; children's
+/// numbers come from a signed counter that sticks at its end, or goes on with negative ones for a moment.
+class ensemble {
+public:
+    struct node {
+        std::int64_t czxid;
+        std::int64_t owner;
+    };
+
+    ensemble(std::string lock, std::size_t servers, std::int32_t first_number) : lock_{std::move(lock)}, number_{first_number}, servers_(servers) {}
+
+    [[nodiscard]] std::int64_t open_session()
+    {
+        sessions_.insert(++last_session_);
+        return last_session_;
+    }
+    [[nodiscard]] bool lives(std::int64_t session) const { return sessions_.count(session) != 0; }
+
+    /// Effects: the leader ends a session and removes its nodes.
+    void end_session(std::int64_t session)
+    {
+        sessions_.erase(session);
+        auto const nodes = leader_.nodes;
+        for (auto const& [name, one] : nodes)
+            if (one.owner == session) write({change::kind::remove, name, {}});
+    }
+
+    /// Effects: removes the lock's own node, where it has no children.
+    void collect()
+    {
+        if (leader_.parent && leader_.nodes.empty()) write({change::kind::no_parent, {}, {}});
+    }
+
+    /// Returns: how far a server is behind.
+    [[nodiscard]] std::size_t lag(std::size_t server) const { return log_.size() - servers_[server].applied; }
+    [[nodiscard]] std::size_t applied(std::size_t server) const { return servers_[server].applied; }
+
+    /// Effects: a server applies its next change. Returns: the path of the node that was removed by it; empty for none.
+    std::string catch_up(std::size_t server)
+    {
+        auto& s = servers_[server];
+        auto const& next = log_[s.applied];
+        s.apply(next);
+        return next.what == change::kind::remove ? lock_ + '/' + next.name : std::string{};
+    }
+
+    /// Returns: whether a server has to catch up before it can answer `r`.
+    [[nodiscard]] bool must_catch_up(std::size_t server, zookeeper::request const& r) const
+    {
+        return r.what == zookeeper::request::kind::sync && lag(server) > 0;
+    }
+
+    /// Effects: what a write does at the leader; the answer may only be given when the server has caught up. `pass_the_end`: the counter
+    /// gives a negative number if it is at its end.
+    [[nodiscard]] zookeeper::reply process(std::size_t server, std::int64_t session, zookeeper::request const& r, bool pass_the_end)
+    {
+        using kind = zookeeper::request::kind;
+        using zookeeper::answer;
+        auto const& local = servers_[server];
+        auto const name = r.path.size() > lock_.size() ? r.path.substr(lock_.size() + 1) : std::string{};
+        switch (r.what) {
+        case kind::create_container:
+            if (leader_.parent) return {answer::node_exists};
+            write({change::kind::parent, {}, {}});
+            return {answer::ok};
+        case kind::create_sequential: {
+            if (!leader_.parent) return {answer::no_node};
+            auto const full = name + number(pass_the_end);
+            write({change::kind::make, full, {static_cast<std::int64_t>(log_.size()) + 1, session}});
+            return {.what = answer::ok, .text = lock_ + '/' + full, .stat = stat(leader_.nodes.at(full))};
+        }
+        case kind::erase:
+            if (leader_.nodes.count(name) == 0) return {answer::no_node};
+            write({change::kind::remove, name, {}});
+            return {answer::ok};
+        case kind::children: {
+            if (!local.parent) return {answer::no_node};
+            zookeeper::reply all{.what = answer::ok};
+            for (auto const& one : local.nodes) all.children.push_back(one.first);
+            return all;
+        }
+        case kind::data:
+        case kind::watch: {
+            auto const found = local.nodes.find(name);
+            if (found == local.nodes.end()) return {answer::no_node};
+            return {.what = answer::ok, .stat = stat(found->second)};
+        }
+        default: return {answer::ok};
+        }
+    }
+
+    [[nodiscard]] std::map<std::string, node> const& nodes() const noexcept { return leader_.nodes; }
+
+private:
+    struct change {
+        enum class kind { make, remove, parent, no_parent } what;
+        std::string name;
+        node made;
+    };
+
+    struct state {
+        bool parent = false;
+        std::map<std::string, node> nodes;
+        std::size_t applied = 0;
+
+        void apply(change const& c)
+        {
+            ++applied;
+            if (c.what == change::kind::make)
+                nodes.insert_or_assign(c.name, c.made);
+            else if (c.what == change::kind::remove)
+                nodes.erase(c.name);
+            else
+                parent = c.what == change::kind::parent;
+        }
+    };
+
+    static zookeeper::node_stat stat(node const& n) { return {n.czxid, n.owner}; }
+
+    void write(change const& c)
+    {
+        log_.push_back(c);
+        leader_.apply(c);
+    }
+
+    std::string number(bool pass_the_end)
+    {
+        constexpr std::int32_t end = 0x7FFFFFFF;
+        auto const value = number_ == end && pass_the_end ? std::int64_t{-2147483648} : std::int64_t{number_};
+        if (number_ < end) ++number_;
+        char text[16];
+        std::snprintf(text, sizeof text, "%010lld", static_cast<long long>(value));
+        return text;
+    }
+
+    std::string lock_;
+    std::int32_t number_;
+    state leader_;
+    std::vector<state> servers_;
+    std::vector<change> log_;
+    std::set<std::int64_t> sessions_;
+    std::int64_t last_session_ = 0;
+};
+
+}  // namespace holdfast::sim

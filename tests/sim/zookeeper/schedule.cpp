@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+//
+// Clients of one lock on a modelled ensemble, in every order that a seed makes of: requests that arrive, answers and notices that come
+// back, servers that lag, connections that break with anything under way, sessions that end, containers that are collected.
+//
+// Looked for: two holders (K1), a fencing token that is not greater (K2), somebody who never gets the lock although nothing fails any more
+// (K6), a node that is left (K7). That a holder stops in time when its session ends is the lease's matter, and not looked at here.
+#include "schedule.hpp"
+
+#include <holdfast/core/random.hpp>
+#include <holdfast/sim/ensemble.hpp>
+#include <holdfast/zookeeper/acquirer.hpp>
+#include <holdfast/zookeeper/erase_machine.hpp>
+#include <holdfast/zookeeper/queue_machine.hpp>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace holdfast::test {
+namespace {
+
+using namespace zookeeper;
+using holdfast::detail::random_sequence;
+
+struct client {
+    struct message {
+        unsigned job;  // of the acquire or the erase that it belongs to
+        unsigned tag;
+        request what;
+    };
+    struct letter {
+        unsigned job;
+        unsigned tag;
+        reply answer;
+        bool notice;
+        std::size_t seen;  // what the server had applied
+    };
+    struct watch {
+        unsigned job;
+        unsigned tag;
+        std::string path;
+    };
+
+    std::unique_ptr<queue_machine> acquiring;
+    std::optional<erase_machine> erasing;
+    unsigned job = 0;
+    bool holds = false;
+    std::int64_t session = 0;
+    bool connected = false;
+    std::size_t server = 0;
+    std::size_t seen = 0;
+    std::deque<message> sent;
+    std::deque<letter> inbox;
+    std::vector<watch> watches;
+    unsigned wins = 0;
+};
+
+class world {
+public:
+    explicit world(std::uint64_t seed) : random_{seed}, ensemble_{"/l", 3, first_number()}, clients_(2 + random_.below(4))
+    {
+        faults_until_ = 200 + random_.below(1500);
+        fault_weight_ = random_.below(30);
+    }
+
+    zookeeper_verdict run()
+    {
+        for (step_ = 0; step_ < faults_until_ || !settled(); ++step_) {
+            if (step_ > faults_until_ + 60'000) {
+                breach("somebody waits for ever");
+                break;
+            }
+            if (step_ < faults_until_ && random_.below(400) < fault_weight_)
+                fail();
+            else
+                move();
+            if (!v_.breaches.empty()) break;
+        }
+        if (v_.breaches.empty() && !ensemble_.nodes().empty()) breach("a node is left");
+        return v_;
+    }
+
+private:
+    std::int32_t first_number()
+    {
+        auto const kind = random_.below(4);
+        if (kind == 0) return static_cast<std::int32_t>(0x7FFFFFFF - static_cast<std::int32_t>(random_.below(20)));
+        return kind == 1 ? 5 : 95;
+    }
+
+    bool calm() const { return step_ >= faults_until_; }
+
+    /// Returns: whether nobody has anything to do any more.
+    bool settled() const
+    {
+        return std::all_of(clients_.begin(), clients_.end(), [](client const& c) { return !c.acquiring && !c.erasing && c.inbox.empty() && c.sent.empty(); });
+    }
+
+    void note(std::uint64_t what) { v_.hash = v_.hash * 0x9fb21c651e98df25U + what + 1; }
+    void breach(std::string what) { v_.breaches.push_back(std::move(what) + ", after " + std::to_string(step_) + " steps"); }
+
+    void fail()
+    {
+        auto& c = clients_[random_.below(clients_.size())];
+        auto const kind = random_.below(6);
+        note(100 + kind);
+        if (kind < 3) {
+            cut(c);
+        } else if (kind == 3 && c.session != 0) {
+            cut(c);
+            end(c);
+        } else if (kind == 4 && c.acquiring && !c.holds) {
+            c.acquiring->give_up(std::make_error_code(std::errc::operation_canceled));
+            ++v_.given_up;
+            conclude(c);
+        } else if (kind == 5) {
+            ensemble_.collect();
+            ++v_.collected;
+        }
+    }
+
+    /// Effects: the connection breaks: of what was under way a part is done, and no answer comes.
+    void cut(client& c)
+    {
+        if (!c.connected) return;
+        for (auto left = random_.below(c.sent.size() + 1); left > 0; --left) {
+            static_cast<void>(ensemble_.process(c.server, c.session, c.sent.front().what, random_.below(4) == 0));
+            lost_.push_back(c.sent.front());
+            c.sent.pop_front();
+        }
+        // Answers that had arrived are still read; what is sent upon them, and those to come, are lost in the order in which they were sent.
+        for (auto n = random_.below(c.inbox.size() + 1); n > 0; --n) read(c);
+        std::deque<client::message> lost;
+        for (auto& one : c.inbox)
+            if (!one.notice) lost.push_back({one.job, one.tag, {}});
+        lost.insert(lost.end(), lost_.begin(), lost_.end());
+        lost.insert(lost.end(), c.sent.begin(), c.sent.end());
+        lost_.clear();
+        c.sent.clear();
+        c.inbox.clear();
+        c.watches.clear();
+        c.connected = false;
+        v_.lost_answers += lost.size();
+        for (auto const& one : lost) c.inbox.push_back({one.job, one.tag, reply{}, false, c.seen});
+        while (!c.inbox.empty()) read(c);
+    }
+
+    void end(client& c)
+    {
+        ensemble_.end_session(c.session);
+        ++v_.expired;
+        // It learns so when it connects again; what it holds is lost by its own clock.
+        if (c.holds) {
+            c.holds = false;
+            c.acquiring.reset();
+        }
+    }
+
+    void move()
+    {
+        auto& c = clients_[random_.below(clients_.size())];
+        auto const kind = random_.below(6);
+        note(kind);
+        if (kind == 0) catch_up(random_.below(3));
+        if (!c.connected) return connect(c);
+        if (kind == 1) return decide(c);
+        if (kind <= 3) return arrive(c);
+        read(c);
+    }
+
+    void catch_up(std::size_t server)
+    {
+        if (ensemble_.lag(server) == 0) return;
+        auto const gone = ensemble_.catch_up(server);
+        if (gone.empty()) return;
+        for (auto& c : clients_) {
+            if (!c.connected || c.server != server) continue;
+            for (auto const& one : c.watches)
+                if (one.path == gone) c.inbox.push_back({one.job, one.tag, {}, true, ensemble_.applied(server)});
+            std::erase_if(c.watches, [&](auto const& one) { return one.path == gone; });
+        }
+    }
+
+    void connect(client& c)
+    {
+        auto const server = random_.below(3);
+        if (ensemble_.applied(server) < c.seen) return;  // it would show the client its past
+        if (c.session != 0 && !ensemble_.lives(c.session)) {
+            c.session = 0;
+            if (c.acquiring) c.acquiring->expired();
+            if (c.erasing) c.erasing->expired();
+            conclude(c);
+        }
+        c.server = server;
+        c.connected = true;
+        if (c.session == 0) {
+            // A session is made by a write, which the server has applied when it says so.
+            c.session = ensemble_.open_session();
+            while (ensemble_.lag(server) > 0) catch_up(server);
+        }
+        if (c.acquiring && !c.holds) c.acquiring->connected(c.session);
+        if (c.erasing) c.erasing->connected(c.session);
+        // The client sets its watches again: those whose nodes went meanwhile are told so.
+        if (c.acquiring) rewatch(c);
+        flush(c);
+    }
+
+    void rewatch(client& c)
+    {
+        if (!waiting_for_.count(&c)) return;
+        auto const w = waiting_for_[&c];
+        if (w.job != c.job) return;
+        auto const r = ensemble_.process(c.server, c.session, {request::kind::data, w.path}, false);
+        if (r.what == answer::ok)
+            c.watches.push_back(w);
+        else
+            c.inbox.push_back({w.job, w.tag, {}, true, ensemble_.applied(c.server)});
+    }
+
+    void decide(client& c)
+    {
+        if (c.holds) {
+            c.holds = false;
+            c.erasing.emplace(c.acquiring->what_is_left());
+            c.acquiring.reset();
+            ++c.job;
+            c.erasing->connected(c.session);
+        } else if (!c.acquiring && !c.erasing && (!calm() || c.wins == 0)) {
+            ++c.job;
+            c.acquiring = std::make_unique<queue_machine>(
+                acquire_plan{.lock = "/l", .once = random_.below(5) == 0 && !calm(), .tokens = [this] { return owner_token::from_bits(random_.next(), random_.next()); }},
+                naming::curator);
+            c.acquiring->connected(c.session);
+        }
+        flush(c);
+    }
+
+    void flush(client& c)
+    {
+        auto const actions = c.acquiring && !c.holds ? c.acquiring->take_actions() : c.erasing ? c.erasing->take_actions() : std::vector<action>{};
+        for (auto const& one : actions) c.sent.push_back({c.job, one.tag, one.what});
+    }
+
+    /// Effects: the next request reaches its server.
+    void arrive(client& c)
+    {
+        if (c.sent.empty()) return;
+        if (!ensemble_.lives(c.session)) return cut(c);
+        auto const next = c.sent.front();
+        while (ensemble_.must_catch_up(c.server, next.what)) catch_up(c.server);
+        auto const r = ensemble_.process(c.server, c.session, next.what, random_.below(4) == 0);
+        bool const write = next.what.what == request::kind::create_sequential || next.what.what == request::kind::erase || next.what.what == request::kind::create_container;
+        while (write && ensemble_.lag(c.server) > 0) catch_up(c.server);
+        c.sent.pop_front();
+        if (next.what.what == request::kind::watch && r.what == answer::ok) c.watches.push_back(waiting_for_[&c] = {next.job, next.tag, next.what.path});
+        if (r.text.ends_with("-2147483648") || r.text.ends_with("2147483647")) ++v_.exhausted;
+        c.inbox.push_back({next.job, next.tag, r, false, ensemble_.applied(c.server)});
+    }
+
+    /// Effects: the client reads the next answer or notice.
+    void read(client& c)
+    {
+        if (c.inbox.empty()) return;
+        auto const next = c.inbox.front();
+        c.inbox.pop_front();
+        c.seen = std::max(c.seen, next.seen);
+        if (next.job != c.job) return;
+        if (c.acquiring && !c.holds) {
+            if (next.notice)
+                c.acquiring->noticed(next.tag);
+            else
+                c.acquiring->answered(next.tag, next.answer);
+        } else if (c.erasing && !next.notice) {
+            c.erasing->answered(next.tag, next.answer);
+        }
+        conclude(c);
+        if (c.connected) flush(c);
+    }
+
+    void conclude(client& c)
+    {
+        if (c.erasing && c.erasing->done()) c.erasing.reset();
+        if (!c.acquiring || c.holds || c.acquiring->now() == acquirer::phase::working) return;
+        if (c.acquiring->now() == acquirer::phase::failed) {
+            if (c.acquiring->left_something()) {
+                c.erasing.emplace(c.acquiring->what_is_left());
+                ++c.job;
+                if (c.connected) c.erasing->connected(c.session);
+            }
+            c.acquiring.reset();
+            if (c.connected) flush(c);
+            return;
+        }
+        if (!ensemble_.lives(c.session)) {  // granted too late: the lease is over
+            c.acquiring.reset();
+            return;
+        }
+        ++v_.acquired;
+        ++c.wins;
+        for (auto const& other : clients_)
+            if (other.holds) breach("two clients have the lock");
+        if (c.acquiring->czxid() <= last_token_) breach("a fencing token is not greater than the one before");
+        last_token_ = c.acquiring->czxid();
+        c.holds = true;
+        note(static_cast<std::uint64_t>(last_token_));
+    }
+
+    random_sequence random_;
+    sim::ensemble ensemble_;
+    std::vector<client> clients_;
+    std::map<client*, client::watch> waiting_for_;
+    std::deque<client::message> lost_;
+    std::uint64_t faults_until_ = 0;
+    std::uint64_t fault_weight_ = 0;
+    std::uint64_t step_ = 0;
+    std::int64_t last_token_ = 0;
+    zookeeper_verdict v_;
+};
+
+}  // namespace
+
+zookeeper_verdict run_zookeeper_schedule(std::uint64_t seed) { return world{seed}.run(); }
+
+}  // namespace holdfast::test
