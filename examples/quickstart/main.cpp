@@ -56,12 +56,15 @@ try {
     CLI::App app{"Eight processes, one critical section, a Redlock over five Redis masters, and faults."};
     app.add_option("--seconds", seconds, "How long to run")->check(CLI::Range(5, 60))->capture_default_str();
     app.add_option("--masters", settings.masters, "Your own servers, redis://host:port,…; none of them is killed")->delimiter(',');
+    std::string hosts;
+    auto const* const zookeeper = app.add_option("--zookeeper", hosts, "A lock on ZooKeeper: your own servers, host:port,…; none given: three of its own")->expected(0, 1);
     app.add_option("--svg", picture, "Where the picture goes")->capture_default_str();
     app.add_flag("--no-lock", no_lock, "Guard nothing, to see that it shows")->group("");
     CLI11_PARSE(app, argc, argv);
 
     settings.length = std::chrono::seconds{seconds};
     settings.guarded = !no_lock;
+    if (zookeeper->count() > 0) settings.zookeeper = hosts;
     quickstart::defer_interrupts();
     return run(settings, picture);
 } catch (std::exception const& e) {

@@ -57,7 +57,7 @@ private:
 
     void title()
     {
-        out_.text(20, 30, "Who held the lock: eight processes, one lock on " + counted(h_.masters, "Redis master"), "title");
+        out_.text(20, 30, "Who held the lock: eight processes, one lock on " + counted(h_.masters, h_.kind), "title");
         out_.text(20, 50, counted(f_.in_order.size(), "section") + ", " + counted(f_.overlapping, "overlapping hold") + ", " +
                               counted(f_.lost, "lost update") + ", " + counted(f_.stale_refused, "stale write") + " refused and " +
                               grouped(f_.stale_accepted) + " accepted", "small");

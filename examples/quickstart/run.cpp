@@ -5,7 +5,9 @@
 
 #include <support/process.hpp>
 #include <support/redis_server.hpp>
+#include <support/zookeeper_server.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -61,10 +63,15 @@ public:
         say("eight workers take turns");
         run_until(at(0.20));
         if (servers_) kill_master(0);
+        if (ensemble_) kill_leader();
         run_until(at(0.30));
         stop_worker();
         run_until(at(0.80));
         if (servers_) kill_master(1);
+        if (ensemble_) {
+            (*ensemble_)[killed_].restart();
+            say("the killed server is back");
+        }
         run_until(at(1.0));
         done_.end = boot_clock::now();
         end_workers();
@@ -74,12 +81,34 @@ public:
 private:
     void start_masters()
     {
+        if (settings_.zookeeper) return start_ensemble();
         if (!settings_.masters.empty()) return;
         servers_ = std::make_unique<holdfast::test::redis_fleet>(5);
         work_.masters = servers_->urls();
         std::string ports;
         for (auto const& one : *servers_) ports += " " + std::to_string(one.port());
         out_.say("Five redis-server of our own on 127.0.0.1, ports" + ports + ".");
+    }
+
+    void start_ensemble()
+    {
+        work_.zookeeper = *settings_.zookeeper;
+        done_.kind = "ZooKeeper server";
+        if (work_.zookeeper.empty()) {
+            out_.live("starting three ZooKeeper servers …");
+            ensemble_ = std::make_unique<holdfast::test::zookeeper_ensemble>(3, holdfast::test::zookeeper_options{.tick = 200ms});
+            work_.zookeeper = ensemble_->addresses();
+            out_.say("Three ZooKeeper servers of our own on " + work_.zookeeper + ".");
+        }
+        work_.masters.assign(static_cast<std::size_t>(std::count(work_.zookeeper.begin(), work_.zookeeper.end(), ',')) + 1, {});
+    }
+
+    void kill_leader()
+    {
+        killed_ = ensemble_->leader();
+        (*ensemble_)[killed_].kill();
+        note("leader killed");
+        say("server " + std::to_string(killed_ + 1) + " of 3, the leader, killed");
     }
 
     void wait_for_votes()
@@ -180,6 +209,8 @@ private:
     worker_settings work_;
     history done_{};
     std::unique_ptr<holdfast::test::redis_fleet> servers_;
+    std::unique_ptr<holdfast::test::zookeeper_ensemble> ensemble_;
+    std::size_t killed_ = 0;
     std::array<holdfast::test::child, workers> crew_;  // last: they end first
 };
 

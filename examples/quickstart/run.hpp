@@ -14,6 +14,7 @@ namespace quickstart {
 struct run_settings {
     std::chrono::seconds length{10};
     std::vector<std::string> masters{};  ///< none: five are started, and two of them killed
+    std::optional<std::string> zookeeper{};  ///< a lock on these servers instead; empty: three are started, and their leaders killed
     bool guarded = true;
 };
 
@@ -27,6 +28,7 @@ struct history {
     time_point begin;
     time_point end;
     std::size_t masters = 0;
+    std::string kind = "Redis master";  ///< what a master is
     std::chrono::milliseconds ttl{};
     std::vector<fault> faults{};
     unsigned stopped_worker = nobody;

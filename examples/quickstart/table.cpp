@@ -60,7 +60,7 @@ void print_table(findings const& f, history const& h)
     auto const length = std::chrono::duration<double>{h.end - h.begin};
     auto const count = f.in_order.size();
     rule();
-    row("workers", std::to_string(workers) + " processes, one lock on " + std::to_string(h.masters) + " masters, ttl " + spoken(h.ttl));
+    row("workers", std::to_string(workers) + " processes, one lock on " + counted(h.masters, h.kind) + ", ttl " + spoken(h.ttl));
     row("sections", grouped(count) + " in " + spoken(length) + ": " +
                         grouped(static_cast<std::uint64_t>(static_cast<double>(count) / length.count())) + " per second");
     row("hand-over", "median " + spoken(percentile(f.hand_overs, 0.5)) + ", p99 " + spoken(percentile(f.hand_overs, 0.99)));

@@ -2,12 +2,15 @@
 #include "worker.hpp"
 
 #include <holdfast/redlock.hpp>
+#ifdef QUICKSTART_ZOOKEEPER
+#include <holdfast/zookeeper.hpp>
+#endif
 
 #include <algorithm>
 #include <mutex>
 #include <random>
+#include <stdexcept>
 #include <string_view>
-#include <system_error>
 #include <thread>
 
 namespace quickstart {
@@ -46,10 +49,8 @@ void do_section(board& shared, section& s, holdfast::lease const& lease)
     s.late = !still_held || !lease.still_held();
 }
 
-void run(unsigned me, worker_settings const& settings, board& shared)
+void run(unsigned me, board& shared, auto& orders)
 {
-    holdfast::redlock::masters masters{settings.masters};
-    holdfast::redlock::mutex orders{masters, lock_of(me, settings), {.ttl = settings.ttl}};
     std::minstd_rand random{me + 1};
     std::uniform_int_distribution pause{500, 4000};
 
@@ -68,19 +69,35 @@ void run(unsigned me, worker_settings const& settings, board& shared)
     }
 }
 
+/// Effects: calls `f` with a lock of this name.
+void with_lock_named(std::string const& name, worker_settings const& settings, auto&& f)
+{
+    if (settings.zookeeper.empty()) {
+        holdfast::redlock::masters masters{settings.masters};
+        holdfast::redlock::mutex orders{masters, name, {.ttl = settings.ttl}};
+        return f(orders);
+    }
+#ifdef QUICKSTART_ZOOKEEPER
+    holdfast::zookeeper::session zk{settings.zookeeper, {.session_timeout = settings.ttl, .label = "quickstart"}};
+    holdfast::zookeeper::mutex orders{zk, name};
+    f(orders);
+#else
+    throw std::runtime_error{"this program was built without ZooKeeper"};
+#endif
+}
+
 }  // namespace
 
 void check(worker_settings const& settings)
 {
-    holdfast::redlock::masters masters{settings.masters};
-    holdfast::redlock::mutex const orders{masters, settings.lock, {.ttl = settings.ttl}};
+    with_lock_named(settings.lock, settings, [](auto&) {});
 }
 
 int work(unsigned me, worker_settings const& settings, board& shared)
 try {
-    run(me, settings, shared);
+    with_lock_named(lock_of(me, settings), settings, [&](auto& orders) { run(me, shared, orders); });
     return 0;
-} catch (std::system_error const& e) {
+} catch (std::runtime_error const& e) {
     std::string_view const why = e.what();
     auto& error = shared.journals[me].error;
     std::copy_n(why.begin(), std::min(why.size(), error.size() - 1), error.begin());

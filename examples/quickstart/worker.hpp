@@ -11,6 +11,7 @@ namespace quickstart {
 
 struct worker_settings {
     std::vector<std::string> masters;
+    std::string zookeeper{};  ///< where it is not empty, the lock is there and not on the masters
     std::string lock;
     std::chrono::milliseconds ttl{2000};
     bool guarded = true;  ///< false: each worker has a lock of its own, which guards nothing

@@ -90,10 +90,16 @@ struct zookeeper_store {
     static constexpr bool any_name = false;
 
     zookeeper_server server{{.tick = std::chrono::milliseconds{200}}};
-    client one = another();
-    client other = another();
+    client one = connected();
+    client other = connected();
 
     [[nodiscard]] client another() const { return client{server.address(), {.session_timeout = session_timeout}}; }
+    [[nodiscard]] client connected() const  // a session takes longer to make than some test waits for a lock
+    {
+        auto made = another();
+        static_cast<void>(made.connect_for(std::chrono::seconds{10}));
+        return made;
+    }
     void break_lock(std::string const& name)
     {
         // The first only: it has the lock, the others wait.

@@ -181,7 +181,7 @@ zookeeper_ensemble::zookeeper_ensemble(std::size_t size, zookeeper_options const
 std::string zookeeper_ensemble::addresses() const
 {
     std::string all;
-    for (auto const& server : servers_) all += (all.empty() ? "" : ",") + server.address();
+    for (auto const& server : servers_) all.append(all.empty() ? "" : ",").append(server.address());
     return all;
 }
 

@@ -178,6 +178,12 @@ private:
         std::list<sent_call> answered;
         answered.splice(answered.end(), calls_, one.place);
         deliver(answered.front(), r);
+        // A server may answer so over a connection that it keeps, of which the C client makes no event.
+        if (r.code == errc::session_expired && handle_ && !over_) {
+            over_ = true;
+            end_session();
+            wake_thread();
+        }
     }
 
     void on_notice(std::uint64_t watch) noexcept override
