@@ -111,9 +111,9 @@ TEST_CASE("a waiter whose session ended gets in line again")
 
 TEST_CASE("a lock outlives a short outage, and a release during it is done afterwards")
 {
-    zookeeper_server server{{.tick = 500ms}};
+    zookeeper_server server{{.tick = 3000ms}};
     states told;
-    session zk{server.address(), {.session_timeout = 10s, .operation_timeout = 200ms, .on_state = told.listen()}};
+    session zk{server.address(), {.session_timeout = 60s, .operation_timeout = 200ms, .on_state = told.listen()}};
     mutex kept{zk, "/kept"};
     mutex released{zk, "/released"};
     kept.lock();
