@@ -129,6 +129,7 @@ private:
     void act() noexcept
     {
         core_.perform(*this, machine_->take_actions());
+        if (!machine_->pausing()) resume_at_.reset();
         if (machine_->now() != phase::working || machine_->pausing() || (late_ && machine_->reached())) bed_.unpark();
     }
 
