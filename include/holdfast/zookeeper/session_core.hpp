@@ -84,8 +84,9 @@ public:
                 break;
             }
         watches_.erase(who.watch_);
-        for (auto& one : calls_)
-            if (one.from == &who) one.from = nullptr;
+        for (auto* const some : {&calls_, &unsent_})
+            for (auto& one : *some)
+                if (one.from == &who) one.from = nullptr;
     }
 
     /// Effects: sends what a machine of `from` says.
