@@ -231,6 +231,7 @@ private:
         lease_.end();
         held_.clear();
         watches_.clear();
+        if (connected()) suspended_since_ = boot_clock::now();
         announce(session_state::lost);
         for (auto* const one : receivers_) one->on_expired();
         alarm_ = true;
