@@ -198,7 +198,10 @@ private:
             return now;
         }
         undoing_ = core_.erase(machine_->what_is_left(), &bed_);
-        undo_limit_ = now + core_.options().operation_timeout;
+        auto const timeout = core_.options().operation_timeout;
+        undo_limit_ = now + timeout;
+        if (why != std::errc::operation_canceled)  // what waits no longer than it was told to has had that time already
+            undo_limit_ = std::clamp(saturating_add(once_ ? started_ : request_.deadline, timeout), now, undo_limit_);
         return wait_for_undo(now);
     }
 
