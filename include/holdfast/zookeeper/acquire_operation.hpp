@@ -172,7 +172,7 @@ private:
         if (machine_->session() != core_.session()) {
             machine_ = make_machine();
             if (core_.connected()) on_connected(core_.session());
-            return limit;
+            return now;  // a cancel that came with the end of the session has not been looked at
         }
         auto const timeout = core_.lease().timeout();
         auto const ttl = session_lease::duration(timeout);
