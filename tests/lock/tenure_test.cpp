@@ -108,6 +108,17 @@ TEST_CASE("a request for a shorter lease counts from its sending, a longer one f
     CHECK(f.lease.ttl() == 30min);
 }
 
+TEST_CASE("a renewal that brings nothing new is not repeated at once")
+{
+    fixture f;
+    auto const old = holdfast::valid_until(f.begun - 30min, 1h);
+    CHECK(f.lease.renew(f.lease.ask(1h), old));
+    CHECK(f.lease.renew_at() >= f.begun + 3min);
+    CHECK(f.lease.renew_at() < boot_clock::now() + 4min);
+    CHECK(f.lease.renew(f.lease.ask(1h), f.valid));
+    CHECK(f.lease.renew_at() == f.begun + 20min);
+}
+
 TEST_CASE("an answer concerns no lease that has ended, nor the next one")
 {
     fixture f;

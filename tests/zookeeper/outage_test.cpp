@@ -86,6 +86,19 @@ TEST_CASE("a session that its servers ended loses its locks and is made again by
     CHECK(eventually([&] { return told.seen().back() == session_state::connected; }));
 }
 
+TEST_CASE("the loss of a lock that is not renewed is announced when its session ends, not when its lease would")
+{
+    zookeeper_server server{{.tick = 500ms}};
+    session zk{server.address(), {.session_timeout = 10s}};
+    mutex m{zk, "/orders", {.renew = false}};
+    m.lock();
+    auto const lease = m.lease();
+    CHECK(lease.expires_at() > boot_clock::now() + 5s);
+    zookeeper_tree tree{server.address()};
+    tree.end_session(holder_of(tree, "/orders"));
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }, 3s));
+}
+
 TEST_CASE("a waiter whose session ended gets in line again")
 {
     zookeeper_server server;

@@ -112,3 +112,43 @@ TEST_CASE("a plain node whose answer was lost is ours only with our session and 
         CHECK(p.sent() == words{"plain /a/b"});
     }
 }
+
+TEST_CASE("a pause of the plain form does not outlive what it was for")
+{
+    plain p;
+    static_cast<void>(p.sent());
+    p.answer_to(0, only(answer::node_exists));
+    CHECK(p.sent() == words{"watch /a/b"});
+    auto const watch = p.tag(0);
+    std::int64_t session = 1;
+    SECTION("the session ends")
+    {
+        p.answer_to(0, stat(9, 7));
+        p.machine.noticed(watch);
+        CHECK(p.machine.pausing());
+        p.machine.expired();
+        session = 2;
+    }
+    SECTION("the answer to the watch is lost, the notice is not")
+    {
+        p.answer_to(0, only(answer::lost));
+        p.machine.noticed(watch);
+        CHECK(p.machine.pausing());
+    }
+    p.machine.connected(session);
+    CHECK(p.sent() == words{"plain /a/b"});
+    CHECK_FALSE(p.machine.pausing());
+    p.machine.pause_is_over();
+    CHECK(p.sent().empty());
+}
+
+TEST_CASE("the plain form does not wait for its own node")
+{
+    plain p;
+    static_cast<void>(p.sent());
+    p.answer_to(0, only(answer::node_exists));
+    CHECK(p.sent() == words{"watch /a/b"});
+    p.answer_to(0, stat(10, 1, content('1')));
+    CHECK(p.machine.now() == phase::granted);
+    CHECK(p.machine.czxid() == 10);
+}

@@ -71,6 +71,8 @@ concept Operation = requires(O& operation, boot_clock::time_point t) {
 /// - Fencing tokens strictly increase from grant to grant of one name; the reserved ones overlap with nobody's.
 /// - `on_loss(f)`, which a store may have, keeps the function `f` and calls it, with none of its locks held, when it learns by itself that
 ///   leases have ended: they are then asked about at once, and not when their renewal is due.
+/// - `still_leased(token)`, which a store may have, returns false where it knows by itself that the lease of `token` has ended: such a lease
+///   is passed to nobody. It asks nobody; called with a lock held.
 /// - `check(name, options)` throws `misconfigured` for what can be seen to be wrong without I/O.
 /// - `may_lease(ttl)`, where there is one, returns whether a lease may be extended to `ttl`.
 template <class B>

@@ -76,7 +76,7 @@ public:
         auto const mine = std::exchange(owner.held, nullptr);
         if (!mine) return make_error_code(errc::not_owner);
         auto const deadline = mine->deadline();
-        bool const valid = mine == tenure_.holder() && mine->still_held();
+        bool const valid = mine == tenure_.holder() && mine->still_held() && still_leased(*backend_, owner.token);
         mine->end();
         if (auto* const next = valid ? line_.next() : nullptr; next && tenure_.may_pass_to(*next, deadline)) {
             bool const limited = tenure_.options()->max_hold.has_value();  // the time of one holder is not that of the next
@@ -136,7 +136,8 @@ public:
     {
         std::unique_lock guard{mutex_};
         if (!tenure_.holder()) return false;
-        if (!tenure_.holder()->still_held()) {
+        bool const alarmed = now == boot_clock::time_point::max();
+        if (!tenure_.holder()->still_held() || (alarmed && !still_leased(*backend_, tenure_.token()))) {
             lose(guard);
             return false;
         }

@@ -5,6 +5,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/result.hpp>
+#include <holdfast/core/token.hpp>
 #include <holdfast/lock/tenure.hpp>
 
 #include <system_error>
@@ -28,6 +29,16 @@ try {
     return e.code();
 } catch (...) {
     return std::make_error_code(std::errc::not_enough_memory);
+}
+
+/// Returns: whether the lease of `token` may go on, as far as the store knows by itself.
+template <Backend B>
+[[nodiscard]] bool still_leased(B& backend, owner_token const& token)
+{
+    if constexpr (requires { backend.still_leased(token); })
+        return backend.still_leased(token);
+    else
+        return true;
 }
 
 /// A renewal under way: the tenure that it is for may end, and another begin, before its result comes.

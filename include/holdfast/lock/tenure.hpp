@@ -90,6 +90,10 @@ public:
         if (!holder_->renew(t - announcement_margin(r.ttl))) return false;
         ttl_ = r.ttl;
         count_renewal(t);
+        // The store may say yes and have nothing newer to prove it by.
+        auto const now = boot_clock::now();
+        auto const soon = std::min<boot_clock::duration>(boot_clock::duration{ttl_} / 16, (t - now) / 4);
+        renew_at_ = std::max(renew_at_, now + std::max<boot_clock::duration>(soon, std::chrono::milliseconds{2}));
         return true;
     }
 

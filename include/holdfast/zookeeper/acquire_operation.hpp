@@ -129,6 +129,7 @@ private:
     void act() noexcept
     {
         core_.perform(*this, machine_->take_actions());
+        if (!machine_->pausing()) resume_at_.reset();
         if (machine_->now() != phase::working || machine_->pausing() || (late_ && machine_->reached())) bed_.unpark();
     }
 
@@ -171,7 +172,7 @@ private:
         if (machine_->session() != core_.session()) {
             machine_ = make_machine();
             if (core_.connected()) on_connected(core_.session());
-            return limit;
+            return now;  // a cancel that came with the end of the session has not been looked at
         }
         auto const timeout = core_.lease().timeout();
         auto const ttl = session_lease::duration(timeout);
@@ -197,7 +198,10 @@ private:
             return now;
         }
         undoing_ = core_.erase(machine_->what_is_left(), &bed_);
-        undo_limit_ = now + core_.options().operation_timeout;
+        auto const timeout = core_.options().operation_timeout;
+        undo_limit_ = now + timeout;
+        if (why != std::errc::operation_canceled)  // what waits no longer than it was told to has had that time already
+            undo_limit_ = std::clamp(saturating_add(once_ ? started_ : request_.deadline, timeout), now, undo_limit_);
         return wait_for_undo(now);
     }
 

@@ -127,7 +127,12 @@ protected:
 
     [[nodiscard]] acquire_plan const& plan() const noexcept { return plan_; }
 
-    void next_round() noexcept { round_ = (round_ + 1) % slots; }
+    /// Effects: what was asked for, and a pause, are of no concern any more.
+    void next_round() noexcept
+    {
+        round_ = (round_ + 1) % slots;
+        pausing_ = false;
+    }
     void send(unsigned slot, request what) { actions_.push_back({std::move(what), round_ * slots + slot}); }
     void reach() noexcept { reached_ = true; }
     void stall() noexcept { stalled_ = true; }

@@ -3,6 +3,7 @@
 
 #include <holdfast/core/backend.hpp>
 #include <holdfast/core/options.hpp>
+#include <holdfast/core/token.hpp>
 #include <holdfast/zookeeper/acquire_operation.hpp>
 #include <holdfast/zookeeper/extend_operation.hpp>
 #include <holdfast/zookeeper/lock_place.hpp>
@@ -36,6 +37,13 @@ public:
     {
         std::scoped_lock guard{core().mutex()};
         core().add_alarm(std::move(alarm));
+    }
+
+    /// Returns: whether the session, as far as it knows, has a node for the lease of `token`.
+    [[nodiscard]] bool still_leased(owner_token const& token) const
+    {
+        std::scoped_lock guard{core().mutex()};
+        return core().held().find(token) != nullptr;
     }
 
     static void check(std::string_view name, lock_options const& options) { check_options(name, options, std::chrono::milliseconds{0}); }

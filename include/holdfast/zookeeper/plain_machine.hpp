@@ -19,7 +19,7 @@ namespace holdfast::zookeeper {
 /// | creating | create                      | made → granted; there already → watching, or failed (`timed_out`) where once; no parent → parents; lost → checking |
 /// | parents  | a container, from the bottom up | made → creating |
 /// | checking | sync, data of the node      | of this session, with our content → granted; otherwise → creating |
-/// | watching | data of the node, with watch | there → waiting; gone → creating |
+/// | watching | data of the node, with watch | there → waiting; of this session, with our content → granted; gone → creating |
 /// | waiting  | –                           | the notice → pausing |
 /// | pausing  | –                           | a short time, drawn at random → creating |
 class plain_machine final : public acquirer {
@@ -86,6 +86,7 @@ private:
         case state::checking: return take_checked(r);
         case state::watching:
             if (r.what != answer::ok) return create();
+            if (is_ours(r)) return have(r.stat);
             state_ = state::waiting;  // in the same round: the notice has its tag
             return;
         case state::waiting: return;
@@ -119,9 +120,11 @@ private:
     void take_checked(reply const& r)
     {
         in_doubt_ = false;
-        if (r.what == answer::ok && r.stat.owner == session() && r.text == content()) return have(r.stat);
+        if (is_ours(r)) return have(r.stat);
         create();
     }
+
+    [[nodiscard]] bool is_ours(reply const& r) const { return r.what == answer::ok && r.stat.owner == session() && r.text == content(); }
 
     void have(node_stat const& stat)
     {

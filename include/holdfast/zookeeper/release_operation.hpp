@@ -15,7 +15,6 @@
 #include <mutex>
 #include <string>
 #include <system_error>
-#include <utility>
 
 namespace holdfast::zookeeper {
 
@@ -37,10 +36,12 @@ public:
     {
         limit_ = boot_clock::now() + core_.options().operation_timeout;
         std::scoped_lock guard{core_.mutex()};
-        if (auto node = core_.held().take(token_))
-            erasing_ = core_.erase(std::move(*node), &bed_);
-        else
+        if (auto const* const node = core_.held().find(token_)) {
+            erasing_ = core_.erase(node->what, &bed_);  // before it is forgotten: there may be no memory for it
+            static_cast<void>(core_.held().take(token_));
+        } else {
             outcome_ = make_error_code(holdfast::errc::not_owner);
+        }
     }
 
     bool wait_until(boot_clock::time_point t)

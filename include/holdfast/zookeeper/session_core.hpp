@@ -84,8 +84,9 @@ public:
                 break;
             }
         watches_.erase(who.watch_);
-        for (auto& one : calls_)
-            if (one.from == &who) one.from = nullptr;
+        for (auto* const some : {&calls_, &unsent_})
+            for (auto& one : *some)
+                if (one.from == &who) one.from = nullptr;
     }
 
     /// Effects: sends what a machine of `from` says.
@@ -230,6 +231,7 @@ private:
         lease_.end();
         held_.clear();
         watches_.clear();
+        if (connected()) suspended_since_ = boot_clock::now();
         announce(session_state::lost);
         for (auto* const one : receivers_) one->on_expired();
         alarm_ = true;
