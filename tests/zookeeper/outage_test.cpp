@@ -194,9 +194,9 @@ TEST_CASE("without any server a lock is unavailable, in time")
 
 TEST_CASE("one who waits gives up when no server is reached for unavailable_after, and leaves nothing")
 {
-    zookeeper_server server{{.tick = 500ms}};
-    session here{server.address(), {.session_timeout = 10s}};
-    session there{server.address(), {.session_timeout = 10s, .operation_timeout = 100ms}};
+    zookeeper_server server{{.tick = 3000ms}};  // which is given a minute to come back
+    session here{server.address(), {.session_timeout = 60s}};
+    session there{server.address(), {.session_timeout = 60s, .operation_timeout = 100ms}};
     mutex holder{here, "/orders"};
     mutex waiting{there, "/orders", {.unavailable_after = 300ms}};
     holder.lock();
