@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -66,6 +67,32 @@ TEST_CASE("an attempt at a lock that is held, and a wait that ends, leave no nod
     CHECK_FALSE(rival.try_lock_for(100ms));
     CHECK(holdfast::boot_clock::now() - begun < 60s);  // its operation timeout is more
     CHECK(tree.children("/orders") == before);
+    holder.unlock();
+    CHECK(rival.try_lock());
+}
+
+TEST_CASE("a wait that its stop token ends leaves no node and no watch, and ends at once")
+{
+    auto const nodes = GENERATE(node_options{}, node_options{.queueing = queueing::none});
+    zookeeper_server server;
+    session here{server.address()};
+    session there{server.address()};
+    mutex holder{here, "/orders", {}, nodes};
+    mutex rival{there, "/orders", {}, nodes};
+    zookeeper_tree tree{server.address()};
+    holder.lock();
+    auto const before = tree.children("/orders");
+    std::atomic<bool> locked{true};
+    std::jthread waiter{[&](std::stop_token const& stop) { locked = rival.lock(stop); }};
+    CHECK(eventually([&] { return server.ask("wchs").find("Total watches:1") != std::string::npos; }));
+    CHECK(tree.children("/orders").size() == before.size() + (nodes.queueing == queueing::none ? 0 : 1));
+    auto const begun = holdfast::boot_clock::now();
+    waiter.request_stop();
+    waiter.join();
+    CHECK(holdfast::boot_clock::now() - begun < 2s);
+    CHECK_FALSE(locked);
+    CHECK(tree.children("/orders") == before);
+    CHECK(holder.lease().still_held());
     holder.unlock();
     CHECK(rival.try_lock());
 }

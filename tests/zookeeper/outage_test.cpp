@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -97,6 +98,22 @@ TEST_CASE("the loss of a lock that is not renewed is announced when its session 
     zookeeper_tree tree{server.address()};
     tree.end_session(holder_of(tree, "/orders"));
     CHECK(eventually([&] { return lease.lost_token().stop_requested(); }, 3s));
+}
+
+TEST_CASE("the end of a session is announced to its holders while the user's callback does not return")
+{
+    zookeeper_server server{{.tick = 500ms}};
+    std::promise<void> done;
+    session zk{server.address(), {.session_timeout = 10s, .operation_timeout = 100ms, .on_state = [wait = done.get_future().share()](session_state) { wait.wait(); }}};
+    mutex m{zk, "/orders", {.renew = false}};
+    m.lock();
+    auto const lease = m.lease();
+    zookeeper_tree tree{server.address()};
+    tree.end_session(holder_of(tree, "/orders"));
+    mutex other{zk, "/other"};
+    CHECK_THROWS_AS(other.try_lock(), holdfast::error);  // it is told of the end, for which the session's thread does not ask
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }, 3s));
+    done.set_value();
 }
 
 TEST_CASE("a waiter whose session ended gets in line again")

@@ -53,7 +53,6 @@ public:
     [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
     [[nodiscard]] session_options const& options() const noexcept { return options_; }
     [[nodiscard]] std::string const& chroot() const noexcept { return servers_.chroot; }
-
     [[nodiscard]] session_state state() const noexcept { return state_; }
     [[nodiscard]] bool connected() const noexcept { return state_ == session_state::connected; }
     [[nodiscard]] std::int64_t session() const noexcept { return session_; }
@@ -116,8 +115,13 @@ public:
         return one;
     }
 
-    /// Effects: has `f` called by the session's thread when the session is over, with no lock held.
-    void add_alarm(std::function<void()> f) { alarms_.push_back(std::move(f)); }
+    /// Effects: has `f` called when the session is over, by the thread that learns it, with no lock held.
+    void add_alarm(std::function<void()> f)
+    {
+        auto all = std::make_shared<std::vector<std::function<void()>>>(*alarms_);
+        all->push_back(std::move(f));
+        alarms_ = std::move(all);
+    }
 
     void wake_thread() noexcept { thread_bed_.unpark(); }
     [[nodiscard]] std::condition_variable& changed() noexcept { return changed_; }
@@ -169,7 +173,7 @@ private:
 
     void on_reply(handle_events::call& of, reply&& r) noexcept override
     {
-        std::scoped_lock guard{mutex_};
+        std::unique_lock guard{mutex_};
         auto& one = static_cast<sent_call&>(of);
         if (r.what != answer::lost) {
             bool const by_quorum = is_write(one.what) && r.what != answer::postponed && r.code != errc::bad_request;
@@ -185,6 +189,7 @@ private:
             end_session();
             wake_thread();
         }
+        raise_alarm(guard);
     }
 
     void on_notice(std::uint64_t watch) noexcept override
@@ -199,7 +204,7 @@ private:
 
     void on_state(handle_events::state s, std::int64_t session, std::chrono::milliseconds timeout) noexcept override
     {
-        std::scoped_lock guard{mutex_};
+        std::unique_lock guard{mutex_};
         if (!handle_ || over_) return;
         if (s == handle_events::state::connected) {
             if (session != session_) {
@@ -223,6 +228,16 @@ private:
             end_session();
         }
         wake_thread();
+        raise_alarm(guard);
+    }
+
+    /// Effects: unlocks; then, where the session has ended, says so at once: the session's thread may be in the user's code.
+    void raise_alarm(std::unique_lock<std::mutex>& guard) noexcept
+    {
+        auto const alarms = std::exchange(alarm_, false) ? alarms_ : nullptr;
+        guard.unlock();
+        if (alarms)
+            for (auto const& one : *alarms) one();
     }
 
     void end_session() noexcept
@@ -266,7 +281,7 @@ private:
     std::uint64_t last_watch_ = 0;
     held_nodes held_;
     std::list<std::shared_ptr<eraser>> erasers_;
-    std::vector<std::function<void()>> alarms_;
+    std::shared_ptr<std::vector<std::function<void()>> const> alarms_ = std::make_shared<std::vector<std::function<void()>> const>();
     bool alarm_ = false;
     std::deque<session_state> news_;
     holdfast::detail::parker thread_bed_;

@@ -45,8 +45,8 @@ struct session_options {
     /// What the nodes say of their owner, beside host and process.
     std::string label{};
 
-    /// Told of every change of state, in the order in which they happen, from a thread of the session that waits for nothing else; what it
-    /// throws is dropped. It may use the session's locks, but those of others do not move while it does not return.
+    /// Told of every change of state, in the order in which they happen, from a thread of the session; what it throws is dropped. It must not
+    /// block, nor use the session's locks: the session waits behind it, and may end meanwhile.
     std::function<void(session_state)> on_state{};
 
     /// Told what the C client writes to its log, from its own threads; it must neither block nor throw. Silent without.

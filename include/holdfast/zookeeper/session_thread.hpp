@@ -74,7 +74,6 @@ private:
         std::unique_lock guard{core.mutex_};
         auto open_at = boot_clock::time_point{};
         while (!stopping) {
-            if (std::exchange(core.alarm_, false)) raise_alarm(core, guard);
             if (core.over_) close(core, guard);
             deliver_unsent(core);
             if (tell(core, guard)) continue;
@@ -91,14 +90,6 @@ private:
             guard.lock();
         }
         close(core, guard);
-    }
-
-    static void raise_alarm(session_core& core, std::unique_lock<std::mutex>& guard)
-    {
-        auto const alarms = core.alarms_;
-        guard.unlock();
-        for (auto const& one : alarms) one();
-        guard.lock();
     }
 
     /// Effects: makes a handle; where the servers' names are not found, it is tried again later.
