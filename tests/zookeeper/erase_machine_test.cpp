@@ -57,7 +57,7 @@ TEST_CASE("a delete is repeated until it is confirmed")
         CHECK(e.machine.done());
         CHECK_FALSE(e.machine.outcome());
     }
-    SECTION("another session than the node's is connected")
+    SECTION("a session that did not make the node is connected")
     {
         e.answer_to(0, only(answer::lost));
         e.machine.connected(2);

@@ -94,7 +94,7 @@ TEST_CASE("a plain node whose answer was lost is ours only with our session and 
         p.answer_to(1, stat(10, 1, content('2')));
         CHECK(p.sent() == words{"plain /a/b"});
     }
-    SECTION("of another session")
+    SECTION("made by somebody else")
     {
         p.answer_to(1, stat(10, 2, content('1')));
         CHECK(p.sent() == words{"plain /a/b"});

@@ -122,7 +122,7 @@ private:
     {
         machine_->expired();
         act();
-        bed_.unpark();  // there may never be another session
+        bed_.unpark();  // no server may ever be reached again
     }
     void on_suspended() noexcept override { bed_.unpark(); }
 

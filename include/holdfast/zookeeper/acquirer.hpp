@@ -103,7 +103,7 @@ public:
     /// Returns: whether it wants to pause for a short time drawn at random before it goes on.
     [[nodiscard]] bool pausing() const noexcept { return pausing_ && phase_ == phase::working; }
 
-    /// Returns: whether anything was answered in this session: a quorum could be asked.
+    /// Returns: whether anything was ever answered: a quorum could be asked.
     [[nodiscard]] bool reached() const noexcept { return reached_; }
 
     /// Returns: whether it may have made a node.

@@ -18,8 +18,8 @@ namespace holdfast::zookeeper {
 /// |----------|-----------------------------|---------------|
 /// | creating | create                      | made → granted; there already → watching, or failed (`timed_out`) where once; no parent → parents; lost → checking |
 /// | parents  | a container, from the bottom up | made → creating |
-/// | checking | sync, data of the node      | of this session, with our content → granted; otherwise → creating |
-/// | watching | data of the node, with watch | there → waiting; of this session, with our content → granted; gone → creating |
+/// | checking | sync, data of the node      | made by us → granted; otherwise → creating |
+/// | watching | data of the node, with watch | there → waiting; made by us → granted; gone → creating |
 /// | waiting  | –                           | the notice → pausing |
 /// | pausing  | –                           | a short time, drawn at random → creating |
 class plain_machine final : public acquirer {

@@ -28,7 +28,7 @@ namespace holdfast::zookeeper {
 /// | creating  | create, children                   | made, children → judge; no parent → parents; create lost → searching; children lost → listing |
 /// | parents   | a container, from the bottom up    | made → creating; lost, or collected meanwhile → again |
 /// | searching | sync, children                     | a node with our GUID → checking; none → creating |
-/// | checking  | data of that node                  | of this session → judge; of another one → creating with a new GUID; gone → creating |
+/// | checking  | data of that node                  | made by us → judge; by somebody else → creating with a new GUID; gone → creating |
 /// | listing   | children                           | judge |
 /// | tied      | data of all with our sequence      | judge by czxid |
 /// | watching  | data of the one before, with watch | gone → listing; there → waiting |

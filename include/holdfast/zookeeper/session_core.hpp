@@ -42,7 +42,7 @@ namespace holdfast::zookeeper {
 /// | connected | the connection breaks          | suspended; requests are answered `lost` |
 /// | suspended | connected, in the same session | connected; receivers go on |
 /// | suspended | not confirmed until its end    | lost, though it may still be connected again |
-/// | any       | the servers say that it is over | lost; receivers begin again in the next session |
+/// | any       | the servers say that it is over | lost; receivers begin again when a new one is had |
 class session_core final : private handle_events {
 public:
     session_core(ensemble servers, session_options options) : servers_{std::move(servers)}, options_{std::move(options)}, log_{options_.log} {}
