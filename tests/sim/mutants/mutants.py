@@ -7,7 +7,6 @@ order). A text that is not there exactly once is an error: the table has to foll
 """
 
 QUEUE = "zookeeper/queue_machine.hpp"
-PLAIN = "zookeeper/plain_machine.hpp"
 LEASE = "zookeeper/session_lease.hpp"
 
 MUTANTS = {
@@ -25,7 +24,7 @@ MUTANTS = {
     ),
     "no drift margin": ("core/validity.hpp", [("return boot_clock::duration{ttl} / 100 + std::chrono::milliseconds{2};",
                                                "return 0 * boot_clock::duration{ttl};")]),
-    "no drift margin on a session": (
+    "a session counted on for twice its timeout": (
         LEASE,
         [("std::min(settled_ + timeout_ - drift(timeout_), valid_until(sent, duration(timeout_)))", "settled_ + timeout_ * 2")],
         ["zookeeper"],
@@ -45,10 +44,6 @@ MUTANTS = {
         "lock/tenure.hpp",
         [("renew_at_ = now + std::max<boot_clock::duration>(left / 4, std::chrono::milliseconds{2});",
           "static_cast<void>(left); renew_at_ = boot_clock::time_point::max();")],
-    ),
-    "a hold that is over revived by a late renewal": (
-        "core/hold.hpp",
-        [("if (seen <= now || ticks(deadline) <= now) return false;", "if (ticks(deadline) <= now) return false;")],
     ),
     "a no counted as a yes": (
         "redis/ballot.hpp",
@@ -102,17 +97,6 @@ MUTANTS = {
         "redis/admission.hpp",
         [("auto const doubt = std::chrono::ceil<microseconds>(took) / 2;", "auto const doubt = 0 * std::chrono::ceil<microseconds>(took);")],
     ),
-    # ZooKeeper: until when.
-    "a session counted from the answer": (
-        LEASE,
-        [("settled_ = std::max(settled_, one.sent);", "settled_ = std::max(settled_, one.received);")],
-    ),
-    "a follower taken at its word": (LEASE, [("if (by_quorum) {", "if (true) {")]),
-    "what a follower knows taken for what the leader knows": (LEASE, [("if (one.received <= sent - timeout_ / 4)", "if (one.received <= sent)")]),
-    "a session that goes on counted from its new connection": (
-        LEASE,
-        [("settled_ = std::max(settled_, since);", "settled_ = std::max(settled_, since + timeout_ / 2);")],
-    ),
     # ZooKeeper: who is first.
     "sequence compared as text": ("zookeeper/node_name.hpp", [("return a.sequence < b.sequence;", "return a.name < b.name;")]),
     "a negative sequence taken for a number": (
@@ -137,20 +121,6 @@ MUTANTS = {
         QUEUE,
         [("token_ = plan().tokens();\n        create();",
           "if (token_ != owner_token{}) return search();\n        token_ = plan().tokens();\n        create();")],
-    ),
-    "the plain form's create repeated blindly": (PLAIN, [("if (in_doubt_)\n            check();", "if (in_doubt_)\n            create();")]),
-    "the plain form's node looked for without sync": (
-        PLAIN,
-        [("        enter(state::checking);\n        send(first, {request::kind::sync, plan().lock});", "        enter(state::checking);")],
-    ),
-    "the plain form's node of somebody else in the session taken for ours": (PLAIN, [(" && r.text == content(); }", "; }")]),
-    "the plain form's watch set without a second look": (
-        PLAIN,
-        [("if (r.what != answer::ok) return create();\n            if (is_ours(r))", "if (is_ours(r))")],
-    ),
-    "the plain form's node deleted without compare": (
-        "zookeeper/erase_machine.hpp",
-        [("if (!ours) return finish", "if (!ours && r.what != answer::ok) return finish")],
     ),
     "a node in doubt not removed": ("zookeeper/acquirer.hpp", [("return made_ || in_doubt_;", "return made_;")]),
     "delete not repeated": (

@@ -115,7 +115,7 @@ schedule schedule::draw(std::uint64_t seed, unsigned nodes)
     s.calm = d.once_in(10);
     s.mortal = !s.calm || d.once_in(2);
     s.ttl = milliseconds{d.between(50, 500)};
-    s.node_timeout = s.ttl / d.between(3, 15);
+    s.node_timeout = s.ttl / d.between(3, 20);
     bool const guarded = nodes > 1 || d.once_in(2);
     s.guard = guarded ? s.ttl : 0ms;
     s.fences = nodes > 1 ? redis::fence_source::counter : redis::fence_source::clock;

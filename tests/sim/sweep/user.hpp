@@ -182,7 +182,7 @@ private:
     void look_why(time_point deadline)
     {
         auto const well_since = std::max({plan_.well_since, me_.awake_since()});
-        if (me_.clock().when(deadline) - well_since > 9 * plan_.node_timeout + std::chrono::milliseconds{20})
+        if (me_.clock().when(deadline) - well_since > 4 * plan_.node_timeout + std::chrono::milliseconds{10})
             record_.breach("renewal", "client " + std::to_string(me_.index()) + " let its lease end although it could have been renewed");
     }
 

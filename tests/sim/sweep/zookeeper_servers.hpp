@@ -26,7 +26,8 @@ namespace holdfast::test {
 ///
 /// A follower tells the leader every quarter of the session timeout whom it has heard of: that is as rare as half a tick can be. A session ends
 /// as soon as the leader, by its own clock, has not heard of it for the timeout; a new leader counts anew. A server that is cut off goes on
-/// answering reads and touches from what it knows.
+/// answering reads and touches from what it knows. Kinder than it may be: a write is word of its session, so that a leader that stood still
+/// does not end a session whose write it has just decided on.
 class zookeeper_servers {
 public:
     using time_point = boot_clock::time_point;
@@ -91,18 +92,13 @@ public:
         found->second = clock.when(clock.at(world_.now()) + timeout_);
     }
 
-    /// Effects: the server has heard of the session, and will tell the leader. That a follower passes a write on is no word of its session.
-    void hear(unsigned server, std::int64_t session)
-    {
-        if (server == leader_)
-            touch(session);
-        else
-            heard_[server].push_back(session);
-    }
+    /// Effects: the server has heard of the session, and will tell the leader.
+    void hear(unsigned server, std::int64_t session) { heard_[server].push_back(session); }
 
     /// Effects: the leader decides on a write; every server will apply it.
     [[nodiscard]] zookeeper::reply decide(unsigned server, std::int64_t session, zookeeper::request const& r, bool pass_the_end)
     {
+        touch(session);
         auto const reply = ensemble_.process(server, session, r, pass_the_end);
         spread();
         return reply;
