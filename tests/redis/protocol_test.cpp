@@ -213,3 +213,11 @@ TEST_CASE("a refusal that claims the longest time of all is still a refusal")
     check(held, answer::kind::no);
     CHECK(held.time_left > 24h);
 }
+
+TEST_CASE("a release says how many were told of it")
+{
+    auto const a = decoded(make(verb::release), ":3\r\n");
+    CHECK(a.what == answer::kind::yes);
+    CHECK(a.told == 2);
+    CHECK(decoded(make(verb::release), ":1\r\n").told == 0);
+}

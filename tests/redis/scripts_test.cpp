@@ -2,6 +2,7 @@
 //
 // Each script's contract, on a real server.
 #include "support/catch.hpp"
+#include "support/connection.hpp"
 #include "support/redis_server.hpp"
 
 #include <holdfast/redis/scripts.hpp>
@@ -208,4 +209,27 @@ TEST_CASE("release: only the holder's")
     s.server.command({"HSET", "hash", "mine", "1"});
     CHECK(s.number(scripts::release, {"hash"}, {"mine", "channel"}) == 0);
     CHECK(s.server.command({"EXISTS", "hash"}).integer == 1);
+}
+
+TEST_CASE("release: says how many were told")
+{
+    on_server s;
+    holdfast::test::connection one{s.server.socket()};
+    holdfast::test::connection other{s.server.socket()};
+    one({"SUBSCRIBE", "channel"});
+    other({"SUBSCRIBE", "channel"});
+    s.server.command({"SET", "k", "mine", "PX", "60000"});
+    CHECK(s.number(scripts::release, {"k"}, {"mine", "channel"}) == 3);
+}
+
+TEST_CASE("release: a user who may not publish releases, too")
+{
+    on_server s;
+    s.server.command({"ACL", "SETUSER", "quiet", "on", "nopass", "~*", "resetchannels", "+@all"});
+    holdfast::test::connection quiet{s.server.socket()};
+    quiet({"AUTH", "quiet", ""});
+    s.server.command({"SET", "k", "mine", "PX", "60000"});
+    auto const r = quiet({"EVAL", std::string{scripts::release.text}, "1", "k", "mine", "channel"});
+    CHECK(r.integer == 1);
+    CHECK(s.server.command({"EXISTS", "k"}).integer == 0);
 }

@@ -75,14 +75,15 @@ return 1
 )lua",
                                "3c05b451fcb31898bd382352b8171ab3d905dec4"};
 
-// release: KEYS lock; ARGV token channel. A user without the right to publish still releases: waiters then look again by the clock.
+// release: KEYS lock; ARGV token channel. Answers 1 and how many were told, or 0. A user without the right to publish still releases: waiters
+// then look again by the clock.
 inline constexpr script release{R"lua(
 if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('DEL', KEYS[1])
-redis.pcall('PUBLISH', ARGV[2], '')
-return 1
+local told = redis.pcall('PUBLISH', ARGV[2], '')
+return type(told) == 'number' and 1 + told or 1
 )lua",
-                                "13fe6b2d457f81af1d6ab33fb6622676f8cfccbb"};
+                                "a41a17e24a4226cccbeb92f88595b6ce30177be2"};
 
 }  // namespace scripts
 
