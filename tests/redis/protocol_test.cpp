@@ -88,7 +88,10 @@ TEST_CASE("acquire calls the script that its fence comes from")
                                                                    "holdfast:fence:{orders}", token, "30000", "33", hour});
     CHECK(sent(make(verb::acquire, fence_source::counter)) ==
           words{"EVALSHA", std::string{scripts::acquire_by_count.sha1}, "2", "orders", "holdfast:fence:{orders}", token, "30000", "33", hour,
-                "1700000000000123", "15000000", "1699999999000000"});
+                "1700000000000123", "15000000", "1699999999000000", "0"});
+    auto lately = make(verb::acquire, fence_source::counter);
+    lately.keep_end = true;
+    CHECK(sent(lately).back() == "1");
 }
 
 TEST_CASE("confirm, extend and release call their scripts")

@@ -151,3 +151,22 @@ TEST_CASE("fresh counters begin alike, so that the first lock of a name takes on
         return std::count_if(all.begin(), all.end(), [&](auto const& r) { return r.text == all.front().text; }) == 5;
     }));
 }
+
+TEST_CASE("counters are kept for an hour at least, and their end is put off only where it is near that")
+{
+    five_masters five;
+    mutex m{five.client, "orders"};
+    // Counters are given twice the time behind the client's back, to see on how many it is set again.
+    auto const put_off = [&](mutex& by) {
+        five.servers.command({"PEXPIRE", fence, "7200000"});
+        by.lock();
+        by.unlock();
+        auto const all = five.servers.command({"PTTL", fence});
+        return std::count_if(all.begin(), all.end(), [](auto const& r) { return r.integer > 3'600'000 && r.integer < 4'200'000; });
+    };
+    CHECK(put_off(m) >= 3);
+    CHECK(holdfast::test::eventually([&] { return put_off(m) == 0; }));  // the answer of the slowest has come by then
+    masters not_knowing{five.servers.urls(), five_masters::options()};
+    mutex another{not_knowing, "orders"};
+    CHECK(put_off(another) >= 3);
+}

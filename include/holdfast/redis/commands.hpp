@@ -31,7 +31,8 @@ inline constexpr std::chrono::milliseconds shortest_fence_lifetime{60 * 60 * 100
 /// | release | the key holds `token`                     | the key is deleted; the release is published; yes carries to how many |
 ///
 /// For `counter`, a fence that is missing, or below `floor`, is first set to the greatest of the clock (in µs), `floor` and the proposal
-/// `value`, the last where it is ahead of the clock by no more than `max_lead`. A fence expires `fence_lifetime` after it was last written.
+/// `value`, the last where it is ahead of the clock by no more than `max_lead`. A fence expires `fence_lifetime` after it was last written, where
+/// that was not with `keep_end`.
 struct command {
     enum class verb : std::uint8_t { acquire, take, confirm, extend, release };
 
@@ -44,6 +45,7 @@ struct command {
     std::uint64_t value = 0;
     std::chrono::microseconds max_lead{};
     std::chrono::milliseconds fence_lifetime = shortest_fence_lifetime;
+    bool keep_end = false;    ///< of a fence that there is: it was put off lately
     std::uint64_t floor = 1;  ///< what a fence is at the least that the server has not brought back from an old snapshot
 };
 

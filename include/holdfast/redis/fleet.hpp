@@ -24,7 +24,7 @@ public:
 
     using socket_transport::socket_transport;
 
-    [[nodiscard]] key make_key(std::string_view name) const { return std::make_shared<lock_keys const>(key_prefix() + std::string{name}); }
+    [[nodiscard]] key make_key(std::string_view name) const { return std::make_shared<lock_keys const>(key_prefix() + std::string{name}, size()); }
 
     void check(std::string_view name, lock_options const& options)
     {

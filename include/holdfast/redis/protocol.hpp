@@ -90,6 +90,7 @@ inline void call(words& w, script const& s, script_form form, int keys)
         w.add(c.value);
         w.add(c.max_lead.count());
         w.add(c.floor);
+        w.add(c.keep_end ? 1 : 0);
         break;
     }
     case command::verb::confirm:
