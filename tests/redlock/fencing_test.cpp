@@ -137,14 +137,14 @@ TEST_CASE("fresh counters begin alike, so that the first lock of a name takes on
 {
     five_masters five;
     masters guarded{five.servers.urls(), {.node_timeout = 1000ms, .restart_guard = 2s}};
-    mutex warm{guarded, "warm", {.ttl = 10s}};
+    mutex warm{guarded, "warm", {.ttl = 2s}};
     auto const all_vote = [&] {
         if (!holdfast::test::code_of([&] { (void)warm.try_lock(); })) warm.unlock();
         auto const all = five.servers.command({"EXISTS", "holdfast:fence:{warm}"});
         return std::count_if(all.begin(), all.end(), [](auto const& r) { return r.integer == 1; }) == 5;
     };
     REQUIRE(holdfast::test::eventually(all_vote, 30s));
-    mutex m{guarded, "orders", {.ttl = 10s}};
+    mutex m{guarded, "orders", {.ttl = 2s}};
     m.lock();
     CHECK(holdfast::test::eventually([&] {  // the slowest two may still be at it
         auto const all = five.servers.command({"GET", fence});

@@ -33,6 +33,9 @@ public:
             throw error{holdfast::errc::misconfigured,
                         "lock " + holdfast::quoted(name) + ": names that begin with \"holdfast:\" are reserved for what is kept beside a lock"};
         cover(options.ttl);
+        if (!covers(options.ttl))
+            throw error{holdfast::errc::misconfigured, "lock " + holdfast::quoted(name) + ": ttl is " + std::to_string(options.ttl.count()) +
+                                                           " ms, longer than the restart_guard: a server that forgets it would grant it again"};
     }
 
     /// Returns: whether a lease may be extended to `ttl`: the servers have the time to answer, and the restart guard covers it.
