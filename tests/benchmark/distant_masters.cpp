@@ -61,7 +61,7 @@ void distant_masters(run_options const& options, report& to)
     for (auto const& [what, make] : troubles) {
         distance between{servers};
         redlock::masters masters{between.urls(), {.restart_guard = servers.guard}};
-        redlock::mutex m{masters, "orders/" + what};
+        redlock::mutex m{masters, "orders/" + what, {.ttl = servers.guard}};
         bare_redis one{between[0].port()};
         m.lock();  // connects; the trouble comes while the lock is in use
         m.unlock();

@@ -19,8 +19,8 @@ void five_masters(run_options const& options, report& to)
 {
     masters_in_service servers;
     redlock::masters masters{servers.urls(), {.restart_guard = servers.guard}};
-    redlock::mutex plain{masters, "orders/1", {.fencing = false}};
-    redlock::mutex fenced{masters, "orders/4"};
+    redlock::mutex plain{masters, "orders/1", {.ttl = servers.guard, .fencing = false}};
+    redlock::mutex fenced{masters, "orders/4", {.ttl = servers.guard}};
     bare_masters fan{servers.ports()};
     bare_masters one_by_one{servers.ports()};
     bare_masters others{servers.ports()};
@@ -45,7 +45,7 @@ void five_masters(run_options const& options, report& to)
     int names = 0;
     auto const take_new = [&](bool fencing) {
         return [&, fencing] {
-            redlock::mutex fresh{masters, "orders/new/" + std::to_string(++names), {.fencing = fencing}};
+            redlock::mutex fresh{masters, "orders/new/" + std::to_string(++names), {.ttl = servers.guard, .fencing = fencing}};
             std::scoped_lock hold{fresh};
         };
     };

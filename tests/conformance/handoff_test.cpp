@@ -14,6 +14,8 @@ using holdfast::boot_clock;
 using holdfast::test::brief;
 using holdfast::test::eventually;
 using holdfast::test::not_renewed;
+using holdfast::test::renewed;
+using holdfast::test::renewed_ttl;
 using holdfast::test::sleeper;
 
 TEMPLATE_TEST_CASE("threads of one process get the lock in the order in which they came", "", HOLDFAST_STORES)
@@ -65,17 +67,17 @@ TEMPLATE_TEST_CASE("a lock goes to the threads of other processes after so many 
 TEMPLATE_TEST_CASE("a holder by handoff is renewed although the time of the one before was over", "", HOLDFAST_STORES)
 {
     TestType store;
-    auto limited = brief<TestType>();
+    auto limited = renewed<TestType>();
     limited.max_hold = 1ms;
     typename TestType::mutex first{store.one, "orders", limited};
-    typename TestType::mutex second{store.one, "orders", brief<TestType>()};
+    typename TestType::mutex second{store.one, "orders", renewed<TestType>()};
     first.lock();
     sleeper waiter{[&] { second.lock(); }};
     CHECK(waiter.sleeps());
     first.unlock();
     waiter.join();
     auto const lease = second.lease();
-    CHECK_FALSE(eventually([&] { return !lease.still_held(); }, 2 * TestType::ttl));
+    CHECK_FALSE(eventually([&] { return !lease.still_held(); }, 2 * renewed_ttl<TestType>));
 }
 
 TEMPLATE_TEST_CASE("a holder by handoff is told of its loss by its own hook", "", HOLDFAST_STORES)

@@ -14,19 +14,21 @@ using holdfast::test::brief;
 using holdfast::test::eventually;
 using holdfast::test::is_free;
 using holdfast::test::not_renewed;
+using holdfast::test::renewed;
+using holdfast::test::renewed_ttl;
 
 TEMPLATE_TEST_CASE("a lease is renewed for as long as it is held", "", HOLDFAST_STORES)
 {
     TestType store;
-    typename TestType::mutex m{store.one, "orders", brief<TestType>()};
+    typename TestType::mutex m{store.one, "orders", renewed<TestType>()};
     typename TestType::mutex rival{store.other, "orders"};
     m.lock();
     auto const lease = m.lease();
-    CHECK_FALSE(rival.try_lock_for(7 * TestType::ttl / 2));
+    CHECK_FALSE(rival.try_lock_for(5 * renewed_ttl<TestType> / 2));
     CHECK(lease.still_held());
     CHECK_FALSE(lease.lost_token().stop_requested());
     CHECK(lease.remaining() > 0ms);
-    CHECK(lease.remaining() < TestType::ttl);
+    CHECK(lease.remaining() < renewed_ttl<TestType>);
     std::error_code ec;
     m.release(ec);
     CHECK_FALSE(ec);
@@ -80,7 +82,7 @@ TEMPLATE_TEST_CASE("a lease that was taken away is found lost by its renewal", "
 TEMPLATE_TEST_CASE("after a loss renewals go on for the next lease", "", HOLDFAST_STORES)
 {
     TestType store;
-    typename TestType::mutex m{store.one, "orders", brief<TestType>()};
+    typename TestType::mutex m{store.one, "orders", renewed<TestType>()};
     m.lock();
     auto const lost = m.lease();
     store.break_lock("orders");
@@ -88,7 +90,7 @@ TEMPLATE_TEST_CASE("after a loss renewals go on for the next lease", "", HOLDFAS
     m.unlock();
     m.lock();
     auto const lease = m.lease();
-    CHECK_FALSE(eventually([&] { return !lease.still_held(); }, 2 * TestType::ttl));
+    CHECK_FALSE(eventually([&] { return !lease.still_held(); }, 2 * renewed_ttl<TestType>));
     CHECK_FALSE(lost.still_held());
 }
 
@@ -145,9 +147,9 @@ TEMPLATE_TEST_CASE("renewals keep to the ttl that was asked for last", "", HOLDF
     TestType store;
     typename TestType::mutex m{store.one, "orders", {.ttl = 1h}};
     m.lock();
-    m.extend(TestType::ttl);
+    m.extend(renewed_ttl<TestType>);
     auto const lease = m.lease();
-    CHECK_FALSE(eventually([&] { return !lease.still_held() || lease.remaining() > TestType::ttl; }, 2 * TestType::ttl));
+    CHECK_FALSE(eventually([&] { return !lease.still_held() || lease.remaining() > renewed_ttl<TestType>; }, 2 * renewed_ttl<TestType>));
 }
 
 TEMPLATE_TEST_CASE("what cannot be extended is refused", "", HOLDFAST_STORES)

@@ -14,16 +14,18 @@ using holdfast::test::brief;
 using holdfast::test::eventually;
 using holdfast::test::is_free;
 using holdfast::test::not_renewed;
+using holdfast::test::renewed;
+using holdfast::test::renewed_ttl;
 
 TEMPLATE_TEST_CASE("a lock outlives its client", "", HOLDFAST_STORES)
 {
     TestType store;
     auto client = std::make_optional(store.another());
-    typename TestType::mutex m{*client, "orders", brief<TestType>()};
+    typename TestType::mutex m{*client, "orders", renewed<TestType>()};
     client.reset();
     m.lock();
     auto const lease = m.lease();
-    CHECK_FALSE(eventually([&] { return !lease.still_held(); }, 2 * TestType::ttl));
+    CHECK_FALSE(eventually([&] { return !lease.still_held(); }, 2 * renewed_ttl<TestType>));
     m.unlock();
     CHECK(is_free(store, "orders"));
 }

@@ -18,6 +18,8 @@ using holdfast::test::brief;
 using holdfast::test::child;
 using holdfast::test::eventually;
 using holdfast::test::is_free;
+using holdfast::test::renewed;
+using holdfast::test::renewed_ttl;
 using holdfast::test::shared;
 
 namespace {
@@ -45,8 +47,8 @@ TEMPLATE_TEST_CASE("a forked child can neither use nor harm the locks of its par
 {
     TestType store;
     auto client = std::make_optional(store.another());
-    auto m = std::make_unique<typename TestType::mutex>(*client, "orders", brief<TestType>());
-    auto free = std::make_unique<typename TestType::mutex>(*client, "invoices", brief<TestType>());
+    auto m = std::make_unique<typename TestType::mutex>(*client, "orders", renewed<TestType>());
+    auto free = std::make_unique<typename TestType::mutex>(*client, "invoices", renewed<TestType>());
     m->lock();
     auto const lease = m->lease();
     auto born = child::fork([&] {
@@ -67,7 +69,7 @@ TEMPLATE_TEST_CASE("a forked child can neither use nor harm the locks of its par
         return wrong;
     });
     CHECK(born.wait_for(20s) == 0);
-    CHECK_FALSE(eventually([&] { return !lease.still_held(); }, 2 * TestType::ttl));
+    CHECK_FALSE(eventually([&] { return !lease.still_held(); }, 2 * renewed_ttl<TestType>));
     CHECK_FALSE(is_free(store, "orders"));
     std::error_code ec;
     m->release(ec);

@@ -111,7 +111,19 @@ struct zookeeper_store {
 };
 #endif
 
-/// Returns: options with the shortest ttl of `Store`.
+/// The ttl of a lease that is to be renewed: long enough for a machine that is busy, on which a thread may not run for a second.
+template <class Store>
+inline constexpr std::chrono::milliseconds renewed_ttl =
+    Store::keeps_to_ttl ? std::max<std::chrono::milliseconds>(Store::ttl, std::chrono::seconds{3}) : Store::ttl;
+
+/// Returns: options for a lease that is expected to last.
+template <class Store>
+[[nodiscard]] lock_options renewed()
+{
+    return {.ttl = renewed_ttl<Store>};
+}
+
+/// Returns: options with the shortest ttl of `Store`: for a lease that is expected to end.
 template <class Store>
 [[nodiscard]] lock_options brief()
 {

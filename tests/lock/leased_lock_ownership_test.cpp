@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "support/catch.hpp"
+#include "support/code_of.hpp"
 #include "support/orders.hpp"
 
 #include <holdfast/memory.hpp>
@@ -13,19 +14,11 @@
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
 using holdfast::errc;
+using holdfast::test::code_of;
 using guard = holdfast::leased_lock<holdfast::memory::mutex>;
 using fixture = holdfast::test::orders<>;
 
 namespace {
-
-template <class F>
-std::error_code code_of(F&& f)
-try {
-    f();
-    return {};
-} catch (std::system_error const& e) {
-    return e.code();
-}
 
 /// Effects: calls every member that locks, and `check` with the code that it throws.
 template <class Check>

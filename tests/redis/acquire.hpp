@@ -14,6 +14,7 @@ struct acquire_terms {
     boot_clock::time_point deadline = boot_clock::time_point::max();
     boot_clock::time_point unavailable_at = boot_clock::time_point::max();
     std::uint64_t seed = 1;
+    boot_clock::time_point not_before{};
 };
 
 /// An acquire of a lease of ten seconds.
@@ -26,6 +27,7 @@ struct acquire {
                    .request = {.ttl = std::chrono::seconds{10},
                                .fences = terms.fences,
                                .retry = terms.retry,
+                               .not_before = terms.not_before,
                                .deadline = terms.deadline,
                                .unavailable_at = terms.unavailable_at},
                    .seed = terms.seed}}

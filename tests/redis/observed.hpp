@@ -3,25 +3,14 @@
 // What a test sees of a server behind the back of a client.
 #pragma once
 
+#include "support/code_of.hpp"
 #include "support/redis_server.hpp"
 
 #include <charconv>
 #include <cstdint>
 #include <string>
-#include <system_error>
 
 namespace holdfast::test {
-
-/// Returns: the code with which `f` throws; no error where it does not. The message goes to `what`.
-template <class F>
-std::error_code code_of(F&& f, std::string* what = nullptr)
-try {
-    f();
-    return {};
-} catch (std::system_error const& e) {
-    if (what) *what = e.what();
-    return e.code();
-}
 
 inline bool exists(redis_server& server, std::string const& key) { return server.command({"EXISTS", key}).integer == 1; }
 

@@ -88,7 +88,10 @@ TEST_CASE("acquire calls the script that its fence comes from")
                                                                    "holdfast:fence:{orders}", token, "30000", "33", hour});
     CHECK(sent(make(verb::acquire, fence_source::counter)) ==
           words{"EVALSHA", std::string{scripts::acquire_by_count.sha1}, "2", "orders", "holdfast:fence:{orders}", token, "30000", "33", hour,
-                "1700000000000123", "15000000", "1699999999000000"});
+                "1700000000000123", "15000000", "1699999999000000", "0"});
+    auto lately = make(verb::acquire, fence_source::counter);
+    lately.keep_end = true;
+    CHECK(sent(lately).back() == "1");
 }
 
 TEST_CASE("confirm, extend and release call their scripts")
@@ -212,4 +215,12 @@ TEST_CASE("a refusal that claims the longest time of all is still a refusal")
     auto const held = decoded(make(verb::acquire), ":-9223372036854775808\r\n");
     check(held, answer::kind::no);
     CHECK(held.time_left > 24h);
+}
+
+TEST_CASE("a release says how many were told of it")
+{
+    auto const a = decoded(make(verb::release), ":3\r\n");
+    CHECK(a.what == answer::kind::yes);
+    CHECK(a.told == 2);
+    CHECK(decoded(make(verb::release), ":1\r\n").told == 0);
 }

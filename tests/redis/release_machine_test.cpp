@@ -91,3 +91,13 @@ TEST_CASE("a release whose connection was lost twice is outcome_unknown")
     REQUIRE(m.on_answer(0, failed(errc::connection_lost), t0).done);
     CHECK(m.outcome() == holdfast::errc::outcome_unknown);
 }
+
+TEST_CASE("a release knows that others wait where a node told somebody")
+{
+    auto m = begun(3);
+    (void)m.on_answer(0, yes(), t0);
+    CHECK_FALSE(m.others_wait());
+    REQUIRE(m.on_answer(2, {.what = holdfast::redis::answer::kind::yes, .told = 1}, t0).done);
+    CHECK(m.others_wait());
+    CHECK_FALSE(m.outcome());
+}

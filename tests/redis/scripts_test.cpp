@@ -2,6 +2,7 @@
 //
 // Each script's contract, on a real server.
 #include "support/catch.hpp"
+#include "support/connection.hpp"
 #include "support/redis_server.hpp"
 
 #include <holdfast/redis/scripts.hpp>
@@ -153,6 +154,22 @@ TEST_CASE("acquire by count: a fence below the floor begins anew, at the floor a
     CHECK(s.pttl("f:old") > hour - 60'000);
 }
 
+TEST_CASE("acquire by count: the end of a counter is left as it is where that is asked for, not that of a new one")
+{
+    on_server s;
+    auto const acquire = [&](std::string const& keep) {
+        s.server.command({"DEL", "k"});
+        return s.number(scripts::acquire_by_count, {"k", "f"}, {"mine", "60000", "3", hour_text, "0", "0", "1", keep});
+    };
+    auto const first = acquire("1");
+    CHECK(s.pttl("f") > hour - 60'000);
+    s.server.command({"PEXPIRE", "f", "60000"});
+    CHECK(acquire("1") == first + 3);
+    CHECK(s.pttl("f") <= 60'000);
+    CHECK(acquire("0") == first + 6);
+    CHECK(s.pttl("f") > hour - 60'000);
+}
+
 TEST_CASE("confirm: raises the fence only for the holder and never lowers it")
 {
     on_server s;
@@ -208,4 +225,27 @@ TEST_CASE("release: only the holder's")
     s.server.command({"HSET", "hash", "mine", "1"});
     CHECK(s.number(scripts::release, {"hash"}, {"mine", "channel"}) == 0);
     CHECK(s.server.command({"EXISTS", "hash"}).integer == 1);
+}
+
+TEST_CASE("release: says how many were told")
+{
+    on_server s;
+    holdfast::test::connection one{s.server.socket()};
+    holdfast::test::connection other{s.server.socket()};
+    one({"SUBSCRIBE", "channel"});
+    other({"SUBSCRIBE", "channel"});
+    s.server.command({"SET", "k", "mine", "PX", "60000"});
+    CHECK(s.number(scripts::release, {"k"}, {"mine", "channel"}) == 3);
+}
+
+TEST_CASE("release: a user who may not publish releases, too")
+{
+    on_server s;
+    s.server.command({"ACL", "SETUSER", "quiet", "on", "nopass", "~*", "resetchannels", "+@all"});
+    holdfast::test::connection quiet{s.server.socket()};
+    quiet({"AUTH", "quiet", ""});
+    s.server.command({"SET", "k", "mine", "PX", "60000"});
+    auto const r = quiet({"EVAL", std::string{scripts::release.text}, "1", "k", "mine", "channel"});
+    CHECK(r.integer == 1);
+    CHECK(s.server.command({"EXISTS", "k"}).integer == 0);
 }

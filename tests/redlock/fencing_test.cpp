@@ -137,17 +137,36 @@ TEST_CASE("fresh counters begin alike, so that the first lock of a name takes on
 {
     five_masters five;
     masters guarded{five.servers.urls(), {.node_timeout = 1000ms, .restart_guard = 2s}};
-    mutex warm{guarded, "warm", {.ttl = 10s}};
+    mutex warm{guarded, "warm", {.ttl = 2s}};
     auto const all_vote = [&] {
         if (!holdfast::test::code_of([&] { (void)warm.try_lock(); })) warm.unlock();
         auto const all = five.servers.command({"EXISTS", "holdfast:fence:{warm}"});
         return std::count_if(all.begin(), all.end(), [](auto const& r) { return r.integer == 1; }) == 5;
     };
     REQUIRE(holdfast::test::eventually(all_vote, 30s));
-    mutex m{guarded, "orders", {.ttl = 10s}};
+    mutex m{guarded, "orders", {.ttl = 2s}};
     m.lock();
     CHECK(holdfast::test::eventually([&] {  // the slowest two may still be at it
         auto const all = five.servers.command({"GET", fence});
         return std::count_if(all.begin(), all.end(), [&](auto const& r) { return r.text == all.front().text; }) == 5;
     }));
+}
+
+TEST_CASE("counters are kept for an hour at least, and their end is put off only where it is near that")
+{
+    five_masters five;
+    mutex m{five.client, "orders"};
+    // Counters are given twice the time behind the client's back, to see on how many it is set again.
+    auto const put_off = [&](mutex& by) {
+        five.servers.command({"PEXPIRE", fence, "7200000"});
+        by.lock();
+        by.unlock();
+        auto const all = five.servers.command({"PTTL", fence});
+        return std::count_if(all.begin(), all.end(), [](auto const& r) { return r.integer > 3'600'000 && r.integer < 4'200'000; });
+    };
+    CHECK(put_off(m) >= 3);
+    CHECK(holdfast::test::eventually([&] { return put_off(m) == 0; }));  // the answer of the slowest has come by then
+    masters not_knowing{five.servers.urls(), five_masters::options()};
+    mutex another{not_knowing, "orders"};
+    CHECK(put_off(another) >= 3);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "support/code_of.hpp"
 #include "support/redis_server.hpp"
 
 #include <holdfast/redlock.hpp>
@@ -9,7 +10,6 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
-#include <system_error>
 #include <vector>
 
 namespace holdfast::test {
@@ -39,16 +39,5 @@ struct five_masters {
         return std::count_if(all.begin(), all.end(), [](reply const& r) { return r.integer == 1; });
     }
 };
-
-/// Returns: the code with which `f` throws; no error where it does not. The message goes to `what`.
-template <class F>
-std::error_code code_of(F&& f, std::string* what = nullptr)
-try {
-    f();
-    return {};
-} catch (std::system_error const& e) {
-    if (what) *what = e.what();
-    return e.code();
-}
 
 }  // namespace holdfast::test

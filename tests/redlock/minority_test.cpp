@@ -171,17 +171,17 @@ TEST_CASE("a user with no more rights than Redlock needs can do everything")
                                        "+pttl +pexpire +time +publish +subscribe +unsubscribe +info +incrby"}}};
     std::vector<std::string> urls;
     for (auto& one : servers) urls.push_back(one.url("app", "secret"));
-    holdfast::redlock::masters_options const options{.node_timeout = 1000ms, .restart_guard = 1s};
+    holdfast::redlock::masters_options const options{.node_timeout = 1000ms, .restart_guard = 4s};
     masters here{urls, options};
     masters elsewhere{urls, options};
-    mutex m{here, "orders/42", {.ttl = 10s}};
-    mutex there{elsewhere, "orders/42", {.ttl = 10s}};
+    mutex m{here, "orders/42", {.ttl = 3s}};
+    mutex there{elsewhere, "orders/42", {.ttl = 3s}};
     REQUIRE(there.try_lock_for(20s));  // the guard has passed for both, then
     there.unlock();
     for (int i = 0; i < 3; ++i) {
         REQUIRE(m.try_lock_for(20s));
         CHECK_FALSE(there.try_lock_for(100ms));
-        m.extend(20s);
+        m.extend(4s);
         std::error_code ec;
         m.release(ec);
         CHECK_FALSE(ec);

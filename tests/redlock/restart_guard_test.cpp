@@ -40,7 +40,7 @@ TEST_CASE("the guard is as long as the longest ttl where nothing else is said")
     CHECK(code_of([&] { (void)m.try_lock(); }) == holdfast::redis::errc::restarted_recently);
 }
 
-TEST_CASE("a lease is not extended to more than the guard covers, unless somebody chose the guard")
+TEST_CASE("a lease is not extended to more than the guard covers, unless it is switched off")
 {
     five_masters five;
     masters client{five.servers.urls(), {.node_timeout = 1000ms}};
@@ -55,9 +55,23 @@ TEST_CASE("a lease is not extended to more than the guard covers, unless somebod
     CHECK(m.lease().still_held());
     mutex longer{client, "invoices", {.ttl = 4s}};
     CHECK(m.extend(4s, ec));
-    mutex chosen{five.client, "chosen", {.ttl = 2s}};
-    REQUIRE(chosen.try_lock_for(30s));
-    CHECK(chosen.extend(1h, ec));
+    mutex unguarded{five.client, "unguarded", {.ttl = 2s}};
+    REQUIRE(unguarded.try_lock_for(30s));
+    CHECK(unguarded.extend(1h, ec));
+}
+
+TEST_CASE("a guard that somebody chose has to cover every lease")
+{
+    five_masters five;
+    masters client{five.servers.urls(), {.node_timeout = 1000ms, .restart_guard = 2s}};
+    std::string what;
+    CHECK(code_of([&] { mutex const m{client, "orders", {.ttl = 2001ms}}; }, &what) == errc::misconfigured);
+    CHECK_THAT(what, contains("ttl is 2001 ms") && contains("restart_guard"));
+    mutex m{client, "orders", {.ttl = 2s}};
+    REQUIRE(m.try_lock_for(30s));
+    std::error_code ec;
+    CHECK_FALSE(m.extend(2001ms, ec));
+    CHECK(ec == errc::misconfigured);
 }
 
 TEST_CASE("a master that was restarted empty does not help to grant a lock that is still held")

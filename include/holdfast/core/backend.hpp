@@ -22,6 +22,10 @@ struct acquire_request {
 
     backoff_options retry{};
 
+    /// The first attempt is made then, unless that is after the deadline: others who wait are let in first. A store that grants the lock in
+    /// the order in which it was asked for need not look at it.
+    boot_clock::time_point not_before{};
+
     /// No attempt begins after it; `time_point::min()` stands for exactly one attempt.
     boot_clock::time_point deadline = boot_clock::time_point::max();
 
@@ -66,7 +70,8 @@ concept Operation = requires(O& operation, boot_clock::time_point t) {
 ///   any thread between `start()` and the end of the last `wait_until`, also from a signal of a stop token; it does not wait.
 /// - `extend_operation(b, key, token, ttl)` is compare-and-extend and yields the new `valid_until`, counted from before its first byte
 ///   was sent. Failures: `lease_lost` only where the store said that the lock is not the token's; otherwise the deadline stands.
-/// - `release_operation(b, key, token)` is compare-and-delete and yields no error, `not_owner`, or why it is not known.
+/// - `release_operation(b, key, token)` is compare-and-delete and yields no error, `not_owner`, or why it is not known. It may have
+///   `others_wait()`: whether clients other than this one are known to wait for the lock; then they are given a chance to get it.
 /// - Operations on one key take effect in the order in which they were started, as far as the store is reached.
 /// - Fencing tokens strictly increase from grant to grant of one name; the reserved ones overlap with nobody's.
 /// - `on_loss(f)`, which a store may have, keeps the function `f` and calls it, with none of its locks held, when it learns by itself that

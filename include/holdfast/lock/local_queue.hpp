@@ -3,6 +3,7 @@
 
 #include <holdfast/core/backend.hpp>
 #include <holdfast/core/fork_guard.hpp>
+#include <holdfast/lock/attempt.hpp>
 #include <holdfast/lock/keeper.hpp>
 #include <holdfast/lock/renewal.hpp>
 #include <holdfast/lock/report.hpp>
@@ -51,18 +52,21 @@ public:
     std::optional<failure> acquire(lock_owner& owner, boot_clock::time_point deadline, std::stop_token const& stop)
     {
         keeper_->ensure_running();
+        attempt<B> request{*backend_, key_, *owner.options, deadline};
         std::list<waiter> self;
         auto const me = self.emplace(self.end(), owner);
+        me->request = &request;
         if (std::unique_lock guard{mutex_}; state_ == state::idle && !owner.held) {  // nobody else in line can go on
             if (!ticket_.scheduled && !ticket_.spare) keeper::prepare(ticket_, this->weak_from_this());
             state_ = state::asking;
             me->now = waiter::stage::first;
+            me->not_before = others_first_until_;
         } else if (deadline != boot_clock::time_point::min()) {
             line_.join(self);
             guard.unlock();
             line_.wait(mutex_, me, deadline, stop);
         }
-        if (me->now == waiter::stage::first) return ask(*me, deadline, stop);
+        if (me->now == waiter::stage::first) return ask(*me, request, stop);
         if (me->now == waiter::stage::granted) return std::nullopt;
         return failure{stop.stop_requested() ? std::make_error_code(std::errc::operation_canceled) : make_error_code(errc::timed_out), {}};
     }
@@ -89,12 +93,21 @@ public:
             return {};
         }
         typename B::release_operation releasing{*backend_, key_, owner.token};
+        auto const begun = boot_clock::now();
         releasing.start();
-        auto* const next = mine == tenure_.holder() || state_ == state::idle ? leave() : nullptr;  // it asks behind the release
+        auto* next = mine == tenure_.holder() || state_ == state::idle ? leave() : nullptr;
+        if (next && !others_wait_) next->request->try_begin(unavailable_since(*next));  // right behind: the answers come together
         guard.unlock();
-        waiting_line::wake(next);
         bool const deferred = owner.options->deferred_release;
-        if (!deferred) finish(releasing);
+        {
+            waiting_line::wake_up const afterwards{next};
+            if (!deferred) finish(releasing);
+            guard.lock();
+            others_wait_ = !deferred && others_wait(releasing);
+            if (others_wait_) others_first_until_ = until_others_have_asked(begun, boot_clock::now());
+            if (others_wait_ && next) next->not_before = others_first_until_;
+            guard.unlock();
+        }
         auto const said = !valid ? make_error_code(errc::lease_lost) : deferred ? std::error_code{} : std::error_code{releasing.outcome()};
         if (said != errc::not_owner && said != errc::lease_lost) return said;
         mine->lose();
@@ -169,29 +182,18 @@ public:
 private:
     enum class state { idle, asking, held };
 
-    std::optional<failure> ask(waiter& me, boot_clock::time_point deadline, std::stop_token const& stop)
+    std::optional<failure> ask(waiter& me, attempt<B>& request, std::stop_token const& stop)
     {
-        auto const& options = *me.owner->options;
-        auto const asked_since = unavailable_since(me);
         try {
-            typename B::acquire_operation acquiring{
-                *backend_, key_,
-                acquire_request{.ttl = options.ttl, .fences = options.fencing ? options.max_local_handoffs + 1 : 0, .retry = options.retry,
-                                .deadline = deadline,
-                                .unavailable_at = deadline != boot_clock::time_point::max() ? deadline : saturating_add(asked_since, options.unavailable_after)}};
-            acquiring.start();
-            {
-                std::stop_callback const cancel_on_stop{stop, [&]() noexcept { acquiring.cancel(); }};
-                finish(acquiring);
-            }
-            result<grant> const got = acquiring.outcome();
+            if (!request.begun()) request.begin(unavailable_since(me), me.not_before);
+            result<grant> const got = request.outcome(stop);
             std::unique_lock guard{mutex_};
             unavailable_since_.reset();
             if (got) {
                 take_over(me, *got);
                 return std::nullopt;
             }
-            if (got.code() == errc::unavailable) unavailable_since_ = asked_since;
+            if (got.code() == errc::unavailable) unavailable_since_ = request.asked_since();
             leave_and_wake(guard);
             return got.why();
         } catch (...) {
@@ -203,9 +205,8 @@ private:
 
     /// Returns: since when this waiter has seen nothing but unavailability: an outage that the one before it waited out is not waited
     /// out again by each of those behind it.
-    boot_clock::time_point unavailable_since(waiter const& me)
+    [[nodiscard]] boot_clock::time_point unavailable_since(waiter const& me) const noexcept
     {
-        std::scoped_lock guard{mutex_};
         return unavailable_since_ ? std::max(me.since, *unavailable_since_) : boot_clock::now();
     }
 
@@ -287,7 +288,9 @@ private:
     mutable std::mutex mutex_;
     waiting_line line_;
     state state_ = state::idle;
-    std::optional<boot_clock::time_point> unavailable_since_;
+    bool others_wait_ = false;                   // as the last release learnt that was waited for
+    boot_clock::time_point others_first_until_;  // since it did
+    std::optional<boot_clock::time_point> unavailable_since_;  // changed by the one who asks
     tenure tenure_;
     std::optional<renewal<B>> renewing_;
     unsigned extending_ = 0;

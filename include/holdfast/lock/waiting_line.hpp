@@ -15,6 +15,16 @@
 
 namespace holdfast::detail {
 
+/// What a thread in line will ask when its turn has come, as somebody else can begin it.
+class head_start {
+public:
+    /// Effects: begins; the store has been unavailable since `asked_since`, as far as is known. Nothing where memory ran out.
+    virtual void try_begin(boot_clock::time_point asked_since) noexcept = 0;
+
+protected:
+    ~head_start() = default;
+};
+
 /// A thread in line. What it will need when it gets the lock is allocated before it waits.
 struct waiter {
     enum class stage : std::uint8_t {
@@ -26,7 +36,9 @@ struct waiter {
     explicit waiter(lock_owner& o) : owner{&o} {}
 
     lock_owner* owner;
+    head_start* request = nullptr;
     boot_clock::time_point since = boot_clock::now();
+    boot_clock::time_point not_before{};  ///< when it is to ask the backend at the earliest
     std::shared_ptr<hold> next_hold = std::make_shared<hold>();
     parker bed;
     stage now = stage::in_line;
@@ -70,6 +82,12 @@ public:
     {
         if (one) one->bed.unpark(its_turn);
     }
+
+    /// Wakes one, if there is one, at the end of a scope.
+    struct [[nodiscard]] wake_up {
+        waiter* one;
+        ~wake_up() { wake(one); }
+    };
 
     /// Effects: sleeps until it is the turn of the thread at `me`, or `deadline`, or `stop`; then it is out of the line.
     void wait(std::mutex& mutex, place me, boot_clock::time_point deadline, std::stop_token const& stop) noexcept

@@ -46,7 +46,7 @@ struct acquire_step {
 ///
 /// | phase   | event                                              | next |
 /// |---------|----------------------------------------------------|------|
-/// | -       | start                                              | asking: a fresh token, acquire to all |
+/// | -       | start                                              | asking: a fresh token, acquire to all; or waiting, to let others in first |
 /// | asking  | the round is won, and the lease can still be used  | done: held |
 /// | asking  | the round is lost; won too late; or time           | rolled back on every node, then as below |
 /// | lost    | wrong configuration; the deadline; one attempt only; too long unavailable | done: not held |
@@ -76,7 +76,12 @@ public:
         bool const for_ever = set_.request.unavailable_at == boot_clock::time_point::max();
         patience_ = for_ever ? boot_clock::duration::max() : std::max(set_.request.unavailable_at, now) - now;
         acquire_step step;
-        ask(now, step);
+        if (now < set_.request.not_before && set_.request.not_before < set_.request.deadline) {
+            ever_asked_ = true;  // who said that others wait could be asked
+            sleep(now, set_.request.not_before - now);
+        } else {
+            ask(now, step);
+        }
         return step;
     }
 

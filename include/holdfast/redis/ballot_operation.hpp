@@ -131,6 +131,9 @@ public:
 
     /// Requires: `done()`.
     [[nodiscard]] std::error_code outcome() const noexcept { return this->machine().outcome(); }
+
+    /// Requires: `done()`.
+    [[nodiscard]] bool others_wait() const noexcept { return this->machine().others_wait(); }
 };
 
 }  // namespace holdfast::redis

@@ -28,10 +28,11 @@ inline constexpr std::chrono::milliseconds shortest_fence_lifetime{60 * 60 * 100
 /// | take    | no key                                    | as acquire without a fence; no carries no time. One plain `SET NX PX`, which does not recognise the token: only for the first time that it is sent |
 /// | confirm | the key holds `token`                     | the fence := max(fence, `value`)                            |
 /// | extend  | the key holds `token`                     | the key expires at now + ttl, or later where it would have  |
-/// | release | the key holds `token`                     | the key is deleted; the release is published                |
+/// | release | the key holds `token`                     | the key is deleted; the release is published; yes carries to how many |
 ///
 /// For `counter`, a fence that is missing, or below `floor`, is first set to the greatest of the clock (in µs), `floor` and the proposal
-/// `value`, the last where it is ahead of the clock by no more than `max_lead`. A fence expires `fence_lifetime` after it was last written.
+/// `value`, the last where it is ahead of the clock by no more than `max_lead`. A fence expires `fence_lifetime` after it was last written, where
+/// that was not with `keep_end`.
 struct command {
     enum class verb : std::uint8_t { acquire, take, confirm, extend, release };
 
@@ -44,6 +45,7 @@ struct command {
     std::uint64_t value = 0;
     std::chrono::microseconds max_lead{};
     std::chrono::milliseconds fence_lifetime = shortest_fence_lifetime;
+    bool keep_end = false;    ///< of a fence that there is: it was put off lately
     std::uint64_t floor = 1;  ///< what a fence is at the least that the server has not brought back from an old snapshot
 };
 
@@ -57,6 +59,7 @@ struct answer {
 
     kind what = kind::error;
     std::uint64_t fence = 0;                 ///< yes to acquire: the fence after it moved up; 0 without fencing
+    std::uint64_t told = 0;                  ///< yes to release: how many connections were told of it, of those this server knows
     std::chrono::milliseconds time_left{0};  ///< no to acquire: how long the key has left; negative: not known, or it does not expire
     std::error_code error{};                 ///< error: what the server, or the way to it, said
 

@@ -109,13 +109,31 @@ private:
     /// A release that may not have arrived is sent again for at most this long: then the key is gone by itself, for most ttls.
     static constexpr std::chrono::seconds longest_rollback{30};
 
+    /// Effects: has a fence live as long as it has to, and puts its end off only where little more than that is left: that is an eighth of
+    /// what a lock costs a server.
+    void keep_fence(command& c, boot_clock::time_point sent) const noexcept
+    {
+        auto const least = admission_->fence_lifetime();
+        c.fence_lifetime = least + least / 8;
+        auto const& kept = c.keys->fence_kept_until;
+        c.keep_end = node_ < kept.size() && kept[node_] - sent > least + least / 16;
+    }
+
+    /// Effects: notes what a fence's end is now.
+    void note_fence(entry const& e, answer const& a) const noexcept
+    {
+        auto& kept = e.what.keys->fence_kept_until;
+        bool const written = e.what.what == command::verb::acquire && e.what.fence == fence_source::counter && !e.what.keep_end;
+        if (written && a.what == answer::kind::yes && node_ < kept.size()) kept[node_] = e.sent + e.what.fence_lifetime;
+    }
+
     /// Effects: puts the only element of `one` on the wire. Throws: `std::bad_alloc`, in which case it is not, and stays where it was.
     void transmit(entries& one)
     {
         auto& c = one.front().what;
         if (admission_) {
             c.floor = admission_->floor(node_);
-            c.fence_lifetime = admission_->fence_lifetime();
+            keep_fence(c, one.front().sent);
         }
         write(encode(c, one.front().form));
         queue_.splice(queue_.end(), one, one.begin());
@@ -167,6 +185,7 @@ private:
         one.splice(one.end(), queue_, queue_.begin());
         auto& e = one.front();
         auto const a = decode(e.what, r);
+        note_fence(e, a);
         if (e.what.what == command::verb::release) has_release_ = a.error != errc::no_script;
         if (a.error == errc::no_script && e.form == script_form::by_hash) {
             // An acquire that nobody waits for may have been rolled back behind its first sending; the roll-back always goes.

@@ -24,7 +24,7 @@ public:
 
     using socket_transport::socket_transport;
 
-    [[nodiscard]] key make_key(std::string_view name) const { return std::make_shared<lock_keys const>(key_prefix() + std::string{name}); }
+    [[nodiscard]] key make_key(std::string_view name) const { return std::make_shared<lock_keys const>(key_prefix() + std::string{name}, size()); }
 
     void check(std::string_view name, lock_options const& options)
     {
@@ -33,6 +33,9 @@ public:
             throw error{holdfast::errc::misconfigured,
                         "lock " + holdfast::quoted(name) + ": names that begin with \"holdfast:\" are reserved for what is kept beside a lock"};
         cover(options.ttl);
+        if (!covers(options.ttl))
+            throw error{holdfast::errc::misconfigured, "lock " + holdfast::quoted(name) + ": ttl is " + std::to_string(options.ttl.count()) +
+                                                           " ms, longer than the restart_guard: a server that forgets it would grant it again"};
     }
 
     /// Returns: whether a lease may be extended to `ttl`: the servers have the time to answer, and the restart guard covers it.

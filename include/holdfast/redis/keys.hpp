@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/clock.hpp>
+
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace holdfast::redis {
 
@@ -14,7 +18,11 @@ struct lock_keys {
     std::string fence;    ///< the counter of fencing tokens; expires an hour after its last use
     std::string channel;  ///< where a release is published
 
-    explicit lock_keys(std::string key) : lock{std::move(key)}
+    /// Until when each node keeps the counter at the least, as its answers have shown; with no entries, nobody notes that. Guarded by the
+    /// transport's lock.
+    mutable std::vector<boot_clock::time_point> fence_kept_until;
+
+    explicit lock_keys(std::string key, unsigned nodes = 0) : lock{std::move(key)}, fence_kept_until(nodes)
     {
         auto const tagged = in_slot_of(lock);
         fence = std::string{reserved_prefix} + "fence:" + tagged;

@@ -90,6 +90,7 @@ inline void call(words& w, script const& s, script_form form, int keys)
         w.add(c.value);
         w.add(c.max_lead.count());
         w.add(c.floor);
+        w.add(c.keep_end ? 1 : 0);
         break;
     }
     case command::verb::confirm:
@@ -126,6 +127,7 @@ inline void call(words& w, script const& s, script_form form, int keys)
     }
     if (r.what() != reply::kind::integer) return answer::failed(errc::protocol_error);
     auto const n = r.integer();
+    if (c.what == command::verb::release && n > 0) return {.what = answer::kind::yes, .told = static_cast<std::uint64_t>(n - 1)};
     if (c.what != command::verb::acquire) return n == 1 ? answer::yes() : answer::no();
     if (n < 0) return answer::no(std::chrono::milliseconds{-2 - n});
     if (c.fence == fence_source::none) return n == 1 ? answer::yes() : answer::no();

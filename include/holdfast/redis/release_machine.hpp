@@ -22,7 +22,11 @@ public:
 
     [[nodiscard]] boot_clock::time_point wake_at() const noexcept { return ballot_.wake_at(); }
     [[nodiscard]] ballot_step start(boot_clock::time_point now) noexcept { return ballot_.start(now); }
-    [[nodiscard]] ballot_step on_answer(unsigned node, answer const& a, boot_clock::time_point now) noexcept { return ballot_.on_answer(node, a, now); }
+    [[nodiscard]] ballot_step on_answer(unsigned node, answer const& a, boot_clock::time_point now) noexcept
+    {
+        others_wait_ = others_wait_ || a.told > 0;
+        return ballot_.on_answer(node, a, now);
+    }
     [[nodiscard]] ballot_step on_time(boot_clock::time_point now) noexcept { return ballot_.on_time(now); }
 
     /// Requires: a step said that it is done.
@@ -35,8 +39,12 @@ public:
         return answered ? why : make_error_code(holdfast::errc::outcome_unknown);
     }
 
+    /// Returns: whether a node had somebody to tell of the release: others wait for the lock.
+    [[nodiscard]] bool others_wait() const noexcept { return others_wait_; }
+
 private:
     ballot ballot_;
+    bool others_wait_ = false;
 };
 
 }  // namespace holdfast::redis

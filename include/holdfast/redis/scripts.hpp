@@ -13,9 +13,9 @@ struct script {
 
 namespace scripts {
 
-// acquire: KEYS lock [fence]; ARGV token ttl [batch fence-lifetime [proposal max-lead floor]]. Answers the fence (1 without one) where the lock
+// acquire: KEYS lock [fence]; ARGV token ttl [batch fence-lifetime [proposal max-lead floor keep]]. Answers the fence (1 without one) where the lock
 // is the token's now, also where it was already; otherwise -2 - PTTL, which is not positive. GET is a pcall: a key of another type counts
-// as held.
+// as held. Where keep is 1, the counter's end is left as it is.
 
 inline constexpr script acquire{R"lua(
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) or redis.pcall('GET', KEYS[1]) == ARGV[1] then
@@ -49,14 +49,15 @@ if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) or redis.pcall('GET'
     local proposal = tonumber(ARGV[5])
     if proposal - clock > tonumber(ARGV[6]) then proposal = 0 end
     fence = math.max(clock, proposal, floor) + ARGV[3]
-    redis.call('SET', KEYS[2], string.format('%.0f', fence))
+    redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[4])
+  elseif ARGV[8] ~= '1' then
+    redis.call('PEXPIRE', KEYS[2], ARGV[4])
   end
-  redis.call('PEXPIRE', KEYS[2], ARGV[4])
   return fence
 end
 return -2 - redis.call('PTTL', KEYS[1])
 )lua",
-                                         "970c9b59962017b5a1f08a1bfaea49d487a3d023"};
+                                         "ff028d72250cf93d7dd7d004ed3c5b8148d49561"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime.
 inline constexpr script confirm{R"lua(
@@ -75,14 +76,15 @@ return 1
 )lua",
                                "3c05b451fcb31898bd382352b8171ab3d905dec4"};
 
-// release: KEYS lock; ARGV token channel. A user without the right to publish still releases: waiters then look again by the clock.
+// release: KEYS lock; ARGV token channel. Answers 1 and how many were told, or 0. A user without the right to publish still releases: waiters
+// then look again by the clock.
 inline constexpr script release{R"lua(
 if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('DEL', KEYS[1])
-redis.pcall('PUBLISH', ARGV[2], '')
-return 1
+local told = redis.pcall('PUBLISH', ARGV[2], '')
+return type(told) == 'number' and 1 + told or 1
 )lua",
-                                "13fe6b2d457f81af1d6ab33fb6622676f8cfccbb"};
+                                "a41a17e24a4226cccbeb92f88595b6ce30177be2"};
 
 }  // namespace scripts
 

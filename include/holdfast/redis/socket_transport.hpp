@@ -48,11 +48,12 @@ public:
         admission_.lengthen_guard(ttl);
     }
 
-    /// Returns: whether it does. A guard that was chosen covers what its chooser says.
+    /// Returns: whether it does, or was switched off.
     [[nodiscard]] bool covers(std::chrono::milliseconds ttl)
     {
+        if (options_.restart_guard) return *options_.restart_guard == std::chrono::milliseconds{0} || ttl <= *options_.restart_guard;
         std::scoped_lock guard{*this};
-        return options_.restart_guard || admission_.covers(ttl);
+        return admission_.covers(ttl);
     }
 
     [[nodiscard]] std::string const& key_prefix() const noexcept { return options_.key_prefix; }

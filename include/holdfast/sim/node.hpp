@@ -171,7 +171,8 @@ private:
         case redis::fence_source::counter: break;
         }
         auto const first = last >= c.floor ? last : std::max({clock, c.floor, c.value <= most ? c.value : 0});
-        return write_fence(c, first + c.batch, t);
+        if (last < c.floor || !c.keep_end) return write_fence(c, first + c.batch, t);
+        return fences_.at(c.keys->fence).value = first + c.batch;
     }
 
     std::uint64_t write_fence(redis::command const& c, std::uint64_t value, microseconds t)

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/backend.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/options.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/lock/renewal.hpp>
+#include <holdfast/lock/waiting_line.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <stop_token>
+
+namespace holdfast::detail {
+
+/// Returns: whether clients other than this one wait for the lock, as far as its release learnt.
+template <class Release>
+[[nodiscard]] bool others_wait(Release const& released) noexcept
+{
+    if constexpr (requires { released.others_wait(); })
+        return released.others_wait();
+    else
+        return false;
+}
+
+/// Returns: until when others who wait should have heard of a release that took from `begun` to `now`, and have asked for the lock. A process
+/// that does not give them that time, because it has many threads or locks again at once, keeps them all out.
+[[nodiscard]] inline boot_clock::time_point until_others_have_asked(boot_clock::time_point begun, boot_clock::time_point now) noexcept
+{
+    constexpr std::chrono::milliseconds longest{100};
+    return now + std::min<boot_clock::duration>(2 * (now - begun), longest);
+}
+
+/// What a thread in line asks of the store when its turn has come. Whoever gives the lock back may begin it for the next one: its request
+/// then leaves right behind the release, and one answer of the server often carries both.
+template <Backend B>
+class attempt final : public head_start {
+public:
+    attempt(B& backend, typename B::key const& key, lock_options const& options, boot_clock::time_point deadline) noexcept
+        : backend_{backend}, key_{key}, options_{options}, deadline_{deadline}
+    {
+    }
+
+    attempt(attempt const&) = delete;
+    attempt& operator=(attempt const&) = delete;
+
+    [[nodiscard]] bool begun() const noexcept { return operation_.has_value(); }
+
+    /// Returns: what `begin` was told.
+    [[nodiscard]] boot_clock::time_point asked_since() const noexcept { return asked_since_; }
+
+    /// Effects: sends the request, at `not_before` at the earliest. The store has been unavailable since `asked_since`, as far as is known.
+    void begin(boot_clock::time_point asked_since, boot_clock::time_point not_before = {})
+    {
+        asked_since_ = asked_since;
+        auto const unavailable_at = saturating_add(asked_since, options_.unavailable_after);
+        operation_.emplace(backend_, key_,
+                           acquire_request{.ttl = options_.ttl,
+                                           .fences = options_.fencing ? options_.max_local_handoffs + 1 : 0,
+                                           .retry = options_.retry,
+                                           .not_before = not_before,
+                                           .deadline = deadline_,
+                                           .unavailable_at = deadline_ != boot_clock::time_point::max() ? deadline_ : unavailable_at});
+        operation_->start();
+    }
+
+    /// Effects: as `begin`; nothing where memory ran out.
+    void try_begin(boot_clock::time_point asked_since) noexcept override
+    try {
+        begin(asked_since);
+    } catch (...) {
+        operation_.reset();
+    }
+
+    /// Effects: waits for the answer. Requires: `begun()`.
+    [[nodiscard]] result<grant> outcome(std::stop_token const& stop)
+    {
+        std::stop_callback const cancel_on_stop{stop, [&]() noexcept { operation_->cancel(); }};
+        finish(*operation_);
+        return operation_->outcome();
+    }
+
+private:
+    B& backend_;
+    typename B::key const& key_;
+    lock_options const& options_;
+    boot_clock::time_point deadline_;
+    boot_clock::time_point asked_since_{};
+    std::optional<typename B::acquire_operation> operation_;
+};
+
+}  // namespace holdfast::detail
