@@ -4,10 +4,14 @@
 #include "sweep/exclusion.hpp"
 #include "sweep/fencing.hpp"
 #include "sweep/idleness.hpp"
+#include "sweep/linearizability.hpp"
+#include "sweep/liveness.hpp"
 
 #include "support/catch.hpp"
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 
 using namespace holdfast;
 using namespace std::chrono_literals;
@@ -109,4 +113,98 @@ TEST_CASE("a lock that lies idle for too long is noticed: at first, between clai
     CHECK(test::idleness::breach(claims, at(0ms), at(11ms), 1ms));
     CHECK(test::idleness::breach({released(0, 0ms, 5ms), released(1, 7ms, 10ms)}, at(0ms), at(10ms), 1ms));
     CHECK(test::idleness::breach({}, at(0ms), at(10ms), 9ms));
+}
+
+namespace {
+
+using ask = test::call::kind;
+using say = test::call::answer;
+
+test::call acquired(unsigned client, std::size_t claim, boot_clock::duration from, boot_clock::duration to, boot_clock::duration until)
+{
+    return {ask::acquire, say::done, client, claim, at(from), at(to), at(until)};
+}
+test::call renewed(unsigned client, std::size_t claim, boot_clock::duration from, boot_clock::duration to, boot_clock::duration until)
+{
+    return {ask::renew, say::done, client, claim, at(from), at(to), at(until)};
+}
+test::call told(ask what, say answer, unsigned client, std::size_t claim, boot_clock::duration from, boot_clock::duration to)
+{
+    return {what, answer, client, claim, at(from), at(to), {}};
+}
+test::call never_told(ask what, unsigned client, std::size_t claim, boot_clock::duration from) { return {what, say::unknown, client, claim, at(from)}; }
+
+auto const strict = test::linearizability::rules{};
+bool refuses(test::calls const& c, test::linearizability::rules r = strict) { return test::linearizability::breach(c, r).has_value(); }
+
+}  // namespace
+
+TEST_CASE("calls that a mutex could have answered so are linearizable, also where they overlap")
+{
+    CHECK_FALSE(refuses({}));
+    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 90ms), told(ask::release, say::done, 0, 0, 5ms, 6ms), acquired(1, 1, 6ms, 7ms, 90ms)}));
+    // The second was granted while the first gave it back, and the third while it still tried.
+    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 90ms), told(ask::release, say::done, 0, 0, 5ms, 9ms), acquired(1, 1, 1ms, 7ms, 90ms)}));
+    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 5ms), acquired(1, 1, 3ms, 6ms, 90ms), told(ask::renew, say::refused, 0, 0, 3ms, 9ms)}));
+}
+
+TEST_CASE("a lock that is granted to two is not linearizable, unless one lease was over")
+{
+    CHECK(refuses({acquired(0, 0, 1ms, 2ms, 90ms), acquired(1, 1, 3ms, 4ms, 90ms)}));
+    CHECK(refuses({acquired(0, 0, 1ms, 2ms, 5ms), acquired(1, 1, 3ms, 5ms - 1ns, 90ms)}));
+    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 5ms), acquired(1, 1, 3ms, 5ms, 90ms)}));
+}
+
+TEST_CASE("a renewal counts: nobody else is granted the lock before the end that it promised")
+{
+    CHECK(refuses({acquired(0, 0, 1ms, 2ms, 5ms), renewed(0, 0, 3ms, 4ms, 20ms), acquired(1, 1, 6ms, 7ms, 90ms)}));
+    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 5ms), renewed(0, 0, 3ms, 4ms, 20ms), acquired(1, 1, 6ms, 20ms, 90ms)}));
+}
+
+TEST_CASE("a lease cannot be renewed that is another's since, or that was given back")
+{
+    CHECK(refuses({acquired(0, 0, 1ms, 2ms, 5ms), acquired(1, 1, 6ms, 7ms, 90ms), renewed(0, 0, 8ms, 9ms, 30ms)}));
+    CHECK(refuses({acquired(0, 0, 1ms, 2ms, 50ms), told(ask::release, say::done, 0, 0, 3ms, 4ms), renewed(0, 0, 5ms, 6ms, 70ms)}));
+    // It was over, but nobody had come.
+    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 5ms), renewed(0, 0, 8ms, 9ms, 30ms)}));
+}
+
+TEST_CASE("an owner is not told that the lock is not his before his lease is over, unless servers forget")
+{
+    CHECK(refuses({acquired(0, 0, 1ms, 2ms, 50ms), told(ask::renew, say::refused, 0, 0, 3ms, 4ms)}));
+    CHECK(refuses({acquired(0, 0, 1ms, 2ms, 50ms), told(ask::release, say::refused, 0, 0, 3ms, 4ms)}));
+    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 50ms), told(ask::release, say::refused, 0, 0, 51ms, 52ms)}));
+    test::linearizability::rules const forgetful{.forgetful = true};
+    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 50ms), told(ask::renew, say::refused, 0, 0, 3ms, 4ms)}, forgetful));
+    // What they forgot nobody else can have had before it would have ended.
+    CHECK(refuses({acquired(0, 0, 1ms, 2ms, 50ms), told(ask::renew, say::refused, 0, 0, 3ms, 4ms), acquired(1, 1, 5ms, 6ms, 90ms)}, forgetful));
+}
+
+TEST_CASE("a release that was lost may free the lock at any time since, and not before")
+{
+    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 50ms), never_told(ask::release, 0, 0, 5ms), acquired(1, 1, 6ms, 7ms, 90ms)}));
+    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 50ms), never_told(ask::release, 0, 0, 5ms), told(ask::acquire, say::refused, 1, 1, 30ms, 31ms)}));
+    CHECK(refuses({acquired(0, 0, 1ms, 2ms, 50ms), acquired(1, 1, 3ms, 4ms, 90ms), never_told(ask::release, 0, 0, 5ms)}));
+}
+
+TEST_CASE("nobody is refused a lock that nobody has, wants, or may have taken")
+{
+    auto const refused = told(ask::acquire, say::refused, 1, 1, 20ms, 21ms);
+    CHECK(refuses({refused}));
+    CHECK(refuses({acquired(0, 0, 1ms, 2ms, 50ms), told(ask::release, say::done, 0, 0, 3ms, 4ms), refused}));
+    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 50ms), refused}));
+    CHECK_FALSE(refuses({acquired(0, 0, 20ms, 22ms, 50ms), refused}));
+    CHECK_FALSE(refuses({never_told(ask::acquire, 0, 0, 1ms), refused}));
+    CHECK_FALSE(refuses({refused}, {.ghosts = true}));
+}
+
+TEST_CASE("an heir who waits for longer than a dead holder's lease is noticed, and one who is never granted the lock")
+{
+    auto const dead = abandoned(0, 1ms, 50ms);
+    CHECK_FALSE(test::liveness::breach({dead, released(7, 60ms, 61ms)}, 7, at(20ms), at(30ms), 10ms));
+    CHECK(test::liveness::breach({dead, released(7, 60ms + 1ns, 61ms)}, 7, at(20ms), at(30ms), 10ms));
+    CHECK(test::liveness::breach({dead}, 7, at(20ms), at(30ms), 10ms));
+    // Faults went on for longer; or it asked later.
+    CHECK_FALSE(test::liveness::breach({dead, released(7, 80ms, 81ms)}, 7, at(20ms), at(70ms), 10ms));
+    CHECK_FALSE(test::liveness::breach({dead, released(7, 80ms, 81ms)}, 7, at(70ms), at(30ms), 10ms));
 }

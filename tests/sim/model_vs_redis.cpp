@@ -21,6 +21,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 using namespace holdfast;
 using namespace std::chrono_literals;
@@ -34,9 +35,18 @@ class speaker {
 public:
     explicit speaker(std::uint16_t port) : socket_{test::start_connecting(port)} { await(POLLOUT); }
 
+    /// Effects: from now on the scripts that it sends have `instead` where they had `text`, which is as long.
+    void break_scripts(std::string text, std::string instead)
+    {
+        if (text.size() != instead.size()) throw std::invalid_argument{"the length of a script is sent before it"};
+        broken_ = {std::move(text), std::move(instead)};
+    }
+
     redis::answer operator()(redis::command const& c)
     {
-        auto const bytes = redis::encode(c, redis::script_form::by_text);
+        auto bytes = redis::encode(c, redis::script_form::by_text);
+        if (auto const at = broken_.first.empty() ? std::string::npos : bytes.find(broken_.first); at != std::string::npos)
+            bytes.replace(at, broken_.first.size(), broken_.second);
         if (::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) != static_cast<::ssize_t>(bytes.size())) throw std::runtime_error{"send"};
         for (;;) {
             auto one = reader_.next();
@@ -59,6 +69,7 @@ private:
 
     test::file_descriptor socket_;
     redis::reply_reader reader_;
+    std::pair<std::string, std::string> broken_;
 };
 
 /// A server, and a node that should be like it: with the same clock, to within what a call takes.
@@ -90,6 +101,11 @@ public:
         CHECK((fence.empty() ? 0 : std::stoull(fence)) == node_.fence(c.keys->fence));
         return model;
     }
+
+    [[nodiscard]] speaker& to_server() noexcept { return speaker_; }
+
+    /// Returns: whether server and node say the same to `c`, or at least to what it means.
+    [[nodiscard]] bool agree(redis::command const& c) { return speaker_(c).what == node_.execute(c, now()).what; }
 
     /// Effects: the key is another client's, on both, and does not expire.
     void take_away(redis::lock_keys const& keys)
@@ -165,6 +181,24 @@ TEST_CASE("a simulated node answers random commands as a real server does")
     }
     CHECK(answered[0] > 1000);
     CHECK(answered[1] > 1000);
+}
+
+TEST_CASE("scripts that do not compare, or say yes to what is not there, are told from the shipped ones")
+{
+    std::string const compares = "if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end";
+    auto const broken = GENERATE(as<std::string>{}, "if redis.pcall('GET', KEYS[1]) == false then return 0 end", "if not redis.pcall('GET', KEYS[1]) then return 1 end");
+    auto const what = GENERATE(verb::extend, verb::release, verb::confirm);
+    auto const padded = broken + std::string(compares.size() - broken.size(), ' ');
+    auto const key = std::make_shared<redis::lock_keys const>("orders");
+    bool const missing = broken.find("return 1") != std::string::npos;
+    redis::command const take{.what = verb::acquire, .keys = key, .token = owner_token::from_bits(1, 1), .ttl = 1min};
+    redis::command const other{.what = what, .keys = key, .token = owner_token::from_bits(2, 2), .ttl = 1min};
+    for (bool const as_shipped : {true, false}) {
+        pair both;
+        if (!missing) both.ask(take);
+        if (!as_shipped) both.to_server().break_scripts(compares, padded);
+        CHECK(both.agree(other) == as_shipped);
+    }
 }
 
 TEST_CASE("a simulated node lets a key expire as a real server does: not before its time")

@@ -25,6 +25,7 @@ public:
     struct node {
         std::int64_t czxid;
         std::int64_t owner;
+        std::string content = {};
     };
 
     ensemble(std::string lock, std::size_t servers, std::int32_t first_number) : lock_{std::move(lock)}, number_{first_number}, servers_(servers) {}
@@ -61,7 +62,7 @@ public:
         auto& s = servers_[server];
         auto const& next = log_[s.applied];
         s.apply(next);
-        return next.what == change::kind::remove ? lock_ + '/' + next.name : std::string{};
+        return next.what != change::kind::remove ? std::string{} : next.name.empty() ? lock_ : lock_ + '/' + next.name;
     }
 
     /// Returns: whether a server has to catch up before it can answer `r`.
@@ -89,6 +90,11 @@ public:
             write({change::kind::make, full, {static_cast<std::int64_t>(log_.size()) + 1, session}});
             return {.what = answer::ok, .text = lock_ + '/' + full, .stat = stat(leader_.nodes.at(full))};
         }
+        case kind::create_plain:  // at the lock's own path: its name here is empty, and the container is the one above it
+            if (!leader_.parent) return {answer::no_node};
+            if (leader_.nodes.count(name) != 0) return {answer::node_exists};
+            write({change::kind::make, name, {static_cast<std::int64_t>(log_.size()) + 1, session, r.content}});
+            return {.what = answer::ok, .text = r.path, .stat = stat(leader_.nodes.at(name))};
         case kind::erase:
             if (leader_.nodes.count(name) == 0) return {answer::no_node};
             write({change::kind::remove, name, {}});
@@ -103,7 +109,7 @@ public:
         case kind::watch: {
             auto const found = local.nodes.find(name);
             if (found == local.nodes.end()) return {answer::no_node};
-            return {.what = answer::ok, .stat = stat(found->second)};
+            return {.what = answer::ok, .text = found->second.content, .stat = stat(found->second)};
         }
         default: return {answer::ok};
         }

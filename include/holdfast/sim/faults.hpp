@@ -2,8 +2,11 @@
 #pragma once
 
 #include <holdfast/core/clock.hpp>
+#include <holdfast/sim/decision.hpp>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 namespace holdfast::sim {
@@ -34,34 +37,30 @@ struct faults {
     /// Of steps of a client (before it hears an answer or a timer; before a request leaves): it stands still for up to `longest_pause`.
     unsigned pause = 0;
     boot_clock::duration longest_pause = std::chrono::seconds{1};
+
+    /// Returns: a world without faults, in which messages take as long as in this one.
+    [[nodiscard]] faults ended() const
+    {
+        faults none;
+        none.shortest_delay = shortest_delay;
+        none.longest_delay = longest_delay;
+        return none;
+    }
 };
 
 /// How often each fault happened.
 struct fault_count {
-    std::uint64_t late = 0;
-    std::uint64_t lost_requests = 0;
-    std::uint64_t lost_replies = 0;
-    std::uint64_t repeated_requests = 0;
-    std::uint64_t cuts = 0;
-    std::uint64_t lost_reports = 0;
-    std::uint64_t pauses = 0;
-    std::uint64_t crashes = 0;
+    std::array<std::uint64_t, decision::kinds> of{};
     std::uint64_t memories_lost = 0;
-    std::uint64_t hangs = 0;
     std::uint64_t votes_refused = 0;
+
+    [[nodiscard]] std::uint64_t& operator[](decision::kind k) noexcept { return of[static_cast<std::size_t>(k)]; }
+    [[nodiscard]] std::uint64_t operator[](decision::kind k) const noexcept { return of[static_cast<std::size_t>(k)]; }
 
     fault_count& operator+=(fault_count const& other) noexcept
     {
-        late += other.late;
-        lost_requests += other.lost_requests;
-        lost_replies += other.lost_replies;
-        repeated_requests += other.repeated_requests;
-        cuts += other.cuts;
-        lost_reports += other.lost_reports;
-        pauses += other.pauses;
-        crashes += other.crashes;
+        for (std::size_t k = 0; k < of.size(); ++k) of[k] += other.of[k];
         memories_lost += other.memories_lost;
-        hangs += other.hangs;
         votes_refused += other.votes_refused;
         return *this;
     }

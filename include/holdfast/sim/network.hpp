@@ -47,8 +47,7 @@ public:
     {
         if (!nodes_[index].running()) return;
         nodes_[index].stop();
-        ++world_.happened().crashes;
-        world_.note("crash", event::nobody, index);
+        world_.note("is down", event::nobody, index);
         for (auto* p : peers_) p->on_crash(index);
         world_.at(world_.now() + down, [this, index, m] {
             nodes_[index].start(world_.now(), m);
@@ -61,8 +60,7 @@ public:
     void hang(unsigned index, boot_clock::duration d)
     {
         nodes_[index].hang_until(world_.now() + d);
-        ++world_.happened().hangs;
-        world_.note("hangs", event::nobody, index, static_cast<std::uint64_t>(d.count()));
+        world_.note("does nothing, us", event::nobody, index, static_cast<std::uint64_t>(d.count() / 1000));
     }
 
     /// Effects: tells every client of a release.

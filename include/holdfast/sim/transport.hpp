@@ -6,6 +6,7 @@
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/transport.hpp>
 #include <holdfast/sim/channel.hpp>
+#include <holdfast/sim/decision.hpp>
 #include <holdfast/sim/host.hpp>
 #include <holdfast/sim/network.hpp>
 
@@ -80,7 +81,7 @@ public:
         return owner_token::from_bits(high, random());
     }
 
-    [[nodiscard]] std::uint64_t random() const noexcept { return client_.world().random(); }
+    [[nodiscard]] std::uint64_t random() const noexcept { return client_.random(); }
     [[nodiscard]] std::string describe(unsigned node, std::error_code) const { return "node " + std::to_string(node); }
     void lock() const noexcept {}
     void unlock() const noexcept {}
@@ -89,8 +90,8 @@ public:
     {
         auto const id = next_id_++;
         watches_.push_back({id, keys, l, {}});
-        auto const there = client_.present() + client_.world().delay();
-        client_.at(there + client_.world().delay(), [this, id, node] { subscribed(id, node); });
+        auto const there = client_.present() + delay(node);
+        client_.at(there + delay(node), [this, id, node] { subscribed(id, node); });
         return {};
     }
 
@@ -113,13 +114,13 @@ public:
         r.timer = next_id_++;
         r.wake_at = operation.wake_at();
         if (r.wake_at == boot_clock::time_point::max()) return;
-        client_.at(client_.clock().when(r.wake_at), [this, timer = r.timer] { on_timer(timer); });
+        client_.at(client_.when(r.wake_at), [this, timer = r.timer] { on_timer(timer); });
     }
 
     /// Effects: runs the world until the operation is done or this client's clock has come to `t`. Not to be called from inside it.
     bool wait(redis::running_operation& operation, boot_clock::time_point t)
     {
-        auto const end = client_.clock().when(t);
+        auto const end = client_.when(t);
         while (!operation.done() && client_.world().step(end)) {}
         return operation.done();
     }
@@ -174,6 +175,8 @@ private:
         redis::node_set reported;
     };
 
+    [[nodiscard]] boot_clock::duration delay(unsigned node) const { return client_.world().delay(client_.index(), node); }
+
     void end(running& r)
     {
         auto* const waiter = std::exchange(r.waiter.second, nullptr);
@@ -208,11 +211,8 @@ private:
         auto& world = client_.world();
         for (auto& w : watches_) {
             if (!w.reported.has(node) || w.keys->channel != keys->channel) continue;
-            if (world.happens(world.wrong().lost_report)) {
-                ++world.happened().lost_reports;
-                continue;
-            }
-            client_.at(world.now() + world.delay(), [this, id = w.id, node] {
+            if (world.strikes(decision::kind::lost_report, client_.index(), node, world.wrong().lost_report)) continue;
+            client_.at(world.now() + delay(node), [this, id = w.id, node] {
                 for (auto& one : watches_)
                     if (one.id == id) return one.whom->on_released(node, client_.now());
             });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/redis/commands.hpp>
+#include <holdfast/sim/decision.hpp>
 #include <holdfast/sim/host.hpp>
 #include <holdfast/sim/network.hpp>
 
@@ -32,7 +33,7 @@ public:
     /// Effects: connects. `done` is called in the client with the greeting, or with nothing where the server refuses; or never.
     void open(std::function<void(std::optional<greeting>)> done)
     {
-        auto const arrives = sends(request_arrives_, world().wrong().lost_request, world().happened().lost_requests);
+        auto const arrives = leaves();
         if (!arrives) return;
         at_server(*arrives, next_++, [done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
             std::optional<greeting> said;
@@ -48,14 +49,13 @@ public:
     void send(redis::command const& c, std::function<void(redis::answer const&)> done)
     {
         client_.stumble();
-        if (world().happens(world().wrong().cut)) cut();
+        if (strikes(decision::kind::cut, world().wrong().cut)) cut();
         auto const number = next_++;
-        auto const arrives = sends(request_arrives_, world().wrong().lost_request, world().happened().lost_requests);
+        auto const arrives = leaves();
         if (!arrives) cut_from_ = std::min(cut_from_, number);
         if (!arrives) return;
-        if (world().happens(world().wrong().repeated_request)) {
-            ++world().happened().repeated_requests;
-            at_server(*arrives + world().between({}, world().wrong().very_late), number,
+        if (strikes(decision::kind::repeated_request, world().wrong().repeated_request)) {
+            at_server(*arrives + world().severity(world().wrong().very_late), number,
                       [c](wire& self, node& server, boot_clock::time_point now) { self.execute(c, server, now); });
         }
         at_server(*arrives, number, [c, done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
@@ -70,30 +70,29 @@ public:
     void cut()
     {
         if (!intact_) return;
-        ++world().happened().cuts;
-        world().note("cut", client_.index(), node_);
+        world().note("connection breaks", client_.index(), node_);
         close();
-        client_.at(client_.present() + world().delay(), [self = shared_from_this()] { std::exchange(self->noticed_, nullptr)(); });
+        client_.at(client_.present() + delay(), [self = shared_from_this()] { std::exchange(self->noticed_, nullptr)(); });
     }
 
     /// Effects: the client does not use the connection any more. Some of the requests under way still arrive.
     void close()
     {
         intact_ = false;
-        cut_from_ = std::min(cut_from_, next_ - std::min(next_, world().below(4)));
+        cut_from_ = std::min(cut_from_, next_ - std::min(next_, client_.below(4)));
     }
 
 private:
     [[nodiscard]] sim::world& world() const noexcept { return client_.world(); }
 
-    /// Returns: when a message arrives that leaves now, behind those that left before; nothing where it is lost.
-    std::optional<boot_clock::time_point> sends(boot_clock::time_point& last, unsigned lost, std::uint64_t& count)
+    [[nodiscard]] boot_clock::duration delay() const { return world().delay(client_.index(), node_); }
+    [[nodiscard]] bool strikes(decision::kind what, unsigned rate) const { return world().strikes(what, client_.index(), node_, rate); }
+
+    /// Returns: when a request arrives that leaves now, behind those that left before; nothing where it is lost.
+    std::optional<boot_clock::time_point> leaves()
     {
-        if (world().happens(lost)) {
-            ++count;
-            return {};
-        }
-        return last = std::max(last, client_.present() + world().delay());
+        if (strikes(decision::kind::lost_request, world().wrong().lost_request)) return {};
+        return request_arrives_ = std::max(request_arrives_, client_.present() + delay());
     }
 
     template <class F>
@@ -113,7 +112,7 @@ private:
     {
         if (!server.running() || incarnation_ != server.incarnation()) return {};
         auto const a = server.execute(c, now);
-        world().note(name(c.what), client_.index(), node_, a.what == redis::answer::kind::yes ? a.fence + 1 : 0);
+        world().note(name(c.what, a.what == redis::answer::kind::yes), client_.index(), node_, a.fence);
         if (c.what == redis::command::verb::release && a.what == redis::answer::kind::yes) servers_.publish(node_, c.keys);
         return a;
     }
@@ -122,25 +121,24 @@ private:
     void reply(F f)
     {
         if (!intact_ || deaf_) return;
-        if (world().happens(world().wrong().lost_reply)) {
-            ++world().happened().lost_replies;
+        if (strikes(decision::kind::lost_reply, world().wrong().lost_reply)) {
             deaf_ = true;
             return;
         }
-        reply_arrives_ = std::max(reply_arrives_, world().now() + world().delay());
+        reply_arrives_ = std::max(reply_arrives_, world().now() + delay());
         client_.at(reply_arrives_, [self = shared_from_this(), f = std::move(f)] {
             if (self->intact_) f();
         });
     }
 
-    [[nodiscard]] static std::string_view name(redis::command::verb v) noexcept
+    [[nodiscard]] static std::string_view name(redis::command::verb v, bool yes) noexcept
     {
         switch (v) {
-        case redis::command::verb::acquire: return "acquire";
-        case redis::command::verb::take: return "take";
-        case redis::command::verb::confirm: return "confirm";
-        case redis::command::verb::extend: return "extend";
-        case redis::command::verb::release: return "release";
+        case redis::command::verb::acquire: return yes ? "acquire: yes, fence" : "acquire: held";
+        case redis::command::verb::take: return yes ? "take: yes" : "take: held";
+        case redis::command::verb::confirm: return yes ? "confirm: yes" : "confirm: no";
+        case redis::command::verb::extend: return yes ? "extend: yes" : "extend: not ours";
+        case redis::command::verb::release: return yes ? "release: yes" : "release: not ours";
         }
         return "?";
     }

@@ -3,15 +3,17 @@
 
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/random.hpp>
+#include <holdfast/sim/agenda.hpp>
+#include <holdfast/sim/decision.hpp>
 #include <holdfast/sim/faults.hpp>
 
 #include <algorithm>
-#include <chrono>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace holdfast::sim {
 
@@ -28,35 +30,35 @@ struct event {
 
 /// A world of its own: a clock that stands still until the next thing happens, a queue of what will, and chance. One thread. The same
 /// seed and the same calls give the same history, which `hash()` stands for.
+///
+/// Each kind of fault has a chance of its own for each client and node: whether the 17th message from one to the other is late does not depend
+/// on what happens elsewhere. So a schedule can be cut down, decision by decision, and what is kept stays as it was.
 class world {
 public:
-    explicit world(std::uint64_t seed, faults f = {}) : faults_{std::move(f)}, chance_{seed} {}
+    using kind = decision::kind;
+
+    explicit world(std::uint64_t seed, faults f = {}) : faults_{std::move(f)}, seed_{seed}, chance_{seed} {}
 
     world(world const&) = delete;
     world& operator=(world const&) = delete;
 
     [[nodiscard]] boot_clock::time_point now() const noexcept { return now_; }
+    [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
 
     /// Effects: has `f` called at `t`, or now where that has passed; calls for the same time in the order in which they were asked for.
-    void at(boot_clock::time_point t, std::function<void()> f)
-    {
-        agenda_.push_back({std::max(t, now_), asked_++, std::move(f)});
-        std::push_heap(agenda_.begin(), agenda_.end(), later);
-    }
+    void at(boot_clock::time_point t, task f) { agenda_.add(std::max(t, now_), std::move(f)); }
 
     /// Effects: does what is next, up to and including `t`; with nothing left to do it becomes `t`.
     /// Returns: whether there was something to do.
     bool step(boot_clock::time_point t)
     {
-        if (agenda_.empty() || agenda_.front().when > t) {
+        if (agenda_.empty() || agenda_.next() > t) {
             now_ = std::max(now_, t);
             return false;
         }
-        std::pop_heap(agenda_.begin(), agenda_.end(), later);
-        auto next = std::move(agenda_.back());
-        agenda_.pop_back();
-        now_ = next.when;
-        next.f();
+        now_ = agenda_.next();
+        auto next = agenda_.take();
+        next();
         return true;
     }
 
@@ -70,21 +72,44 @@ public:
     /// Returns: a number in [0, bound); 0 where `bound` is 0.
     [[nodiscard]] std::uint64_t below(std::uint64_t bound) noexcept { return chance_.below(bound); }
 
-    /// Returns: true in `per_thousand` of 1000 calls.
-    [[nodiscard]] bool happens(unsigned per_thousand) noexcept { return per_thousand != 0 && chance_.below(1000) < per_thousand; }
-
     [[nodiscard]] boot_clock::duration between(boot_clock::duration least, boot_clock::duration most) noexcept
     {
         return least + boot_clock::duration{static_cast<boot_clock::rep>(below(static_cast<std::uint64_t>((most - least).count())))};
     }
 
-    /// Returns: how long a message takes.
-    [[nodiscard]] boot_clock::duration delay() noexcept
+    /// Returns: whether a fault that happens in `per_thousand` of 1000 cases happens now. It is counted and noted then.
+    [[nodiscard]] bool strikes(kind what, unsigned client, unsigned node, unsigned per_thousand)
     {
-        auto const usual = between(faults_.shortest_delay, faults_.longest_delay);
-        if (!happens(faults_.late)) return usual;
-        ++happened_.late;
-        return usual + between({}, faults_.very_late);
+        if (per_thousand == 0) return false;
+        auto const [drawn, number] = draw(what, client, node);
+        return drawn % 1000 < per_thousand && comes_true({what, narrow(client), narrow(node), number});
+    }
+
+    /// Returns: whether something comes true that was decided beforehand. It is counted and noted then.
+    [[nodiscard]] bool comes_true(decision const& d)
+    {
+        severity_ = hash_of(d);
+        if (!decisions_.take(d)) return false;
+        ++happened_[d.what];
+        auto const who = [](std::uint8_t index) { return index == decision::nobody ? event::nobody : unsigned{index}; };
+        if (d.what < kind::clock) note(decision::name(d.what), who(d.client), who(d.node));
+        return true;
+    }
+
+    /// Returns: how bad what struck last is: a duration in [0, most).
+    [[nodiscard]] boot_clock::duration severity(boot_clock::duration most) const noexcept
+    {
+        return boot_clock::duration{most.count() <= 0 ? 0 : static_cast<boot_clock::rep>(severity_ % static_cast<std::uint64_t>(most.count()))};
+    }
+
+    /// Returns: how long a message between the two takes.
+    [[nodiscard]] boot_clock::duration delay(unsigned client, unsigned node)
+    {
+        auto const [drawn, number] = draw(kind::late, client, node);
+        auto const range = static_cast<std::uint64_t>((faults_.longest_delay - faults_.shortest_delay).count());
+        auto const usual = faults_.shortest_delay + boot_clock::duration{static_cast<boot_clock::rep>(range == 0 ? 0 : (drawn >> 12U) % range)};
+        if (drawn % 1000 >= faults_.late || !comes_true({kind::late, narrow(client), narrow(node), number})) return usual;
+        return usual + severity(faults_.very_late);
     }
 
     [[nodiscard]] faults const& wrong() const noexcept { return faults_; }
@@ -93,13 +118,13 @@ public:
     void become(faults const& f) noexcept { faults_ = f; }
 
     [[nodiscard]] fault_count& happened() noexcept { return happened_; }
+    [[nodiscard]] sim::decisions& decided() noexcept { return decisions_; }
 
     /// Effects: makes what happened part of the history.
     void note(std::string_view what, unsigned client, unsigned node, std::uint64_t value = 0)
     {
         mix(static_cast<std::uint64_t>(now_.time_since_epoch().count()));
-        mix(what.size() << 32U ^ static_cast<unsigned char>(what.front()));
-        mix(std::uint64_t{client} << 32U ^ node);
+        mix(what.size() << 40U ^ static_cast<std::uint64_t>(static_cast<unsigned char>(what.front())) << 32U ^ client << 8U ^ node);
         mix(value);
         if (observer_) observer_({now_, what, client, node, value});
     }
@@ -111,13 +136,22 @@ public:
     [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
 
 private:
-    struct item {
-        boot_clock::time_point when;
-        std::uint64_t order;
-        std::function<void()> f;
-    };
+    static constexpr std::size_t parties = decision::nobody + 1;
 
-    static bool later(item const& a, item const& b) noexcept { return a.when != b.when ? a.when > b.when : a.order > b.order; }
+    [[nodiscard]] static std::uint8_t narrow(unsigned index) noexcept { return static_cast<std::uint8_t>(std::min<unsigned>(index, decision::nobody)); }
+
+    [[nodiscard]] std::pair<std::uint64_t, std::uint32_t> draw(kind what, unsigned client, unsigned node)
+    {
+        auto const stream = (static_cast<std::size_t>(what) * parties + narrow(client)) * parties + narrow(node);
+        auto const number = drawn_[stream]++;
+        return {holdfast::detail::random_sequence{seed_ ^ (std::uint64_t{stream + 1} << 40U) ^ number}.next(), number};
+    }
+
+    [[nodiscard]] std::uint64_t hash_of(decision const& d) const noexcept
+    {
+        auto const name = std::uint64_t{static_cast<std::uint8_t>(d.what)} << 48U ^ std::uint64_t{d.client} << 44U ^ std::uint64_t{d.node} << 40U ^ d.number;
+        return holdfast::detail::random_sequence{~seed_ ^ name}.next();
+    }
 
     void mix(std::uint64_t value) noexcept
     {
@@ -127,10 +161,13 @@ private:
 
     faults faults_;
     fault_count happened_;
+    sim::decisions decisions_;
+    std::uint64_t seed_;
     holdfast::detail::random_sequence chance_;
+    std::uint64_t severity_ = 0;
+    std::array<std::uint32_t, decision::kinds * parties * parties> drawn_{};
     boot_clock::time_point now_{};
-    std::uint64_t asked_ = 0;
-    std::vector<item> agenda_;
+    agenda agenda_;
     std::uint64_t hash_ = 0xcbf29ce484222325U;
     std::function<void(event const&)> observer_;
 };

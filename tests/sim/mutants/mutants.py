@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The mutants: ways to break the library that the simulation has to notice.
 
-Each is a name, a header under include/holdfast, and texts in it with what replaces them. A text that is not there exactly once is an
-error: the table has to follow the code.
+Each is a name, a header under include/holdfast, texts in it with what replaces them, and, where the header's folder does not say it, the
+simulations that have to notice: "redis" (one and several masters), "zookeeper" (both forms, in time), "interleaving" (the queue, in every
+order). A text that is not there exactly once is an error: the table has to follow the code.
 """
 
 QUEUE = "zookeeper/queue_machine.hpp"
+LEASE = "zookeeper/session_lease.hpp"
 
 MUTANTS = {
     # How many, and until when.
@@ -22,6 +24,27 @@ MUTANTS = {
     ),
     "no drift margin": ("core/validity.hpp", [("return boot_clock::duration{ttl} / 100 + std::chrono::milliseconds{2};",
                                                "return 0 * boot_clock::duration{ttl};")]),
+    "a session counted on for twice its timeout": (
+        LEASE,
+        [("std::min(settled_ + timeout_ - drift(timeout_), valid_until(sent, duration(timeout_)))", "settled_ + timeout_ * 2")],
+        ["zookeeper"],
+    ),
+    "wall-clock validity": ("core/clock.hpp", [("::clock_gettime(CLOCK_BOOTTIME, &t);", "::clock_gettime(CLOCK_REALTIME, &t);")]),
+    "a clock that stands still while the machine sleeps": (
+        "core/clock.hpp",
+        [("::clock_gettime(CLOCK_BOOTTIME, &t);", "::clock_gettime(CLOCK_MONOTONIC, &t);")],
+    ),
+    "wall-clock validity of a session": (
+        "core/clock.hpp",
+        [("::clock_gettime(CLOCK_BOOTTIME, &t);", "::clock_gettime(CLOCK_REALTIME, &t);")],
+        ["zookeeper"],
+    ),
+    # Renewal.
+    "renewal stops at the first error": (
+        "lock/tenure.hpp",
+        [("renew_at_ = now + std::max<boot_clock::duration>(left / 4, std::chrono::milliseconds{2});",
+          "static_cast<void>(left); renew_at_ = boot_clock::time_point::max();")],
+    ),
     "a no counted as a yes": (
         "redis/ballot.hpp",
         [("case answer::kind::no: no_.add(node); break;", "case answer::kind::no: yes_.add(node); break;")],

@@ -3,6 +3,7 @@
 
 #include <holdfast/core/clock.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -22,5 +23,26 @@ struct claim {
 
 /// All claims to one lock.
 using history = std::vector<claim>;
+
+/// One call to a lock, in the time of the world, and what the caller was told.
+struct call {
+    enum class kind : std::uint8_t { acquire, renew, release };
+    enum class answer : std::uint8_t {
+        done,     ///< it is the caller's; it is renewed; it is given back
+        refused,  ///< it is another's; it is the caller's no more
+        unknown,  ///< anything else: it may take effect at any time from the call on, or never
+    };
+
+    kind what = kind::acquire;
+    answer told = answer::unknown;
+    unsigned client = 0;
+    std::size_t claim = 0;  ///< which of its claims it is about: that of the acquire; any number that no other claim has
+    boot_clock::time_point called{};
+    boot_clock::time_point returned = boot_clock::time_point::max();
+    boot_clock::time_point until{};  ///< acquire and renew that are done: the lease does not end before
+};
+
+/// All calls to one lock, each client's in their order.
+using calls = std::vector<call>;
 
 }  // namespace holdfast::test

@@ -5,7 +5,11 @@
 #include "fencing.hpp"
 #include "history.hpp"
 #include "idleness.hpp"
+#include "linearizability.hpp"
+#include "liveness.hpp"
+#include "machine.hpp"
 #include "schedule.hpp"
+#include "shipped_clock.hpp"
 #include "user.hpp"
 
 #include <holdfast/sim/host.hpp>
@@ -27,132 +31,199 @@ namespace holdfast::test {
 namespace {
 
 using namespace std::chrono_literals;
+using kind = sim::decision::kind;
+constexpr auto nobody = sim::decision::nobody;
 
 class scenario {
 public:
-    scenario(std::uint64_t seed, unsigned nodes, std::function<void(sim::event const&)> observer)
-        : plan_{schedule::draw(seed, nodes)}, world_{seed, plan_.wrong}, servers_{world_, plan_.nodes}, end_{world_.now() + plan_.length}
+    scenario(std::uint64_t seed, unsigned nodes, run_options const& options) : plan_{schedule::draw(seed, nodes)}, world_{seed, plan_.wrong}
     {
-        if (observer) world_.observe(std::move(observer));
+        if (options.observer) world_.observe(options.observer);
+        if (options.keep) world_.decided().keep_only(*options.keep);
+        if (options.remember) world_.decided().remember();
+        set_clocks();
+        servers_.emplace(world_, plan_.nodes);
+        end_ = world_.now() + plan_.length;
     }
 
     verdict run()
     {
-        for (unsigned i = 0; i < plan_.clients.size(); ++i) add_user(i);
-        plan_disasters();
+        for (std::uint8_t i = 0; i < plan_.clients.size(); ++i)
+            if (world_.comes_true({kind::client, i, nobody, 0})) add_user(i);
+        for (auto const& one : plan_.disasters)
+            if (one.at < plan_.length) world_.at(world_.now() + one.at, [this, &one] { befall(one); });
         world_.run_until(end_);
-        auto quiet = plan_.wrong;
-        quiet.pause = 0;
+        auto quiet = plan_.wrong.ended();
+        quiet.longest_delay = std::min<boot_clock::duration>(quiet.longest_delay, boot_clock::duration{plan_.node_timeout} / 8);
         world_.become(quiet);
-        auto const last = end_ + 20 * plan_.ttl;
+        plan_.well_since = std::max(end_, boot_clock::time_point{} + plan_.servers_well_after());
+        add_heir();
+        auto const last = std::max(end_, quiet_since()) + 20 * plan_.ttl;
         while (!all_done() && world_.step(last)) {}
         judge();
-        return std::move(verdict_);
+        return std::move(record_.verdict);
     }
 
 private:
-    void add_user(unsigned index)
+    void set_clocks()
     {
-        auto& client = clients_.emplace_back(world_, index, plan_.clients[index]);
-        auto& way = ways_.emplace_back(client, servers_,
+        for (std::uint8_t i = 0; i < plan_.clients.size(); ++i)
+            if (!world_.comes_true({kind::clock, i, nobody, 0})) plan_.clients[i] = {};
+        for (std::uint8_t i = 0; i < plan_.nodes.size(); ++i) {
+            if (world_.comes_true({kind::clock, nobody, i, 0})) continue;
+            plan_.nodes[i] = {};
+            plan_.astray.remove(i);
+        }
+    }
+
+    user& add_client(unsigned index, sim::clock clock)
+    {
+        auto& client = clients_.emplace_back(world_, index, clock);
+        read_shipped_clock(client);
+        auto& way = ways_.emplace_back(client, *servers_,
                                        sim::transport_options{.node_timeout = plan_.node_timeout,
                                                               .connect_timeout = 2 * plan_.node_timeout,
                                                               .restart_guard = plan_.guard,
                                                               .fencing = plan_.fences});
-        auto& one = users_.emplace_back(way, key_, plan_, end_, claims_, verdict_);
-        if (world_.below(4) != 0) way.connect();
-        client.at(some_time(plan_.ttl / 4), [this, &one] { lives_.push_back(one.live()); });
+        return users_.emplace_back(way, key_, plan_, end_, record_);
     }
 
-    void plan_disasters()
+    void add_user(unsigned index)
     {
-        for (unsigned i = 0; i < plan_.crashes; ++i)
-            world_.at(some_time(plan_.length), [this] {
-                if (world_.below(2) == 0) servers_[any_node()].save();
-                auto const memory = plan_.memories[world_.below(plan_.memories.size())];
-                auto const node = any_node();
-                servers_.crash(node, up_to(plan_.longest_down), memory);
-            });
-        for (unsigned i = 0; i < plan_.hangs; ++i)
-            world_.at(some_time(plan_.length), [this] {
-                auto const node = any_node();
-                servers_.hang(node, up_to(2 * plan_.ttl));
-            });
-        if (plan_.waves != 0)
-            for (unsigned node = 0; node < servers_.size(); ++node) world_.at(some_time(plan_.length / 2), [this, node] { servers_[node].save(); });
-        auto wave = some_time(plan_.guard);
-        for (unsigned i = 0; i < plan_.waves; ++i) {
-            world_.at(wave, [this] { forget_together(); });
-            wave += world_.between(plan_.guard, plan_.guard * 5 / 4);
-        }
+        auto& one = add_client(index, plan_.clients[index]);
+        auto& client = clients_.back();
+        if (client.below(4) != 0) ways_.back().connect();
+        ++awaited_;
+        client.at(world_.now() + client.up_to(plan_.ttl / 4), [this, &one] { lives_.push_back(one.live()); });
     }
 
-    void forget_together()
+    /// Somebody who comes when nothing goes wrong any more, and finds what those before left.
+    void add_heir()
     {
-        bool const all = world_.below(2) == 0;
-        auto const memory = world_.below(2) == 0 ? sim::node::memory::lost : sim::node::memory::saved;
-        for (unsigned node = 0; node < servers_.size(); ++node) {
-            if (all || world_.below(2) == 0)
-                servers_.crash(node, 1us, memory);
-            else if (world_.below(2) == 0)
-                servers_.hang(node, up_to(plan_.guard));
+        auto& one = add_client(heir(), {});
+        ++awaited_;
+        clients_.back().at(world_.now(), [this, &one] { lives_.push_back(one.inherit()); });
+    }
+
+    void befall(disaster const& one)
+    {
+        if (!world_.comes_true(one.name)) return;
+        auto& servers = *servers_;
+        switch (one.name.what) {
+        case kind::crash:
+            if (one.saves < servers.size()) servers[one.saves].save();
+            return servers.crash(one.name.node, one.length, one.memory);
+        case kind::hang: return servers.hang(one.name.node, one.length);
+        case kind::wave:
+            for (unsigned node = 0; node < servers.size(); ++node) {
+                if ((one.saves >> node & 1U) == 0) continue;
+                servers.crash(node, 1us, one.memory);
+                if (one.name.number % 2 == 0) servers[node].save();
+            }
+            return;
+        default: break;
         }
+        auto const who = std::find_if(clients_.begin(), clients_.end(), [&](auto const& c) { return c.index() == one.name.client; });
+        if (who == clients_.end()) return;
+        if (one.name.what == kind::asleep) who->sleep(one.length);
+        if (one.name.what == kind::wall_jump) who->set_wall_clock(one.length);
+    }
+
+    /// Returns: when the last of what went wrong has had its effect: late messages have come, servers have their vote again.
+    [[nodiscard]] boot_clock::time_point quiet_since() const
+    {
+        auto const& f = plan_.wrong;
+        bool const stray = f.late != 0 || f.repeated_request != 0;
+        return std::max(plan_.well_since, end_ + (stray ? f.very_late : 0ms));
+    }
+
+    /// Returns: whether so many clocks are so near each other that the heir has a quorum, though greetings came late from servers that hung:
+    /// what it takes them for it takes them for as long as the connections last.
+    [[nodiscard]] bool has_quorum() const
+    {
+        if (plan_.guard == 0ms) return true;
+        auto const& f = world_.wrong();
+        boot_clock::duration const doubt = plan_.well_since > end_ ? boot_clock::duration{2 * plan_.node_timeout} : 2 * f.longest_delay;
+        auto const near = [&](sim::clock const& a, sim::clock const& b) {
+            return &a == &b || std::chrono::abs(a.at(end_) - b.at(end_)) + doubt + plan_.ttl / 50 <= boot_clock::duration{plan_.guard} / 2;
+        };
+        auto const quorum = redis::quorum(static_cast<unsigned>(plan_.nodes.size()));
+        auto const in_line = std::count_if(plan_.nodes.begin(), plan_.nodes.end(), [&](auto const& a) {
+            return std::count_if(plan_.nodes.begin(), plan_.nodes.end(), [&](auto const& b) { return near(a, b); }) >= static_cast<long>(quorum);
+        });
+        return in_line >= static_cast<long>(quorum);
     }
 
     void judge()
     {
-        if (plan_.exclusive)
-            if (auto const b = exclusion::breach(claims_)) breach(*b);
-        if (auto const b = fencing::breach(claims_)) breach(*b);
-        if (!all_done()) breach("an operation has no result");
+        if (plan_.exclusive) {
+            if (auto const b = exclusion::breach(record_.claims)) record_.breach("K1", *b);
+            if (auto const b = linearizability::breach(record_.calls, {.ghosts = !plan_.calm,
+                                                                              .forgetful = plan_.forgetful, .partial = plan_.nodes.size() > 1})) record_.breach("K5", *b);
+        }
+        if (auto const b = fencing::breach(record_.claims)) record_.breach("K2", *b);
+        bool const live = has_quorum();
+        if (!all_done() && live) record_.breach("K6", "an operation has no result");
         plan_.astray.for_each([&](unsigned node) {
-            if (servers_[node].grants() != 0) breach("node " + std::to_string(node) + " was given a vote although its clock is out of line");
+            if ((*servers_)[node].grants() != 0) record_.breach("vote", "node " + std::to_string(node) + " was given a vote although its clock is out of line");
         });
+        if (live) judge_end();
         if (plan_.calm) judge_calm();
-        verdict_.plan = plan_.describe();
-        verdict_.hash = world_.hash();
-        verdict_.happened = world_.happened();
+        auto& v = record_.verdict;
+        v.plan = plan_.describe();
+        v.decisions = world_.decided().taken();
+        v.hash = world_.hash();
+        v.happened = world_.happened();
+    }
+
+    /// The key of somebody who died, or of a request that nobody waits for, lives for a ttl; who waits for it looks an eighth later at most,
+    /// asks again where a server did not answer, and may have to wait for a connection.
+    void judge_end()
+    {
+        ++record_.verdict.judged;
+        auto const most = plan_.ttl * 9 / 8 + plan_.ttl / 50 + 6 * plan_.node_timeout + 300ms;
+        if (auto const b = liveness::breach(record_.claims, heir(), end_, quiet_since(), most)) record_.breach("K6", *b);
     }
 
     /// Where nothing went wrong the lock never lay idle for long, and when all have gone nothing is left.
     void judge_calm()
     {
         auto const begin = boot_clock::time_point{};
-        if (auto const b = idleness::breach(claims_, begin + plan_.ttl / 4, end_, plan_.ttl / 4 + 50ms)) breach(*b);
+        if (users_.size() > 2)
+            if (auto const b = idleness::breach(record_.claims, begin + plan_.ttl / 4, end_, plan_.ttl / 4 + 50ms)) record_.breach("K6", *b);
         auto const keys_of_the_dead = plan_.mortal ? plan_.ttl + 2ms : 0ms;
         world_.run_until(world_.now() + keys_of_the_dead + 4 * plan_.wrong.longest_delay);
-        for (unsigned node = 0; node < servers_.size(); ++node)
-            if (servers_[node].get(key_->lock, world_.now())) breach("a key is left on node " + std::to_string(node));
+        for (unsigned node = 0; node < servers_->size(); ++node)
+            if ((*servers_)[node].get(key_->lock, world_.now())) record_.breach("K7", "a key is left on node " + std::to_string(node));
     }
 
     [[nodiscard]] bool all_done() const
     {
-        return lives_.size() == clients_.size() && std::all_of(lives_.begin(), lives_.end(), [](auto const& one) { return one.done(); });
+        return lives_.size() == awaited_ && std::all_of(lives_.begin(), lives_.end(), [](auto const& one) { return one.done(); });
     }
 
-    [[nodiscard]] unsigned any_node() { return static_cast<unsigned>(world_.below(servers_.size())); }
-    [[nodiscard]] boot_clock::duration up_to(boot_clock::duration most) { return world_.between({}, most); }
-    [[nodiscard]] boot_clock::time_point some_time(boot_clock::duration most) { return world_.now() + up_to(most); }
-    void breach(std::string what) { verdict_.breaches.push_back(std::move(what)); }
+    [[nodiscard]] unsigned heir() const noexcept { return static_cast<unsigned>(plan_.clients.size()); }
 
     schedule plan_;
     sim::world world_;
-    sim::network servers_;
+    std::optional<sim::network> servers_;
     boot_clock::time_point end_;
     redis::shared_keys key_ = std::make_shared<redis::lock_keys const>("orders/42");
-    history claims_;
-    verdict verdict_;
+    record record_;
     std::deque<sim::host> clients_;
     std::deque<sim::transport> ways_;
     std::deque<user> users_;
+    std::size_t awaited_ = 0;
     std::vector<sim::process> lives_;
 };
 
+std::vector<kind> const faults{kind::late,  kind::lost_request, kind::lost_reply, kind::repeated_request, kind::cut,  kind::lost_report,
+                               kind::pause, kind::asleep,       kind::wall_jump,  kind::crash,            kind::hang, kind::wave};
+shipped_machine const redis{{"redis", "one Redis: a quorum of one", [](std::uint64_t seed, run_options const& o) { return run_schedule(seed, 1, o); }, faults}};
+shipped_machine const redlock{{"redlock", "three, five or seven masters", [](std::uint64_t seed, run_options const& o) { return run_schedule(seed, 0, o); }, faults}};
+
 }  // namespace
 
-verdict run_schedule(std::uint64_t seed, unsigned nodes, std::function<void(sim::event const&)> observer)
-{
-    return scenario{seed, nodes, std::move(observer)}.run();
-}
+verdict run_schedule(std::uint64_t seed, unsigned nodes, run_options const& options) { return scenario{seed, nodes, options}.run(); }
 
 }  // namespace holdfast::test

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "schedule.hpp"
 
+#include <algorithm>
+
 namespace holdfast::test {
 
 namespace {
@@ -35,7 +37,8 @@ void draw_clocks(schedule& s, dice& d, unsigned nodes, bool calm)
 {
     auto const drift = calm ? 0 : d.once_in(3) ? most_drift : d.between(0, most_drift);
     auto const rate = [&] { return d.once_in(2) ? d.between(-drift, drift) : d.once_in(2) ? drift : -drift; };
-    for (unsigned i = 0; i < 4; ++i) s.clients.push_back({d.between(0h, 24h), rate()});
+    auto const clients = d.between(2, 4);
+    for (unsigned i = 0; i < clients; ++i) s.clients.push_back({d.between(0h, 24h), rate()});
 
     // Servers' clocks that drift by per cents do not stay near each other: where it matters how far apart they are, they keep time.
     bool const astray = nodes > 1 && !calm && d.once_in(4);
@@ -67,10 +70,39 @@ void draw_faults(schedule& s, dice& d)
     f.lost_report = rate(3, 300);
     f.pause = rate(2, 25);
     f.longest_pause = d.once_in(2) ? 2 * ttl : ttl / 2;
-    s.crashes = d.once_in(2) ? d.up_to(6) : 0;
-    s.longest_down = d.once_in(2) ? ttl / 20 : ttl;
-    s.waves = d.once_in(4) && s.guard > 0ms ? 1 + d.up_to(5) : 0;
-    s.hangs = d.once_in(2) ? d.up_to(6) : 0;
+}
+
+/// Crashes and hangs of one server; waves, in which many forget everything at once, as soon as they are used again; what befalls machines.
+void draw_disasters(schedule& s, dice& d)
+{
+    using kind = sim::decision::kind;
+    using enum sim::node::memory;
+    constexpr auto nobody = sim::decision::nobody;
+    auto const count = static_cast<std::uint32_t>(s.nodes.size());
+    auto const any = [&](std::size_t of) { return static_cast<std::uint8_t>(d.between(0, static_cast<std::int64_t>(of) - 1)); };
+    auto const some_time = [&] { return d.between(duration{}, s.length); };
+    duration const ttl = s.ttl;
+    std::vector<sim::node::memory> memories{kept};
+    if (d.once_in(2)) memories = {kept, lost, saved};
+
+    auto const longest_down = d.once_in(2) ? ttl / 20 : ttl;
+    for (std::uint32_t i = d.once_in(2) ? d.up_to(6) : 0; i > 0; --i)
+        s.disasters.push_back({{kind::crash, nobody, any(count), i}, some_time(), d.between(1us, longest_down), memories[any(memories.size())], any(2UL * count)});
+    for (std::uint32_t i = d.once_in(2) ? d.up_to(6) : 0; i > 0; --i)
+        s.disasters.push_back({.name = {kind::hang, nobody, any(count), i}, .at = some_time(), .length = d.between(1us, 2 * ttl)});
+    auto wave = d.between(duration{}, duration{s.guard});
+    for (std::uint32_t i = d.once_in(4) && s.guard > 0ms ? 1 + d.up_to(5) : 0; i > 0; --i) {
+        auto const memory = d.once_in(2) ? lost : saved;
+        auto const whom = d.once_in(2) ? (1U << count) - 1 : static_cast<unsigned>(d.between(0, (1 << count) - 1));
+        s.disasters.push_back({{kind::wave, nobody, nobody, i}, wave, d.between(1us, duration{s.guard}), memory, whom});
+        wave += d.between(s.guard, duration{s.guard} * 5 / 4);
+    }
+    for (std::uint8_t i = 0; i < s.clients.size(); ++i) {
+        if (d.once_in(6)) s.disasters.push_back({.name = {kind::asleep, i, nobody, 0}, .at = some_time(), .length = d.between(ttl / 4, 3 * ttl)});
+        for (std::uint32_t n = d.once_in(4) ? 1 + d.up_to(2) : 0; n > 0; --n)
+            s.disasters.push_back({.name = {kind::wall_jump, i, nobody, n}, .at = some_time(), .length = d.once_in(2) ? d.between(-10min, 10min) : d.between(-ttl, ttl)});
+    }
+    for (auto const& one : s.disasters) s.forgetful |= one.memory != kept;
 }
 
 }  // namespace
@@ -79,23 +111,31 @@ schedule schedule::draw(std::uint64_t seed, unsigned nodes)
 {
     dice d{seed};
     schedule s;
-    if (nodes == 0) nodes = d.once_in(6) ? 1 : d.once_in(5) ? 3 : d.once_in(10) ? 7 : 5;
+    if (nodes == 0) nodes = d.once_in(3) ? 3 : d.once_in(10) ? 7 : 5;
     s.calm = d.once_in(10);
     s.mortal = !s.calm || d.once_in(2);
     s.ttl = milliseconds{d.between(50, 500)};
-    s.node_timeout = s.ttl / d.between(3, 15);
+    s.node_timeout = s.ttl / d.between(3, 20);
     bool const guarded = nodes > 1 || d.once_in(2);
     s.guard = guarded ? s.ttl : 0ms;
     s.fences = nodes > 1 ? redis::fence_source::counter : redis::fence_source::clock;
     s.length = d.between(5 * s.ttl, 12 * s.ttl);
     draw_clocks(s, d, nodes, s.calm);
     if (!s.calm) draw_faults(s, d);
-
-    using enum sim::node::memory;
-    s.memories = {kept};
-    if (d.once_in(2)) s.memories = {kept, lost, saved};
-    s.exclusive = guarded || s.memories.size() == 1;
+    if (!s.calm) draw_disasters(s, d);
+    s.exclusive = guarded || !s.forgetful;
     return s;
+}
+
+duration schedule::servers_well_after() const
+{
+    duration last{};
+    for (auto const& one : disasters) {
+        using kind = sim::decision::kind;
+        auto const down = one.name.what == kind::crash || one.name.what == kind::wave || one.name.what == kind::hang;
+        if (down && one.at < length) last = std::max(last, one.at + one.length + (one.name.what == kind::hang ? duration{} : duration{guard}));
+    }
+    return last;
 }
 
 std::string schedule::describe() const
@@ -107,12 +147,13 @@ std::string schedule::describe() const
             text += " " + std::to_string(std::chrono::duration_cast<milliseconds>(one.ahead).count()) + " ms " + std::to_string(one.drift_ppm) + " ppm;";
         return text + "\n";
     };
-    return "ttl " + number(ttl.count()) + "node timeout " + number(node_timeout.count()) + "guard " + number(guard.count()) + "length " +
-           number(std::chrono::duration_cast<milliseconds>(length).count()) + (calm ? "calm" : "") + "\n" +  //
-           "servers' clocks:" + clocks(nodes) + "clients' clocks:" + clocks(clients) +                       //
-           "late " + number(wrong.late) + "lost requests " + number(wrong.lost_request) + "replies " + number(wrong.lost_reply) + "repeated " +
-           number(wrong.repeated_request) + "cut " + number(wrong.cut) + "pause " + number(wrong.pause) + "; crashes " + number(crashes) +
-           "waves " + number(waves) + "hangs " + number(hangs) + "\n";
+    std::string text = "ttl " + number(ttl.count()) + "node timeout " + number(node_timeout.count()) + "guard " + number(guard.count()) + "length " +
+                       number(std::chrono::duration_cast<milliseconds>(length).count()) + (calm ? "calm" : "") + "\n" +  //
+                       "servers' clocks:" + clocks(nodes) + "clients' clocks:" + clocks(clients);
+    for (auto const& one : disasters)
+        text += one.name.text() + " at " + std::to_string(std::chrono::duration_cast<milliseconds>(one.at).count()) + " ms for " +
+                std::to_string(std::chrono::duration_cast<milliseconds>(one.length).count()) + " ms; ";
+    return text + "\n";
 }
 
 }  // namespace holdfast::test

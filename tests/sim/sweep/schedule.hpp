@@ -5,6 +5,7 @@
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/node_set.hpp>
 #include <holdfast/sim/clock.hpp>
+#include <holdfast/sim/decision.hpp>
 #include <holdfast/sim/faults.hpp>
 #include <holdfast/sim/node.hpp>
 
@@ -14,6 +15,15 @@
 #include <vector>
 
 namespace holdfast::test {
+
+/// Something that befalls servers or machines at a time that is known beforehand.
+struct disaster {
+    sim::decision name;
+    boot_clock::duration at{};                              ///< since the begin
+    boot_clock::duration length{};                          ///< how long it takes; of a wall clock: by how much it is set, one way or the other
+    sim::node::memory memory = sim::node::memory::kept;     ///< of a server that starts again
+    unsigned saves = 0;                                     ///< the server that makes a snapshot at that time; of a wave: which servers it takes
+};
 
 /// What one run of the sweep is like: everything that is decided before it begins.
 struct schedule {
@@ -27,18 +37,22 @@ struct schedule {
     std::vector<sim::clock> clients;
     redis::node_set astray;  ///< nodes whose clock is so far out of line that they must have no vote
 
-    sim::faults wrong;
-    bool calm = false;                        ///< nothing goes wrong with servers, network and clocks, and nobody is paused
-    bool mortal = true;                       ///< users die with the lock in their hands
-    unsigned crashes = 0;                     ///< of one node
-    boot_clock::duration longest_down{};      ///< after a crash
-    std::vector<sim::node::memory> memories;  ///< what a node may know after a crash
-    unsigned waves = 0;                       ///< how often many nodes forget everything at once, as soon as they are used again
-    unsigned hangs = 0;                       ///< of one node
-    bool exclusive = true;                    ///< a lone server that forgets its locks and has no guard cannot exclude
 
-    /// Returns: the schedule of a seed. `nodes` is how many servers it has; 0: the seed decides.
+    sim::faults wrong;
+    bool calm = false;                 ///< nothing goes wrong with servers, network and clocks, and nobody is paused
+    bool mortal = true;                ///< users die with the lock in their hands
+    std::vector<disaster> disasters;   ///< those of servers and machines
+    bool forgetful = false;            ///< servers lose memory
+    bool exclusive = true;             ///< a lone server that forgets its locks and has no guard cannot exclude
+
+    /// Since when everything goes well, but for those who stand still: a time of the world. Known when it has come.
+    boot_clock::time_point well_since = boot_clock::time_point::max();
+
+    /// Returns: the schedule of a seed, with so many servers; 0: three, five or seven.
     [[nodiscard]] static schedule draw(std::uint64_t seed, unsigned nodes);
+
+    /// Returns: until when servers may be down, hang or have no vote because of `disasters`, since the begin; and those of processes and machines.
+    [[nodiscard]] boot_clock::duration servers_well_after() const;
 
     /// Returns: what it is like, for people.
     [[nodiscard]] std::string describe() const;

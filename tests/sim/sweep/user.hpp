@@ -6,6 +6,10 @@
 #include "verdict.hpp"
 
 #include <holdfast/core/backend.hpp>
+#include <holdfast/core/options.hpp>
+#include <holdfast/lock/lock_owner.hpp>
+#include <holdfast/lock/tenure.hpp>
+#include <holdfast/lock/waiting_line.hpp>
 #include <holdfast/redis/acquire_operation.hpp>
 #include <holdfast/redis/ballot_operation.hpp>
 #include <holdfast/sim/process.hpp>
@@ -13,98 +17,182 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
+#include <cstdint>
+#include <memory>
 #include <string>
 
 namespace holdfast::test {
 
-/// A user of one lock: takes it, works for a while, renewing the lease every third of its ttl, and gives it back; again and again. What
-/// it was promised becomes part of the history.
+/// What is known of one lock in one schedule.
+struct record {
+    history claims;
+    test::calls calls;
+    test::verdict verdict;
+
+    void breach(std::string_view which, std::string what) { verdict.breaches.push_back({which, std::move(what)}); }
+};
+
+/// A user of one lock: takes it, works for a while, has the lease renewed as `tenure` says, and gives it back; again and again. What it was
+/// promised becomes part of the record.
 class user {
 public:
-    user(sim::transport& way, redis::shared_keys key, schedule const& plan, boot_clock::time_point end, history& claims, verdict& v)
-        : way_{way}, me_{way.client()}, key_{std::move(key)}, plan_{plan}, end_{end}, claims_{claims}, verdict_{v}
+    user(sim::transport& way, redis::shared_keys key, schedule const& plan, boot_clock::time_point end, record& r)
+        : way_{way}, me_{way.client()}, key_{std::move(key)}, plan_{plan}, end_{end}, record_{r}
     {
-        ttl_ = me_.world().below(3) == 0 ? plan.ttl * 2 / 3 : plan.ttl;
-        renews_ = me_.world().below(4) != 0;
+        auto const ttl = one_in(3) ? plan.ttl * 2 / 3 : plan.ttl;
+        renews_ = !one_in(4);
+        options_ = std::make_shared<lock_options const>(lock_options{.ttl = ttl, .renew = renews_});
     }
 
     sim::process live()
     {
         while (me_.world().now() < end_) {
             auto const wish = next_wish();
-            redis::acquire_operation<sim::transport> acquire{way_, key_, wish};
-            acquire.start();
             auto const patience = one_in(20) ? me_.present() + up_to(plan_.ttl) : end_ + plan_.ttl;
+            if (!me_.world().comes_true({sim::decision::kind::operation, me(), sim::decision::nobody, operations_++})) {
+                co_await me_.sleep_until(me_.present() + plan_.ttl / 8);
+                continue;
+            }
+            auto const asked = begin_call(call::kind::acquire, record_.claims.size() + unclaimed);
+            redis::acquire_operation<sim::transport> acquire{way_, key_, wish};
+            note("wants the lock", static_cast<std::uint64_t>(options_->ttl.count()));
+            acquire.start();
             auto const done_at = co_await way_.finished(acquire, patience);
             if (!acquire.done()) {
+                note("gives up", 0);
                 if (one_in(2)) acquire.cancel();
                 continue;
             }
-            if (plan_.calm && is_late(wish, done_at)) breach("a deadline was not kept");
+            if (plan_.calm && is_late(wish, done_at)) record_.breach("deadline", "a deadline was not kept");
             if (auto const got = acquire.outcome()) {
-                note("ACQUIRED", got->fence);
-                ++verdict_.acquired;
-                claims_.push_back({.client = me_.index(),
-                                   .granted = done_at,
-                                   .valid_until = me_.clock().when(got->valid_until),
-                                   .first_fence = got->fence,
-                                   .last_fence = got->fence + wish.fences - 1});
-                co_await hold(*got, claims_.size() - 1);
+                note("ACQUIRED, fence", got->fence);
+                ++record_.verdict.acquired;
+                record_.claims.push_back({.client = me_.index(),
+                                          .granted = done_at,
+                                          .valid_until = me_.when(got->valid_until),
+                                          .first_fence = got->fence,
+                                          .last_fence = got->fence + wish.fences - 1});
+                record_.calls[asked].claim = record_.claims.size() - 1;
+                end_call(asked, call::answer::done, done_at, me_.when(got->valid_until));
+                co_await hold(*got, record_.claims.size() - 1);
             } else {
-                note("refused", static_cast<std::uint64_t>(got.code().value()));
-                ++verdict_.refused;
+                note(got.code() == errc::timed_out ? "refused: timed out" : "refused: code", static_cast<std::uint64_t>(got.code().value()));
+                ++record_.verdict.refused;
+                if (got.code() == errc::timed_out) end_call(asked, call::answer::refused, done_at);
                 co_await me_.sleep_until(me_.present() + up_to(plan_.ttl / 8));
             }
         }
     }
 
+    /// Takes the lock once, however long that takes, and gives it back.
+    sim::process inherit()
+    {
+        redis::acquire_operation<sim::transport> acquire{way_, key_, {.ttl = plan_.ttl, .retry = {.first = std::chrono::microseconds{500}, .most = plan_.ttl}}};
+        acquire.start();
+        auto const done_at = co_await way_.finished(acquire);
+        auto const got = acquire.outcome();
+        if (!got) {
+            record_.breach("K6", "the heir was told: " + got.code().message());
+            co_return;
+        }
+        note("INHERITS, fence", got->fence);
+        record_.claims.push_back({.client = me_.index(), .granted = done_at, .valid_until = me_.when(got->valid_until), .ended = me_.present(),
+                                  .first_fence = got->fence, .last_fence = got->fence});
+        redis::release_operation<sim::transport> release{way_, key_, got->token};
+        release.start();
+        co_await way_.finished(release);
+    }
+
 private:
     using duration = boot_clock::duration;
     using time_point = boot_clock::time_point;
+    static constexpr std::size_t unclaimed = 1U << 30U;
 
     sim::process hold(grant got, std::size_t mine)
     {
         auto const leave_at = me_.present() + up_to(one_in(4) ? 3 * plan_.ttl : plan_.ttl / 6);
-        auto const margin = announcement_margin(ttl_);
-        auto deadline = got.valid_until - margin;
-        auto renew_at = renews_ ? me_.clock().when(got.valid_until - ttl_ * 2 / 3) : time_point::max();
+        detail::lock_owner owner{.held = {}, .token = {}, .options = options_};
+        detail::waiter in_line{owner};
+        detail::tenure tenure;
+        tenure.begin(got, options_);
+        tenure.give(in_line, tenure.deadline_for(got.valid_until));
+        auto const held = tenure.holder();
+        auto deadline = held->deadline();
+        bool refused = false;
         for (;;) {
-            co_await me_.sleep_until(std::min(leave_at, renew_at));
-            if (me_.present() >= leave_at || me_.now() >= deadline) break;
-            renew_at = me_.present() + ttl_ / 3;
-            redis::extend_operation<sim::transport> extend{way_, key_, got.token, ttl_};
+            auto const next = std::min(deadline, tenure.renewable() ? tenure.renew_at() : time_point::max());
+            co_await me_.sleep_until(std::min(leave_at, me_.when(next)));
+            if (!held->still_held()) break;
+            believe(mine, deadline + announcement_margin(tenure.ttl()));
+            if (me_.present() >= leave_at) break;
+            if (!tenure.renewable() || me_.now() < tenure.renew_at()) continue;
+            auto const request = tenure.ask(tenure.ttl());
+            auto const asked = begin_call(call::kind::renew, mine);
+            redis::extend_operation<sim::transport> extend{way_, key_, got.token, tenure.ttl()};
             extend.start();
             auto const answered = co_await way_.finished(extend);
             auto const until = extend.outcome();
-            if (until.code() == errc::lease_lost) {
-                claims_[mine].ended = answered;
+            if (until) end_call(asked, call::answer::done, answered, me_.when(*until));
+            if (until.code() == errc::lease_lost) end_call(asked, call::answer::refused, answered);
+            if (until && tenure.renew(request, *until)) {
+                note("renewed", 0);
+                ++record_.verdict.renewed;
+                deadline = held->deadline();
+                believe(mine, deadline + announcement_margin(tenure.ttl()));
+                continue;
+            }
+            if (until || until.code() == errc::lease_lost) {
+                refused = true;
+                record_.claims[mine].ended = std::min(record_.claims[mine].ended, answered);
                 break;
             }
-            if (!until || me_.clock().at(answered) >= deadline) continue;
-            ++verdict_.renewed;
-            deadline = std::max(deadline, *until - margin);
-            claims_[mine].valid_until = me_.clock().when(deadline + margin);
+            note("not renewed: code", static_cast<std::uint64_t>(until.code().value()));
+            tenure.retry_later();
         }
-        bool const lost = me_.now() >= deadline || claims_[mine].ended != time_point::max();
-        if (lost) ++verdict_.lost;
-        if (plan_.mortal && one_in(30)) co_return;
-
-        claims_[mine].ended = std::min(claims_[mine].ended, me_.present());
-        note("RELEASES", got.fence);
+        bool const lost = refused || !held->still_held();
+        if (lost) {
+            note("LOST, fence", got.fence);
+            ++record_.verdict.lost;
+            if (!refused && renews_) look_why(deadline);
+        }
+        if (plan_.mortal && one_in(me_.world().now() >= end_ ? 3 : 30)) {
+            note("DIES, fence", got.fence);
+            co_return;
+        }
+        record_.claims[mine].ended = std::min(record_.claims[mine].ended, me_.present());
+        note("releases, fence", got.fence);
+        auto const asked = begin_call(call::kind::release, mine);
         redis::release_operation<sim::transport> release{way_, key_, got.token};
         release.start();
-        co_await way_.finished(release);
-        if (plan_.calm && !lost && release.outcome()) breach("a release failed without a cause: " + release.outcome().message());
+        auto const answered = co_await way_.finished(release);
+        auto const said = release.outcome();
+        if (!said) end_call(asked, call::answer::done, answered);
+        if (said == errc::not_owner) end_call(asked, call::answer::refused, answered);
+        if (plan_.calm && !lost && said) record_.breach("release", "a release failed without a cause: " + said.message());
+    }
+
+    /// Effects: the claim is good until its holder's clock shows `t`: that may be another time than it was, where something was done to the clock.
+    void believe(std::size_t mine, time_point t)
+    {
+        auto& until = record_.claims[mine].valid_until;
+        until = std::max(until, me_.when(t));
+    }
+
+    /// A lease that is renewed is not let go of while there is time to ask again, and every server answers.
+    void look_why(time_point deadline)
+    {
+        auto const well_since = std::max({plan_.well_since, me_.awake_since()});
+        if (me_.clock().when(deadline) - well_since > 4 * plan_.node_timeout + std::chrono::milliseconds{10})
+            record_.breach("renewal", "client " + std::to_string(me_.index()) + " let its lease end although it could have been renewed");
     }
 
     acquire_request next_wish()
     {
         auto const now = me_.now();
-        auto const deadline = one_in(8) ? time_point::min() : me_.clock().at(one_in(2) ? end_ : std::min(end_, me_.present() + up_to(3 * plan_.ttl)));
-        return {.ttl = ttl_,
+        auto const deadline = one_in(8) ? time_point::min() : now + (std::max(me_.present(), one_in(2) ? end_ : std::min(end_, me_.present() + up_to(3 * plan_.ttl))) - me_.present());
+        return {.ttl = options_->ttl,
                 .fences = one_in(4) ? 33U : 1U,
-                .retry = {.first = std::chrono::microseconds{500}, .most = ttl_},
+                .retry = {.first = std::chrono::microseconds{500}, .most = options_->ttl},
                 .deadline = deadline,
                 .unavailable_at = one_in(2) ? time_point::max() : now + 2 * plan_.ttl};
     }
@@ -113,23 +201,37 @@ private:
     [[nodiscard]] bool is_late(acquire_request const& wish, time_point done_at) const
     {
         if (wish.deadline == time_point::min()) return false;
-        return done_at > me_.clock().when(wish.deadline) + plan_.node_timeout + plan_.wrong.longest_delay;
+        return done_at > me_.when(wish.deadline) + plan_.node_timeout + plan_.wrong.longest_delay;
     }
 
-    [[nodiscard]] duration up_to(duration most) { return me_.world().between({}, most); }
-    [[nodiscard]] bool one_in(unsigned n) { return me_.world().below(n) == 0; }
+    std::size_t begin_call(call::kind what, std::size_t claim)
+    {
+        record_.calls.push_back({.what = what, .client = me_.index(), .claim = claim, .called = me_.present()});
+        return record_.calls.size() - 1;
+    }
+
+    void end_call(std::size_t which, call::answer told, time_point returned, time_point until = {})
+    {
+        auto& one = record_.calls[which];
+        one.told = told;
+        one.returned = returned;
+        one.until = until;
+    }
+
+    [[nodiscard]] std::uint8_t me() const noexcept { return static_cast<std::uint8_t>(me_.index()); }
+    [[nodiscard]] duration up_to(duration most) { return me_.up_to(most); }
+    [[nodiscard]] bool one_in(unsigned n) { return me_.below(n) == 0; }
     void note(std::string_view what, std::uint64_t value) { me_.world().note(what, me_.index(), sim::event::nobody, value); }
-    void breach(std::string what) { verdict_.breaches.push_back(std::move(what)); }
 
     sim::transport& way_;
     sim::host& me_;
     redis::shared_keys key_;
     schedule const& plan_;
     time_point end_;
-    history& claims_;
-    verdict& verdict_;
-    std::chrono::milliseconds ttl_{};
+    record& record_;
+    std::shared_ptr<lock_options const> options_;
     bool renews_ = false;
+    std::uint32_t operations_ = 0;
 };
 
 }  // namespace holdfast::test

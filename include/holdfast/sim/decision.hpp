@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace holdfast::sim {
+
+/// Something that chance decided for: what a schedule consists of, and can do without. It has the same name, and the same extent, in every
+/// run of a seed, whatever else is left out.
+struct decision {
+    enum class kind : std::uint8_t {
+        late,              ///< a message takes longer
+        lost_request,      ///< it never arrives, and nothing behind it does
+        lost_reply,
+        repeated_request,  ///< it arrives once more
+        cut,               ///< the connection breaks
+        lost_report,       ///< nobody is told of a release
+        pause,             ///< a process stands still
+        asleep,            ///< a machine is suspended: the process stands still, and its monotonic clock does
+        wall_jump,         ///< a machine's wall clock is set
+        crash,             ///< a server ends, and starts again
+        hang,              ///< a server stands still
+        wave,              ///< many servers forget at once
+        expiry,            ///< the servers end a session
+        election,          ///< no leader for a while, then another
+        isolation,         ///< a server is cut off from the leader
+        collection,        ///< an empty container is collected
+        clock,             ///< a clock that is not as the world's
+        client,            ///< somebody who wants the lock
+        operation,         ///< an acquire, with what follows
+    };
+    static constexpr std::size_t kinds = 19;
+
+    /// Where no client, or no node, is concerned.
+    static constexpr std::uint8_t nobody = 15;
+
+    kind what{};
+    std::uint8_t client = nobody;
+    std::uint8_t node = nobody;
+    std::uint32_t number = 0;  ///< of its kind, with this client and this node
+
+    friend auto operator<=>(decision const&, decision const&) = default;
+
+    [[nodiscard]] static std::string_view name(kind k) noexcept
+    {
+        static constexpr std::array<std::string_view, kinds> names{
+            "late", "lost_request", "lost_reply", "repeated_request", "cut", "lost_report", "pause", "asleep", "wall_jump", "crash",
+            "hang", "wave", "expiry", "election", "isolation", "collection", "clock", "client", "operation"};
+        return names[static_cast<std::size_t>(k)];
+    }
+
+    /// Returns: its name, such as `pause.c2.17` or `late.c0.n3.5`.
+    [[nodiscard]] std::string text() const
+    {
+        std::string t{name(what)};
+        if (client != nobody) t += ".c" + std::to_string(client);
+        if (node != nobody) t += ".n" + std::to_string(node);
+        return t + '.' + std::to_string(number);
+    }
+
+    /// Returns: the decision of that name; nothing where there is none.
+    [[nodiscard]] static std::optional<decision> from(std::string_view t)
+    {
+        decision d;
+        auto const part = [&t] {
+            auto const end = std::min(t.find('.'), t.size());
+            auto const p = t.substr(0, end);
+            t.remove_prefix(std::min(end + 1, t.size()));
+            return p;
+        };
+        auto const number = [](std::string_view p, auto& to) {
+            auto const [end, e] = std::from_chars(p.data(), p.data() + p.size(), to);
+            return e == std::errc{} && end == p.data() + p.size();
+        };
+        auto const called = part();
+        std::size_t k = 0;
+        while (k < kinds && name(static_cast<kind>(k)) != called) ++k;
+        if (k == kinds) return {};
+        d.what = static_cast<kind>(k);
+        auto p = part();
+        if (p.starts_with('c')) {
+            if (!number(p.substr(1), d.client)) return {};
+            p = part();
+        }
+        if (p.starts_with('n')) {
+            if (!number(p.substr(1), d.node)) return {};
+            p = part();
+        }
+        if (!number(p, d.number) || !t.empty()) return {};
+        return d;
+    }
+};
+
+/// Which decisions come true: all of them, or only those that are kept. Remembers, where asked to, which did.
+class decisions {
+public:
+    /// Effects: only these come true.
+    void keep_only(std::vector<decision> some)
+    {
+        std::sort(some.begin(), some.end());
+        kept_ = std::move(some);
+    }
+
+    void remember() { taken_.emplace(); }
+
+    /// Returns: whether `d` comes true.
+    [[nodiscard]] bool take(decision const& d)
+    {
+        if (kept_ && !std::binary_search(kept_->begin(), kept_->end(), d)) return false;
+        if (taken_) taken_->push_back(d);
+        return true;
+    }
+
+    /// Returns: what has come true, in this order.
+    [[nodiscard]] std::vector<decision> taken() const { return taken_.value_or(std::vector<decision>{}); }
+
+private:
+    std::optional<std::vector<decision>> kept_;
+    std::optional<std::vector<decision>> taken_;
+};
+
+}  // namespace holdfast::sim

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+#include "zookeeper_scenario.hpp"
+
+#include "exclusion.hpp"
+#include "fencing.hpp"
+#include "history.hpp"
+#include "linearizability.hpp"
+#include "liveness.hpp"
+#include "machine.hpp"
+#include "shipped_clock.hpp"
+#include "zookeeper_servers.hpp"
+#include "zookeeper_user.hpp"
+
+#include <holdfast/core/random.hpp>
+#include <holdfast/sim/host.hpp>
+#include <holdfast/sim/process.hpp>
+#include <holdfast/sim/world.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace holdfast::test {
+
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using duration = boot_clock::duration;
+using kind = sim::decision::kind;
+constexpr auto nobody = sim::decision::nobody;
+
+/// Chance of what is decided before a schedule begins.
+class dice {
+public:
+    explicit dice(std::uint64_t seed) : sequence_{seed} {}
+    [[nodiscard]] bool once_in(unsigned n) { return sequence_.below(n) == 0; }
+    [[nodiscard]] unsigned up_to(unsigned most) { return static_cast<unsigned>(sequence_.below(most + 1)); }
+    [[nodiscard]] std::int64_t between(std::int64_t least, std::int64_t most) { return least + static_cast<std::int64_t>(sequence_.below(static_cast<std::uint64_t>(most - least + 1))); }
+    [[nodiscard]] duration between(duration least, duration most) { return duration{between(least.count(), most.count())}; }
+
+private:
+    holdfast::detail::random_sequence sequence_;
+};
+
+struct disaster {
+    sim::decision name;
+    duration at{};
+    duration length{};
+};
+
+struct schedule_of_ensemble {
+    milliseconds timeout{};
+    duration length{};
+    bool calm = false;
+    std::int32_t first_number = 0;
+    std::array<sim::clock, zookeeper_servers::count> servers{};
+    std::vector<sim::clock> clients;
+    sim::faults wrong;
+    std::vector<disaster> disasters;
+
+    static schedule_of_ensemble draw(std::uint64_t seed)
+    {
+        dice d{seed};
+        schedule_of_ensemble s;
+        s.calm = d.once_in(10);
+        s.timeout = milliseconds{d.between(80, 600)};
+        s.length = d.between(duration{4 * s.timeout}, duration{9 * s.timeout});
+        s.first_number = d.once_in(4) ? static_cast<std::int32_t>(0x7FFFFFFF - d.between(0, 20)) : d.once_in(2) ? 5 : 95;
+        auto const drift = [&] { return s.calm ? 0 : d.once_in(2) ? d.between(-4'900, 4'900) : d.once_in(2) ? 4'900 : -4'900; };
+        for (auto& one : s.servers) one = {d.between(0h, 24h), drift()};
+        s.clients.resize(static_cast<std::size_t>(d.between(2, 4)));
+        for (auto& one : s.clients) one = {d.between(0h, 24h), drift()};
+        if (!s.calm) s.draw_faults(d);
+        return s;
+    }
+
+    [[nodiscard]] std::string describe() const
+    {
+        auto const ms = [](duration t) { return std::to_string(std::chrono::duration_cast<milliseconds>(t).count()) + " ms"; };
+        auto text = "session timeout " + ms(timeout) + ", length " + ms(length) + (calm ? ", calm" : "") + ", sequence from " + std::to_string(first_number) + "\nclocks:";
+        for (auto const& one : servers) text += " server " + ms(one.ahead) + ' ' + std::to_string(one.drift_ppm) + " ppm;";
+        for (auto const& one : clients) text += " client " + ms(one.ahead) + ' ' + std::to_string(one.drift_ppm) + " ppm;";
+        text += '\n';
+        for (auto const& one : disasters) text += one.name.text() + " at " + ms(one.at) + " for " + ms(one.length) + "; ";
+        return text + '\n';
+    }
+
+private:
+    void draw_faults(dice& d)
+    {
+        auto const rate = [&](unsigned one_in, unsigned most) { return d.once_in(one_in) ? 1 + d.up_to(most) : 0; };
+        auto const t = duration{timeout};
+        if (d.once_in(3)) wrong.longest_delay = d.between(duration{1ms}, t / 20);
+        wrong.late = rate(2, 30);
+        wrong.very_late = d.once_in(2) ? 2 * t : t / 4;
+        wrong.lost_request = rate(3, 20);
+        wrong.lost_reply = rate(3, 20);
+        wrong.cut = rate(2, 40);
+        wrong.pause = rate(2, 25);
+        wrong.longest_pause = d.once_in(2) ? 2 * t : t / 2;
+        auto const some = [&](kind k, unsigned one_in, unsigned most, duration longest) {
+            for (std::uint32_t i = d.once_in(one_in) ? 1 + d.up_to(most) : 0; i > 0; --i) {
+                auto const server = static_cast<std::uint8_t>(d.up_to(zookeeper_servers::count - 1));
+                auto const at = d.between(duration{}, length);
+                disasters.push_back({{k, nobody, server, i}, at, d.between(duration{1us}, longest)});
+            }
+        };
+        some(kind::hang, 3, 2, t);
+        some(kind::isolation, 3, 2, 2 * t);
+        some(kind::election, 4, 1, t / 2);
+        some(kind::collection, 2, 5, 1ms);
+        for (std::uint8_t i = 0; i < clients.size(); ++i) {
+            if (d.once_in(5)) disasters.push_back({{kind::asleep, i, nobody, 0}, d.between(duration{}, length), d.between(t / 4, 2 * t)});
+            if (d.once_in(4)) disasters.push_back({{kind::expiry, i, nobody, 0}, d.between(duration{}, length), d.between(t / 2, 2 * t)});
+            if (d.once_in(4)) disasters.push_back({{kind::wall_jump, i, nobody, 0}, d.between(duration{}, length), d.once_in(2) ? d.between(-10min, 10min) : d.between(-t, t)});
+        }
+    }
+};
+
+class zookeeper_scenario {
+public:
+    zookeeper_scenario(std::uint64_t seed, zookeeper_form form, run_options const& options)
+        : plan_{schedule_of_ensemble::draw(seed)}, world_{seed, plan_.wrong}
+    {
+        if (options.observer) world_.observe(options.observer);
+        if (options.keep) world_.decided().keep_only(*options.keep);
+        if (options.remember) world_.decided().remember();
+        for (std::uint8_t i = 0; i < plan_.clients.size(); ++i)
+            if (!world_.comes_true({kind::clock, i, nobody, 0})) plan_.clients[i] = {};
+        for (std::uint8_t i = 0; i < plan_.servers.size(); ++i)
+            if (!world_.comes_true({kind::clock, nobody, i, 0})) plan_.servers[i] = {};
+        end_ = world_.now() + plan_.length;
+        shared_ = {.form = form, .path = form == zookeeper_form::queue ? "/locks" : "/locks/one", .end = end_, .calm = plan_.calm};
+        servers_.emplace(world_, shared_.path, plan_.first_number, plan_.timeout, plan_.servers);
+        servers_->on_gone([this](unsigned server, std::string const& path) {
+            for (auto& one : users_) one.session().gone(server, path);
+        });
+    }
+
+    verdict run()
+    {
+        for (std::uint8_t i = 0; i < plan_.clients.size(); ++i)
+            if (world_.comes_true({kind::client, i, nobody, 0})) start(add(i, plan_.clients[i]), false);
+        for (auto const& one : plan_.disasters) world_.at(world_.now() + one.at, [this, &one] { befall(one); });
+        world_.run_until(end_);
+        auto quiet = plan_.wrong.ended();
+        quiet.longest_delay = std::min(quiet.longest_delay, duration{plan_.timeout} / 100);
+        world_.become(quiet);
+        auto well = end_ + plan_.wrong.very_late;
+        for (auto const& one : plan_.disasters)
+            if (one.name.what != kind::wall_jump) well = std::max(well, boot_clock::time_point{} + one.at + one.length);
+        for (auto& one : users_) well = std::max(well, one.host().awake_since());
+        start(add(heir(), {}), true);
+        auto const last = well + 30 * plan_.timeout;
+        while (!all_done() && world_.step(last)) {}
+        auto const most = 4 * duration{plan_.timeout} + 300ms;
+        if (!all_done()) record_.breach("K6", "an operation has no result");
+        if (auto const b = liveness::breach(record_.claims, heir(), end_, well, most)) record_.breach("K6", *b);
+        ++record_.verdict.judged;
+        // The sessions of those who died end; what is there then belongs to nobody who knows of it.
+        auto const gone = std::max(world_.now(), well) + 4 * plan_.timeout;
+        while (!servers_->state().nodes().empty() && world_.step(gone)) {}
+        if (!servers_->state().nodes().empty()) record_.breach("K7", "a node is left: " + servers_->state().nodes().begin()->first);
+        judge();
+        return std::move(record_.verdict);
+    }
+
+private:
+    zookeeper_user& add(unsigned index, sim::clock clock)
+    {
+        auto& host = hosts_.emplace_back(world_, index, clock);
+        read_shipped_clock(host);
+        return users_.emplace_back(host, *servers_, shared_, record_);
+    }
+
+    void start(zookeeper_user& one, bool heir)
+    {
+        ++awaited_;
+        one.host().at(world_.now() + one.host().up_to(plan_.timeout / 4), [this, &one, heir] { lives_.push_back(heir ? one.inherit() : one.live()); });
+    }
+
+    void befall(disaster const& one)
+    {
+        if (!world_.comes_true(one.name)) return;
+        switch (one.name.what) {
+        case kind::hang: return servers_->hang(one.name.node, one.length);
+        case kind::isolation: return servers_->isolate(one.name.node, one.length);
+        case kind::election: return servers_->elect(one.length);
+        case kind::collection: return servers_->collect();
+        default: break;
+        }
+        auto const who = std::find_if(users_.begin(), users_.end(), [&](auto const& u) { return u.host().index() == one.name.client; });
+        if (who == users_.end()) return;
+        if (one.name.what == kind::asleep) who->host().sleep(one.length);
+        if (one.name.what == kind::wall_jump) who->host().set_wall_clock(one.length);
+        if (one.name.what == kind::expiry) who->session().cut_off(one.length);
+    }
+
+    void judge()
+    {
+        if (auto const b = exclusion::breach(record_.claims)) record_.breach("K1", *b);
+        if (auto const b = fencing::breach(record_.claims)) record_.breach("K2", *b);
+        if (auto const b = linearizability::breach(record_.calls, {.ghosts = !plan_.calm})) record_.breach("K5", *b);
+        auto& v = record_.verdict;
+        v.plan = plan_.describe();
+        v.decisions = world_.decided().taken();
+        v.hash = world_.hash();
+        v.happened = world_.happened();
+    }
+
+    [[nodiscard]] bool all_done() const
+    {
+        return lives_.size() == awaited_ && std::all_of(lives_.begin(), lives_.end(), [](auto const& one) { return one.done(); });
+    }
+
+    [[nodiscard]] unsigned heir() const noexcept { return static_cast<unsigned>(plan_.clients.size()); }
+
+    schedule_of_ensemble plan_;
+    sim::world world_;
+    boot_clock::time_point end_;
+    zookeeper_plan shared_;
+    std::optional<zookeeper_servers> servers_;
+    record record_;
+    std::deque<sim::host> hosts_;
+    std::deque<zookeeper_user> users_;
+    std::size_t awaited_ = 0;
+    std::vector<sim::process> lives_;
+};
+
+std::vector<kind> const faults{kind::late,      kind::lost_request, kind::lost_reply, kind::cut,      kind::pause,     kind::asleep,
+                               kind::wall_jump, kind::hang,         kind::expiry,     kind::election, kind::isolation, kind::collection};
+shipped_machine const queue{
+    {"zookeeper", "a queue in an ensemble", [](std::uint64_t seed, run_options const& o) { return run_zookeeper(seed, zookeeper_form::queue, o); }, faults}};
+shipped_machine const plain{
+    {"zookeeper-plain", "one node in an ensemble", [](std::uint64_t seed, run_options const& o) { return run_zookeeper(seed, zookeeper_form::plain, o); }, faults}};
+
+}  // namespace
+
+verdict run_zookeeper(std::uint64_t seed, zookeeper_form form, run_options const& options) { return zookeeper_scenario{seed, form, options}.run(); }
+
+}  // namespace holdfast::test

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/clock.hpp>
+#include <holdfast/sim/clock.hpp>
+#include <holdfast/sim/decision.hpp>
+#include <holdfast/sim/ensemble.hpp>
+#include <holdfast/sim/world.hpp>
+#include <holdfast/zookeeper/requests.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace holdfast::test {
+
+/// Three ZooKeeper servers in time: when a server applies what the leader has decided, what a leader hears of sessions and when it ends them,
+/// and what becomes of it all when servers hang, are cut off or have no leader.
+///
+/// A follower tells the leader every quarter of the session timeout whom it has heard of: that is as rare as half a tick can be. A session ends
+/// as soon as the leader, by its own clock, has not heard of it for the timeout; a new leader counts anew. A server that is cut off goes on
+/// answering reads and touches from what it knows. Kinder than it may be: a write is word of its session, so that a leader that stood still
+/// does not end a session whose write it has just decided on.
+class zookeeper_servers {
+public:
+    using time_point = boot_clock::time_point;
+    using duration = boot_clock::duration;
+    static constexpr unsigned count = 3;
+
+    zookeeper_servers(sim::world& w, std::string lock, std::int32_t first_number, duration timeout, std::array<sim::clock, count> clocks)
+        : world_{w}, ensemble_{std::move(lock), count, first_number}, timeout_{timeout}, clocks_{clocks}
+    {
+        for (unsigned s = 0; s < count; ++s) relay_later(s);
+    }
+
+    [[nodiscard]] sim::ensemble& state() noexcept { return ensemble_; }
+    [[nodiscard]] duration timeout() const noexcept { return timeout_; }
+    [[nodiscard]] bool hangs(unsigned server) const { return world_.now() < hung_until_[server]; }
+    [[nodiscard]] time_point hung_until(unsigned server) const { return hung_until_[server]; }
+
+    void hang(unsigned server, duration d) { hung_until_[server] = std::max(hung_until_[server], world_.now() + d); }
+    void isolate(unsigned server, duration d)
+    {
+        isolated_until_[server] = std::max(isolated_until_[server], world_.now() + d);
+        if (server == leader_) elect(std::min(d, timeout_ / 2));
+    }
+
+    /// Effects: there is no leader for a while, then one that knows no session's last word.
+    void elect(duration d)
+    {
+        no_leader_until_ = std::max(no_leader_until_, world_.now() + d);
+        world_.note("no leader, us", sim::event::nobody, leader_, static_cast<std::uint64_t>(d.count() / 1000));
+        leader_ = (leader_ + 1) % count;
+        world_.at(no_leader_until_, [this] {
+            for (auto& [session, expires] : expires_) touch(session);
+        });
+    }
+
+    /// Returns: since when, from now on, the server can ask the leader, and the leader a quorum.
+    [[nodiscard]] time_point reaches_quorum(unsigned server) const
+    {
+        auto t = std::max({world_.now(), no_leader_until_, out_until(server), out_until(leader_)});
+        std::array<time_point, count> others{};
+        for (unsigned s = 0; s < count; ++s) others[s] = out_until(s);
+        std::sort(others.begin(), others.end());
+        return std::max(t, others[count / 2]);
+    }
+
+    /// Effects: a session begins, and the leader has heard of it.
+    [[nodiscard]] std::int64_t open_session()
+    {
+        auto const session = ensemble_.open_session();
+        expires_[session] = {};
+        touch(session);
+        expire(session);
+        return session;
+    }
+
+    /// Effects: the leader has heard of the session now.
+    void touch(std::int64_t session)
+    {
+        auto const found = expires_.find(session);
+        if (found == expires_.end()) return;
+        auto const& clock = clocks_[leader_];
+        found->second = clock.when(clock.at(world_.now()) + timeout_);
+    }
+
+    /// Effects: the server has heard of the session, and will tell the leader.
+    void hear(unsigned server, std::int64_t session) { heard_[server].push_back(session); }
+
+    /// Effects: the leader decides on a write; every server will apply it.
+    [[nodiscard]] zookeeper::reply decide(unsigned server, std::int64_t session, zookeeper::request const& r, bool pass_the_end)
+    {
+        touch(session);
+        auto const reply = ensemble_.process(server, session, r, pass_the_end);
+        spread();
+        return reply;
+    }
+
+    void collect()
+    {
+        ensemble_.collect();
+        spread();
+    }
+
+    /// Returns: how much the leader has decided; and how much of it a server has applied.
+    [[nodiscard]] std::size_t decided() const { return ensemble_.applied(0) + ensemble_.lag(0); }
+    [[nodiscard]] std::size_t applied(unsigned server) const { return ensemble_.applied(server); }
+
+    /// Effects: has `f` called when the server has applied so much, after whatever was to be called before.
+    void when_applied(unsigned server, std::size_t decided, std::function<void()> f) { waiting_[server].emplace(decided, std::move(f)), apply_now(server); }
+
+    /// Effects: has `f` called whenever a node is gone at a server.
+    void on_gone(std::function<void(unsigned, std::string const&)> f) { gone_ = std::move(f); }
+
+private:
+    [[nodiscard]] time_point out_until(unsigned s) const { return std::max(hung_until_[s], isolated_until_[s]); }
+
+    void expire(std::int64_t session)
+    {
+        auto const found = expires_.find(session);
+        if (found == expires_.end()) return;
+        auto const t = std::max(found->second, reaches_quorum(leader_));
+        if (t > world_.now()) return world_.at(t, [this, session] { expire(session); });
+        expires_.erase(found);
+        world_.note("session ends", sim::event::nobody, leader_, static_cast<std::uint64_t>(session));
+        ensemble_.end_session(session);
+        spread();
+    }
+
+    void relay_later(unsigned s)
+    {
+        world_.at(world_.now() + timeout_ / 4, [this, s] {
+            auto const able = std::max({no_leader_until_, out_until(s), out_until(leader_)}) <= world_.now();
+            if (able) {
+                for (auto const session : heard_[s]) touch(session);
+                heard_[s].clear();
+            }
+            relay_later(s);
+        });
+    }
+
+    /// Effects: servers will apply what they have not, each at its own pace.
+    void spread()
+    {
+        for (unsigned s = 0; s < count; ++s)
+            for (; sent_[s] < decided(); ++sent_[s]) {
+                arrives_[s] = std::max(arrives_[s], world_.now() + world_.delay(sim::decision::nobody, s));
+                world_.at(arrives_[s], [this, s] { arrive(s); });
+            }
+    }
+
+    void arrive(unsigned s)
+    {
+        ++arrived_[s];
+        catch_up(s);
+    }
+
+    void catch_up(unsigned s)
+    {
+        if (auto const t = out_until(s); t > world_.now()) return world_.at(t, [this, s] { catch_up(s); });
+        while (ensemble_.applied(s) < arrived_[s]) {
+            auto const gone = ensemble_.catch_up(s);
+            if (!gone.empty() && gone_) gone_(s, gone);
+            apply_now(s);
+        }
+    }
+
+    void apply_now(unsigned s)
+    {
+        auto& w = waiting_[s];
+        while (!w.empty() && w.begin()->first <= ensemble_.applied(s)) {
+            auto const f = std::move(w.extract(w.begin()).mapped());
+            f();
+        }
+    }
+
+    sim::world& world_;
+    sim::ensemble ensemble_;
+    duration timeout_;
+    std::array<sim::clock, count> clocks_;
+    unsigned leader_ = 0;
+    time_point no_leader_until_{};
+    std::array<time_point, count> hung_until_{};
+    std::array<time_point, count> isolated_until_{};
+    std::array<time_point, count> arrives_{};
+    std::array<std::size_t, count> sent_{};
+    std::array<std::size_t, count> arrived_{};
+    std::array<std::multimap<std::size_t, std::function<void()>>, count> waiting_;
+    std::array<std::vector<std::int64_t>, count> heard_;
+    std::map<std::int64_t, time_point> expires_;
+    std::function<void(unsigned, std::string const&)> gone_;
+};
+
+}  // namespace holdfast::test
