@@ -5,6 +5,7 @@
 #include <holdfast/io/reactor.hpp>
 #include <holdfast/io/source.hpp>
 #include <holdfast/io/stream.hpp>
+#include <holdfast/io/tls_error.hpp>
 #include <holdfast/redis/admission.hpp>
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/error.hpp>
@@ -22,6 +23,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace holdfast::redis {
 
@@ -38,14 +40,16 @@ struct greeting {
 /// | state    | meaning                            | left by |
 /// |----------|------------------------------------|---------|
 /// | down     | no connection; `why()` says why    | connect → greeting, when the pause after a failure is over |
-/// | greeting | connecting, or waiting for answers to the hello | all answered → up; an error, end of file → down |
+/// | greeting | connecting, or waiting for answers to the hello | all answered → up; an error, end of file, its time is over → down |
 /// | up       | replies go to `on_reply`           | end of file, an error, `disconnect` → down |
 class link : public io::source {
 public:
     enum class hello { plain, with_clock };
 
-    link(io::reactor& reactor, endpoint const& server, std::chrono::milliseconds connect_timeout, hello h)
-        : reactor_{reactor}, server_{server}, connect_timeout_{connect_timeout}, hello_{h}
+    /// Requires: `tls` is not null where the endpoint asks for it.
+    link(io::reactor& reactor, endpoint const& server, std::shared_ptr<io::secure_layer const> tls, std::chrono::milliseconds connect_timeout,
+         hello h)
+        : reactor_{reactor}, server_{server}, tls_{std::move(tls)}, connect_timeout_{connect_timeout}, hello_{h}
     {
         reactor_.add(*this);
     }
@@ -56,13 +60,14 @@ public:
     /// Returns: no error where the link is up or on its way up, having begun to connect where it has to; otherwise why it is down.
     std::error_code connect(boot_clock::time_point now)
     {
-        if (state_ == state::greeting && now - since_ >= connect_timeout_) disconnect(errc::cannot_connect, now);
+        if (overdue(now)) disconnect(errc::cannot_connect, now, overdue_reason());
         if (state_ != state::down) return {};
         if (now < not_before_) return why_;
         since_ = now;
         state_ = state::greeting;
+        heard_ = false;
         if (!stream_.open(target())) {
-            disconnect(errc::cannot_connect, now);
+            disconnect_for_stream(errc::cannot_connect, now);
             return why_;
         }
         reactor_.changed();
@@ -70,11 +75,13 @@ public:
         return {};
     }
 
-    /// Effects: closes the connection, because of `why`.
-    void disconnect(std::error_code why, boot_clock::time_point now)
+    /// Effects: closes the connection, because of `why`; `reason` has more words about it, for messages.
+    void disconnect(std::error_code why, boot_clock::time_point now, std::string reason = {})
     {
         if (state_ == state::down) return;
-        bool const was_up = state_ == state::up;
+        // A client certificate that the server does not accept shows when the server first answers: nothing that was sent has arrived.
+        bool const was_up = state_ == state::up && why.category() != tls::error_category();
+        reason_ = std::move(reason);
         stream_.close();
         reader_.reset();
         reactor_.changed();
@@ -83,7 +90,15 @@ public:
         pause_ = was_up ? boot_clock::duration::zero() : std::clamp<boot_clock::duration>(2 * pause_, first_pause, longest_pause);
         not_before_ = now + pause_;
         ++generation_;
-        on_down(was_up ? errc::connection_lost : why, now);
+        told_ = was_up ? errc::connection_lost : why;
+        on_down(told_, now);
+    }
+
+    /// Returns: what more there is to say about `why` than its own message, where it is why the link went down last, or is not up in time.
+    [[nodiscard]] std::string reason(std::error_code why) const
+    {
+        if (why == told_) return reason_;
+        return why == errc::no_answer && state_ == state::greeting ? phase() : std::string{};
     }
 
     [[nodiscard]] bool up() const noexcept { return state_ == state::up; }
@@ -94,11 +109,13 @@ public:
     void on_ready(short, boot_clock::time_point now) override
     try {
         using enum io::stream::state;
-        if (stream_.now() == resolving || stream_.now() == connecting) {
-            if (!stream_.go_on()) return disconnect(errc::cannot_connect, now);
-            if (stream_.now() == open) say_hello();
+        if (overdue(now)) return disconnect(errc::cannot_connect, now, overdue_reason());
+        if (stream_.now() != open) {
+            if (!stream_.go_on()) return disconnect_for_stream(errc::cannot_connect, now);
             reactor_.changed();
-            return;
+            if (stream_.now() != open) return;
+            say_hello();
+            if (!stream_.secured()) return;  // otherwise something may have come behind the handshake
         }
         if (stream_.out()->blocked()) stream_.out()->flush();
         read(now);
@@ -114,7 +131,13 @@ protected:
     virtual void on_down(std::error_code why, boot_clock::time_point now) noexcept = 0;
 
     /// Effects: sends `bytes`. Requires: `up()`.
-    void write(std::string_view bytes) { reactor_.send(stream_.out(), bytes); }
+    void write(std::string_view bytes)
+    try {
+        reactor_.send(stream_.out(), stream_.encode(bytes));
+    } catch (std::bad_alloc const&) {
+        stream_.broken();
+        throw;
+    }
 
     [[nodiscard]] bool readable() const noexcept { return stream_.readable(); }
 
@@ -122,10 +145,38 @@ private:
     enum class state { down, greeting, up };
     enum class expected { auth, select, info, time };
 
+    /// The first byte that a TLS server sends to someone who does not speak TLS. No reply of Redis begins with it.
+    static constexpr char tls_alert = '\x15';
+
     static constexpr std::chrono::milliseconds first_pause{5};
     static constexpr std::chrono::milliseconds longest_pause{500};
 
-    [[nodiscard]] io::stream_target target() const { return {server_.host, std::to_string(server_.port), server_.unix_path}; }
+    [[nodiscard]] io::stream_target target() const { return {server_.host, std::to_string(server_.port), server_.unix_path, tls_}; }
+
+    [[nodiscard]] bool overdue(boot_clock::time_point now) const noexcept { return state_ == state::greeting && now - since_ >= connect_timeout_; }
+
+    [[nodiscard]] std::string overdue_reason() const { return phase() + " within connect_timeout, " + std::to_string(connect_timeout_.count()) + " ms"; }
+
+    /// Returns: what is waited for while connecting.
+    [[nodiscard]] std::string phase() const
+    {
+        switch (stream_.now()) {
+        case io::stream::state::resolving: return "its name was not resolved";
+        case io::stream::state::securing: return "the TLS handshake did not end, does the server speak TLS?";
+        case io::stream::state::open: return "the greeting was not answered";
+        default: return "the connection was not accepted";
+        }
+    }
+
+    /// Effects: as `disconnect`, for what the stream says: its own code where TLS is why. When the server has said something in TLS, all is
+    /// well with that, and what breaks later is the connection.
+    void disconnect_for_stream(errc otherwise, boot_clock::time_point now)
+    {
+        auto const why = stream_.why();
+        bool const refused = why.code.category() == tls::error_category() && !heard_;
+        bool const silent = stream_.now() == io::stream::state::open && !heard_ && !server_.tls && server_.unix_path.empty();
+        disconnect(refused ? why.code : otherwise, now, why.detail + (silent ? " without an answer; one that expects TLS is asked with rediss://" : ""));
+    }
 
     void say_hello()
     {
@@ -155,8 +206,9 @@ private:
         std::array<char, 16 * 1024> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by read
         for (;;) {
             auto const n = stream_.read(buffer);
-            if (!n) return disconnect(state_ == state::up ? errc::connection_lost : errc::cannot_connect, now);
+            if (!n) return disconnect_for_stream(state_ == state::up ? errc::connection_lost : errc::cannot_connect, now);
             if (*n == 0) return;
+            if (!std::exchange(heard_, true) && buffer[0] == tls_alert) return disconnect(tls::errc::tls_expected, now);
             if (!reader_->feed({buffer.data(), *n})) return disconnect(errc::protocol_error, now);
             auto const generation = generation_;
             for (;;) {
@@ -169,7 +221,7 @@ private:
                     on_greeting(one->get(), now);
                 if (generation != generation_) return;
             }
-            if (*n < buffer.size()) return;
+            if (*n < buffer.size() && !stream_.secured()) return;
         }
     }
 
@@ -214,12 +266,16 @@ private:
 
     io::reactor& reactor_;
     endpoint server_;
+    std::shared_ptr<io::secure_layer const> tls_;
     std::chrono::milliseconds connect_timeout_;
     hello hello_;
     io::stream stream_;
     std::unique_ptr<reply_reader> reader_;
     state state_ = state::down;
     std::error_code why_ = errc::cannot_connect;
+    std::error_code told_;  // why_ as others were told
+    std::string reason_;
+    bool heard_ = false;  // something came over this connection
     boot_clock::time_point since_{};
     boot_clock::time_point not_before_{};
     boot_clock::duration pause_{};
