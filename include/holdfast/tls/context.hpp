@@ -64,7 +64,7 @@ private:
 
     static void require_file(std::string_view option, std::string const& path)
     {
-        if (::access(path.c_str(), R_OK) != 0) fail(option, quoted(path) + ": " + std::system_category().message(errno));
+        if (::access(path.c_str(), R_OK) != 0) fail(option, holdfast::quoted(path) + ": " + std::system_category().message(errno));
     }
 
     void trust(options const& o)
@@ -76,12 +76,12 @@ private:
         if (!o.ca_file.empty()) {
             require_file("ca_file", o.ca_file);
             if (::SSL_CTX_load_verify_locations(context_.get(), o.ca_file.c_str(), nullptr) != 1)
-                fail("ca_file", quoted(o.ca_file) + " holds no certificate in PEM form");
+                fail("ca_file", holdfast::quoted(o.ca_file) + " holds no certificate in PEM form");
         }
         if (!o.ca_folder.empty()) {
             require_file("ca_folder", o.ca_folder);
             struct stat what{};
-            if (::stat(o.ca_folder.c_str(), &what) != 0 || !S_ISDIR(what.st_mode)) fail("ca_folder", quoted(o.ca_folder) + " is no folder");
+            if (::stat(o.ca_folder.c_str(), &what) != 0 || !S_ISDIR(what.st_mode)) fail("ca_folder", holdfast::quoted(o.ca_folder) + " is no folder");
             if (::SSL_CTX_load_verify_locations(context_.get(), nullptr, o.ca_folder.c_str()) != 1) throw std::bad_alloc{};
         }
     }
@@ -91,7 +91,7 @@ private:
         require_file("certificate_file", o.certificate_file);
         require_file("key_file", o.key_file);
         if (::SSL_CTX_use_certificate_chain_file(context_.get(), o.certificate_file.c_str()) != 1)
-            fail("certificate_file", quoted(o.certificate_file) + " holds no certificate in PEM form that can be used");
+            fail("certificate_file", holdfast::quoted(o.certificate_file) + " holds no certificate in PEM form that can be used");
         auto password = o.key_password;
         ::SSL_CTX_set_default_passwd_cb(context_.get(), &give_password);  // without it OpenSSL asks at the terminal
         ::SSL_CTX_set_default_passwd_cb_userdata(context_.get(), &password);
@@ -100,8 +100,8 @@ private:
         if (read && ::SSL_CTX_check_private_key(context_.get()) == 1) return;
         auto const e = ::ERR_peek_last_error();
         if (ERR_GET_LIB(e) == ERR_LIB_X509 && ERR_GET_REASON(e) == X509_R_KEY_VALUES_MISMATCH)
-            fail("key_file", quoted(o.key_file) + " is not the key of the certificate in certificate_file");
-        fail("key_file", quoted(o.key_file) + " holds no key in PEM form that key_password opens");
+            fail("key_file", holdfast::quoted(o.key_file) + " is not the key of the certificate in certificate_file");
+        fail("key_file", holdfast::quoted(o.key_file) + " holds no key in PEM form that key_password opens");
     }
 
     static int give_password(char* into, int size, int, void* password)

@@ -34,8 +34,15 @@ public:
     error_queue& operator=(error_queue const&) = delete;
     ~error_queue() { ::ERR_clear_error(); }
 
-    /// Returns: what went wrong first; 0 where nothing did.
-    [[nodiscard]] unsigned long first() const noexcept { return ::ERR_peek_error(); }
+    /// Effects: empties the queue. Returns: what TLS itself complained of first, whatever led to it; where it did not, what went wrong
+    /// first; 0 where nothing did.
+    [[nodiscard]] unsigned long take() noexcept
+    {
+        auto const first = ::ERR_get_error();
+        for (auto e = first; e != 0; e = ::ERR_get_error())
+            if (ERR_GET_LIB(e) == ERR_LIB_SSL) return e;
+        return first;
+    }
 
     /// Returns: OpenSSL's words for `e`, which hold nothing of what was sent.
     [[nodiscard]] static std::string words(unsigned long e)

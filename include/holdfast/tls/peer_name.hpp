@@ -67,7 +67,7 @@ private:
         std::string name;
         if (one->type == GEN_DNS) {
             auto const* const bytes = reinterpret_cast<char const*>(::ASN1_STRING_get0_data(one->d.dNSName));
-            name = quoted({bytes, static_cast<std::size_t>(::ASN1_STRING_length(one->d.dNSName))});
+            name = holdfast::quoted({bytes, static_cast<std::size_t>(::ASN1_STRING_length(one->d.dNSName))});
         } else if (one->type == GEN_IPADD) {
             std::array<char, INET6_ADDRSTRLEN> digits{};
             auto const size = ::ASN1_STRING_length(one->d.iPAddress);

@@ -59,18 +59,18 @@ public:
 
     progress handshake() override
     {
-        error_queue const errors;
+        error_queue errors;
         forget_taken();
         int const n = ::SSL_do_handshake(ssl_.get());
         if (n == 1) return progress::done;
         if (may_go_on(n)) return progress::under_way;
-        judge(errors.first());
+        judge(errors.take());
         return progress::failed;
     }
 
     std::optional<std::size_t> read(std::span<char> buffer) override
     {
-        error_queue const errors;
+        error_queue errors;
         forget_taken();
         int const n = ::SSL_read(ssl_.get(), buffer.data(), length(buffer.size()));
         if (n > 0) return static_cast<std::size_t>(n);
@@ -78,7 +78,7 @@ public:
         if (::SSL_get_error(ssl_.get(), n) == SSL_ERROR_ZERO_RETURN)
             why_ = {{}, "the server ended the TLS connection"};
         else
-            judge(errors.first());
+            judge(errors.take());
         return std::nullopt;
     }
 
@@ -140,7 +140,7 @@ private:
     /// Only more input is ever missing: the output takes everything, and nothing is negotiated again.
     [[nodiscard]] bool may_go_on(int n) const noexcept { return ::SSL_get_error(ssl_.get(), n) == SSL_ERROR_WANT_READ; }
 
-    /// Effects: says why it failed, of which `e` was the first sign.
+    /// Effects: says why it failed, of which `e` is the sign.
     void judge(unsigned long e)
     {
         broken_ = true;
@@ -154,6 +154,7 @@ private:
         case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
         case SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE:
         case SSL_R_TLSV1_ALERT_ACCESS_DENIED:
+        case SSL_R_TLSV1_ALERT_DECRYPT_ERROR:
         case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
         case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED: why_ = {errc::client_certificate_refused, words}; break;
         case SSL_R_WRONG_VERSION_NUMBER:
