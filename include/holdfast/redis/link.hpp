@@ -9,15 +9,13 @@
 #include <holdfast/redis/admission.hpp>
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/greeting.hpp>
 #include <holdfast/redis/hiredis.hpp>
-#include <holdfast/redis/request.hpp>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <new>
 #include <string>
@@ -27,24 +25,17 @@
 
 namespace holdfast::redis {
 
-/// What a server tells about itself when a connection is made.
-struct greeting {
-    std::chrono::microseconds server_time{};
-    std::chrono::seconds uptime{};
-    boot_clock::duration took{};  ///< from the question to the answer
-};
-
 /// A connection to a Redis server that has said hello: authenticated, in its database, and asked for its clock where that matters. Made
 /// when it is needed; a failure is remembered for a moment, so that nobody waits for a server that is down again and again.
 ///
 /// | state    | meaning                            | left by |
 /// |----------|------------------------------------|---------|
-/// | down     | no connection; `why()` says why    | connect → greeting, when the pause after a failure is over |
+/// | down     | no connection; `reason` says why   | connect → greeting, when the pause after a failure is over |
 /// | greeting | connecting, or waiting for answers to the hello | all answered → up; an error, end of file, its time is over → down |
 /// | up       | replies go to `on_reply`           | end of file, an error, `disconnect` → down |
 class link : public io::source {
 public:
-    enum class hello { plain, with_clock };
+    using hello = greeting_exchange::hello;
 
     /// Requires: `tls` is not null where the endpoint asks for it.
     link(io::reactor& reactor, endpoint const& server, std::shared_ptr<io::secure_layer const> tls, std::chrono::milliseconds connect_timeout,
@@ -60,7 +51,7 @@ public:
     /// Returns: no error where the link is up or on its way up, having begun to connect where it has to; otherwise why it is down.
     std::error_code connect(boot_clock::time_point now)
     {
-        if (overdue(now)) disconnect(errc::cannot_connect, now, overdue_reason());
+        if (overdue(now)) disconnect_overdue(now);
         if (state_ != state::down) return {};
         if (now < not_before_) return why_;
         since_ = now;
@@ -108,17 +99,8 @@ public:
 
     void on_ready(short, boot_clock::time_point now) override
     try {
-        using enum io::stream::state;
-        if (overdue(now)) return disconnect(errc::cannot_connect, now, overdue_reason());
-        if (stream_.now() != open) {
-            if (!stream_.go_on()) return disconnect_for_stream(errc::cannot_connect, now);
-            reactor_.changed();
-            if (stream_.now() != open) return;
-            say_hello();
-            if (!stream_.secured()) return;  // otherwise something may have come behind the handshake
-        }
-        if (stream_.out()->blocked()) stream_.out()->flush();
-        read(now);
+        go_on(now);
+        if (overdue(now)) disconnect_overdue(now);
     } catch (std::bad_alloc const&) {
         disconnect(std::make_error_code(std::errc::not_enough_memory), now);
     }
@@ -143,7 +125,6 @@ protected:
 
 private:
     enum class state { down, greeting, up };
-    enum class expected { auth, select, info, time };
 
     /// The first byte that a TLS server sends to someone who does not speak TLS. No reply of Redis begins with it.
     static constexpr char tls_alert = '\x15';
@@ -155,7 +136,20 @@ private:
 
     [[nodiscard]] bool overdue(boot_clock::time_point now) const noexcept { return state_ == state::greeting && now - since_ >= connect_timeout_; }
 
-    [[nodiscard]] std::string overdue_reason() const { return phase() + " within connect_timeout, " + std::to_string(connect_timeout_.count()) + " ms"; }
+    void disconnect_overdue(boot_clock::time_point now)
+    {
+        disconnect(errc::cannot_connect, now,
+                   words([&] { return phase() + " within connect_timeout, " + std::to_string(connect_timeout_.count()) + " ms"; }));
+    }
+
+    /// Returns: what `f` has to say; nothing where there is no memory for that.
+    template <class F>
+    [[nodiscard]] static std::string words(F&& f) noexcept
+    try {
+        return f();
+    } catch (std::bad_alloc const&) {
+        return {};
+    }
 
     /// Returns: what is waited for while connecting.
     [[nodiscard]] std::string phase() const
@@ -172,33 +166,33 @@ private:
     /// well with that, and what breaks later is the connection.
     void disconnect_for_stream(errc otherwise, boot_clock::time_point now)
     {
-        auto const why = stream_.why();
+        auto const& why = stream_.why();
         bool const refused = why.code.category() == tls::error_category() && !heard_;
         bool const silent = stream_.now() == io::stream::state::open && !heard_ && !server_.tls && server_.unix_path.empty();
-        disconnect(refused ? why.code : otherwise, now, why.detail + (silent ? " without an answer; one that expects TLS is asked with rediss://" : ""));
+        disconnect(refused ? why.code : otherwise, now,
+                   words([&] { return why.detail + (silent ? ", without an answer; a server that expects TLS is asked with rediss://" : ""); }));
+    }
+
+    void go_on(boot_clock::time_point now)
+    {
+        using enum io::stream::state;
+        if (stream_.now() != open) {
+            if (!stream_.go_on()) return disconnect_for_stream(errc::cannot_connect, now);
+            reactor_.changed();
+            if (stream_.now() != open) return;
+            say_hello();
+            if (!stream_.secured()) return;  // otherwise something may have come behind the handshake
+        }
+        if (stream_.out()->blocked()) stream_.out()->flush();
+        read(now);
     }
 
     void say_hello()
     {
         asked_ = boot_clock::now();
         reader_ = std::make_unique<reply_reader>();
-        greeting_ = {};
-        expected_count_ = 0;
-        std::string bytes;
-        auto const say = [&](expected what, std::initializer_list<std::string_view> words) {
-            expected_[expected_count_++] = what;
-            bytes += format({words.begin(), words.size()});
-        };
-        if (!server_.password.empty() && server_.user.empty()) say(expected::auth, {"AUTH", server_.password});
-        if (!server_.user.empty()) say(expected::auth, {"AUTH", server_.user, server_.password});
-        if (server_.database != 0) say(expected::select, {"SELECT", std::to_string(server_.database)});
-        if (hello_ == hello::with_clock) {
-            say(expected::info, {"INFO", "server"});
-            say(expected::time, {"TIME"});
-        }
-        answered_ = 0;
-        write(bytes);
-        if (expected_count_ == 0) come_up(asked_);
+        write(greeting_.begin(server_, hello_));
+        if (greeting_.done()) come_up(asked_);
     }
 
     void read(boot_clock::time_point now)
@@ -227,41 +221,17 @@ private:
 
     void on_greeting(reply const& r, boot_clock::time_point now)
     {
-        auto const what = expected_[answered_];
-        if (r.what() == reply::kind::error) {
-            auto why = classify(r.text());
-            if (what == expected::auth && why == errc::server_error) why = errc::authentication_failed;
-            if (what == expected::select && why == errc::server_error) why = errc::bad_database;
-            return disconnect(why, now);
-        }
-        if (what == expected::info) greeting_.uptime = uptime_in(r.text());
-        if (what == expected::time) {
-            if (r.size() != 2) return disconnect(errc::protocol_error, now);
-            greeting_.server_time = std::chrono::seconds{number(r[0].text())} + std::chrono::microseconds{number(r[1].text())};
-        }
-        if (++answered_ == expected_count_) come_up(now);
+        if (auto const why = greeting_.on_reply(r)) return disconnect(why, now);
+        if (greeting_.done()) come_up(now);
     }
 
     void come_up(boot_clock::time_point now)
     {
         state_ = state::up;
         pause_ = {};
-        greeting_.took = now - asked_;
-        on_up(greeting_, now);
-    }
-
-    [[nodiscard]] static std::chrono::seconds uptime_in(std::string_view info) noexcept
-    {
-        constexpr std::string_view field = "uptime_in_seconds:";
-        auto const at = info.find(field);
-        return std::chrono::seconds{at == std::string_view::npos ? 0 : number(info.substr(at + field.size()))};
-    }
-
-    [[nodiscard]] static std::int64_t number(std::string_view text) noexcept
-    {
-        std::int64_t n = 0;
-        std::from_chars(text.data(), text.data() + text.size(), n);
-        return n;
+        auto got = greeting_.got();
+        got.took = now - asked_;
+        on_up(got, now);
     }
 
     io::reactor& reactor_;
@@ -281,10 +251,7 @@ private:
     boot_clock::duration pause_{};
     unsigned generation_ = 0;
     boot_clock::time_point asked_{};
-    greeting greeting_;
-    std::array<expected, 4> expected_{};
-    std::size_t expected_count_ = 0;
-    std::size_t answered_ = 0;
+    greeting_exchange greeting_;
 };
 
 }  // namespace holdfast::redis
