@@ -94,11 +94,11 @@ TEST_CASE("a lock over TLS whose memory runs out in any step is not held, and is
     for (bool const fresh : {true, false}) {
         auto const make = [&] { return client{server.url(), {.operation_timeout = 250ms, .tls = {.ca_file = signer.file()}}}; };
         auto redis = make();
-        mutex m{redis, "orders", {.retry = {.most = 20ms}, .unavailable_after = 1s}};
+        mutex m{redis, "orders", {.ttl = 2s, .retry = {.most = 20ms}, .unavailable_after = 1s}};
         CHECK(refuse_each_request([&] {
                   if (fresh) {
                       auto one = make();
-                      mutex first{one, "orders", {.retry = {.most = 20ms}, .unavailable_after = 1s}};
+                      mutex first{one, "orders", {.ttl = 2s, .retry = {.most = 20ms}, .unavailable_after = 1s}};
                       first.lock();
                       first.unlock();
                   } else {

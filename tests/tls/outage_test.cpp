@@ -172,6 +172,20 @@ TEST_CASE("a forked child says nothing on the connections of its parent, not eve
     CHECK(d.way.connections() == 1);
 }
 
+TEST_CASE("a client that goes ends its connections as TLS wants it")
+{
+    distant d;
+    std::optional<client> redis{d.make()};
+    std::optional<mutex> m{std::in_place, *redis, "orders"};
+    m->lock();
+    m->unlock();
+    m.reset();
+    auto const heard = d.way.heard().size();
+    redis.reset();
+    CHECK(eventually([&] { return d.way.left() == 1; }));
+    CHECK(d.way.heard().size() > heard);  // before the end of file
+}
+
 TEST_CASE("many threads share a connection over TLS")
 {
     secured_server s;
