@@ -186,6 +186,21 @@ TEST_CASE("a client that goes ends its connections as TLS wants it")
     CHECK(d.way.heard().size() > heard);  // before the end of file
 }
 
+TEST_CASE("a server that refuses the client's certificate is not asked more and more often")
+{
+    secured_server s{{}, {}, true};
+    byte_relay way{s.server.port()};
+    client redis{"rediss://localhost:" + std::to_string(way.port()), {.tls = s.trusted()}};
+    mutex m{redis, "orders"};
+    auto const end = boot_clock::now() + 1s;
+    while (boot_clock::now() < end) {
+        CHECK(code_of([&] { (void)m.try_lock(); }) == errc::misconfigured);
+        std::this_thread::sleep_for(1ms);
+    }
+    CHECK(way.connections() >= 2);
+    CHECK(way.connections() <= 10);  // the pauses between them double
+}
+
 TEST_CASE("many threads share a connection over TLS")
 {
     secured_server s;

@@ -278,7 +278,7 @@ TEST_CASE("a byte that was changed on the way breaks the connection")
     c.client->receive(wire);
     std::array<char, 100> buffer{};
     CHECK(c.client->read(buffer) == std::nullopt);
-    CHECK(c.client->why().code);
+    CHECK(c.client->why().code == errc::handshake_interrupted);  // which may pass
     std::string const alert{c.client->take_output()};
     CHECK_FALSE(alert.empty());
     c.client->finish();

@@ -11,7 +11,7 @@ namespace holdfast::tls {
 /// Why there is no TLS connection. A category of its own; each code equals one condition of `holdfast::errc`.
 enum class errc {
     // unavailable: it may pass
-    handshake_interrupted = 1,  ///< the connection broke, or the server broke off, before it was secured
+    handshake_interrupted = 1,  ///< the connection broke, or the server broke off, before it could be used
     // misconfigured: it will not pass
     certificate_untrusted,      ///< no trusted authority has signed the server's certificate
     certificate_expired,        ///< the server's certificate, or one of those that signed it, is not valid now

@@ -202,7 +202,10 @@ private:
             auto const n = stream_.read(buffer);
             if (!n) return disconnect_for_stream(state_ == state::up ? errc::connection_lost : errc::cannot_connect, now);
             if (*n == 0) return;
-            if (!std::exchange(heard_, true) && buffer[0] == tls_alert) return disconnect(tls::errc::tls_expected, now);
+            if (!std::exchange(heard_, true)) {
+                if (buffer[0] == tls_alert) return disconnect(tls::errc::tls_expected, now);
+                pause_ = {};  // not earlier: a server may refuse a client's certificate behind the handshake
+            }
             if (!reader_->feed({buffer.data(), *n})) return disconnect(errc::protocol_error, now);
             auto const generation = generation_;
             for (;;) {
@@ -228,7 +231,6 @@ private:
     void come_up(boot_clock::time_point now)
     {
         state_ = state::up;
-        pause_ = {};
         auto got = greeting_.got();
         got.took = now - asked_;
         on_up(got, now);

@@ -76,7 +76,7 @@ public:
             more = "restart_guard, another " + std::to_string(left.count()) + " s";
         } else {
             more = nodes_[n]->commands.reason(why);
-            if (more.empty()) more = nodes_[n]->releases.reason(why);
+            if (more.empty() && why != errc::no_answer) more = nodes_[n]->releases.reason(why);
         }
         return more.empty() ? name : name + " (" + more + ")";
     }

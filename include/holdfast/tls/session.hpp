@@ -62,7 +62,8 @@ public:
         error_queue errors;
         forget_taken();
         int const n = ::SSL_do_handshake(ssl_.get());
-        if (n == 1) return progress::done;
+        secured_ = n == 1;
+        if (secured_) return progress::done;
         if (may_go_on(n)) return progress::under_way;
         judge(errors.take());
         return progress::failed;
@@ -159,11 +160,11 @@ private:
         case SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED: why_ = {errc::client_certificate_refused, words}; break;
         case SSL_R_WRONG_VERSION_NUMBER:
         case SSL_R_PACKET_LENGTH_TOO_LONG:
-        case SSL_R_HTTP_REQUEST: why_ = {::SSL_is_init_finished(ssl_.get()) == 1 ? errc::handshake_interrupted : errc::not_tls, words}; break;
+        case SSL_R_HTTP_REQUEST: why_ = {secured_ ? errc::handshake_interrupted : errc::not_tls, words}; break;
         case SSL_R_TLSV1_ALERT_INTERNAL_ERROR:
         case SSL_R_TLSV1_ALERT_USER_CANCELLED:
         case ERR_R_MALLOC_FAILURE: why_ = {errc::handshake_interrupted, words}; break;
-        default: why_ = {errc::handshake_refused, words}; break;
+        default: why_ = {secured_ ? errc::handshake_interrupted : errc::handshake_refused, words}; break;
         }
     }
 
@@ -185,6 +186,7 @@ private:
     peer_name peer_;
     openssl_ptr<SSL> ssl_;
     std::string is_for_;   // the names in a certificate that is refused for them
+    bool secured_ = false; // the handshake is done: of the two sides only ours can still be refused
     bool taken_ = false;   // what is in the output has been taken
     bool broken_ = false;  // nothing more can be said, not even that it ends
     failure why_{{}, "the TLS connection has ended"};
