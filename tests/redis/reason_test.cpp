@@ -39,7 +39,8 @@ public:
             while (!stop.stop_requested()) {
                 file_descriptor const one{::accept(at_.fd.get(), nullptr, nullptr)};
                 if (one && !words_.empty()) ::send(one.get(), words_.data(), words_.size(), MSG_NOSIGNAL);
-                if (one && !words_.empty()) static_cast<void>(::recv(one.get(), buffer_, sizeof buffer_, 0));  // until the client has gone or asks
+                if (one && !words_.empty())
+                    static_cast<void>(::recv(one.get(), buffer_, sizeof buffer_, 0));  // until the client has gone or asks
             }
         }};
     }
@@ -92,7 +93,8 @@ TEST_CASE("a refused connection is said to be refused, by lock, try_lock and the
 TEST_CASE("a name that nobody knows is said not to be known")
 {
     // With no name server to ask, the system says so instead.
-    CHECK_THAT(complaint("redis://:canary@no-such-host.invalid"), contains("not known") || contains("name resolution") || contains("not resolved"));
+    CHECK_THAT(complaint("redis://:canary@no-such-host.invalid"),
+               contains("not known") || contains("name resolution") || contains("not resolved"));
 }
 
 TEST_CASE("a socket that does not exist is said not to exist")

@@ -75,7 +75,8 @@ private:
 
 /// Effects: carries the bytes of both sides until none has more to say, at most `piece` of the server's at a time, with a look of the client
 /// at each. Returns: how far the client's handshake has come.
-inline io::secure_session::progress shake_hands(io::secure_session& client, server_side& server, std::size_t piece = std::numeric_limits<std::size_t>::max())
+inline io::secure_session::progress shake_hands(io::secure_session& client, server_side& server,
+                                                std::size_t piece = std::numeric_limits<std::size_t>::max())
 {
     auto reached = client.handshake();
     for (;;) {

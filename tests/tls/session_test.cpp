@@ -169,7 +169,10 @@ TEST_CASE("authorities may be in a folder")
 TEST_CASE("verification can be switched off by saying so")
 {
     authority signer;
-    server_side server{{.shown = signer.issue({.names = "DNS:elsewhere", .valid_to = std::chrono::hours{-1}, })}};
+    server_side server{{.shown = signer.issue({
+                            .names = "DNS:elsewhere",
+                            .valid_to = std::chrono::hours{-1},
+                        })}};
     CHECK(shake_hands(*client_of({.insecure_skip_verification = true}), server) == progress::done);
 }
 
@@ -220,7 +223,8 @@ TEST_CASE("a client shows its certificate to a server that asks for it")
     CHECK(seen({.certificate_file = bad.certificate, .key_file = bad.key}) == errc::client_certificate_refused);
     CHECK(seen({.certificate_file = forged.certificate, .key_file = forged.key}) == errc::client_certificate_refused);
     auto const without = seen({});
-    CHECK(without == (version == TLS1_3_VERSION ? errc::client_certificate_refused : errc::handshake_refused));  // which 1.2 cannot tell apart
+    CHECK(without ==
+          (version == TLS1_3_VERSION ? errc::client_certificate_refused : errc::handshake_refused));  // which 1.2 cannot tell apart
     CHECK(without == holdfast::errc::misconfigured);
 }
 

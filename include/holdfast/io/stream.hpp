@@ -32,8 +32,8 @@ namespace holdfast::io {
 struct stream_target {
     std::string host;
     std::string port;
-    std::string path;                        ///< of a Unix socket, in place of host and port
-    std::shared_ptr<secure_layer const> tls; ///< null: what is sent is sent as it is
+    std::string path;                         ///< of a Unix socket, in place of host and port
+    std::shared_ptr<secure_layer const> tls;  ///< null: what is sent is sent as it is
 };
 
 /// A stream socket that never blocks, with TLS or without.

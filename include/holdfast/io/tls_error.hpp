@@ -13,13 +13,13 @@ enum class errc {
     // unavailable: it may pass
     handshake_interrupted = 1,  ///< the connection broke, or the server broke off, before it could be used
     // misconfigured: it will not pass
-    certificate_untrusted,      ///< no trusted authority has signed the server's certificate
-    certificate_expired,        ///< the server's certificate, or one of those that signed it, is not valid now
-    certificate_wrong_name,     ///< the server's certificate is for another host
-    client_certificate_refused, ///< the server demands a certificate of the client, or does not accept its one
-    handshake_refused,          ///< the two sides have no version or cipher in common, or one does not keep to the protocol
-    not_tls,                    ///< the server answered, and not in TLS
-    tls_expected,               ///< the server answered in TLS, and was not asked in it
+    certificate_untrusted,       ///< no trusted authority has signed the server's certificate
+    certificate_expired,         ///< the server's certificate, or one of those that signed it, is not valid now
+    certificate_wrong_name,      ///< the server's certificate is for another host
+    client_certificate_refused,  ///< the server demands a certificate of the client, or does not accept its one
+    handshake_refused,           ///< the two sides have no version or cipher in common, or one does not keep to the protocol
+    not_tls,                     ///< the server answered, and not in TLS
+    tls_expected,                ///< the server answered in TLS, and was not asked in it
 };
 
 namespace detail {
@@ -32,12 +32,15 @@ public:
     {
         switch (static_cast<errc>(value)) {
         case errc::handshake_interrupted: return "the TLS handshake was broken off";
-        case errc::certificate_untrusted: return "the server's certificate is not signed by a trusted authority; name its authority in the TLS option ca_file";
+        case errc::certificate_untrusted:
+            return "the server's certificate is not signed by a trusted authority; name its authority in the TLS option ca_file";
         case errc::certificate_expired: return "the server's certificate is not valid at this time; renew it, or set the clock right";
-        case errc::certificate_wrong_name: return "the server's certificate is for another name; use that name in the URL or in the TLS option server_name";
+        case errc::certificate_wrong_name:
+            return "the server's certificate is for another name; use that name in the URL or in the TLS option server_name";
         case errc::client_certificate_refused:
             return "the server does not accept the client's certificate, or its lack; see the TLS options certificate_file and key_file";
-        case errc::handshake_refused: return "the TLS handshake failed";
+        case errc::handshake_refused:
+            return "the TLS handshake failed: no version or cipher in common, or the server demands a certificate of the client";
         case errc::not_tls: return "the server does not speak TLS; a server without TLS is asked with redis://";
         case errc::tls_expected: return "the server speaks TLS; ask it with rediss://";
         }

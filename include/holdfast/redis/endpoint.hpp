@@ -40,7 +40,8 @@ struct endpoint {
     {
         if (!unix_path.empty()) return "unix://" + unix_path + (database != 0 ? "?db=" + std::to_string(database) : "");
         bool const v6 = host.find(':') != std::string::npos;
-        return (tls ? "rediss://" : "redis://") + (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port) + (database != 0 ? "/" + std::to_string(database) : "");
+        return (tls ? "rediss://" : "redis://") + (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port) +
+               (database != 0 ? "/" + std::to_string(database) : "");
     }
 
     /// Returns: whether both are the same server: what is stored in one database of it is not safe from what happens to another.

@@ -38,8 +38,8 @@ public:
     using hello = greeting_exchange::hello;
 
     /// Requires: `tls` is not null where the endpoint asks for it.
-    link(io::reactor& reactor, endpoint const& server, std::shared_ptr<io::secure_layer const> tls, std::chrono::milliseconds connect_timeout,
-         hello h)
+    link(io::reactor& reactor, endpoint const& server, std::shared_ptr<io::secure_layer const> tls,
+         std::chrono::milliseconds connect_timeout, hello h)
         : reactor_{reactor}, server_{server}, tls_{std::move(tls)}, connect_timeout_{connect_timeout}, hello_{h}
     {
         reactor_.add(*this);
@@ -134,7 +134,10 @@ private:
 
     [[nodiscard]] io::stream_target target() const { return {server_.host, std::to_string(server_.port), server_.unix_path, tls_}; }
 
-    [[nodiscard]] bool overdue(boot_clock::time_point now) const noexcept { return state_ == state::greeting && now - since_ >= connect_timeout_; }
+    [[nodiscard]] bool overdue(boot_clock::time_point now) const noexcept
+    {
+        return state_ == state::greeting && now - since_ >= connect_timeout_;
+    }
 
     void disconnect_overdue(boot_clock::time_point now)
     {
@@ -169,8 +172,9 @@ private:
         auto const& why = stream_.why();
         bool const refused = why.code.category() == tls::error_category() && !heard_;
         bool const silent = stream_.now() == io::stream::state::open && !heard_ && !server_.tls && server_.unix_path.empty();
-        disconnect(refused ? why.code : otherwise, now,
-                   words([&] { return why.detail + (silent ? ", without an answer; a server that expects TLS is asked with rediss://" : ""); }));
+        disconnect(refused ? why.code : otherwise, now, words([&] {
+                       return why.detail + (silent ? ", without an answer; a server that expects TLS is asked with rediss://" : "");
+                   }));
     }
 
     void go_on(boot_clock::time_point now)

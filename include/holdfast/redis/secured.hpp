@@ -23,8 +23,9 @@ namespace holdfast::redis {
     }
     if (auto const make = io::make_secure_layer.load()) return make(options);
     throw error{holdfast::errc::misconfigured,
-                first->describe() + " asks for TLS, which this program is built without: include <holdfast/tls.hpp> in one of its files and "
-                                    "link OpenSSL, with CMake the target holdfast::tls"};
+                first->describe() +
+                    " asks for TLS, which this program is built without: include <holdfast/tls.hpp> in one of its files and "
+                    "link OpenSSL, with CMake the target holdfast::tls"};
 }
 
 }  // namespace holdfast::redis

@@ -56,7 +56,8 @@ private:
         no_zero("key_file", o.key_file);
         no_zero("server_name", o.server_name);
         if (o.insecure_skip_verification && !(o.ca_file.empty() && o.ca_folder.empty()))
-            fail("insecure_skip_verification", "nothing is verified with it, so ca_file and ca_folder have no use; leave out one or the other");
+            fail("insecure_skip_verification",
+                 "nothing is verified with it, so ca_file and ca_folder have no use; leave out one or the other");
         if (o.certificate_file.empty() != o.key_file.empty())
             fail(o.key_file.empty() ? "key_file" : "certificate_file", "certificate_file and key_file go together; it is missing");
         if (!o.key_password.empty() && o.key_file.empty()) fail("key_file", "key_password is for a key; it is missing");
@@ -80,8 +81,9 @@ private:
         }
         if (!o.ca_folder.empty()) {
             require_file("ca_folder", o.ca_folder);
-            struct stat what{};
-            if (::stat(o.ca_folder.c_str(), &what) != 0 || !S_ISDIR(what.st_mode)) fail("ca_folder", holdfast::quoted(o.ca_folder) + " is no folder");
+            struct stat what {};
+            if (::stat(o.ca_folder.c_str(), &what) != 0 || !S_ISDIR(what.st_mode))
+                fail("ca_folder", holdfast::quoted(o.ca_folder) + " is no folder");
             if (::SSL_CTX_load_verify_locations(context_.get(), nullptr, o.ca_folder.c_str()) != 1) throw std::bad_alloc{};
         }
     }

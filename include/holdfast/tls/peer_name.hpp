@@ -22,7 +22,7 @@ public:
     explicit peer_name(std::string host) : text_{std::move(host)}
     {
         if (text_.find(':') != std::string::npos) text_.resize(std::min(text_.size(), text_.find('%')));  // the zone of an IPv6 address
-        if (text_.size() > 1 && text_.ends_with('.')) text_.pop_back();                                 // the root of the names
+        if (text_.size() > 1 && text_.ends_with('.')) text_.pop_back();                                   // the root of the names
         std::array<unsigned char, sizeof(in6_addr)> address{};
         is_address_ = ::inet_pton(AF_INET, text_.c_str(), address.data()) == 1 || ::inet_pton(AF_INET6, text_.c_str(), address.data()) == 1;
     }

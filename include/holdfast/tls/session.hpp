@@ -185,10 +185,10 @@ private:
 
     peer_name peer_;
     openssl_ptr<SSL> ssl_;
-    std::string is_for_;   // the names in a certificate that is refused for them
-    bool secured_ = false; // the handshake is done: of the two sides only ours can still be refused
-    bool taken_ = false;   // what is in the output has been taken
-    bool broken_ = false;  // nothing more can be said, not even that it ends
+    std::string is_for_;    // the names in a certificate that is refused for them
+    bool secured_ = false;  // the handshake is done: of the two sides only ours can still be refused
+    bool taken_ = false;    // what is in the output has been taken
+    bool broken_ = false;   // nothing more can be said, not even that it ends
     failure why_{{}, "the TLS connection has ended"};
 };
 
