@@ -30,10 +30,13 @@ target_link_libraries(holdfast_redis INTERFACE holdfast_core hiredis::hiredis)
 add_library(holdfast_redlock INTERFACE)
 target_link_libraries(holdfast_redlock INTERFACE holdfast_redis)
 
+add_library(holdfast_tls INTERFACE)
+target_link_libraries(holdfast_tls INTERFACE holdfast_core OpenSSL::SSL)
+
 add_library(holdfast_zookeeper INTERFACE)
 target_link_libraries(holdfast_zookeeper INTERFACE holdfast_core zookeeper::zookeeper_mt)
 
-set(holdfast_all_components core memory sim redis redlock zookeeper)
+set(holdfast_all_components core memory sim tls redis redlock zookeeper)
 
 # What was asked for must be there; what was not is given where it can be.
 set(holdfast_wanted ${HOLDFAST_COMPONENTS})
@@ -59,6 +62,18 @@ if("redis" IN_LIST holdfast_wanted)
     endif()
     message(STATUS "holdfast: no redis and redlock, as hiredis was not found (package libhiredis-dev)")
     list(REMOVE_ITEM holdfast_wanted redis redlock)
+  endif()
+endif()
+
+if("tls" IN_LIST holdfast_wanted)
+  find_package(OpenSSL 1.1.1 QUIET)
+  if(NOT OPENSSL_FOUND)
+    if(HOLDFAST_COMPONENTS)
+      message(FATAL_ERROR "holdfast: tls needs OpenSSL, which was not found. "
+        "On Debian and Ubuntu: apt-get install libssl-dev")
+    endif()
+    message(STATUS "holdfast: no tls, as OpenSSL was not found (package libssl-dev)")
+    list(REMOVE_ITEM holdfast_wanted tls)
   endif()
 endif()
 

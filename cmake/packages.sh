@@ -6,7 +6,7 @@
 #   holdfast_need WHAT...
 #
 # makes sure that each is there: g++ clang++ cmake ninja pkg-config ccache git python3 redis-server
-# (commands), hiredis zookeeper-client catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run
+# (commands), hiredis openssl zookeeper-client catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run
 # it), curator kazoo matplotlib (of some Python). On Debian and its
 # kin the missing ones, and only these, are installed with apt, as root or through sudo; elsewhere they are
 # named, and the script ends with 2.
@@ -27,6 +27,7 @@ holdfast_has()
 {
   case $1 in
     hiredis) holdfast_has_header hiredis/hiredis.h ;;
+    openssl) holdfast_has_header openssl/ssl.h ;;
     zookeeper-client) holdfast_has_header zookeeper/zookeeper.h ;;
     zookeeper-server) [ -e /usr/share/java/zookeeper.jar ] && command -v java >/dev/null ;;
     curator) [ -e /usr/share/java/curator-recipes.jar ] && command -v javac >/dev/null ;;
@@ -82,6 +83,7 @@ holdfast_package()
   case $1 in
     ninja) echo ninja-build ;;
     hiredis) echo libhiredis-dev ;;
+    openssl) echo libssl-dev ;;
     zookeeper-client) echo libzookeeper-mt-dev ;;
     # Nothing of the service, which would start with the machine: the tests need its classes.
     zookeeper-server) echo libzookeeper-java default-jre-headless ;;

@@ -18,7 +18,7 @@ class fleet;
 /// whenever the connection is lost.
 class client {
 public:
-    /// Effects: prepares a client for the server at `url`, see `parse_url`; no I/O.
+    /// Effects: prepares a client for the server at `url`, see `parse_url`; no I/O, but for the files that the TLS options name.
     /// Throws: `error` (`misconfigured`) naming the part of the URL or the option that is wrong.
     explicit client(std::string_view url, client_options options = {});
 

@@ -25,7 +25,7 @@ namespace holdfast::redlock {
 /// locks, which may outlive it. Connects when it is first needed.
 class masters {
 public:
-    /// Effects: prepares for the servers at `urls`, see `redis::parse_url`; no I/O.
+    /// Effects: prepares for the servers at `urls`, see `redis::parse_url`; no I/O, but for the files that the TLS options name.
     /// Throws: `error` (`misconfigured`): the set is empty or one is there twice, a URL does not parse, an option cannot be used.
     masters(std::initializer_list<redis::url> urls, masters_options options = {});
     explicit masters(std::vector<std::string> const& urls, masters_options options = {});

@@ -16,6 +16,9 @@
 #include <holdfast/redis.hpp>
 #include <holdfast/redlock.hpp>
 
+#ifdef HOLDFAST_TEST_TLS
+#include "support/certificates.hpp"
+#endif
 #ifdef HOLDFAST_TEST_ZOOKEEPER
 #include "support/zookeeper_server.hpp"
 #include "support/zookeeper_tree.hpp"
@@ -58,6 +61,29 @@ struct redis_store {
     [[nodiscard]] client another() const { return client{server.url()}; }
     void break_lock(std::string const& name) { server.command({"DEL", name}); }
 };
+
+#ifdef HOLDFAST_TEST_TLS
+struct redis_tls_store {
+    using client = redis::client;
+    using mutex = redis::mutex;
+    static constexpr std::chrono::milliseconds ttl{1000};
+    static constexpr bool crosses_processes = true;
+    static constexpr bool keeps_to_ttl = true;
+    static constexpr bool any_name = true;
+
+    authority signer;
+    identity shown = signer.issue();
+    redis_server server{{.tls = redis_tls{shown.certificate, shown.key, signer.file(), true}}};
+    client one = another();
+    client other = another();
+
+    [[nodiscard]] client another() const
+    {
+        return client{server.url(), {.tls = {.ca_file = signer.file(), .certificate_file = shown.certificate, .key_file = shown.key}}};
+    }
+    void break_lock(std::string const& name) { server.command({"DEL", name}); }
+};
+#endif
 
 struct redlock_store {
     using client = redlock::masters;
@@ -154,6 +180,12 @@ template <class Store>
 #define HOLDFAST_AND_ZOOKEEPER
 #endif
 
-#define HOLDFAST_STORES_WITH_TTL holdfast::test::memory_store, holdfast::test::redis_store, holdfast::test::redlock_store
-#define HOLDFAST_SERVERS holdfast::test::redis_store, holdfast::test::redlock_store HOLDFAST_AND_ZOOKEEPER
+#ifdef HOLDFAST_TEST_TLS
+#define HOLDFAST_AND_TLS , holdfast::test::redis_tls_store
+#else
+#define HOLDFAST_AND_TLS
+#endif
+
+#define HOLDFAST_STORES_WITH_TTL holdfast::test::memory_store, holdfast::test::redis_store HOLDFAST_AND_TLS, holdfast::test::redlock_store
+#define HOLDFAST_SERVERS holdfast::test::redis_store HOLDFAST_AND_TLS, holdfast::test::redlock_store HOLDFAST_AND_ZOOKEEPER
 #define HOLDFAST_STORES HOLDFAST_STORES_WITH_TTL HOLDFAST_AND_ZOOKEEPER

@@ -22,6 +22,7 @@ FOLDERS = {
     "memory": {"core", "io"},
     "redis": {"core", "io"},
     "redlock": {"core", "io", "redis"},
+    "tls": {"core", "io"},
     "zookeeper": {"core", "io"},
     "sim": {"core", "memory", "redis", "redlock", "zookeeper"},
     "source": {"core", "io", "lock", "adapters", "redis", "redlock"},
@@ -31,6 +32,7 @@ UMBRELLAS = {
     "memory.hpp": {"core", "io", "lock", "adapters", "memory"},
     "redis.hpp": {"core", "io", "lock", "adapters", "redis"},
     "redlock.hpp": {"core", "io", "lock", "adapters", "redis", "redlock"},
+    "tls.hpp": {"core", "io", "tls"},
     "zookeeper.hpp": {"core", "io", "lock", "adapters", "zookeeper"},
     "sim.hpp": {"core", "lock", "adapters", "sim"},
 }
@@ -46,7 +48,7 @@ CLOSED = {
     ],
 }
 # C library -> the one header that may include it.
-C_LIBRARIES = {"hiredis": "redis/hiredis.hpp", "zookeeper": "zookeeper/zookeeper_mt.hpp"}
+C_LIBRARIES = {"hiredis": "redis/hiredis.hpp", "openssl": "tls/openssl.hpp", "zookeeper": "zookeeper/zookeeper_mt.hpp"}
 
 LINES_AT_MOST = 300
 LICENCE = "// SPDX-License-Identifier: MIT"

@@ -30,11 +30,13 @@ LAWFUL = {
     "redis/hiredis.hpp": header("hiredis/hiredis.h", "holdfast/io/reactor.hpp"),
     "redis/commands.hpp": header("string", "holdfast/core/result.hpp"),
     "redis/lock_machine.hpp": header("holdfast/redis/commands.hpp"),
+    "tls/openssl.hpp": header("openssl/ssl.h", "holdfast/io/reactor.hpp"),
     "redlock/masters.hpp": header("holdfast/redis/lock_machine.hpp", "holdfast/io/reactor.hpp"),
     "sim/world.hpp": header("holdfast/redis/commands.hpp", "holdfast/core/error.hpp"),
     "holdfast.hpp": header("holdfast/adapters/any_mutex.hpp"),
     "memory.hpp": header("holdfast/memory/store.hpp", "holdfast/lock/basic_mutex.hpp"),
     "redis.hpp": header("holdfast/redis/hiredis.hpp", "holdfast/lock/basic_mutex.hpp", "holdfast/holdfast.hpp"),
+    "tls.hpp": header("holdfast/tls/openssl.hpp", "holdfast/core/error.hpp"),
     "redlock.hpp": header("holdfast/redlock/masters.hpp", "holdfast/adapters/any_mutex.hpp", "holdfast/source/redlock.hpp"),
     "source/redis.hpp": header("holdfast/redis/hiredis.hpp"),
     "source/redlock.hpp": header("holdfast/redlock.hpp", "holdfast/source/redis.hpp", "holdfast/lock/basic_mutex.hpp"),
@@ -76,6 +78,7 @@ class IncludeLaw(unittest.TestCase):
             "memory": "memory/store.hpp",
             "redis": "redis/commands.hpp",
             "redlock": "redlock/masters.hpp",
+            "tls": "tls/openssl.hpp",
             "sim": "sim/world.hpp",
         }
         # The law again, in words: core and no one else; lock core; adapters lock; a backend core and io.
@@ -83,6 +86,7 @@ class IncludeLaw(unittest.TestCase):
             ("io", "core"), ("lock", "core"), ("adapters", "core"), ("adapters", "lock"),
             ("memory", "core"), ("memory", "io"), ("redis", "core"), ("redis", "io"),
             ("redlock", "core"), ("redlock", "io"), ("redlock", "redis"),
+            ("tls", "core"), ("tls", "io"),
             ("sim", "core"), ("sim", "memory"), ("sim", "redis"), ("sim", "redlock"),
         }  # fmt: skip
         for here in example:
@@ -101,6 +105,8 @@ class IncludeLaw(unittest.TestCase):
         self.refused("redis.hpp", header("holdfast/redlock/masters.hpp"), "may not include redlock")
         self.refused("redlock.hpp", header("holdfast/redis.hpp"), "umbrella")
         self.refused("holdfast.hpp", header("holdfast/memory/store.hpp"), "may not include memory")
+        self.refused("redis.hpp", header("holdfast/tls/openssl.hpp"), "may not include tls")
+        self.refused("source/redis.hpp", header("holdfast/tls/openssl.hpp"), "may not include tls")
 
     def test_nothing_in_a_folder_includes_an_umbrella(self):
         self.refused("redlock/new.hpp", header("holdfast/redis.hpp"), "umbrella")
@@ -117,6 +123,8 @@ class IncludeLaw(unittest.TestCase):
 
     def test_a_c_library_is_included_in_one_place(self):
         self.refused("redis/new.hpp", header("hiredis/async.h"), "only holdfast/redis/hiredis.hpp may")
+        self.refused("io/new.hpp", header("openssl/ssl.h"), "only holdfast/tls/openssl.hpp may")
+        self.refused("tls/new.hpp", header("openssl/err.h"), "only holdfast/tls/openssl.hpp may")
 
     def test_a_library_nobody_knows(self):
         self.refused("core/new.hpp", header("boost/asio.hpp"), "neither the standard library")

@@ -3,19 +3,32 @@
 # The programs of an outside project: one for each backend that holdfast gives it. Common warnings are
 # errors there, so our headers must give none.
 
+# program(name SOURCES file... LIBRARIES target...)
+function(program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  list(TRANSFORM arg_SOURCES PREPEND "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/")
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE ${arg_LIBRARIES})
+  target_compile_options(${name} PRIVATE -Wall -Wextra -Werror)
+endfunction()
+
 foreach(backend IN ITEMS memory redis redlock zookeeper)
   if(TARGET holdfast::${backend})
-    add_executable(use_${backend} "${CMAKE_CURRENT_LIST_DIR}/use_${backend}.cpp")
-    target_link_libraries(use_${backend} PRIVATE holdfast::${backend})
-    target_compile_options(use_${backend} PRIVATE -Wall -Wextra -Werror)
+    program(use_${backend} SOURCES use_${backend}.cpp LIBRARIES holdfast::${backend})
   endif()
 endforeach()
 
 # What is behind the headers, compiled apart.
 if(TARGET holdfast::redlock)
-  add_executable(use_separately "${CMAKE_CURRENT_LIST_DIR}/use_redis.cpp" "${CMAKE_CURRENT_LIST_DIR}/separate/use_redlock.cpp"
-    "${CMAKE_CURRENT_LIST_DIR}/separate/holdfast.cpp")
+  program(use_separately SOURCES use_redis.cpp separate/use_redlock.cpp separate/holdfast.cpp LIBRARIES holdfast::redlock)
   target_compile_definitions(use_separately PRIVATE HOLDFAST_SEPARATE_COMPILATION)
-  target_link_libraries(use_separately PRIVATE holdfast::redlock)
-  target_compile_options(use_separately PRIVATE -Wall -Wextra -Werror)
+endif()
+
+# One file that brings TLS, and one that knows nothing of it, in both ways.
+if(TARGET holdfast::redis AND TARGET holdfast::tls)
+  program(use_tls SOURCES use_tls.cpp tls/bring_tls.cpp LIBRARIES holdfast::redis holdfast::tls)
+endif()
+if(TARGET holdfast::redlock AND TARGET holdfast::tls)
+  program(use_tls_separately SOURCES use_tls.cpp tls/bring_tls.cpp separate/holdfast.cpp LIBRARIES holdfast::redlock holdfast::tls)
+  target_compile_definitions(use_tls_separately PRIVATE HOLDFAST_SEPARATE_COMPILATION)
 endif()

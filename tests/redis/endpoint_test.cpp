@@ -48,6 +48,17 @@ TEST_CASE("a URL says user and password, with reserved characters escaped")
     CHECK(parse_url("redis://%75:p%40%3a%2F%3f%25@h") == endpoint{.host = "h", .user = "u", .password = "p@:/?%"});
 }
 
+TEST_CASE("a URL of rediss says the same, and TLS")
+{
+    CHECK(parse_url("rediss://h") == endpoint{.host = "h", .tls = true});
+    CHECK(parse_url("rediss://u:p@[::1]:7000/2") ==
+          endpoint{.host = "::1", .port = 7000, .user = "u", .password = "p", .database = 2, .tls = true});
+    CHECK(parse_url("rediss://u:p@h:7000/2").describe() == "rediss://h:7000/2");
+    CHECK_FALSE(parse_url("redis://h").tls);
+    CHECK_FALSE(parse_url("unix:///run/r").tls);
+    CHECK(parse_url("rediss://h").same_server(parse_url("redis://h")));
+}
+
 TEST_CASE("a Unix socket has a path, credentials and a database")
 {
     CHECK(parse_url("unix:///run/redis.sock") == endpoint{.unix_path = "/run/redis.sock"});
@@ -66,7 +77,11 @@ TEST_CASE("a URL that is wrong is refused with the name of the part")
         {"redis:/h", "scheme"},
         {"REDIS://h", "scheme"},
         {"http://h", "scheme"},
-        {"rediss://h", "TLS"},
+        {"rediss:/h", "scheme"},
+        {"redisss://h", "scheme"},
+        {"rediss://", "host"},
+        {"rediss://h:0", "port"},
+        {"rediss://h?db=1", "rediss://"},
         {"redis://", "host"},
         {"redis:///1", "host"},
         {"redis://:6379", "host"},
@@ -124,7 +139,7 @@ TEST_CASE("a zero byte is refused wherever it stands")
 
 TEST_CASE("no refusal repeats a password")
 {
-    for (auto const* url : {"redis:/:secret@h", "rediss://:secret@h", "http://u:secret@h", "redis://:secret%@h", "redis://:secret%00@h",
+    for (auto const* url : {"redis:/:secret@h", "rediss://:secret@h:x", "http://u:secret@h", "redis://:secret%@h", "redis://:secret%00@h",
                             "redis://:?secret@h", "redis://:secret?secret@h", "redis://:/secret@h", "redis://:secret@", "redis://:secret@h:x",
                             "redis://u:secret:@[x", "redis://:secret@h/x", "redis://:secret@h?db=1", "redis://h?password=secret",
                             "unix://:secret@relative", "unix://:secret?x=secret@/r", "unix:///r?password=secret", "unix:///r?db=secret"}) {
@@ -137,7 +152,7 @@ TEST_CASE("no refusal repeats a password")
 
 TEST_CASE("an endpoint is described as a URL without user and password, which means the same place")
 {
-    for (auto const* url : {"redis://u:secret@h", "redis://u:secret@h:7000/3", "redis://[::1]:7000", "unix://u:secret@/run/r", "unix:///run/r?db=3"}) {
+    for (auto const* url : {"redis://u:secret@h", "rediss://u:secret@h:7000/3", "redis://u:secret@h:7000/3", "redis://[::1]:7000", "unix://u:secret@/run/r", "unix:///run/r?db=3"}) {
         auto const one = parse_url(url);
         auto const text = one.describe();
         CAPTURE(url, text);

@@ -13,6 +13,9 @@
 #include "support/catch.hpp"
 
 #include <holdfast/redis.hpp>
+#ifdef HOLDFAST_TEST_TLS
+#include "support/certificates.hpp"
+#endif
 
 #include <chrono>
 #include <cstddef>
@@ -81,6 +84,36 @@ TEST_CASE("a lock whose memory runs out in any step is not held, and is as good 
     mutex rival{other, "orders"};
     CHECK(rival.try_lock_for(60s));
 }
+
+#ifdef HOLDFAST_TEST_TLS
+TEST_CASE("a lock over TLS whose memory runs out in any step is not held, and is as good as new when there is memory")
+{
+    holdfast::test::authority signer;
+    auto const shown = signer.issue();
+    redis_server server{{.password = "secret", .tls = holdfast::test::redis_tls{shown.certificate, shown.key, signer.file()}}};
+    for (bool const fresh : {true, false}) {
+        auto const make = [&] { return client{server.url(), {.operation_timeout = 250ms, .tls = {.ca_file = signer.file()}}}; };
+        auto redis = make();
+        mutex m{redis, "orders", {.ttl = 2s, .retry = {.most = 20ms}, .unavailable_after = 1s}};
+        CHECK(refuse_each_request([&] {
+                  if (fresh) {
+                      auto one = make();
+                      mutex first{one, "orders", {.ttl = 2s, .retry = {.most = 20ms}, .unavailable_after = 1s}};
+                      first.lock();
+                      first.unlock();
+                  } else {
+                      m.lock();
+                      m.unlock();
+                  }
+              }) > 5);
+        REQUIRE(m.try_lock_for(60s));
+        m.unlock();
+    }
+    client other{server.url(), {.tls = {.ca_file = signer.file()}}};
+    mutex rival{other, "orders"};
+    CHECK(rival.try_lock_for(60s));
+}
+#endif
 
 TEST_CASE("a waiter whose memory runs out in any step leaves no trace, and waits when there is memory")
 {

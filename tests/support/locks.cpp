@@ -2,6 +2,9 @@
 #include "support/locks.hpp"
 
 #include <holdfast/source/redlock.hpp>
+#ifdef HOLDFAST_TEST_TLS
+#include <holdfast/tls.hpp>
+#endif
 
 template class holdfast::basic_mutex<holdfast::memory::backend>;
 template class holdfast::detail::local_queue<holdfast::memory::backend>;

@@ -45,12 +45,13 @@ redis_server::redis_server(redis_options options)
 
 std::string redis_server::url() const
 {
-    return options_.password.empty() ? "redis://127.0.0.1:" + std::to_string(port_) : url("", options_.password);
+    return url("", options_.password);
 }
 
-std::string redis_server::url(std::string const& user, std::string const& password) const
+std::string redis_server::url(std::string const& user, std::string const& password, std::string const& host) const
 {
-    return "redis://" + user + ':' + password + "@127.0.0.1:" + std::to_string(port_);
+    auto const who = user.empty() && password.empty() ? "" : user + ':' + password + '@';
+    return (options_.tls ? "rediss://" : "redis://") + who + host + ':' + std::to_string(port_);
 }
 
 std::string redis_server::log() const
@@ -100,9 +101,12 @@ void redis_server::launch()
     auto const config = (folder_.path() / "redis.conf").string();
     {
         std::ofstream file{config};
-        file << "bind 127.0.0.1\nport " << port_ << "\nunixsocket " << socket().string() << "\ndir " << folder_.path().string()
+        file << "bind 127.0.0.1\n" << (options_.tls ? "port 0\ntls-port " : "port ") << port_ << "\nunixsocket " << socket().string() << "\ndir " << folder_.path().string()
              << "\nsave \"\"\nappendonly no\ndaemonize no\n";
         if (!options_.password.empty()) file << "requirepass " << options_.password << '\n';
+        if (auto const& tls = options_.tls)
+            file << "tls-cert-file " << tls->certificate.string() << "\ntls-key-file " << tls->key.string() << "\ntls-ca-cert-file "
+                 << tls->authority.string() << "\ntls-auth-clients " << (tls->asks_client ? "yes" : "no") << '\n';
         for (auto const& line : options_.config) file << line << '\n';
     }
     auto const log = (folder_.path() / "redis.log").string();

@@ -10,16 +10,26 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace holdfast::test {
+
+/// Files in PEM form with which a server talks TLS, and nothing else, on its port.
+struct redis_tls {
+    std::filesystem::path certificate;
+    std::filesystem::path key;
+    std::filesystem::path authority;  ///< who signs the clients' certificates
+    bool asks_client = false;         ///< clients have to show a certificate
+};
 
 struct redis_options {
     /// Of the default user, which `url()` and `command()` use; none when empty.
     std::string password = {};
     /// More lines of redis.conf, for example "user app on >secret ~* &* +@all".
     std::vector<std::string> config = {};
+    std::optional<redis_tls> tls = {};
     /// Looked up in PATH.
     std::string program = "redis-server";
 };
@@ -37,7 +47,7 @@ public:
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
     [[nodiscard]] std::string url() const;
-    [[nodiscard]] std::string url(std::string const& user, std::string const& password) const;
+    [[nodiscard]] std::string url(std::string const& user, std::string const& password, std::string const& host = "127.0.0.1") const;
     [[nodiscard]] std::filesystem::path socket() const { return folder_.path() / "redis.sock"; }
     [[nodiscard]] std::string unix_url() const { return "unix://" + socket().string(); }
     [[nodiscard]] ::pid_t pid() const noexcept { return process_.pid(); }

@@ -31,6 +31,7 @@ public:
     /// Throws: `std::bad_alloc`, in which case nothing is appended.
     void append(std::string_view bytes)
     {
+        if (origin_.in_child()) return;  // what is unsent is the parent's, and so may be the mutex
         std::scoped_lock guard{mutex_};
         unsent_.append(bytes);
     }
@@ -40,7 +41,7 @@ public:
     /// Returns: whether the socket takes no more for now.
     bool flush() noexcept
     {
-        if (origin_.in_child()) return false;  // what is unsent is the parent's, and so may be the mutex
+        if (origin_.in_child()) return false;
         std::unique_lock guard{mutex_};
         if (flushing_) return false;
         flushing_ = true;
@@ -55,6 +56,12 @@ public:
         }
         flushing_ = false;
         return blocked_;
+    }
+
+    /// Effects: ends the connection for both sides; whoever reads it finds out.
+    void cut() noexcept
+    {
+        if (!origin_.in_child()) ::shutdown(descriptor_, SHUT_RDWR);
     }
 
     /// Returns: whether the socket took no more when it was flushed last.

@@ -47,24 +47,33 @@ struct socket_address {
     return address;
 }
 
-/// Returns: the addresses of `host`, in the order in which they are to be tried; none where there is none.
-[[nodiscard]] inline std::vector<socket_address> resolve(std::string const& host, std::string const& port, int flags)
+/// What the look-up of a name came to: addresses in the order in which they are to be tried, or why there is none.
+struct resolution {
+    std::vector<socket_address> found;
+    std::string why;
+};
+
+/// Returns: the addresses of `host`.
+[[nodiscard]] inline resolution resolve(std::string const& host, std::string const& port, int flags)
 {
     addrinfo hints{};
     hints.ai_family = AF_UNSPEC;
     hints.ai_socktype = SOCK_STREAM;
     hints.ai_flags = flags | AI_NUMERICSERV;
     addrinfo* list = nullptr;
-    std::vector<socket_address> found;
-    if (::getaddrinfo(host.c_str(), port.c_str(), &hints, &list) != 0) return found;
+    resolution got;
+    if (int const error = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &list); error != 0) {
+        got.why = error == EAI_SYSTEM ? std::system_category().message(errno) : ::gai_strerror(error);
+        return got;
+    }
     std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> const owner{list, &::freeaddrinfo};
     for (auto const* one = list; one; one = one->ai_next) {
         socket_address address;
         std::memcpy(&address.storage, one->ai_addr, one->ai_addrlen);
         address.size = one->ai_addrlen;
-        found.push_back(address);
+        got.found.push_back(address);
     }
-    return found;
+    return got;
 }
 
 /// Looks up a host name without keeping anybody: `getaddrinfo` cannot be given a deadline, so it runs in a thread of its own, which lives
@@ -83,14 +92,14 @@ public:
         shared_ = std::make_shared<look_up>();
         holdfast::detail::signals_blocked const while_starting;
         std::thread{[shared = shared_, host, port] {
-            std::vector<socket_address> found;
+            resolution got;
             try {
-                found = resolve(host, port, AI_ADDRCONFIG);
+                got = resolve(host, port, AI_ADDRCONFIG);
             } catch (std::bad_alloc const&) {
-                found.clear();
+                got.found.clear();
             }
             std::scoped_lock guard{shared->mutex};
-            shared->found = std::move(found);
+            shared->got = std::move(got);
             std::uint64_t const one = 1;
             [[maybe_unused]] auto const written = ::write(shared->done, &one, sizeof one);
         }}.detach();
@@ -102,11 +111,11 @@ public:
     [[nodiscard]] int descriptor() const noexcept { return shared_ ? shared_->done : -1; }
 
     /// Effects: ends the look-up. Returns: what it found.
-    [[nodiscard]] std::vector<socket_address> take()
+    [[nodiscard]] resolution take()
     {
         auto const ended = std::exchange(shared_, nullptr);
         std::scoped_lock guard{ended->mutex};
-        return std::move(ended->found);
+        return std::move(ended->got);
     }
 
 private:
@@ -120,7 +129,7 @@ private:
         ~look_up() { ::close(done); }
 
         std::mutex mutex;
-        std::vector<socket_address> found;
+        resolution got;
         int done;
     };
 

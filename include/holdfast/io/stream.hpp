@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/core/clock.hpp>
+#include <holdfast/core/result.hpp>
 #include <holdfast/io/outlet.hpp>
 #include <holdfast/io/resolver.hpp>
+#include <holdfast/io/secure_layer.hpp>
+#include <holdfast/io/tls_error.hpp>
 
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -26,20 +32,22 @@ namespace holdfast::io {
 struct stream_target {
     std::string host;
     std::string port;
-    std::string path;  ///< of a Unix socket, in place of host and port
+    std::string path;                         ///< of a Unix socket, in place of host and port
+    std::shared_ptr<secure_layer const> tls;  ///< null: what is sent is sent as it is
 };
 
-/// A stream socket that never blocks.
+/// A stream socket that never blocks, with TLS or without.
 ///
 /// | state      | descriptor  | left by |
 /// |------------|-------------|---------|
 /// | closed     | -           | open → resolving, connecting |
 /// | resolving  | of look-up  | addresses → connecting; none → closed |
-/// | connecting | of socket   | connected → open; refused → connecting to the next address, or closed |
+/// | connecting | of socket   | connected → open, with TLS securing; refused → connecting to the next address, or closed |
+/// | securing   | of socket   | the handshake is done → open; it fails, end of file, an error → closed |
 /// | open       | of socket   | close, end of file, an error → closed |
 class stream {
 public:
-    enum class state : std::uint8_t { closed, resolving, connecting, open };
+    enum class state : std::uint8_t { closed, resolving, connecting, securing, open };
 
     stream() = default;
     stream(stream const&) = delete;
@@ -54,50 +62,85 @@ public:
         return state_ == state::connecting || (out_ && out_->blocked()) ? POLLIN | POLLOUT : POLLIN;
     }
 
-    /// Effects: begins to connect. Returns: whether it may succeed.
+    /// Effects: begins to connect. Returns: whether it may succeed; otherwise `why()` says why not.
     bool open(stream_target const& target)
     try {
         close();
+        why_ = {};
+        tls_ = target.tls;
+        if (tls_) host_ = target.host;
         if (!target.path.empty()) {
             auto const address = unix_address(target.path);
             return address && connect_to({*address});
         }
         auto numeric = resolve(target.host, target.port, AI_NUMERICHOST);
-        if (!numeric.empty()) return connect_to(std::move(numeric));
+        if (!numeric.found.empty()) return connect_to(std::move(numeric.found));
         resolver_.start(target.host, target.port);
         state_ = state::resolving;
         return true;
     } catch (...) {  // no memory, thread or descriptor left: as good as not reachable
-        close();
-        return false;
+        return end({});
     }
 
     /// Effects: goes on with opening after an event. Returns: whether it may still succeed, or has: see `now()`.
     bool go_on()
     try {
-        if (state_ == state::resolving) return connect_to(resolver_.take());
+        if (state_ == state::resolving) {
+            auto got = resolver_.take();
+            why_.detail = std::move(got.why);
+            return connect_to(std::move(got.found));
+        }
+        if (state_ == state::securing) {
+            if (out_->blocked()) out_->flush();
+            return shake_hands();
+        }
         int error = 0;
         socklen_t size = sizeof error;
-        if (::getsockopt(fd(), SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error != 0) return connect_next();
-        state_ = state::open;
-        return true;
+        if (::getsockopt(fd(), SOL_SOCKET, SO_ERROR, &error, &size) != 0) error = errno;
+        if (error == 0) return connected();
+        why_ = of_system(error);
+        return connect_next();
     } catch (...) {
-        close();
-        return false;
+        return end({});
     }
+
+    /// Returns: why the stream could not be opened, or has ended: a code of `tls::errc` or of the system, or none; and words.
+    [[nodiscard]] failure const& why() const noexcept { return why_; }
+
+    /// Returns: whether what is sent is encrypted.
+    [[nodiscard]] bool secured() const noexcept { return session_ != nullptr; }
 
     /// Returns: where bytes to be sent are put. Requires: `now()` is `open`.
     [[nodiscard]] std::shared_ptr<outlet> const& out() const noexcept { return out_; }
 
-    /// Returns: how many bytes were read into `buffer`; 0 where there are none now; nothing where the stream has ended.
-    [[nodiscard]] std::optional<std::size_t> read(std::span<char> buffer) noexcept
+    /// Returns: `bytes` as they go over the wire, valid until the next call of any member. They have to be sent, in the order of the calls:
+    /// where they are not, `broken()` is to be called.
+    [[nodiscard]] std::string_view encode(std::string_view bytes)
     {
+        if (!session_) return bytes;
+        if (!session_->write(bytes)) out_->cut();
+        return session_->take_output();
+    }
+
+    /// What was encoded could not be sent. Without TLS nothing follows from that; with it, nothing that comes later can be understood.
+    void broken() noexcept
+    {
+        if (session_) out_->cut();
+    }
+
+    /// Returns: how many bytes were read into `buffer`; 0 where there are none now; nothing where the stream has ended, `why()` says why.
+    /// Where it is secured, more may be there although `buffer` is not full. Throws: `std::bad_alloc`.
+    [[nodiscard]] std::optional<std::size_t> read(std::span<char> buffer)
+    {
+        if (!session_) return receive(buffer);
         for (;;) {
-            auto const n = ::recv(fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-            if (n > 0) return static_cast<std::size_t>(n);
-            if (n < 0 && errno == EINTR) continue;
-            if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
-            return std::nullopt;
+            auto const got = session_->read(buffer);
+            send_output();
+            if (!got) why_ = session_->why();
+            if (!got || *got > 0) return got;
+            auto const wire = receive(buffer);
+            if (!wire || *wire == 0) return wire;
+            session_->receive(buffer.first(*wire));
         }
     }
 
@@ -112,7 +155,8 @@ public:
     void close() noexcept
     {
         resolver_.cancel();
-        if (out_ && state_ == state::open) out_->flush();
+        if (out_ && state_ == state::open) take_leave();
+        session_.reset();
         out_.reset();
         untried_.clear();
         state_ = state::closed;
@@ -131,23 +175,103 @@ private:
             auto const address = untried_.back();
             untried_.pop_back();
             int const fd = ::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-            if (fd < 0) continue;
+            if (fd < 0) {
+                why_ = of_system(errno);
+                continue;
+            }
             out_ = std::make_shared<outlet>(fd);
             int const on = 1;
             if (address.family() != AF_UNIX) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-            bool const connected = ::connect(fd, address.get(), address.size) == 0;
-            if (!connected && errno != EINPROGRESS) continue;
-            state_ = connected ? state::open : state::connecting;
-            return true;
+            if (::connect(fd, address.get(), address.size) == 0) return connected();
+            if (errno == EINPROGRESS) {
+                state_ = state::connecting;
+                return true;
+            }
+            why_ = of_system(errno);
         }
         close();
         return false;
+    }
+
+    bool connected()
+    {
+        state_ = state::open;
+        if (!tls_) return true;
+        state_ = state::securing;
+        session_ = tls_->begin(host_);
+        return shake_hands();
+    }
+
+    bool shake_hands()
+    {
+        std::array<char, 4096> wire;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by receive
+        for (;;) {
+            auto const reached = session_->handshake();
+            send_output();
+            if (reached == secure_session::progress::failed) return end(session_->why());
+            if (reached == secure_session::progress::done) {
+                state_ = state::open;
+                return true;
+            }
+            auto const got = receive(wire);
+            if (!got) return end({tls::errc::handshake_interrupted, std::move(why_.detail)});
+            if (*got == 0) return true;
+            session_->receive(std::span{wire}.first(*got));
+        }
+    }
+
+    /// Effects: sends what the TLS has to say by itself.
+    void send_output()
+    {
+        auto const bytes = session_->take_output();
+        if (bytes.empty()) return;
+        out_->append(bytes);
+        out_->flush();
+    }
+
+    void take_leave() noexcept
+    try {
+        if (session_) {
+            session_->finish();
+            out_->append(session_->take_output());
+        }
+        out_->flush();
+    } catch (std::bad_alloc const&) {  // it ends without a word
+    }
+
+    std::optional<std::size_t> receive(std::span<char> buffer)
+    {
+        for (;;) {
+            auto const n = ::recv(fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+            if (n > 0) return static_cast<std::size_t>(n);
+            if (n < 0 && errno == EINTR) continue;
+            if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
+            why_ = n == 0 ? failure{{}, "the server closed the connection"} : of_system(errno);
+            return std::nullopt;
+        }
+    }
+
+    bool end(failure why) noexcept
+    {
+        close();
+        why_ = std::move(why);
+        return false;
+    }
+
+    [[nodiscard]] static failure of_system(int error)
+    {
+        std::error_code const code{error, std::system_category()};
+        return {code, code.message()};
     }
 
     [[nodiscard]] int fd() const noexcept { return out_ ? out_->descriptor() : -1; }
 
     state state_ = state::closed;
     std::shared_ptr<outlet> out_;
+    std::shared_ptr<secure_layer const> tls_;  // null where the stream is not to be secured
+    std::unique_ptr<secure_session> session_;
+    std::string host_;
+    failure why_;
     resolver resolver_;
     std::vector<socket_address> untried_;  // the next one last
 };

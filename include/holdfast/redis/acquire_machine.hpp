@@ -76,12 +76,12 @@ public:
         bool const for_ever = set_.request.unavailable_at == boot_clock::time_point::max();
         patience_ = for_ever ? boot_clock::duration::max() : std::max(set_.request.unavailable_at, now) - now;
         acquire_step step;
-        if (now < set_.request.not_before && set_.request.not_before < set_.request.deadline) {
-            ever_asked_ = true;  // who said that others wait could be asked
+        bool const let_others_in = now < set_.request.not_before && set_.request.not_before < set_.request.deadline;
+        ever_asked_ = let_others_in;  // who said that others wait could be asked
+        if (let_others_in)
             sleep(now, set_.request.not_before - now);
-        } else {
+        else
             ask(now, step);
-        }
         return step;
     }
 

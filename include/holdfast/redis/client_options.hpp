@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/error.hpp>
+#include <holdfast/io/tls_options.hpp>
 #include <holdfast/redis/endpoint.hpp>
 
 #include <chrono>
@@ -27,6 +28,9 @@ struct client_options {
     /// A server that was started less than this long ago may have forgotten what it granted, and has no vote. 0: no guard; a single
     /// server that is restarted without its data may then grant a lock that is still held. Nothing: the longest ttl of this client's locks.
     std::optional<std::chrono::milliseconds> restart_guard = std::chrono::milliseconds{0};
+
+    /// For a server whose URL begins with `rediss://`. Needs <holdfast/tls.hpp> somewhere in the program.
+    tls::options tls{};
 };
 
 /// Throws: `error` (`misconfigured`) naming the field that cannot be used.

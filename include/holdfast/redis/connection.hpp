@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <list>
+#include <memory>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -26,13 +27,15 @@ protected:
 /// The commands that are on their way to one node: in the order in which they were sent, answered in that order.
 class connection final : private link {
 public:
-    connection(io::reactor& reactor, unsigned node, endpoint const& server, std::chrono::milliseconds operation_timeout,
-               std::chrono::milliseconds connect_timeout, admission* admission, greeting_listener& told)
-        : link{reactor, server, connect_timeout, admission ? hello::with_clock : hello::plain}, node_{node}, operation_timeout_{operation_timeout},
+    connection(io::reactor& reactor, unsigned node, endpoint const& server, std::shared_ptr<io::secure_layer const> tls,
+               std::chrono::milliseconds operation_timeout, std::chrono::milliseconds connect_timeout, admission* admission,
+               greeting_listener& told)
+        : link{reactor, server, std::move(tls), connect_timeout, admission ? hello::with_clock : hello::plain}, node_{node}, operation_timeout_{operation_timeout},
           admission_{admission}, told_{told}
     {
     }
 
+    using link::reason;
     using link::up;
 
     /// Effects: see `Transport`.

@@ -33,13 +33,15 @@ struct endpoint {
     std::string user{};       ///< empty: the default user
     std::string password{};   ///< empty: no authentication
     unsigned database = 0;
+    bool tls = false;  ///< talk TLS; see `tls::options`
 
     /// Returns: the endpoint as a URL, without user and password.
     [[nodiscard]] std::string describe() const
     {
         if (!unix_path.empty()) return "unix://" + unix_path + (database != 0 ? "?db=" + std::to_string(database) : "");
         bool const v6 = host.find(':') != std::string::npos;
-        return "redis://" + (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port) + (database != 0 ? "/" + std::to_string(database) : "");
+        return (tls ? "rediss://" : "redis://") + (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port) +
+               (database != 0 ? "/" + std::to_string(database) : "");
     }
 
     /// Returns: whether both are the same server: what is stored in one database of it is not safe from what happens to another.
@@ -65,6 +67,7 @@ inline void check_endpoint(endpoint const& e, std::string_view where)
     require(no_zero(e.unix_path) && no_zero(e.host), "host, path: a zero byte is in it");
     require(!e.unix_path.empty() || !e.host.empty(), "host: it is empty");
     require(!e.unix_path.empty() || e.port != 0, "port: it must be 1 to 65535");
+    require(e.unix_path.empty() || !e.tls, "tls: a Unix socket has none");
 }
 
 namespace detail {
@@ -75,14 +78,13 @@ public:
     [[nodiscard]] static endpoint parse(std::string_view url)
     {
         endpoint e;
-        if (eat(url, "redis://"))
+        e.tls = url.starts_with("rediss://");
+        if (eat(url, "redis://") || eat(url, "rediss://"))
             parse_tcp(url, e);
         else if (eat(url, "unix://"))
             parse_unix(url, e);
-        else if (url.starts_with("rediss://"))
-            fail("scheme", "rediss:// (TLS) is not supported; use redis:// or unix://");
         else
-            fail("scheme", "it must begin with redis:// or unix://");
+            fail("scheme", "it must begin with redis://, rediss:// or unix://");
         check_endpoint(e, "Redis URL, ");
         return e;
     }
@@ -116,7 +118,7 @@ private:
     static void parse_tcp(std::string_view rest, endpoint& e)
     {
         auto const options = cut_options(rest);
-        if (!options.empty()) fail_option(options, "; a redis:// URL has none");
+        if (!options.empty()) fail_option(options, e.tls ? "; a rediss:// URL has none" : "; a redis:// URL has none");
         auto const database = cut(rest, '/');
         if (!database.empty()) e.database = number<unsigned>("database", database, 1'000'000);
         parse_credentials(rest, e);
@@ -208,8 +210,8 @@ private:
 
 }  // namespace detail
 
-/// Returns: what `redis://[user[:password]@]host[:port][/db]` or `unix://[user:password@]/path[?db=n]` says; `[user]` may be empty.
-/// Reserved characters in user, password, host and path are written as `%xx`.
+/// Returns: what `redis://[user[:password]@]host[:port][/db]`, the same with `rediss://` for TLS, or `unix://[user:password@]/path[?db=n]`
+/// says; `[user]` may be empty. Reserved characters in user, password, host and path are written as `%xx`.
 /// Throws: `error` (`misconfigured`) naming the part of the URL that is wrong, without quoting secrets.
 [[nodiscard]] inline endpoint parse_url(std::string_view url) { return detail::url_parser::parse(url); }
 

@@ -5,47 +5,42 @@
 #include <holdfast/io/reactor.hpp>
 #include <holdfast/io/source.hpp>
 #include <holdfast/io/stream.hpp>
+#include <holdfast/io/tls_error.hpp>
 #include <holdfast/redis/admission.hpp>
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/greeting.hpp>
 #include <holdfast/redis/hiredis.hpp>
-#include <holdfast/redis/request.hpp>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
 #include <new>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace holdfast::redis {
-
-/// What a server tells about itself when a connection is made.
-struct greeting {
-    std::chrono::microseconds server_time{};
-    std::chrono::seconds uptime{};
-    boot_clock::duration took{};  ///< from the question to the answer
-};
 
 /// A connection to a Redis server that has said hello: authenticated, in its database, and asked for its clock where that matters. Made
 /// when it is needed; a failure is remembered for a moment, so that nobody waits for a server that is down again and again.
 ///
 /// | state    | meaning                            | left by |
 /// |----------|------------------------------------|---------|
-/// | down     | no connection; `why()` says why    | connect → greeting, when the pause after a failure is over |
-/// | greeting | connecting, or waiting for answers to the hello | all answered → up; an error, end of file → down |
+/// | down     | no connection; `reason` says why   | connect → greeting, when the pause after a failure is over |
+/// | greeting | connecting, or waiting for answers to the hello | all answered → up; an error, end of file, its time is over → down |
 /// | up       | replies go to `on_reply`           | end of file, an error, `disconnect` → down |
 class link : public io::source {
 public:
-    enum class hello { plain, with_clock };
+    using hello = greeting_exchange::hello;
 
-    link(io::reactor& reactor, endpoint const& server, std::chrono::milliseconds connect_timeout, hello h)
-        : reactor_{reactor}, server_{server}, connect_timeout_{connect_timeout}, hello_{h}
+    /// Requires: `tls` is not null where the endpoint asks for it.
+    link(io::reactor& reactor, endpoint const& server, std::shared_ptr<io::secure_layer const> tls,
+         std::chrono::milliseconds connect_timeout, hello h)
+        : reactor_{reactor}, server_{server}, tls_{std::move(tls)}, connect_timeout_{connect_timeout}, hello_{h}
     {
         reactor_.add(*this);
     }
@@ -56,13 +51,14 @@ public:
     /// Returns: no error where the link is up or on its way up, having begun to connect where it has to; otherwise why it is down.
     std::error_code connect(boot_clock::time_point now)
     {
-        if (state_ == state::greeting && now - since_ >= connect_timeout_) disconnect(errc::cannot_connect, now);
+        if (overdue(now)) disconnect_overdue(now);
         if (state_ != state::down) return {};
         if (now < not_before_) return why_;
         since_ = now;
         state_ = state::greeting;
+        heard_ = false;
         if (!stream_.open(target())) {
-            disconnect(errc::cannot_connect, now);
+            disconnect_for_stream(errc::cannot_connect, now);
             return why_;
         }
         reactor_.changed();
@@ -70,11 +66,13 @@ public:
         return {};
     }
 
-    /// Effects: closes the connection, because of `why`.
-    void disconnect(std::error_code why, boot_clock::time_point now)
+    /// Effects: closes the connection, because of `why`; `reason` has more words about it, for messages.
+    void disconnect(std::error_code why, boot_clock::time_point now, std::string reason = {})
     {
         if (state_ == state::down) return;
-        bool const was_up = state_ == state::up;
+        // A client certificate that the server does not accept shows when the server first answers: nothing that was sent has arrived.
+        bool const was_up = state_ == state::up && why.category() != tls::error_category();
+        reason_ = std::move(reason);
         stream_.close();
         reader_.reset();
         reactor_.changed();
@@ -83,7 +81,15 @@ public:
         pause_ = was_up ? boot_clock::duration::zero() : std::clamp<boot_clock::duration>(2 * pause_, first_pause, longest_pause);
         not_before_ = now + pause_;
         ++generation_;
-        on_down(was_up ? errc::connection_lost : why, now);
+        told_ = was_up ? errc::connection_lost : why;
+        on_down(told_, now);
+    }
+
+    /// Returns: what more there is to say about `why` than its own message, where it is why the link went down last, or is not up in time.
+    [[nodiscard]] std::string reason(std::error_code why) const
+    {
+        if (why == told_) return reason_;
+        return why == errc::no_answer && state_ == state::greeting ? phase() : std::string{};
     }
 
     [[nodiscard]] bool up() const noexcept { return state_ == state::up; }
@@ -93,15 +99,8 @@ public:
 
     void on_ready(short, boot_clock::time_point now) override
     try {
-        using enum io::stream::state;
-        if (stream_.now() == resolving || stream_.now() == connecting) {
-            if (!stream_.go_on()) return disconnect(errc::cannot_connect, now);
-            if (stream_.now() == open) say_hello();
-            reactor_.changed();
-            return;
-        }
-        if (stream_.out()->blocked()) stream_.out()->flush();
-        read(now);
+        go_on(now);
+        if (overdue(now)) disconnect_overdue(now);
     } catch (std::bad_alloc const&) {
         disconnect(std::make_error_code(std::errc::not_enough_memory), now);
     }
@@ -114,40 +113,90 @@ protected:
     virtual void on_down(std::error_code why, boot_clock::time_point now) noexcept = 0;
 
     /// Effects: sends `bytes`. Requires: `up()`.
-    void write(std::string_view bytes) { reactor_.send(stream_.out(), bytes); }
+    void write(std::string_view bytes)
+    try {
+        reactor_.send(stream_.out(), stream_.encode(bytes));
+    } catch (std::bad_alloc const&) {
+        stream_.broken();
+        throw;
+    }
 
     [[nodiscard]] bool readable() const noexcept { return stream_.readable(); }
 
 private:
     enum class state { down, greeting, up };
-    enum class expected { auth, select, info, time };
+
+    /// The first byte that a TLS server sends to someone who does not speak TLS. No reply of Redis begins with it.
+    static constexpr char tls_alert = '\x15';
 
     static constexpr std::chrono::milliseconds first_pause{5};
     static constexpr std::chrono::milliseconds longest_pause{500};
 
-    [[nodiscard]] io::stream_target target() const { return {server_.host, std::to_string(server_.port), server_.unix_path}; }
+    [[nodiscard]] io::stream_target target() const { return {server_.host, std::to_string(server_.port), server_.unix_path, tls_}; }
+
+    [[nodiscard]] bool overdue(boot_clock::time_point now) const noexcept
+    {
+        return state_ == state::greeting && now - since_ >= connect_timeout_;
+    }
+
+    void disconnect_overdue(boot_clock::time_point now)
+    {
+        disconnect(errc::cannot_connect, now,
+                   words([&] { return phase() + " within connect_timeout, " + std::to_string(connect_timeout_.count()) + " ms"; }));
+    }
+
+    /// Returns: what `f` has to say; nothing where there is no memory for that.
+    template <class F>
+    [[nodiscard]] static std::string words(F&& f) noexcept
+    try {
+        return f();
+    } catch (std::bad_alloc const&) {
+        return {};
+    }
+
+    /// Returns: what is waited for while connecting.
+    [[nodiscard]] std::string phase() const
+    {
+        switch (stream_.now()) {
+        case io::stream::state::resolving: return "its name was not resolved";
+        case io::stream::state::securing: return "the TLS handshake did not end, does the server speak TLS?";
+        case io::stream::state::open: return "the greeting was not answered";
+        default: return "the connection was not accepted";
+        }
+    }
+
+    /// Effects: as `disconnect`, for what the stream says: its own code where TLS is why. When the server has said something in TLS, all is
+    /// well with that, and what breaks later is the connection.
+    void disconnect_for_stream(errc otherwise, boot_clock::time_point now)
+    {
+        auto const& why = stream_.why();
+        bool const refused = why.code.category() == tls::error_category() && !heard_;
+        bool const silent = stream_.now() == io::stream::state::open && !heard_ && !server_.tls && server_.unix_path.empty();
+        disconnect(refused ? why.code : otherwise, now, words([&] {
+                       return why.detail + (silent ? ", without an answer; a server that expects TLS is asked with rediss://" : "");
+                   }));
+    }
+
+    void go_on(boot_clock::time_point now)
+    {
+        using enum io::stream::state;
+        if (stream_.now() != open) {
+            if (!stream_.go_on()) return disconnect_for_stream(errc::cannot_connect, now);
+            reactor_.changed();
+            if (stream_.now() != open) return;
+            say_hello();
+            if (!stream_.secured()) return;  // otherwise something may have come behind the handshake
+        }
+        if (stream_.out()->blocked()) stream_.out()->flush();
+        read(now);
+    }
 
     void say_hello()
     {
         asked_ = boot_clock::now();
         reader_ = std::make_unique<reply_reader>();
-        greeting_ = {};
-        expected_count_ = 0;
-        std::string bytes;
-        auto const say = [&](expected what, std::initializer_list<std::string_view> words) {
-            expected_[expected_count_++] = what;
-            bytes += format({words.begin(), words.size()});
-        };
-        if (!server_.password.empty() && server_.user.empty()) say(expected::auth, {"AUTH", server_.password});
-        if (!server_.user.empty()) say(expected::auth, {"AUTH", server_.user, server_.password});
-        if (server_.database != 0) say(expected::select, {"SELECT", std::to_string(server_.database)});
-        if (hello_ == hello::with_clock) {
-            say(expected::info, {"INFO", "server"});
-            say(expected::time, {"TIME"});
-        }
-        answered_ = 0;
-        write(bytes);
-        if (expected_count_ == 0) come_up(asked_);
+        write(greeting_.begin(server_, hello_));
+        if (greeting_.done()) come_up(asked_);
     }
 
     void read(boot_clock::time_point now)
@@ -155,8 +204,12 @@ private:
         std::array<char, 16 * 1024> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by read
         for (;;) {
             auto const n = stream_.read(buffer);
-            if (!n) return disconnect(state_ == state::up ? errc::connection_lost : errc::cannot_connect, now);
+            if (!n) return disconnect_for_stream(state_ == state::up ? errc::connection_lost : errc::cannot_connect, now);
             if (*n == 0) return;
+            if (!std::exchange(heard_, true)) {
+                if (buffer[0] == tls_alert) return disconnect(tls::errc::tls_expected, now);
+                pause_ = {};  // not earlier: a server may refuse a client's certificate behind the handshake
+            }
             if (!reader_->feed({buffer.data(), *n})) return disconnect(errc::protocol_error, now);
             auto const generation = generation_;
             for (;;) {
@@ -169,66 +222,42 @@ private:
                     on_greeting(one->get(), now);
                 if (generation != generation_) return;
             }
-            if (*n < buffer.size()) return;
+            if (*n < buffer.size() && !stream_.secured()) return;
         }
     }
 
     void on_greeting(reply const& r, boot_clock::time_point now)
     {
-        auto const what = expected_[answered_];
-        if (r.what() == reply::kind::error) {
-            auto why = classify(r.text());
-            if (what == expected::auth && why == errc::server_error) why = errc::authentication_failed;
-            if (what == expected::select && why == errc::server_error) why = errc::bad_database;
-            return disconnect(why, now);
-        }
-        if (what == expected::info) greeting_.uptime = uptime_in(r.text());
-        if (what == expected::time) {
-            if (r.size() != 2) return disconnect(errc::protocol_error, now);
-            greeting_.server_time = std::chrono::seconds{number(r[0].text())} + std::chrono::microseconds{number(r[1].text())};
-        }
-        if (++answered_ == expected_count_) come_up(now);
+        if (auto const why = greeting_.on_reply(r)) return disconnect(why, now);
+        if (greeting_.done()) come_up(now);
     }
 
     void come_up(boot_clock::time_point now)
     {
         state_ = state::up;
-        pause_ = {};
-        greeting_.took = now - asked_;
-        on_up(greeting_, now);
-    }
-
-    [[nodiscard]] static std::chrono::seconds uptime_in(std::string_view info) noexcept
-    {
-        constexpr std::string_view field = "uptime_in_seconds:";
-        auto const at = info.find(field);
-        return std::chrono::seconds{at == std::string_view::npos ? 0 : number(info.substr(at + field.size()))};
-    }
-
-    [[nodiscard]] static std::int64_t number(std::string_view text) noexcept
-    {
-        std::int64_t n = 0;
-        std::from_chars(text.data(), text.data() + text.size(), n);
-        return n;
+        auto got = greeting_.got();
+        got.took = now - asked_;
+        on_up(got, now);
     }
 
     io::reactor& reactor_;
     endpoint server_;
+    std::shared_ptr<io::secure_layer const> tls_;
     std::chrono::milliseconds connect_timeout_;
     hello hello_;
     io::stream stream_;
     std::unique_ptr<reply_reader> reader_;
     state state_ = state::down;
     std::error_code why_ = errc::cannot_connect;
+    std::error_code told_;  // why_ as others were told
+    std::string reason_;
+    bool heard_ = false;  // something came over this connection
     boot_clock::time_point since_{};
     boot_clock::time_point not_before_{};
     boot_clock::duration pause_{};
     unsigned generation_ = 0;
     boot_clock::time_point asked_{};
-    greeting greeting_;
-    std::array<expected, 4> expected_{};
-    std::size_t expected_count_ = 0;
-    std::size_t answered_ = 0;
+    greeting_exchange greeting_;
 };
 
 }  // namespace holdfast::redis

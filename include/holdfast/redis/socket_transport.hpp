@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/io/reactor.hpp>
+#include <holdfast/io/secure_layer.hpp>
 #include <holdfast/redis/admission.hpp>
 #include <holdfast/redis/connection.hpp>
 #include <holdfast/redis/endpoint.hpp>
@@ -22,6 +23,7 @@ namespace holdfast::redis {
 
 struct fleet_options {
     std::vector<endpoint> servers;
+    std::shared_ptr<io::secure_layer const> tls;  ///< of those that ask for it
     std::chrono::milliseconds node_timeout{};
     std::chrono::milliseconds connect_timeout{};
     std::string key_prefix;
@@ -68,10 +70,16 @@ public:
     [[nodiscard]] std::string describe(unsigned n, std::error_code why)
     {
         auto const name = options_.servers[n].describe();
-        if (why != errc::restarted_recently) return name;
         std::scoped_lock guard{*this};
-        auto const left = std::chrono::ceil<std::chrono::seconds>(admission_.guarded_for(n, now()));
-        return name + " (restart_guard, another " + std::to_string(left.count()) + " s)";
+        std::string more;
+        if (why == errc::restarted_recently) {
+            auto const left = std::chrono::ceil<std::chrono::seconds>(admission_.guarded_for(n, now()));
+            more = "restart_guard, another " + std::to_string(left.count()) + " s";
+        } else {
+            more = nodes_[n]->commands.reason(why);
+            if (more.empty() && why != errc::no_answer) more = nodes_[n]->releases.reason(why);
+        }
+        return more.empty() ? name : name + " (" + more + ")";
     }
 
     [[nodiscard]] std::uint64_t proposal(boot_clock::time_point now) const noexcept { return admission_.proposal(now); }
@@ -112,8 +120,8 @@ protected:
 private:
     struct node {
         node(socket_transport& f, unsigned i, admission* a)
-            : commands{f.reactor_, i, f.options_.servers[i], f.options_.node_timeout, f.options_.connect_timeout, a, f},
-              releases{f.reactor_, i, f.options_.servers[i], f.options_.connect_timeout}
+            : commands{f.reactor_, i, f.options_.servers[i], f.tls_of(i), f.options_.node_timeout, f.options_.connect_timeout, a, f},
+              releases{f.reactor_, i, f.options_.servers[i], f.tls_of(i), f.options_.connect_timeout}
         {
         }
         connection commands;
@@ -124,6 +132,8 @@ private:
     {
         for (auto& n : nodes_) n->commands.decide(now);
     }
+
+    [[nodiscard]] std::shared_ptr<io::secure_layer const> tls_of(unsigned n) const { return options_.servers[n].tls ? options_.tls : nullptr; }
 
     static std::uint64_t first_seed()
     {

@@ -9,6 +9,7 @@
 #include <array>
 #include <deque>
 #include <map>
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
@@ -28,10 +29,13 @@ namespace holdfast::redis {
 /// | no watchers  | UNSUBSCRIBE is sent                           | the last confirmation: forgotten |
 class subscriber final : private link {
 public:
-    subscriber(io::reactor& reactor, unsigned node, endpoint const& server, std::chrono::milliseconds connect_timeout)
-        : link{reactor, server, connect_timeout, hello::plain}, node_{node}
+    subscriber(io::reactor& reactor, unsigned node, endpoint const& server, std::shared_ptr<io::secure_layer const> tls,
+               std::chrono::milliseconds connect_timeout)
+        : link{reactor, server, std::move(tls), connect_timeout, hello::plain}, node_{node}
     {
     }
+
+    using link::reason;
 
     /// Effects: has `whom` told when releases on `channel` are reported, and then of each. Never calls it from inside.
     /// Returns: no error, or why releases cannot be reported now; it is told when they can.

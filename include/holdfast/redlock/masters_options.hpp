@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/error.hpp>
+#include <holdfast/io/tls_options.hpp>
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/node_set.hpp>
 
@@ -30,6 +31,9 @@ struct masters_options {
     /// that anybody uses with them; a lock whose ttl is longer is refused. 0 switches both off: a master that is restarted without its data
     /// may then help to grant a lock that is still held.
     std::optional<std::chrono::milliseconds> restart_guard{};
+
+    /// For the masters whose URLs begin with `rediss://`. Needs <holdfast/tls.hpp> somewhere in the program.
+    tls::options tls{};
 };
 
 /// Throws: `error` (`misconfigured`) where `servers` cannot be the masters of a Redlock: there is none, there are too many, or one is there

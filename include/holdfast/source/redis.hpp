@@ -12,10 +12,12 @@
 #include <holdfast/redis/client_options.hpp>
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/fleet.hpp>
+#include <holdfast/redis/secured.hpp>
 
 #include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace holdfast::redis {
 
@@ -40,7 +42,10 @@ HOLDFAST_INLINE client::client(client_options options)
 {
     check_endpoint(options.server, "client_options, server, ");
     check_timeouts(options.operation_timeout, options.connect_timeout, options.restart_guard, "operation_timeout");
-    domain_ = std::make_shared<holdfast::detail::domain<fleet>>(std::make_shared<fleet>(fleet_options{.servers = {std::move(options.server)},
+    std::vector<endpoint> servers{std::move(options.server)};
+    auto tls = secured(servers, options.tls);
+    domain_ = std::make_shared<holdfast::detail::domain<fleet>>(std::make_shared<fleet>(fleet_options{.servers = std::move(servers),
+                                                                                    .tls = std::move(tls),
                                                                                     .node_timeout = options.operation_timeout,
                                                                                     .connect_timeout = options.connect_timeout,
                                                                                     .key_prefix = std::move(options.key_prefix),

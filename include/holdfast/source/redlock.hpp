@@ -10,6 +10,7 @@
 #include <holdfast/redis/client_options.hpp>
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/fleet.hpp>
+#include <holdfast/redis/secured.hpp>
 #include <holdfast/redlock.hpp>
 #include <holdfast/redlock/masters_options.hpp>
 #include <holdfast/source/redis.hpp>
@@ -51,8 +52,10 @@ HOLDFAST_INLINE masters::masters(std::vector<redis::endpoint> servers, masters_o
 {
     check_masters(servers);
     redis::check_timeouts(options.node_timeout, options.connect_timeout, options.restart_guard, "node_timeout");
+    auto tls = redis::secured(servers, options.tls);
     domain_ = std::make_shared<holdfast::detail::domain<redis::fleet>>(
         std::make_shared<redis::fleet>(redis::fleet_options{.servers = std::move(servers),
+                                                            .tls = std::move(tls),
                                                             .node_timeout = options.node_timeout,
                                                             .connect_timeout = options.connect_timeout,
                                                             .key_prefix = std::move(options.key_prefix),
