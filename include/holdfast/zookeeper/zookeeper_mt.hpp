@@ -113,9 +113,11 @@ private:
     {
         auto* const self = static_cast<zookeeper_mt*>(const_cast<void*>(::zoo_get_context(zh)));
         self->zh_ = zh;  // `open` may not have it yet
-        if (type != ZOO_SESSION_EVENT)
-            self->to_->on_notice(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(context)));
-        else if (context == self)
+        if (type != ZOO_SESSION_EVENT) return self->to_->on_notice(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(context)));
+        // As long as it is connected. It would look all names up whenever it looks at its socket, several times for each request; and a
+        // process that forks while it does so has a child that can never look a name up: the C library's lock is held in it for ever.
+        if (state == ZOO_CONNECTED_STATE) ::zoo_set_servers_resolution_delay(zh, -1);
+        if (context == self)
             self->to_->on_state(state_of(state), ::zoo_client_id(zh)->client_id, std::chrono::milliseconds{::zoo_recv_timeout(zh)});
     }
 
