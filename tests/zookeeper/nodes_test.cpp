@@ -133,34 +133,6 @@ TEST_CASE("locks go on while the server collects their parents under them")
     CHECK(counter == 200);
 }
 
-TEST_CASE("one waiter wakes for a release, at 2 and at 60 waiters")
-{
-    auto const waiters = GENERATE(2U, 60U);
-    zookeeper_server server;
-    auto here = connected(server.address());
-    auto there = connected(server.address());
-    mutex holder{here, "/orders", {.max_local_handoffs = 0}};
-    zookeeper_tree tree{server.address()};
-    holder.lock();
-    // Each waits in a session's queue of its own: as if they were processes.
-    std::vector<std::unique_ptr<session>> sessions;
-    std::vector<std::jthread> threads;
-    for (unsigned i = 0; i < waiters; ++i) {
-        sessions.push_back(std::make_unique<session>(connected(server.address())));
-        threads.emplace_back([zk = sessions.back().get()] {
-            mutex m{*zk, "/orders"};
-            std::scoped_lock const hold{m};
-        });
-        REQUIRE(eventually([&] { return tree.children("/orders").size() == i + 2; }));
-    }
-    // Every one but the first watches exactly the one before it.
-    CHECK(eventually([&] { return server.ask("wchs").find("Total watches:" + std::to_string(waiters)) != std::string::npos; }));
-    CHECK(server.ask("wchs").find(std::to_string(waiters) + " connections watching " + std::to_string(waiters) + " paths") != std::string::npos);
-    holder.unlock();
-    threads.clear();
-    CHECK(tree.children("/orders").empty());
-}
-
 TEST_CASE("the plain form excludes others, and hands on to one of those who wait")
 {
     zookeeper_server server;

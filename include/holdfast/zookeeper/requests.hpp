@@ -21,6 +21,7 @@ struct request {
         sync,               ///< answers to what is sent behind this are no older than now
         touch,              ///< tells the server that the session lives
         confirm,            ///< a write without effect: a quorum answers
+        unwatch,            ///< remove the watch of the node
     };
 
     kind what;

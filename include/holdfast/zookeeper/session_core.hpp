@@ -13,6 +13,7 @@
 #include <holdfast/zookeeper/requests.hpp>
 #include <holdfast/zookeeper/session_lease.hpp>
 #include <holdfast/zookeeper/session_options.hpp>
+#include <holdfast/zookeeper/watch_list.hpp>
 #include <holdfast/zookeeper/zookeeper_mt.hpp>
 
 #include <algorithm>
@@ -23,9 +24,9 @@
 #include <functional>
 #include <iterator>
 #include <list>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -82,7 +83,7 @@ public:
                 who.self_.splice(who.self_.end(), receivers_, place);
                 break;
             }
-        watches_.erase(who.watch_);
+        abandon_watch(who);
         for (auto* const some : {&calls_, &unsent_})
             for (auto& one : *some)
                 if (one.from == &who) one.from = nullptr;
@@ -132,6 +133,8 @@ private:
     struct sent_call : handle_events::call {
         receiver* from = nullptr;
         unsigned tag = 0;
+        std::uint64_t watch = 0;
+        std::string unwatched{};
         boot_clock::time_point sent{};
         std::list<sent_call>::iterator place{};
     };
@@ -150,15 +153,27 @@ private:
         one.tag = tag;
         one.sent = last_sent_ = boot_clock::now();
         if (is_write(what.what)) last_write_ = one.sent;
-        std::uint64_t watch = 0;
         if (what.what == request::kind::watch) {
-            watches_.erase(from->watch_);
-            watch = from->watch_ = ++last_watch_;
-            watches_.emplace(watch, std::pair{from, tag});
+            watches_.abandon(from->watch_);
+            one.watch = from->watch_ = watches_.add(*from, tag, what.path);
         }
-        if (handle_ && connected() && handle_->send(what, one, watch, creator_only())) return;
+        if (what.what == request::kind::unwatch) one.unwatched = what.path;
+        if (handle_ && connected() && handle_->send(what, one, one.watch, creator_only())) return;
         unsent_.splice(unsent_.end(), calls_, one.place);
         wake_thread();
+    }
+
+    void abandon_watch(receiver& who) noexcept
+    try {
+        watches_.abandon(std::exchange(who.watch_, 0));
+        remove_abandoned();
+    } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): the watch goes with its node
+    }
+
+    void remove_abandoned()
+    {
+        if (!connected()) return;
+        for (auto const& path : watches_.take_abandoned()) send(nullptr, 0, {request::kind::unwatch, path});
     }
 
     [[nodiscard]] bool creator_only() const noexcept { return !options_.auth_scheme.empty() && !options_.world_writable; }
@@ -182,6 +197,8 @@ private:
         }
         std::list<sent_call> answered;
         answered.splice(answered.end(), calls_, one.place);
+        if (r.what != answer::ok && one.watch != 0) static_cast<void>(watches_.take(one.watch));  // it was not set
+        if (r.what == answer::lost && !one.unwatched.empty() && session_ != 0) watches_.abandon(std::move(one.unwatched));
         deliver(answered.front(), r);
         // A server may answer so over a connection that it keeps, of which the C client makes no event.
         if (r.code == errc::session_expired && handle_ && !over_) {
@@ -195,11 +212,7 @@ private:
     void on_notice(std::uint64_t watch) noexcept override
     {
         std::scoped_lock guard{mutex_};
-        auto const found = watches_.find(watch);
-        if (found == watches_.end()) return;
-        auto const [who, tag] = found->second;
-        watches_.erase(found);
-        who->on_notice(tag);
+        if (auto const one = watches_.take(watch)) one->of->on_notice(one->tag);
     }
 
     void on_state(handle_events::state s, std::int64_t session, std::chrono::milliseconds timeout) noexcept override
@@ -216,6 +229,7 @@ private:
                 lease_.reconnected(last_answered_);
             }
             announce(session_state::connected);
+            remove_abandoned();
             for (auto* const one : receivers_) one->on_connected(session_);
         } else if (s == handle_events::state::suspended) {
             if (!connected()) return;
@@ -277,8 +291,7 @@ private:
     std::list<receiver*> receivers_;
     std::list<sent_call> calls_;
     std::list<sent_call> unsent_;
-    std::map<std::uint64_t, std::pair<receiver*, unsigned>> watches_;
-    std::uint64_t last_watch_ = 0;
+    watch_list watches_;
     held_nodes held_;
     std::list<std::shared_ptr<eraser>> erasers_;
     std::shared_ptr<std::vector<std::function<void()>> const> alarms_ = std::make_shared<std::vector<std::function<void()>> const>();
