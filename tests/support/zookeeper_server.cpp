@@ -193,7 +193,7 @@ zookeeper_ensemble::zookeeper_ensemble(std::size_t size, zookeeper_options const
 {
     auto all = options;
     // Of two lines for one setting the last counts: those of `options`.
-    all.config.insert(all.config.begin(), {"initLimit=3000", "syncLimit=100"});
+    all.config.insert(all.config.begin(), {"initLimit=200", "syncLimit=100"});
     std::vector<std::uint16_t> ports;
     for (std::size_t i = 1; i <= size; ++i) {
         ports.push_back(free_port());

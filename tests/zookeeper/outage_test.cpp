@@ -4,6 +4,7 @@
 #include "patient.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/zookeeper_proxy.hpp"
 #include "support/zookeeper_server.hpp"
 #include "support/zookeeper_tree.hpp"
 
@@ -23,6 +24,7 @@ using holdfast::errc;
 using holdfast::test::connected;
 using holdfast::test::eventually;
 using holdfast::test::zookeeper_ensemble;
+using holdfast::test::zookeeper_proxy;
 using holdfast::test::zookeeper_server;
 using holdfast::test::zookeeper_tree;
 using holdfast::zookeeper::mutex;
@@ -62,19 +64,29 @@ std::int64_t holder_of(zookeeper_tree& tree, std::string const& path)
     return line.empty() ? 0 : tree.get(path + '/' + line.front().name).owner;
 }
 
+/// Effects: has the servers end a session, whose owner is told so when it is connected again. (Were it connected at once, its connection
+/// could begin between the end and the servers' looking for connections to close: they drop whatever is asked over that one.)
+void expire(std::int64_t session, zookeeper_tree& tree, zookeeper_proxy& its_proxy)
+{
+    its_proxy.cut();
+    tree.end_session(session);
+    its_proxy.pass();
+}
+
 }  // namespace
 
 TEST_CASE("a session that its servers ended loses its locks and is made again by itself")
 {
     zookeeper_server server;
+    zookeeper_proxy proxy{server.port()};
     states told;
     std::atomic<int> lost{0};
-    auto zk = connected(server.address(), {.session_timeout = 20s, .on_state = told.listen()});
+    auto zk = connected(proxy.address(), {.session_timeout = 20s, .on_state = told.listen()});
     mutex m{zk, "/orders", {.on_error = [&](holdfast::error const& e) { lost += e.code() == errc::lease_lost ? 1 : 100; }}};
     m.lock();
     auto const lease = m.lease();
     zookeeper_tree tree{server.address()};
-    tree.end_session(holder_of(tree, "/orders"));
+    expire(holder_of(tree, "/orders"), tree, proxy);
     CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
     CHECK_FALSE(lease.still_held());
     CHECK(eventually([&] { return lost == 1; }));
@@ -92,13 +104,14 @@ TEST_CASE("a session that its servers ended loses its locks and is made again by
 TEST_CASE("the loss of a lock that is not renewed is announced when its session ends, not when its lease would")
 {
     zookeeper_server server;
-    auto zk = connected(server.address(), {.session_timeout = 60s});
+    zookeeper_proxy proxy{server.port()};
+    auto zk = connected(proxy.address(), {.session_timeout = 60s});
     mutex m{zk, "/orders", {.renew = false}};
     m.lock();
     auto const lease = m.lease();
     auto const would_end = lease.expires_at();
     zookeeper_tree tree{server.address()};
-    tree.end_session(holder_of(tree, "/orders"));
+    expire(holder_of(tree, "/orders"), tree, proxy);
     CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
     CHECK(boot_clock::now() < would_end);
 }
@@ -106,14 +119,15 @@ TEST_CASE("the loss of a lock that is not renewed is announced when its session 
 TEST_CASE("the end of a session is announced to its holders while the user's callback does not return")
 {
     zookeeper_server server;
+    zookeeper_proxy proxy{server.port()};
     std::promise<void> done;
-    session zk{server.address(), {.session_timeout = 60s, .operation_timeout = 100ms, .on_state = [wait = done.get_future().share()](session_state) { wait.wait(); }}};
+    auto zk = connected(proxy.address(), {.session_timeout = 60s, .operation_timeout = 100ms, .on_state = [wait = done.get_future().share()](session_state) { wait.wait(); }});
     mutex m{zk, "/orders", {.renew = false}};
     m.lock();
     auto const lease = m.lease();
     auto const would_end = lease.expires_at();
     zookeeper_tree tree{server.address()};
-    tree.end_session(holder_of(tree, "/orders"));
+    expire(holder_of(tree, "/orders"), tree, proxy);
     mutex other{zk, "/other"};
     CHECK_THROWS_AS(other.try_lock(), holdfast::error);  // it is told of the end, for which the session's thread does not ask
     CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
@@ -124,8 +138,9 @@ TEST_CASE("the end of a session is announced to its holders while the user's cal
 TEST_CASE("a waiter whose session ended gets in line again")
 {
     zookeeper_server server;
+    zookeeper_proxy proxy{server.port()};
     auto here = connected(server.address(), {.session_timeout = 20s});
-    auto there = connected(server.address(), {.session_timeout = 20s});
+    auto there = connected(proxy.address(), {.session_timeout = 20s});
     mutex holder{here, "/orders"};
     mutex waiting{there, "/orders"};
     holder.lock();
@@ -133,7 +148,7 @@ TEST_CASE("a waiter whose session ended gets in line again")
     zookeeper_tree tree{server.address()};
     CHECK(eventually([&] { return tree.children("/orders").size() == 2; }));
     auto const before = holdfast::zookeeper::contenders_among(tree.children("/orders")).back().name;
-    tree.end_session(tree.get("/orders/" + before).owner);
+    expire(tree.get("/orders/" + before).owner, tree, proxy);
     CHECK(eventually([&] {
         auto const line = holdfast::zookeeper::contenders_among(tree.children("/orders"));
         return line.size() == 2 && line.back().name != before;
@@ -302,4 +317,56 @@ TEST_CASE("a stopped leader costs a lock no more than its session, and never its
     waiter.join();
     CHECK_FALSE(overlapped);
     CHECK(rival.lease().still_held());
+}
+
+TEST_CASE("a holder cut off from all servers of an ensemble loses its lock before a rival has it")
+{
+    bool const refused = GENERATE(false, true);
+    CAPTURE(refused);
+    zookeeper_ensemble servers;
+    zookeeper_proxy one{servers[0].port()};
+    zookeeper_proxy two{servers[1].port()};
+    zookeeper_proxy three{servers[2].port()};
+    auto here = connected(one.address() + ',' + two.address() + ',' + three.address(), {.session_timeout = 8s});
+    auto there = connected(servers.addresses());
+    mutex holder{here, "/orders"};
+    mutex rival{there, "/orders"};
+    REQUIRE(holder.try_lock_for(2min));
+    auto const lease = holder.lease();
+    for (auto* const proxy : {&one, &two, &three}) refused ? proxy->cut() : proxy->silence();
+    rival.lock();
+    CHECK_FALSE(lease.still_held());
+    CHECK(lease.lost_token().stop_requested());
+    for (auto* const proxy : {&one, &two, &three}) proxy->pass();
+    rival.unlock();
+    holder.unlock();
+    CHECK(holder.try_lock_for(2min));
+    CHECK(holder.lease().fencing_token() > lease.fencing_token());
+}
+
+TEST_CASE("while all servers of an ensemble are stopped a lock is lost in time, and is nobody's until they go on")
+{
+    zookeeper_ensemble servers;
+    auto here = connected(servers.addresses(), {.session_timeout = 8s});
+    auto there = connected(servers.addresses(), {.session_timeout = 8s});
+    mutex holder{here, "/orders"};
+    mutex rival{there, "/orders", {.unavailable_after = 5min}};
+    REQUIRE(holder.try_lock_for(2min));
+    auto const lease = holder.lease();
+    std::atomic<bool> granted{false};
+    std::atomic<bool> overlapped{false};
+    std::jthread waiter{[&] {
+        rival.lock();
+        overlapped = lease.still_held() || !lease.lost_token().stop_requested();
+        granted = true;
+    }};
+    CHECK(eventually([&] { return holder.contenders().size() == 2; }));
+    for (auto& server : servers) server.pause();
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
+    CHECK_FALSE(lease.still_held());
+    CHECK_FALSE(granted);
+    for (auto& server : servers) server.resume();
+    CHECK(eventually([&] { return granted.load(); }, 5min));
+    waiter.join();
+    CHECK_FALSE(overlapped);
 }
