@@ -29,6 +29,13 @@ struct request {
     std::string content = {};  ///< of a node to be made
 };
 
+/// Returns: whether a quorum has to agree to it.
+[[nodiscard]] constexpr bool is_write(request::kind k) noexcept
+{
+    using kind = request::kind;
+    return k == kind::create_sequential || k == kind::create_plain || k == kind::create_container || k == kind::erase || k == kind::confirm;
+}
+
 /// What came of a request.
 enum class answer : std::uint8_t {
     ok,

@@ -27,6 +27,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -61,7 +62,6 @@ public:
 
     /// Returns: since when no server has been reached, where one was before.
     [[nodiscard]] boot_clock::time_point suspended_since() const noexcept { return suspended_since_; }
-
     /// Returns: why no session will ever be had; no error where one may.
     [[nodiscard]] std::error_code refused() const noexcept { return refused_; }
 
@@ -83,7 +83,8 @@ public:
                 who.self_.splice(who.self_.end(), receivers_, place);
                 break;
             }
-        abandon_watch(who);
+        watches_.abandon(std::exchange(who.watch_, 0));
+        remove_abandoned();
         for (auto* const some : {&calls_, &unsent_})
             for (auto& one : *some)
                 if (one.from == &who) one.from = nullptr;
@@ -105,8 +106,7 @@ public:
 
     [[nodiscard]] held_nodes& held() noexcept { return held_; }
 
-    /// Effects: removes what is left of an acquire, or a node that was held; goes on by itself until that is confirmed or the session is
-    /// over. Where `bed` is given it is woken then, until `forget` is called.
+    /// Effects: removes a node, going on by itself until that is confirmed or the session is over; `bed` is woken then, until `forget`.
     [[nodiscard]] std::shared_ptr<eraser> erase(remains what, holdfast::detail::parker* bed)
     {
         auto one = std::make_shared<eraser>(*this, std::move(what), bed);
@@ -139,12 +139,6 @@ private:
         std::list<sent_call>::iterator place{};
     };
 
-    [[nodiscard]] static bool is_write(request::kind k) noexcept
-    {
-        return k == request::kind::create_sequential || k == request::kind::create_plain || k == request::kind::create_container ||
-               k == request::kind::erase || k == request::kind::confirm;
-    }
-
     void send(receiver* from, unsigned tag, request const& what)
     {
         auto& one = calls_.emplace_back();
@@ -163,17 +157,10 @@ private:
         wake_thread();
     }
 
-    void abandon_watch(receiver& who) noexcept
+    void remove_abandoned() noexcept
     try {
-        watches_.abandon(std::exchange(who.watch_, 0));
-        remove_abandoned();
-    } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): the watch goes with its node
-    }
-
-    void remove_abandoned()
-    {
-        if (!connected()) return;
-        for (auto const& path : watches_.take_abandoned()) send(nullptr, 0, {request::kind::unwatch, path});
+        for (auto const& path : connected() ? watches_.take_abandoned() : std::set<std::string>{}) send(nullptr, 0, {request::kind::unwatch, path});
+    } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): the watches go with their nodes
     }
 
     [[nodiscard]] bool creator_only() const noexcept { return !options_.auth_scheme.empty() && !options_.world_writable; }
@@ -200,7 +187,7 @@ private:
         if (r.what != answer::ok && one.watch != 0) static_cast<void>(watches_.take(one.watch));  // it was not set
         if (r.what == answer::lost && !one.unwatched.empty() && session_ != 0) watches_.abandon(std::move(one.unwatched));
         deliver(answered.front(), r);
-        // A server may answer so over a connection that it keeps, of which the C client makes no event.
+        // Over a connection that the server keeps, of which the C client makes no event.
         if (r.code == errc::session_expired && handle_ && !over_) {
             over_ = true;
             end_session();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
@@ -41,15 +42,16 @@ public:
     }
 
     /// Effects: nobody waits for this watch any more; it is to be removed, unless somebody else watches the same path.
-    void abandon(std::uint64_t number)
+    void abandon(std::uint64_t number) noexcept
     {
         if (auto one = take(number)) abandon(std::move(one->path));
     }
 
     /// Effects: the same of one that could not be removed.
-    void abandon(std::string path)
-    {
+    void abandon(std::string path) noexcept
+    try {
         if (std::none_of(watches_.begin(), watches_.end(), [&](auto const& one) { return one.second.path == path; })) abandoned_.insert(std::move(path));
+    } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): it goes with its node
     }
 
     /// Returns: the paths whose watches are to be removed. Effects: forgets them.
