@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -187,6 +188,13 @@ std::string zookeeper_server::ask(std::string_view word, std::chrono::millisecon
         if (got <= 0) return answer;
         answer.append(part.data(), static_cast<std::size_t>(got));
     }
+}
+
+long zookeeper_server::figure(std::string_view word, std::string_view name) const
+{
+    auto const answer = ask(word);
+    auto const at = answer.find(name);
+    return at == std::string::npos ? -1 : std::strtol(answer.c_str() + at + name.size(), nullptr, 10);
 }
 
 zookeeper_ensemble::zookeeper_ensemble(std::size_t size, zookeeper_options const& options)

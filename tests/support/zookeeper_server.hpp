@@ -57,6 +57,11 @@ public:
     /// Returns: the answer; empty where there is none in time.
     [[nodiscard]] std::string ask(std::string_view word, std::chrono::milliseconds limit = std::chrono::seconds{30}) const;
 
+    /// Returns: how many watches it has.
+    [[nodiscard]] long watches() const { return figure("wchs", "Total watches:"); }
+    /// Returns: how many packets it was ever sent; each question is one, too.
+    [[nodiscard]] long packets() const { return figure("mntr", "zk_packets_received\t"); }
+
     /// Returns: whether it serves clients: alone, or as a member of a quorum.
     [[nodiscard]] bool serves(std::chrono::milliseconds limit = std::chrono::seconds{2}) const
     {
@@ -74,6 +79,8 @@ private:
     zookeeper_server(member_tag, zookeeper_options options, std::uint16_t port, int id);
     void launch();
     void await();
+    /// Returns: the number behind `name` in the answer to `word`; -1 where there is none.
+    [[nodiscard]] long figure(std::string_view word, std::string_view name) const;
 
     zookeeper_options options_;
     std::unique_ptr<temporary_folder> folder_ = std::make_unique<temporary_folder>();

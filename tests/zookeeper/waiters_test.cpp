@@ -10,14 +10,13 @@
 
 #include <holdfast/zookeeper.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <memory>
 #include <semaphore>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -31,21 +30,6 @@ using holdfast::zookeeper::mutex;
 using holdfast::zookeeper::node_options;
 using holdfast::zookeeper::queueing;
 using holdfast::zookeeper::session;
-
-namespace {
-
-/// Returns: the number behind `name` in what the server answers to `word`; -1 where there is none.
-long number(zookeeper_server const& server, std::string_view word, std::string_view name)
-{
-    auto const answer = server.ask(word);
-    auto const at = answer.find(name);
-    return at == std::string::npos ? -1 : std::strtol(answer.c_str() + at + name.size(), nullptr, 10);
-}
-
-long watches(zookeeper_server const& server) { return number(server, "wchs", "Total watches:"); }
-long packets(zookeeper_server const& server) { return number(server, "mntr", "zk_packets_received\t"); }
-
-}  // namespace
 
 TEST_CASE("one waiter wakes for a release, at 2 and at 200 waiters")
 {
@@ -71,10 +55,10 @@ TEST_CASE("one waiter wakes for a release, at 2 and at 200 waiters")
         });
     }
     // Each of them watches exactly the one before it.
-    CHECK(eventually([&] { return watches(server) == waiters; }, 5min));
+    CHECK(eventually([&] { return server.watches() == waiters; }, 5min));
     CHECK(server.ask("wchs").find(std::to_string(waiters) + " connections watching " + std::to_string(waiters) + " paths") != std::string::npos);
 
-    auto const before = packets(server);
+    auto const before = server.packets();
     REQUIRE(before > 0);
     auto const handovers = std::min(waiters, 20L);
     holder.unlock();
@@ -83,8 +67,8 @@ TEST_CASE("one waiter wakes for a release, at 2 and at 200 waiters")
         CHECK(woken == i);
         if (i < handovers) go_on.release();
     }
-    auto const heard = packets(server) - before;
-    CHECK(watches(server) == waiters - handovers);
+    auto const heard = server.packets() - before;
+    CHECK(server.watches() == waiters - handovers);
     // For each a delete and a look at the children, and what has just been asked; a second one that wakes would look, and watch again.
     CHECK(heard >= 2 * handovers);
     CHECK(heard <= 2 * handovers + 1);
@@ -107,11 +91,11 @@ TEST_CASE("waits that end before their turn leave no watch, neither in the serve
     for (int i = 0; i < 50; ++i) {
         std::atomic<bool> locked{true};
         std::jthread waiter{[&](std::stop_token const& stop) { locked = rival.lock(stop); }};
-        REQUIRE(eventually([&] { return watches(server) == 1; }));
+        REQUIRE(eventually([&] { return server.watches() == 1; }));
         waiter.request_stop();
         waiter.join();
         REQUIRE_FALSE(locked);
-        REQUIRE(eventually([&] { return watches(server) == 0; }));
+        REQUIRE(eventually([&] { return server.watches() == 0; }));
     }
     // A client sets the watches that it still has again when it is connected again.
     proxy.cut();
@@ -119,7 +103,7 @@ TEST_CASE("waits that end before their turn leave no watch, neither in the serve
     proxy.pass();
     CHECK(there.connect_for(1min));
     CHECK_FALSE(rival.try_lock());  // answered behind what the client has set again
-    CHECK(watches(server) == 0);
+    CHECK(server.watches() == 0);
 }
 
 TEST_CASE("a watch that nobody waits for any more is removed when the connection is there again")
@@ -133,7 +117,7 @@ TEST_CASE("a watch that nobody waits for any more is removed when the connection
     holder.lock();
     std::atomic<bool> locked{true};
     std::jthread waiter{[&](std::stop_token const& stop) { locked = rival.lock(stop); }};
-    REQUIRE(eventually([&] { return watches(server) == 1; }));
+    REQUIRE(eventually([&] { return server.watches() == 1; }));
     proxy.cut();
     REQUIRE(eventually([&] { return there.state() != holdfast::zookeeper::session_state::connected; }));
     waiter.request_stop();
@@ -142,6 +126,6 @@ TEST_CASE("a watch that nobody waits for any more is removed when the connection
     proxy.pass();
     zookeeper_tree tree{server.address()};
     CHECK(eventually([&] { return tree.children("/orders").size() == 1; }));
-    CHECK(eventually([&] { return watches(server) == 0; }));
+    CHECK(eventually([&] { return server.watches() == 0; }));
     CHECK(holder.lease().still_held());
 }
