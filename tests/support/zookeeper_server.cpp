@@ -167,11 +167,14 @@ void zookeeper_server::launch()
 void zookeeper_server::await()
 {
     auto limit = shortest_question;
-    auto const up = [&] {
+    bool up = false;
+    auto const look = [&] {
         patience const with{limit};
-        return serves(limit) && log().find("Address already in use") == std::string::npos;
+        up = running() && serves(limit) && log().find("Address already in use") == std::string::npos;
+        return up || !running();
     };
-    if (!eventually([&] { return !running() || up(); }, start_limit) || !up())
+    static_cast<void>(eventually(look, start_limit));
+    if (!up)
         throw std::runtime_error{"ZooKeeper does not serve: " + log()};
 }
 
