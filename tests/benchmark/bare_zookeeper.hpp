@@ -23,6 +23,7 @@ public:
             [](zhandle_t*, int, int state, char const*, void* self) { static_cast<bare_zookeeper_lock*>(self)->connected_ = state == ZOO_CONNECTED_STATE; }, 10'000,
             nullptr, this, 0, [](char const*) {});
         while (zh_ && !connected_) std::this_thread::sleep_for(std::chrono::milliseconds{1});
+        ::zoo_set_servers_resolution_delay(zh_, -1);  // as this library does: names are looked up when connecting
         require(::zoo_create(zh_, path_.c_str(), "", 0, &ZOO_OPEN_ACL_UNSAFE, ZOO_PERSISTENT, nullptr, 0));
     }
     bare_zookeeper_lock(bare_zookeeper_lock const&) = delete;

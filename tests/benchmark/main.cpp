@@ -31,7 +31,7 @@ std::vector<workload> const workloads{
     {"P1", "one_redis", &one_redis},        {"P2", "five_masters", &five_masters}, {"P3", "distant_masters", &distant_masters},
     {"P4", "many_threads", &many_threads},  {"P5", "one_lock", &one_lock},         {"P6", "handover", &handover},
 #ifdef HOLDFAST_BENCHMARK_ZOOKEEPER
-    {"P9", "one_zookeeper", &one_zookeeper},
+    {"P9", "one_zookeeper", &one_zookeeper}, {"P10", "zookeeper_waiters", &zookeeper_waiters},
 #endif
     {"P11", "compile_time", &compile_time},
 };

@@ -21,6 +21,7 @@ void many_threads(run_options const& options, report& to);     ///< P4
 void one_lock(run_options const& options, report& to);         ///< P5
 void handover(run_options const& options, report& to);         ///< P6
 void one_zookeeper(run_options const& options, report& to);    ///< P9; where there is a C client
+void zookeeper_waiters(run_options const& options, report& to);  ///< P10; the same
 void compile_time(run_options const& options, report& to);     ///< P11
 
 }  // namespace holdfast::benchmark

@@ -19,7 +19,7 @@ TEMPLATE_TEST_CASE("leased_lock holds for its scope and answers for its lease", 
     TestType store;
     typename TestType::mutex m{store.one, "orders", brief<TestType>()};
     typename TestType::mutex there{store.other, "orders"};
-    if (leased_lock hold{m, 10s}) {
+    if (leased_lock hold{m, 1min}) {
         CHECK(hold.fencing_token() > 0);
         CHECK(hold.still_held());
         CHECK(hold.remaining() > 0ms);
@@ -72,8 +72,8 @@ TEMPLATE_TEST_CASE("with_lock runs a function while the lock is held", "", HOLDF
     CHECK(with_lock(m, [&] { return is_free(store, "orders") ? 1 : 2; }) == 2);
     auto const token = with_lock(m, [](holdfast::lease const& l) { return l.still_held() ? l.fencing_token() : 0; });
     CHECK(token > 0);
-    CHECK(with_lock(m, 10s, [](holdfast::lease const& l) { return l.fencing_token(); }).value() > token);
-    CHECK(with_lock(m, 10s, [] {}));
+    CHECK(with_lock(m, 1min, [](holdfast::lease const& l) { return l.fencing_token(); }).value() > token);
+    CHECK(with_lock(m, 1min, [] {}));
     CHECK(is_free(store, "orders"));
 
     there.lock();

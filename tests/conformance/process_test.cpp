@@ -68,7 +68,7 @@ TEMPLATE_TEST_CASE("a forked child can neither use nor harm the locks of its par
         client.reset();
         return wrong;
     });
-    CHECK(born.wait_for(20s) == 0);
+    CHECK(born.wait_for(2min) == 0);
     CHECK_FALSE(eventually([&] { return !lease.still_held(); }, 2 * renewed_ttl<TestType>));
     CHECK_FALSE(is_free(store, "orders"));
     std::error_code ec;
@@ -88,7 +88,7 @@ TEMPLATE_TEST_CASE("a forked child may destroy a client whose locks are gone", "
         client.reset();
         return 0;
     });
-    CHECK(born.wait_for(20s) == 0);
+    CHECK(born.wait_for(2min) == 0);
     typename TestType::mutex m{*client, "orders"};
     CHECK(m.try_lock());
 }
@@ -101,9 +101,9 @@ TEMPLATE_TEST_CASE("a forked child makes a client of its own", "", HOLDFAST_SERV
         typename TestType::mutex m{client, "orders"};
         return m.try_lock() ? 0 : 1;
     });
-    CHECK(born.wait_for(20s) == 0);
+    CHECK(born.wait_for(2min) == 0);
     typename TestType::mutex m{store.one, "orders"};
-    CHECK(m.try_lock_for(10s));
+    CHECK(m.try_lock_for(1min));
 }
 
 TEMPLATE_TEST_CASE("the lock of a killed process is free after its ttl", "", HOLDFAST_SERVERS)
@@ -124,8 +124,8 @@ TEMPLATE_TEST_CASE("the lock of a killed process is free after its ttl", "", HOL
     CHECK_FALSE(rival.try_lock());
     holder.kill();
     auto const killed = boot_clock::now();
-    CHECK(rival.try_lock_for(30s));
-    CHECK(boot_clock::now() - killed < TestType::ttl + 5s);
+    CHECK(rival.try_lock_for(2min));
+    CHECK(boot_clock::now() - killed < TestType::ttl + 1min);
     CHECK(rival.lease().fencing_token() > told->token);
 }
 
@@ -153,7 +153,7 @@ TEMPLATE_TEST_CASE("a paused holder finds its lease lost on the first question",
     REQUIRE(eventually([&] { return told->held.load(); }));
     holder.pause();
     typename TestType::mutex rival{store.one, "orders"};
-    CHECK(rival.try_lock_for(30s));
+    CHECK(rival.try_lock_for(2min));
     told->go_on = true;
     holder.resume();
     CHECK(eventually([&] { return told->still_held >= 0; }));
@@ -164,6 +164,6 @@ TEMPLATE_TEST_CASE("a paused holder finds its lease lost on the first question",
     CHECK_FALSE(is_free(store, "orders"));
     CHECK(rival.lease().fencing_token() > told->token);
     rival.unlock();
-    CHECK(holder.wait_for(30s) == 0);
+    CHECK(holder.wait_for(2min) == 0);
     CHECK(told->announced == 1);
 }

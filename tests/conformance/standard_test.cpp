@@ -52,10 +52,10 @@ TEMPLATE_TEST_CASE("every constructor of std::unique_lock works", "", HOLDFAST_S
     CHECK_FALSE(is_free(store, "orders"));
     none.unlock();
     CHECK(std::unique_lock<mutex>{there, std::try_to_lock}.owns_lock());
-    CHECK(std::unique_lock<mutex>{there, 10s}.owns_lock());
-    CHECK(std::unique_lock<mutex>{there, std::chrono::system_clock::now() + 10s}.owns_lock());
+    CHECK(std::unique_lock<mutex>{there, 1min}.owns_lock());
+    CHECK(std::unique_lock<mutex>{there, std::chrono::system_clock::now() + 1min}.owns_lock());
     std::unique_lock<mutex> deferred{m, std::defer_lock};
-    CHECK(deferred.try_lock_for(10s));
+    CHECK(deferred.try_lock_for(1min));
     CHECK(deferred.release() == &m);
     std::unique_lock<mutex> const adopted{m, std::adopt_lock};
     CHECK(adopted.owns_lock());
@@ -154,7 +154,7 @@ TEMPLATE_TEST_CASE("std::condition_variable_any gives the lock back while it wai
         return hold.owns_lock() && m.lease().still_held();
     }};
     CHECK(waiter.sleeps());
-    CHECK(there.try_lock_for(20s));
+    CHECK(there.try_lock_for(1min));
     there.unlock();
     m.lock();
     ready = true;

@@ -109,21 +109,21 @@ struct redlock_store {
 struct zookeeper_store {
     using client = zookeeper::session;
     using mutex = zookeeper::mutex;
-    static constexpr std::chrono::milliseconds session_timeout{1600};
+    static constexpr std::chrono::milliseconds session_timeout{6400};
     static constexpr std::chrono::milliseconds ttl = zookeeper::session_lease::duration(session_timeout);
     static constexpr bool crosses_processes = true;
     static constexpr bool keeps_to_ttl = false;
     static constexpr bool any_name = false;
 
-    zookeeper_server server{{.tick = std::chrono::milliseconds{200}}};
+    zookeeper_server server;
     client one = connected();
     client other = connected();
 
-    [[nodiscard]] client another() const { return client{server.address(), {.session_timeout = session_timeout}}; }
+    [[nodiscard]] client another() const { return client{server.address(), {.session_timeout = session_timeout, .operation_timeout = std::chrono::minutes{1}}}; }
     [[nodiscard]] client connected() const  // a session takes longer to make than some test waits for a lock
     {
         auto made = another();
-        static_cast<void>(made.connect_for(std::chrono::seconds{10}));
+        static_cast<void>(made.connect_for(std::chrono::minutes{2}));
         return made;
     }
     void break_lock(std::string const& name)
@@ -153,14 +153,14 @@ template <class Store>
 template <class Store>
 [[nodiscard]] lock_options brief()
 {
-    return {.ttl = Store::ttl};
+    return {.ttl = Store::ttl, .unavailable_after = std::chrono::minutes{1}};
 }
 
 /// Returns: the same without renewal: the lease is lost after the ttl.
 template <class Store>
 [[nodiscard]] lock_options not_renewed()
 {
-    return {.ttl = Store::ttl, .renew = false};
+    return {.ttl = Store::ttl, .renew = false, .unavailable_after = std::chrono::minutes{1}};
 }
 
 /// Returns: whether a new client could take `name` just now. It gives it back at once.

@@ -11,7 +11,7 @@ namespace holdfast::test {
 /// Asks until the answer is yes. The limit is only there to end a test that fails, so it is generous.
 /// Returns: false when the limit passed without a yes.
 template <std::predicate Condition>
-[[nodiscard]] bool eventually(Condition condition, std::chrono::milliseconds limit = std::chrono::seconds{10})
+[[nodiscard]] bool eventually(Condition condition, std::chrono::milliseconds limit = std::chrono::minutes{1})
 {
     using namespace std::chrono_literals;
     auto const deadline = std::chrono::steady_clock::now() + limit;

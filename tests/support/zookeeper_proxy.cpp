@@ -79,6 +79,7 @@ public:
     std::map<std::int32_t, int> seen_;
     int struck_ = 0;
     std::atomic<bool> silent_{false};
+    std::atomic<bool> cut_{false};
 
 private:
     void accept(std::stop_token const& stop)
@@ -91,7 +92,7 @@ private:
                 continue;
             }
             auto client = file_descriptor{::accept4(bound_.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)};
-            if (client) all.emplace_back([this, c = std::move(client)](std::stop_token const& end) { relay(c.get(), end); });
+            if (client && !cut_) all.emplace_back([this, c = std::move(client)](std::stop_token const& end) { relay(c.get(), end); });
         }
     }
 
@@ -104,7 +105,7 @@ private:
         std::string to_client;
         bool first = true;
         std::set<std::int32_t> swallowed;
-        while (!stop.stop_requested()) {
+        while (!stop.stop_requested() && !cut_) {
             if (silent_) {
                 std::this_thread::sleep_for(std::chrono::milliseconds{5});
                 continue;
@@ -167,7 +168,8 @@ void zookeeper_proxy::swallow_next(operation what)
 }
 
 void zookeeper_proxy::silence() { impl_->silent_ = true; }
-void zookeeper_proxy::pass() { impl_->silent_ = false; }
+void zookeeper_proxy::cut() { impl_->cut_ = true; }
+void zookeeper_proxy::pass() { impl_->silent_ = impl_->cut_ = false; }
 
 int zookeeper_proxy::struck() const
 {

@@ -27,6 +27,8 @@ public:
     void swallow_next(operation what);
     /// Nothing is passed on in either direction, and new connections are not answered, until `pass`.
     void silence();
+    /// All connections are closed, and new ones, too, as soon as they are made, until `pass`.
+    void cut();
     void pass();
 
     /// Returns: how many requests or answers were struck.

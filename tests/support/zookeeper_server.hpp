@@ -16,8 +16,10 @@
 namespace holdfast::test {
 
 struct zookeeper_options {
-    /// The unit of its time: sessions of 2 to 20 of them are granted.
+    /// The unit of its time: sessions of 2 of them at least are granted, and end within one after their time.
     std::chrono::milliseconds tick{100};
+    /// What is granted at most.
+    std::chrono::milliseconds longest_session = std::chrono::hours{1};
     /// More lines of zoo.cfg, for example "maxClientCnxns=4".
     std::vector<std::string> config = {};
     /// More arguments of the Java machine, for example "-Dznode.container.checkIntervalMs=100".
@@ -28,7 +30,7 @@ struct zookeeper_options {
 /// returns and never outlives this process.
 class zookeeper_server {
 public:
-    /// Throws: std::runtime_error with the server's log when it does not serve within 30 s.
+    /// Throws: std::runtime_error with the server's log when it does not serve within 5 minutes.
     explicit zookeeper_server(zookeeper_options options = {});
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
@@ -53,11 +55,22 @@ public:
 
     /// Effects: sends a word of four letters ("srvr", "mntr", "cons", "wchs") over a connection of its own.
     /// Returns: the answer; empty where there is none in time.
-    [[nodiscard]] std::string ask(std::string_view word, std::chrono::milliseconds limit = std::chrono::seconds{2}) const;
+    [[nodiscard]] std::string ask(std::string_view word, std::chrono::milliseconds limit = std::chrono::seconds{30}) const;
+
+    /// Returns: how many watches it has.
+    [[nodiscard]] long watches() const { return figure("wchs", "Total watches:"); }
+    /// Returns: how many packets it was ever sent; each question is one, too.
+    [[nodiscard]] long packets() const { return figure("mntr", "zk_packets_received\t"); }
 
     /// Returns: whether it serves clients: alone, or as a member of a quorum.
-    [[nodiscard]] bool serves() const { return ask("srvr", std::chrono::milliseconds{250}).find("Mode: ") != std::string::npos; }
-    [[nodiscard]] bool leads() const { return ask("srvr").find("Mode: leader") != std::string::npos; }
+    [[nodiscard]] bool serves(std::chrono::milliseconds limit = std::chrono::seconds{2}) const
+    {
+        return ask("srvr", limit).find("Mode: ") != std::string::npos;
+    }
+    [[nodiscard]] bool leads(std::chrono::milliseconds limit = std::chrono::seconds{2}) const
+    {
+        return ask("srvr", limit).find("Mode: leader") != std::string::npos;
+    }
 
 private:
     friend class zookeeper_ensemble;
@@ -66,6 +79,8 @@ private:
     zookeeper_server(member_tag, zookeeper_options options, std::uint16_t port, int id);
     void launch();
     void await();
+    /// Returns: the number behind `name` in the answer to `word`; -1 where there is none.
+    [[nodiscard]] long figure(std::string_view word, std::string_view name) const;
 
     zookeeper_options options_;
     std::unique_ptr<temporary_folder> folder_ = std::make_unique<temporary_folder>();
@@ -77,7 +92,7 @@ private:
 /// Servers that form a quorum, on free ports of 127.0.0.1.
 class zookeeper_ensemble {
 public:
-    /// Throws: std::runtime_error when they do not serve within 30 s.
+    /// Throws: std::runtime_error when they do not serve within 5 minutes.
     explicit zookeeper_ensemble(std::size_t size = 3, zookeeper_options const& options = {});
 
     [[nodiscard]] std::size_t size() const noexcept { return servers_.size(); }
@@ -88,7 +103,7 @@ public:
     /// Returns: all addresses, as a connection string.
     [[nodiscard]] std::string addresses() const;
 
-    /// Effects: waits for a leader. Returns: its number. Throws: std::runtime_error when there is none within 30 s.
+    /// Effects: waits for a leader. Returns: its number. Throws: std::runtime_error when there is none within 5 minutes.
     [[nodiscard]] std::size_t leader();
 
 private:

@@ -66,12 +66,13 @@ std::string exchange(std::uint16_t port, std::string const& text)
 
 class handle {
 public:
-    explicit handle(std::string const& servers) : zh_{::zookeeper_init2(servers.c_str(), &watch, 10'000, nullptr, this, 0, &silent)}
+    explicit handle(std::string const& servers) : zh_{::zookeeper_init2(servers.c_str(), &watch, 60'000, nullptr, this, 0, &silent)}
     {
         if (!zh_ || !eventually([this] { return state_ != 0; }) || state_ != ZOO_CONNECTED_STATE) {
             if (zh_) ::zookeeper_close(zh_);
             throw std::runtime_error{"no session with ZooKeeper at " + servers};
         }
+        ::zoo_set_servers_resolution_delay(zh_, -1);  // a name that is looked up while a test forks is never found in the child
     }
     handle(handle const&) = delete;
     handle& operator=(handle const&) = delete;

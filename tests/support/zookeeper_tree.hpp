@@ -19,7 +19,7 @@ public:
     };
 
     /// `servers` is a connection string; `digest` is "user:password", for `auth`.
-    /// Throws: std::runtime_error when it is not connected within 10 s.
+    /// Throws: std::runtime_error when it is not connected within a minute.
     explicit zookeeper_tree(std::string const& servers, std::string const& digest = {});
     ~zookeeper_tree();
     zookeeper_tree(zookeeper_tree const&) = delete;

@@ -5,6 +5,8 @@
 #include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/session_options.hpp>
 
+#include <chrono>
+
 using holdfast::errc;
 using holdfast::owner_token;
 using holdfast::test::contains;
@@ -90,4 +92,19 @@ TEST_CASE("a connection string names servers and perhaps a root")
     CHECK_THAT(refused_servers("a b:1"), contains("blank"));
     CHECK_THAT(refused_servers("a:1/app/"), contains("slash"));
     CHECK_THAT(refused_servers("a:1//"), contains("slash"));
+}
+
+TEST_CASE("a session too short to confirm a lock in is refused")
+{
+    using holdfast::zookeeper::check_session;
+    CHECK_NOTHROW(check_session({.session_timeout = std::chrono::milliseconds{20}}));
+    for (auto const bad : {0, 5}) {
+        try {
+            check_session({.session_timeout = std::chrono::milliseconds{bad}});
+            FAIL("it should be refused");
+        } catch (holdfast::error const& e) {
+            CHECK(e.code() == holdfast::errc::misconfigured);
+            CHECK_THAT(e.what(), holdfast::test::contains("session_timeout"));
+        }
+    }
 }

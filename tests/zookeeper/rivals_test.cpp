@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The same lock as the real kazoo and the real Curator have.
+#include "patient.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/process.hpp"
@@ -14,7 +15,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -22,6 +22,7 @@
 
 using namespace std::chrono_literals;
 using holdfast::test::child;
+using holdfast::test::connected;
 using holdfast::test::eventually;
 using holdfast::test::temporary_folder;
 using holdfast::test::zookeeper_server;
@@ -46,7 +47,7 @@ child start(std::vector<std::string> words, std::string const& output)
     });
 }
 
-std::string beside(std::string const& file) { return (std::filesystem::path{__FILE__}.parent_path() / file).string(); }
+std::string beside(std::string const& file) { return HOLDFAST_TEST_FOLDER "/" + file; }
 
 child kazoo(std::vector<std::string> words, std::string const& output)
 {
@@ -85,7 +86,7 @@ TEST_CASE("this library and kazoo exclude each other, and neither starves")
     auto one = kazoo(arguments, (folder.path() / "one").string());
     auto two = kazoo(arguments, (folder.path() / "two").string());
     auto const work = [&] {
-        session zk{server.address()};
+        auto zk = connected(server.address());
         mutex m{zk, "/orders", {.max_local_handoffs = 1}, {.naming = as}};
         for (int i = 0; i < times; ++i) {
             std::scoped_lock const hold{m};
@@ -98,8 +99,8 @@ TEST_CASE("this library and kazoo exclude each other, and neither starves")
         std::jthread a{work};
         std::jthread b{work};
     }
-    CHECK(one.wait_for(60s) == 0);
-    CHECK(two.wait_for(60s) == 0);
+    CHECK(one.wait_for(3min) == 0);
+    CHECK(two.wait_for(3min) == 0);
     CHECK(content(counter) == std::to_string(4 * times));
     zookeeper_tree tree{server.address()};
     CHECK(tree.children("/orders").empty());
@@ -108,21 +109,21 @@ TEST_CASE("this library and kazoo exclude each other, and neither starves")
 TEST_CASE("kazoo and this library see that the other has the lock")
 {
     auto const as = GENERATE(naming::curator, naming::kazoo);
-    zookeeper_server server{{.tick = 100ms}};
+    zookeeper_server server;
     temporary_folder folder;
-    session zk{server.address(), {.label = "holdfast"}};
+    auto zk = connected(server.address(), {.label = "holdfast"});
     mutex m{zk, "/orders", {}, {.naming = as}};
     auto const output = (folder.path() / "output").string();
     {
         auto holder = kazoo({"hold", server.address(), "/orders", words(as)}, output);
-        REQUIRE(eventually([&] { return content(output) == "held\n"; }, 30s));
+        REQUIRE(eventually([&] { return content(output) == "held\n"; }, 3min));
         CHECK_FALSE(m.try_lock());
         CHECK_FALSE(m.try_lock_for(50ms));
         holder.kill();
     }
-    CHECK(m.try_lock_for(30s));  // when kazoo's session has expired
+    CHECK(m.try_lock_for(3min));  // when kazoo's session has expired
     auto asked = kazoo({"contenders", server.address(), "/orders", words(as)}, output);
-    CHECK(asked.wait_for(30s) == 0);
+    CHECK(asked.wait_for(3min) == 0);
     CHECK(content(output).find("label=holdfast") != std::string::npos);
 }
 
@@ -137,7 +138,7 @@ TEST_CASE("this library, Curator and kazoo exclude each other, and none starves"
     auto two = curator({"count", server.address(), "/orders", counter, std::to_string(times)}, (folder.path() / "two").string());
     auto three = kazoo({"count", server.address(), "/orders", "curator", counter, std::to_string(times)}, (folder.path() / "three").string());
     {
-        session zk{server.address()};
+        auto zk = connected(server.address());
         mutex m{zk, "/orders", {.max_local_handoffs = 1}};
         // As long as they need to start, so that all four contend.
         int ours = 0;
@@ -150,30 +151,30 @@ TEST_CASE("this library, Curator and kazoo exclude each other, and none starves"
         }
         CHECK(content(counter) == std::to_string(3 * times + ours));
     }
-    CHECK(one.wait_for(60s) == 0);
-    CHECK(two.wait_for(60s) == 0);
-    CHECK(three.wait_for(60s) == 0);
+    CHECK(one.wait_for(3min) == 0);
+    CHECK(two.wait_for(3min) == 0);
+    CHECK(three.wait_for(3min) == 0);
     zookeeper_tree tree{server.address()};
     CHECK(tree.children("/orders").empty());
 }
 
 TEST_CASE("Curator and this library see that the other has the lock")
 {
-    zookeeper_server server{{.tick = 100ms}};
+    zookeeper_server server;
     temporary_folder folder;
-    session zk{server.address(), {.label = "holdfast"}};
+    auto zk = connected(server.address(), {.label = "holdfast"});
     mutex m{zk, "/orders"};
     auto const output = (folder.path() / "output").string();
     {
         auto holder = curator({"hold", server.address(), "/orders"}, output);
-        REQUIRE(eventually([&] { return content(output) == "held\n"; }, 60s));
+        REQUIRE(eventually([&] { return content(output) == "held\n"; }, 3min));
         CHECK_FALSE(m.try_lock());
         CHECK_FALSE(m.try_lock_for(50ms));
         CHECK(m.contenders().size() == 1);
         holder.kill();
     }
-    CHECK(m.try_lock_for(30s));  // when Curator's session has expired
+    CHECK(m.try_lock_for(3min));  // when Curator's session has expired
     auto asked = curator({"participants", server.address(), "/orders"}, output);
-    CHECK(asked.wait_for(60s) == 0);
+    CHECK(asked.wait_for(3min) == 0);
     CHECK(content(output).find("label=holdfast") != std::string::npos);
 }

@@ -27,12 +27,14 @@ struct backoff_options {
 
 /// What a lock is like. An aggregate: `holdfast::redis::mutex orders{redis, "orders/42", {.ttl = 10s}};`
 struct lock_options {
-    /// How long the servers keep the lock for a holder that they no longer hear from; with ZooKeeper it is the session that says so. Short: a paused process loses its lock early,
+    /// How long the servers keep the lock for a holder that they no longer hear from. Short: a paused process loses its lock early,
     /// and renewal has little time to ride out a failure. Long: a crashed holder blocks the others for that long. At least twice
-    /// the time that a node is given to answer.
+    /// the time that a node is given to answer. ZooKeeper: no effect, but that it is checked; a lock lives as long as its session, see
+    /// `zookeeper::session_options::session_timeout`.
     std::chrono::milliseconds ttl{30'000};
 
     /// Renew the lease every third of `ttl` while it is held. Without it a section that takes longer than `ttl` loses its lock.
+    /// ZooKeeper: of five eighths of the session's timeout, in place of `ttl`; a lease that is not renewed ends although its session lives.
     bool renew = true;
 
     /// Renewal ends when a holder has had the lock for this long; the lease then runs out and its loss is announced. Without it a
@@ -40,7 +42,7 @@ struct lock_options {
     std::optional<std::chrono::milliseconds> max_hold{};
 
     /// Give every holder a fencing token. Without it acquiring is a little cheaper, `fencing_token()` is 0, and a resource cannot
-    /// tell a paused holder's late write from a good one.
+    /// tell a paused holder's late write from a good one. ZooKeeper: no cheaper without.
     bool fencing = true;
 
     /// How many times in a row a lease may pass from one thread of this process to the next without asking a server; at most 63.
@@ -51,11 +53,12 @@ struct lock_options {
     /// time of a short section. Nobody is told then that a release failed, or found the lock taken away.
     bool deferred_release = false;
 
-    /// How waiters space their attempts.
+    /// How waiters space their attempts. ZooKeeper: whoever waits in a queue is woken and never looks by itself; in the plain form `first` is
+    /// the longest pause between a release and the attempt at the lock.
     backoff_options retry{};
 
     /// `lock()` without a deadline throws `unavailable` when no quorum of servers could be asked for this long. Short: a restart of
-    /// the servers fails the callers. Long: callers hang in an outage.
+    /// the servers fails the callers. Long: callers hang in an outage. ZooKeeper: without an answer from any server.
     std::chrono::milliseconds unavailable_after{10'000};
 
     /// Told of what a `noexcept` member or the background could not throw: an `unlock()` that found its lease lost or got no

@@ -138,7 +138,6 @@ public:
         return step;
     }
 
-    /// Requires: no step said that it is done.
     [[nodiscard]] acquire_step cancel(boot_clock::time_point)
     {
         acquire_step step;

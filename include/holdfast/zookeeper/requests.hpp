@@ -21,12 +21,20 @@ struct request {
         sync,               ///< answers to what is sent behind this are no older than now
         touch,              ///< tells the server that the session lives
         confirm,            ///< a write without effect: a quorum answers
+        unwatch,            ///< remove the watch of the node
     };
 
     kind what;
     std::string path = {};
     std::string content = {};  ///< of a node to be made
 };
+
+/// Returns: whether a quorum has to agree to it.
+[[nodiscard]] constexpr bool is_write(request::kind k) noexcept
+{
+    using kind = request::kind;
+    return k == kind::create_sequential || k == kind::create_plain || k == kind::create_container || k == kind::erase || k == kind::confirm;
+}
 
 /// What came of a request.
 enum class answer : std::uint8_t {

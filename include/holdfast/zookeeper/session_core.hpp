@@ -13,6 +13,7 @@
 #include <holdfast/zookeeper/requests.hpp>
 #include <holdfast/zookeeper/session_lease.hpp>
 #include <holdfast/zookeeper/session_options.hpp>
+#include <holdfast/zookeeper/watch_list.hpp>
 #include <holdfast/zookeeper/zookeeper_mt.hpp>
 
 #include <algorithm>
@@ -23,9 +24,10 @@
 #include <functional>
 #include <iterator>
 #include <list>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -60,7 +62,6 @@ public:
 
     /// Returns: since when no server has been reached, where one was before.
     [[nodiscard]] boot_clock::time_point suspended_since() const noexcept { return suspended_since_; }
-
     /// Returns: why no session will ever be had; no error where one may.
     [[nodiscard]] std::error_code refused() const noexcept { return refused_; }
 
@@ -82,7 +83,8 @@ public:
                 who.self_.splice(who.self_.end(), receivers_, place);
                 break;
             }
-        watches_.erase(who.watch_);
+        watches_.abandon(std::exchange(who.watch_, 0));
+        remove_abandoned();
         for (auto* const some : {&calls_, &unsent_})
             for (auto& one : *some)
                 if (one.from == &who) one.from = nullptr;
@@ -104,8 +106,7 @@ public:
 
     [[nodiscard]] held_nodes& held() noexcept { return held_; }
 
-    /// Effects: removes what is left of an acquire, or a node that was held; goes on by itself until that is confirmed or the session is
-    /// over. Where `bed` is given it is woken then, until `forget` is called.
+    /// Effects: removes a node, going on by itself until that is confirmed or the session is over; `bed` is woken then, until `forget`.
     [[nodiscard]] std::shared_ptr<eraser> erase(remains what, holdfast::detail::parker* bed)
     {
         auto one = std::make_shared<eraser>(*this, std::move(what), bed);
@@ -132,15 +133,11 @@ private:
     struct sent_call : handle_events::call {
         receiver* from = nullptr;
         unsigned tag = 0;
+        std::uint64_t watch = 0;
+        std::string unwatched{};
         boot_clock::time_point sent{};
         std::list<sent_call>::iterator place{};
     };
-
-    [[nodiscard]] static bool is_write(request::kind k) noexcept
-    {
-        return k == request::kind::create_sequential || k == request::kind::create_plain || k == request::kind::create_container ||
-               k == request::kind::erase || k == request::kind::confirm;
-    }
 
     void send(receiver* from, unsigned tag, request const& what)
     {
@@ -150,15 +147,20 @@ private:
         one.tag = tag;
         one.sent = last_sent_ = boot_clock::now();
         if (is_write(what.what)) last_write_ = one.sent;
-        std::uint64_t watch = 0;
         if (what.what == request::kind::watch) {
-            watches_.erase(from->watch_);
-            watch = from->watch_ = ++last_watch_;
-            watches_.emplace(watch, std::pair{from, tag});
+            watches_.abandon(from->watch_);
+            one.watch = from->watch_ = watches_.add(*from, tag, what.path);
         }
-        if (handle_ && connected() && handle_->send(what, one, watch, creator_only())) return;
+        if (what.what == request::kind::unwatch) one.unwatched = what.path;
+        if (handle_ && connected() && handle_->send(what, one, one.watch, creator_only())) return;
         unsent_.splice(unsent_.end(), calls_, one.place);
         wake_thread();
+    }
+
+    void remove_abandoned() noexcept
+    try {
+        for (auto const& path : connected() ? watches_.take_abandoned() : std::set<std::string>{}) send(nullptr, 0, {request::kind::unwatch, path});
+    } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): the watches go with their nodes
     }
 
     [[nodiscard]] bool creator_only() const noexcept { return !options_.auth_scheme.empty() && !options_.world_writable; }
@@ -182,8 +184,10 @@ private:
         }
         std::list<sent_call> answered;
         answered.splice(answered.end(), calls_, one.place);
+        if (r.what != answer::ok && one.watch != 0) static_cast<void>(watches_.take(one.watch));  // it was not set
+        if (r.what == answer::lost && !one.unwatched.empty() && session_ != 0) watches_.abandon(std::move(one.unwatched));
         deliver(answered.front(), r);
-        // A server may answer so over a connection that it keeps, of which the C client makes no event.
+        // Over a connection that the server keeps, of which the C client makes no event.
         if (r.code == errc::session_expired && handle_ && !over_) {
             over_ = true;
             end_session();
@@ -195,11 +199,7 @@ private:
     void on_notice(std::uint64_t watch) noexcept override
     {
         std::scoped_lock guard{mutex_};
-        auto const found = watches_.find(watch);
-        if (found == watches_.end()) return;
-        auto const [who, tag] = found->second;
-        watches_.erase(found);
-        who->on_notice(tag);
+        if (auto const one = watches_.take(watch)) one->of->on_notice(one->tag);
     }
 
     void on_state(handle_events::state s, std::int64_t session, std::chrono::milliseconds timeout) noexcept override
@@ -216,6 +216,7 @@ private:
                 lease_.reconnected(last_answered_);
             }
             announce(session_state::connected);
+            remove_abandoned();
             for (auto* const one : receivers_) one->on_connected(session_);
         } else if (s == handle_events::state::suspended) {
             if (!connected()) return;
@@ -277,8 +278,7 @@ private:
     std::list<receiver*> receivers_;
     std::list<sent_call> calls_;
     std::list<sent_call> unsent_;
-    std::map<std::uint64_t, std::pair<receiver*, unsigned>> watches_;
-    std::uint64_t last_watch_ = 0;
+    watch_list watches_;
     held_nodes held_;
     std::list<std::shared_ptr<eraser>> erasers_;
     std::shared_ptr<std::vector<std::function<void()>> const> alarms_ = std::make_shared<std::vector<std::function<void()>> const>();

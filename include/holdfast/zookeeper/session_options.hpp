@@ -3,7 +3,9 @@
 
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/name.hpp>
+#include <holdfast/core/validity.hpp>
 #include <holdfast/zookeeper/path.hpp>
+#include <holdfast/zookeeper/session_lease.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -93,6 +95,8 @@ inline void check_session(session_options const& options)
     };
     auto const in_range = [](std::chrono::milliseconds d) { return d.count() > 0 && d <= std::chrono::hours{24}; };
     require(in_range(options.session_timeout), "session_timeout must be positive, and a day at most");
+    require(can_be_held(session_lease::duration(options.session_timeout)),
+            "session_timeout is " + std::to_string(options.session_timeout.count()) + " ms; the allowance for the clocks takes all of the time that a lock is confirmed for");
     require(in_range(options.operation_timeout), "operation_timeout must be positive, and a day at most");
     require(options.auth_credential.empty() || !options.auth_scheme.empty(), "auth_credential needs an auth_scheme, for example \"digest\"");
     require(options.auth_scheme != "digest" || options.auth_credential.find(':') != std::string::npos, "auth_credential of digest is user:password");

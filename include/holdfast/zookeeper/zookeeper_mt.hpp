@@ -96,6 +96,8 @@ public:
         case request::kind::touch: return ::zoo_awexists(zh_, "/", nullptr, nullptr, &on_stat, &as) == ZOK;
         // The C client cannot check a version by itself: a delete that is bound to fail is agreed on by a quorum like any other.
         case request::kind::confirm: return ::zoo_adelete(zh_, "/zookeeper/holdfast", impossible_version, &on_done, &as) == ZOK;
+        // Of one watcher alone the server would not be told. (The type of the function is a slip of the C client's header: it takes it as it is.)
+        case request::kind::unwatch: return ::zoo_aremove_all_watches(zh_, path, ZWATCHTYPE_DATA, 0, reinterpret_cast<void_completion_t*>(&on_done), &as) == ZOK;
         }
         return false;
     }
@@ -113,9 +115,11 @@ private:
     {
         auto* const self = static_cast<zookeeper_mt*>(const_cast<void*>(::zoo_get_context(zh)));
         self->zh_ = zh;  // `open` may not have it yet
-        if (type != ZOO_SESSION_EVENT)
-            self->to_->on_notice(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(context)));
-        else if (context == self)
+        if (type != ZOO_SESSION_EVENT) return self->to_->on_notice(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(context)));
+        // As long as it is connected. It would look all names up whenever it looks at its socket, several times for each request; and a
+        // process that forks while it does so has a child that can never look a name up: the C library's lock is held in it for ever.
+        if (state == ZOO_CONNECTED_STATE) ::zoo_set_servers_resolution_delay(zh, -1);
+        if (context == self)
             self->to_->on_state(state_of(state), ::zoo_client_id(zh)->client_id, std::chrono::milliseconds{::zoo_recv_timeout(zh)});
     }
 

@@ -116,7 +116,16 @@ MUTANTS = {
     # ZooKeeper: whose node it is.
     "create repeated blindly": (QUEUE, [("else if (in_doubt_)\n            search();", "else if (in_doubt_)\n            create();")]),
     "a lost node looked for without sync": (QUEUE, [("send(first, {request::kind::sync, plan().lock});", "")]),
-    # (ephemeralOwner alone is a second lock on this door: a session that is known to be over has no nodes. The machine's own test asks for it.)
+    # ephemeralOwner is a second lock on a door: a new session has a new GUID, too. So here the GUID of the last session is looked for once
+    # in the next one, where the servers may still keep the last session and its node.
+    "ephemeralOwner not checked": (
+        QUEUE,
+        [("token_ = plan().tokens();\n        create();",
+          "if (token_ != owner_token{} && std::exchange(searched_, session()) != session()) return search();\n"
+          "        token_ = plan().tokens();\n        searched_ = session();\n        create();"),
+         ("    state state_ = state::creating;", "    std::int64_t searched_ = 0;\n    state state_ = state::creating;"),
+         ("if (r.stat.owner != session()) return start_over();", "")],
+    ),
     "the GUID kept in a new session": (
         QUEUE,
         [("token_ = plan().tokens();\n        create();",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Clients of one lock on a modelled ensemble, in every order that a seed makes of: requests that arrive, answers and notices that come
-// back, servers that lag, connections that break with anything under way, sessions that end, containers that are collected.
+// back, servers that lag, connections that break with anything under way, sessions that end, or are given up by their clients while the
+// servers still keep them, containers that are collected.
 //
 // Looked for: two holders (K1), a fencing token that is not greater (K2), somebody who never gets the lock although nothing fails any more
 // (K6), a node that is left (K7). That a holder stops in time when its session ends is the lease's matter, and not looked at here.
@@ -98,7 +99,7 @@ private:
     /// Returns: whether nobody has anything to do any more.
     bool settled() const
     {
-        return std::all_of(clients_.begin(), clients_.end(), [](client const& c) { return !c.acquiring && !c.erasing && c.inbox.empty() && c.sent.empty(); });
+        return abandoned_.empty() && std::all_of(clients_.begin(), clients_.end(), [](client const& c) { return !c.acquiring && !c.erasing && c.inbox.empty() && c.sent.empty(); });
     }
 
     void note(std::uint64_t what) { v_.hash = v_.hash * 0x9fb21c651e98df25U + what + 1; }
@@ -107,7 +108,7 @@ private:
     void fail()
     {
         auto& c = clients_[random_.below(clients_.size())];
-        auto const kind = random_.below(6);
+        auto const kind = random_.below(7);
         note(100 + kind);
         if (kind < 3) {
             cut(c);
@@ -121,7 +122,33 @@ private:
         } else if (kind == 5) {
             ensemble_.collect();
             ++v_.collected;
+        } else if (kind == 6 && c.session != 0) {
+            abandon(c);
         }
+    }
+
+    /// Effects: the client gives its session up and makes another one, while the servers still keep the old one and its nodes: no server
+    /// could be told.
+    void abandon(client& c)
+    {
+        cut(c);
+        abandoned_.push_back(c.session);
+        ++v_.abandoned;
+        c.session = 0;
+        if (c.holds) {
+            c.holds = false;
+            c.acquiring.reset();
+        }
+        if (c.acquiring) c.acquiring->expired();
+        if (c.erasing) c.erasing->expired();
+        conclude(c);
+    }
+
+    /// Effects: the servers end a session that its client has given up.
+    void expire_abandoned()
+    {
+        ensemble_.end_session(abandoned_.front());
+        abandoned_.pop_front();
     }
 
     /// Effects: the connection breaks: of what was under way a part is done, and no answer comes.
@@ -166,6 +193,7 @@ private:
         auto& c = clients_[random_.below(clients_.size())];
         auto const kind = random_.below(6);
         note(kind);
+        if (!abandoned_.empty() && random_.below(calm() ? 2 : 60) == 0) expire_abandoned();
         if (kind == 0) catch_up(random_.below(3));
         if (!c.connected) return connect(c);
         if (kind == 1) return decide(c);
@@ -315,6 +343,7 @@ private:
     std::vector<client> clients_;
     std::map<client*, client::watch> waiting_for_;
     std::deque<client::message> lost_;
+    std::deque<std::int64_t> abandoned_;  // sessions that the servers still keep
     std::uint64_t faults_until_ = 0;
     std::uint64_t fault_weight_ = 0;
     std::uint64_t step_ = 0;

@@ -14,6 +14,7 @@ struct zookeeper_verdict {
     std::uint64_t given_up = 0;
     std::uint64_t lost_answers = 0;
     std::uint64_t expired = 0;
+    std::uint64_t abandoned = 0;
     std::uint64_t collected = 0;
     std::uint64_t exhausted = 0;
     std::uint64_t hash = 0;
