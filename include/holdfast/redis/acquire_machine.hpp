@@ -138,6 +138,7 @@ public:
         return step;
     }
 
+    /// Requires: no step said that it is done.
     [[nodiscard]] acquire_step cancel(boot_clock::time_point)
     {
         acquire_step step;
@@ -183,8 +184,7 @@ private:
 
     void lose_round(boot_clock::time_point now, acquire_step& step)
     {
-        step.ask = {};
-        step.confirm = {};
+        step.ask = step.confirm = {};
         roll_back(step);
         last_cause_ = round_.why();
         if (round_.asked()) {
