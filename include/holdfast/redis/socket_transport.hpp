@@ -66,7 +66,7 @@ public:
 
     [[nodiscard]] std::string describe(unsigned n, std::error_code why)
     {
-        auto const name = options_.servers[n].describe();
+        auto name = options_.servers[n].describe();
         if (why != errc::restarted_recently) return name;
         std::scoped_lock guard{*this};
         auto const left = std::chrono::ceil<std::chrono::seconds>(admission_.guarded_for(n, now()));

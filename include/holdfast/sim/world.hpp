@@ -30,7 +30,7 @@ struct event {
 /// seed and the same calls give the same history, which `hash()` stands for.
 class world {
 public:
-    explicit world(std::uint64_t seed, faults f = {}) : faults_{std::move(f)}, chance_{seed} {}
+    explicit world(std::uint64_t seed, faults const& f = {}) : faults_{f}, chance_{seed} {}
 
     world(world const&) = delete;
     world& operator=(world const&) = delete;
