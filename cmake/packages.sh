@@ -5,7 +5,7 @@
 #
 #   holdfast_need WHAT...
 #
-# makes sure that each is there: g++ clang++ cmake ninja pkg-config ccache git python3 redis-server
+# makes sure that each is there: g++ clang++ clang-tidy cmake ninja pkg-config ccache git python3 redis-server cppcheck gcovr valgrind
 # (commands), hiredis openssl zookeeper-client catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run
 # it), curator kazoo matplotlib (of some Python). On Debian and its
 # kin the missing ones, and only these, are installed with apt, as root or through sudo; elsewhere they are
@@ -37,6 +37,7 @@ holdfast_has()
     matplotlib) holdfast_plotting_python >/dev/null ;;
     nlohmann_json) holdfast_has_header nlohmann/json.hpp ;;
     clang++) holdfast_clang >/dev/null ;;
+    clang-tidy) holdfast_clang_tidy >/dev/null ;;
     clang-sanitizers)
       holdfast_clang >/dev/null &&
         compgen -G "$("$(holdfast_clang)" -print-resource-dir)/lib/*/libclang_rt.tsan*" >/dev/null
@@ -59,6 +60,15 @@ holdfast_clang()
       echo "$name"
       return
     fi
+  done
+  return 1
+}
+
+holdfast_clang_tidy()
+{
+  local name
+  for name in clang-tidy-16 clang-tidy-17 clang-tidy-18 clang-tidy-19 clang-tidy-20 clang-tidy-21; do
+    if command -v "$name"; then return; fi
   done
   return 1
 }
@@ -95,6 +105,8 @@ holdfast_package()
     nlohmann_json) echo nlohmann-json3-dev ;;
     # Debian 12's own clang is 14, and Debian 13 has no 16.
     clang++) apt-cache show clang-16 >/dev/null 2>&1 && echo clang-16 || echo clang ;;
+    # Debian 12's own is 14, which does not read C++20 well.
+    clang-tidy) apt-cache show clang-tidy-16 >/dev/null 2>&1 && echo clang-tidy-16 || echo clang-tidy-19 ;;
     clang-sanitizers)
       name=$(holdfast_clang) || name=$(holdfast_package clang++)
       case $name in *-*) echo "libclang-rt-${name##*-}-dev" ;; *) echo libclang-rt-dev ;; esac

@@ -210,6 +210,18 @@ TEST_CASE("a reply of a kind that the request does not have is not the protocol"
         check(decoded(make(verb::take), bytes), answer::kind::error);
 }
 
+TEST_CASE("no room is made for an array that is longer than any reply")
+{
+    reply_reader reader;
+    REQUIRE(reader.feed("*" + std::to_string(reply_reader::longest_array) + "\r\n"));
+    auto const unfinished = reader.next();
+    CHECK((unfinished && !*unfinished));
+
+    reply_reader other;
+    REQUIRE(other.feed("*" + std::to_string(reply_reader::longest_array + 1) + "\r\n"));
+    CHECK_FALSE(other.next());
+}
+
 TEST_CASE("a refusal that claims the longest time of all is still a refusal")
 {
     auto const held = decoded(make(verb::acquire), ":-9223372036854775808\r\n");

@@ -90,6 +90,9 @@ TEST_CASE("a connection string names servers and perhaps a root")
     CHECK_THAT(refused_servers("a:0"), contains("port"));
     CHECK_THAT(refused_servers("a:65536"), contains("port"));
     CHECK_THAT(refused_servers("a b:1"), contains("blank"));
+    using namespace std::string_literals;
+    CHECK_THAT(refused_servers("a\0b:1"s), contains("control character"));
+    CHECK_THAT(refused_servers("a\x7f:1"), contains("control character"));
     CHECK_THAT(refused_servers("a:1/app/"), contains("slash"));
     CHECK_THAT(refused_servers("a:1//"), contains("slash"));
 }

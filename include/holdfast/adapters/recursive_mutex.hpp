@@ -29,7 +29,8 @@ public:
     /// Effects: makes the mutex from what `M` is made from.
     template <class... Args>
         requires std::constructible_from<M, Args...>
-    explicit(sizeof...(Args) == 1) recursive_mutex(Args&&... args) : inner_(std::forward<Args>(args)...)
+    explicit(sizeof...(Args) == 1) recursive_mutex(Args&&... args)  // NOLINT(google-explicit-constructor): the check does not read the condition
+        : inner_(std::forward<Args>(args)...)
     {
     }
 

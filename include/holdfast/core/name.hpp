@@ -10,7 +10,7 @@
 namespace holdfast {
 
 /// The longest name of a lock, in bytes.
-inline constexpr std::size_t max_name_size = 64 * 1024;
+inline constexpr std::size_t max_name_size = 65'536;
 
 /// Effects: none where `name` can be the name of a lock in any backend: 1 to 65,536 bytes, of any value.
 /// Throws: `error` (`misconfigured`) otherwise.

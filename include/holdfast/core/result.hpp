@@ -19,10 +19,12 @@ struct failure {
 template <class T>
 class result {
 public:
+    // NOLINTBEGIN(google-explicit-constructor): a function returns one or the other
     result(T value) : state_{std::in_place_index<0>, std::move(value)} {}
     result(failure why) : state_{std::in_place_index<1>, std::move(why)} {}
     result(std::error_code code) : state_{std::in_place_index<1>, failure{code, {}}} {}
     result(errc condition) : result{make_error_code(condition)} {}
+    // NOLINTEND(google-explicit-constructor)
 
     [[nodiscard]] explicit operator bool() const noexcept { return state_.index() == 0; }
 

@@ -168,6 +168,9 @@ private:
     struct leadership {
         reactor& of;
 
+        explicit leadership(reactor& leader) noexcept : of{leader} {}
+        leadership(leadership const&) = delete;
+        leadership& operator=(leadership const&) = delete;
         ~leadership()
         {
             of.leads_for_ = nullptr;

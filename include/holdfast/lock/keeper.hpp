@@ -133,6 +133,9 @@ private:
 
     class state {
     public:
+        state() = default;
+        state(state const&) = delete;
+        state& operator=(state const&) = delete;
         ~state()
         {
             if (timer_ >= 0) ::close(timer_);

@@ -21,8 +21,8 @@ public:
     using waiters = std::list<holdfast::detail::parker*>;
 
     struct acquired {
-        bool granted;
-        std::uint64_t last_fence;        ///< the last of the new fencing tokens
+        bool granted = false;
+        std::uint64_t last_fence = 0;      ///< the last of the new fencing tokens
         boot_clock::time_point expires;  ///< of the lease that there is now
     };
 

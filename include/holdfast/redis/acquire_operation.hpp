@@ -31,7 +31,7 @@ public:
     acquire_operation(acquire_operation const&) = delete;
     acquire_operation& operator=(acquire_operation const&) = delete;
 
-    ~acquire_operation()
+    ~acquire_operation() override
     {
         if (!started_) return;
         std::scoped_lock guard{transport_};

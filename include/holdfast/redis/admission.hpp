@@ -68,7 +68,7 @@ public:
         auto const& seen = seen_[node];
         if (!seen.connected) return errc::cannot_connect;
         if (now - seen.started < guard_) return errc::restarted_recently;
-        if (guard_ == guard_.zero() || seen.near >= quorum(nodes_)) return {};
+        if (guard_ == boot_clock::duration::zero() || seen.near >= quorum(nodes_)) return {};
         return seen.near + unknown_ < quorum(nodes_) ? errc::clock_out_of_line : errc::clock_not_compared;
     }
 

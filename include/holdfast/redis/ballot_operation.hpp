@@ -49,7 +49,7 @@ protected:
     {
     }
 
-    ~ballot_operation()
+    ~ballot_operation() override
     {
         if (!started_ || done_) return;
         std::scoped_lock guard{transport_};
@@ -103,9 +103,9 @@ private:
 template <Transport T>
 class extend_operation final : public ballot_operation<extend_machine, T> {
 public:
-    extend_operation(T& transport, shared_keys keys, owner_token const& token, std::chrono::milliseconds ttl)
+    extend_operation(T& transport, shared_keys const& keys, owner_token const& token, std::chrono::milliseconds ttl)
         : ballot_operation<extend_machine, T>{transport,
-                                              {.what = command::verb::extend, .keys = std::move(keys), .token = token, .ttl = ttl},
+                                              {.what = command::verb::extend, .keys = keys, .token = token, .ttl = ttl},
                                               {transport.size(), transport.node_timeout(), ttl}}
     {
     }
@@ -122,9 +122,9 @@ public:
 template <Transport T>
 class release_operation final : public ballot_operation<release_machine, T> {
 public:
-    release_operation(T& transport, shared_keys keys, owner_token const& token)
+    release_operation(T& transport, shared_keys const& keys, owner_token const& token)
         : ballot_operation<release_machine, T>{transport,
-                                               {.what = command::verb::release, .keys = std::move(keys), .token = token},
+                                               {.what = command::verb::release, .keys = keys, .token = token},
                                                {transport.size(), transport.node_timeout()}}
     {
     }

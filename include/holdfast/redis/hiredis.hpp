@@ -55,11 +55,15 @@ private:
 class reply_reader {
 public:
     /// No reply that is asked for here is nearly as long; a stream that says so is not answered for.
-    static constexpr std::size_t longest_reply = 1024 * 1024;
+    static constexpr std::size_t longest_reply = std::size_t{1024} * 1024;
+
+    /// Nor has one nearly as many elements. hiredis makes room for as many as the stream says, up to 16 GB, before it has seen any of them.
+    static constexpr int longest_array = 1024;
 
     reply_reader() : reader_{::redisReaderCreate()}
     {
         if (!reader_) throw std::bad_alloc{};
+        reader_->fn = with_short_arrays(*reader_->fn);
     }
 
     /// Returns: whether the bytes may still be the protocol of Redis.
@@ -90,6 +94,26 @@ private:
     struct free_reader {
         void operator()(redisReader* r) const noexcept { ::redisReaderFree(r); }
     };
+
+    /// Returns: hiredis's own functions, save that no array is made that is too long.
+    static redisReplyObjectFunctions* with_short_arrays(redisReplyObjectFunctions const& own) noexcept
+    {
+        static auto functions = [&own] {
+            auto all = own;
+            make_array_ = own.createArray;
+            all.createArray = &short_array;
+            return all;
+        }();
+        return &functions;
+    }
+
+    template <class Length>  // `int` in 0.14, `size_t` in 1.x
+    static void* short_array(redisReadTask const* task, Length length)
+    {
+        return length <= Length{longest_array} ? make_array_(task, length) : nullptr;
+    }
+
+    static inline decltype(redisReplyObjectFunctions::createArray) make_array_ = nullptr;
 
     std::unique_ptr<redisReader, free_reader> reader_;
     std::size_t pending_ = 0;

@@ -201,7 +201,7 @@ private:
 
     void read(boot_clock::time_point now)
     {
-        std::array<char, 16 * 1024> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by read
+        std::array<char, 16'384> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by read
         for (;;) {
             auto const n = stream_.read(buffer);
             if (!n) return disconnect_for_stream(state_ == state::up ? errc::connection_lost : errc::cannot_connect, now);

@@ -69,7 +69,7 @@ public:
 
     [[nodiscard]] std::string describe(unsigned n, std::error_code why)
     {
-        auto const name = options_.servers[n].describe();
+        auto name = options_.servers[n].describe();
         std::scoped_lock guard{*this};
         std::string more;
         if (why == errc::restarted_recently) {

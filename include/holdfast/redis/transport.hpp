@@ -33,7 +33,7 @@ protected:
 /// An operation as its transport sees it.
 class running_operation : public listener, public awaited {
 protected:
-    ~running_operation() = default;
+    ~running_operation() override = default;
 };
 
 /// The seam between the protocol and the way to the servers: sockets, or a simulated network.

@@ -32,6 +32,7 @@ template <class Urls>
 std::vector<redis::endpoint> parse(Urls const& urls)
 {
     std::vector<redis::endpoint> servers;
+    servers.reserve(urls.size());
     for (redis::url const one : urls) servers.push_back(redis::parse_url(one.text()));
     return servers;
 }

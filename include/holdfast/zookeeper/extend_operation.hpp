@@ -31,7 +31,7 @@ namespace holdfast::zookeeper {
 /// leases of a session share the question to the quorum.
 class extend_operation final : private receiver {
 public:
-    extend_operation(lock_place& place, std::shared_ptr<std::string const> /*lock*/, owner_token const& token, std::chrono::milliseconds /*ttl*/)
+    extend_operation(lock_place& place, std::shared_ptr<std::string const> const& /*lock*/, owner_token const& token, std::chrono::milliseconds /*ttl*/)
         : core_{place.core()}, token_{token}
     {
     }

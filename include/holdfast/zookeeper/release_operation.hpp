@@ -21,7 +21,7 @@ namespace holdfast::zookeeper {
 /// Removes the node of a lease. What is not confirmed within the operation timeout goes on in the background.
 class release_operation {
 public:
-    release_operation(lock_place& place, std::shared_ptr<std::string const> /*lock*/, owner_token const& token) : core_{place.core()}, token_{token} {}
+    release_operation(lock_place& place, std::shared_ptr<std::string const> const& /*lock*/, owner_token const& token) : core_{place.core()}, token_{token} {}
 
     release_operation(release_operation const&) = delete;
     release_operation& operator=(release_operation const&) = delete;

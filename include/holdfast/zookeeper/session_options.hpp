@@ -77,7 +77,8 @@ struct ensemble {
         auto const port = host.substr(colon + 1);
         bool const digits = !port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == std::string_view::npos;
         if (!digits || std::stoul(std::string{port}) == 0 || std::stoul(std::string{port}) > 65535) refuse("a port is not a number from 1 to 65535");
-        if (host.find_first_of(" \t\r\n") != std::string_view::npos) refuse("a host has a blank in it");
+        if (std::any_of(host.begin(), host.end(), [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7F; }))
+            refuse("a host has a blank or a control character in it");
         at = end + 1;
     }
     auto chroot = slash == std::string_view::npos ? std::string{} : std::string{text.substr(slash)};

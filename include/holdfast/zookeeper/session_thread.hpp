@@ -37,7 +37,7 @@ public:
         if (origin_.in_child()) {
             alignas(std::thread) static std::array<std::byte, sizeof(std::thread)> grave;
             new (grave.data()) std::thread{std::move(thread_)};
-            new std::shared_ptr<session_core>{core_};
+            new std::shared_ptr<session_core>{core_};  // NOLINT(bugprone-unhandled-exception-at-new): a child without memory may end here
             return;
         }
         {
@@ -154,7 +154,7 @@ private:
         if (!core.connected()) return next;
         auto const interval = session_lease::interval(core.lease_.timeout());
         auto const active = !core.held_.empty() || !core.receivers_.empty();
-        auto& last = active ? core.last_write_ : core.last_sent_;
+        auto const& last = active ? core.last_write_ : core.last_sent_;
         if (now >= last + interval) core.show_life(active, now - interval);
         if (now >= core.go_on_at_) {
             core.go_on_at_ = boot_clock::time_point::max();

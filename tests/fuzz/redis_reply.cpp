@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+//
+// The input is what a server answers; each reply in it is taken for the answer to every command there is.
+#include "input.hpp"
+#include "replies.hpp"
+
+#include <holdfast/core/error.hpp>
+#include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/error.hpp>
+#include <holdfast/redis/hiredis.hpp>
+#include <holdfast/redis/protocol.hpp>
+
+namespace {
+
+using holdfast::redis::answer;
+using holdfast::redis::command;
+using holdfast::redis::fence_source;
+using holdfast::redis::reply;
+using holdfast::test::require;
+
+/// Returns: whether `r` is of a kind that a server, whose state is as it has to be, gives to `c`.
+bool fits(command const& c, reply const& r)
+{
+    if (c.what == command::verb::take) return r.what() == reply::kind::nil || r.text() == "OK";
+    return r.what() == reply::kind::integer;
+}
+
+void check(command const& c, reply const& r)
+{
+    auto const a = holdfast::redis::decode(c, r);
+    bool const acquires = c.what == command::verb::acquire;
+    bool const fenced = acquires && c.fence != fence_source::none;
+
+    require((a.what == answer::kind::error) == static_cast<bool>(a.error), "an error says which, and nothing else does");
+    if (a.what == answer::kind::error) {
+        require(r.what() == reply::kind::error || !fits(c, r), "only an error, or what is no answer to the command, is an error");
+        require(a.error == holdfast::errc::unavailable || a.error == holdfast::errc::misconfigured, "an error may pass, or it will not");
+        require(r.what() == reply::kind::error || a.error == holdfast::redis::errc::protocol_error, "what is no answer breaks the protocol");
+        return;
+    }
+    require(r.what() != reply::kind::error && fits(c, r), "an answer is of the kind that the command has");
+    if (a.what == answer::kind::yes) {
+        require(c.what == command::verb::take || r.integer() > 0, "nothing is granted by zero or less");
+        require((a.fence != 0) == fenced, "a fence comes with a lock that has one, and with nothing else");
+        require(!fenced || a.fence == static_cast<std::uint64_t>(r.integer()), "the fence is the server's");
+        require(a.told == 0 || c.what == command::verb::release, "only a release is told to others");
+    } else {
+        require(a.fence == 0 && a.told == 0, "who was refused has nothing");
+        require(a.time_left >= holdfast::redis::unknown_time_left, "a time that is left is not negative, or it is not known");
+        require(acquires || c.what == command::verb::take || a.time_left.count() == 0, "only who wants a lock is told when");
+    }
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size)
+{
+    holdfast::redis::reply_reader reader;
+    if (!reader.feed(holdfast::test::text_of(data, size))) return 0;
+    for (;;) {
+        auto const next = reader.next();
+        if (!next || !*next) return 0;
+        auto const r = next->get();
+        require(holdfast::test::written(r) == holdfast::test::written(r), "a reply can be read to its end");
+        for (auto const verb : {command::verb::acquire, command::verb::take, command::verb::confirm, command::verb::extend, command::verb::release})
+            for (auto const fence : {fence_source::none, fence_source::clock, fence_source::counter}) {
+                command c;
+                c.what = verb;
+                c.fence = fence;
+                check(c, r);
+            }
+    }
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+//
+// The input is the name of a lock, the names of the nodes below it, one a line, and what a node says of its owner.
+#include "input.hpp"
+
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/name.hpp>
+#include <holdfast/core/token.hpp>
+#include <holdfast/zookeeper/node_content.hpp>
+#include <holdfast/zookeeper/node_name.hpp>
+#include <holdfast/zookeeper/parents.hpp>
+#include <holdfast/zookeeper/path.hpp>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+namespace zk = holdfast::zookeeper;
+using holdfast::test::require;
+
+bool printable(std::string_view text)
+{
+    return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
+}
+
+/// Effects: makes the nodes down to `path` where there is none, as `parents` asks for it.
+void check_parents(std::string const& path)
+{
+    zk::parents line;
+    line.begin(path);
+    std::vector<std::string> made;
+    for (auto step = zk::parents::step::ask; step == zk::parents::step::ask;) {
+        auto const wanted = line.next().path;
+        auto const above = zk::parent_of(wanted);
+        bool const can = above.empty() || std::find(made.begin(), made.end(), above) != made.end();
+        if (can) made.push_back(wanted);
+        step = line.take(can ? zk::answer::ok : zk::answer::no_node);
+        require(step != zk::parents::step::failed, "the nodes above a path can be made");
+    }
+    require(made.back() == path && made.size() == static_cast<std::size_t>(std::count(path.begin(), path.end(), '/')),
+            "each node of a path is made once, and the path's last");
+}
+
+void check_name(std::string_view name)
+{
+    std::string path;
+    try {
+        path = zk::lock_path(name);
+    } catch (holdfast::error const& e) {
+        require(e.code() == holdfast::errc::misconfigured, "a name that is refused is a misconfiguration");
+        return;
+    }
+    require(path == name || path == '/' + std::string{name}, "the path is the name");
+    require(zk::lock_path(path) == path, "the path of a path is itself");
+    require(std::string{zk::parent_of(path)} + '/' + std::string{zk::leaf_of(path)} == path, "a path is what is above it and its leaf");
+    require(!zk::leaf_of(path).empty() && zk::leaf_of(path) != "." && zk::leaf_of(path) != "..", "a leaf is a name");
+    require(std::none_of(path.begin(), path.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }),
+            "no path has control characters");
+    require(path.find("//") == std::string::npos && !(path + '/').starts_with("/zookeeper/"), "no path is one that the server refuses");
+    if (!zk::parent_of(path).empty()) require(zk::lock_path(zk::parent_of(path)) == zk::parent_of(path), "what is above a path is a path");
+    if (path.size() < 300) check_parents(path);
+}
+
+void check_nodes(std::string_view text)
+{
+    std::vector<std::string> children;
+    while (!text.empty()) {
+        auto const line = text.substr(0, text.find('\n'));
+        children.emplace_back(line);
+        text.remove_prefix(std::min(line.size() + 1, text.size()));
+    }
+    auto const line = zk::contenders_among(children);
+    auto const known = std::count_if(children.begin(), children.end(), [](std::string const& c) { return zk::sequence_of(c).has_value(); });
+    require(line.size() == static_cast<std::size_t>(known), "who stands in the line has a sequence, and who has one stands in it");
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        require(zk::sequence_of(line[i].name) == line[i].sequence && line[i].sequence <= zk::exhausted_sequence, "a sequence is the name's");
+        require(i == 0 || line[i - 1].sequence <= line[i].sequence, "the line is in order");
+        auto const above = line[i].name.substr(0, line[i].name.size() - 10);
+        require(zk::sequence_of(above + "0000000000").has_value() && !zk::sequence_of(above), "ten digits are the sequence");
+    }
+
+    auto const token = holdfast::owner_token::from_bits(children.size(), 1);
+    for (auto const as : {zk::naming::curator, zk::naming::kazoo}) {
+        auto const prefix = zk::node_prefix(as, token);
+        require(!zk::sequence_of(prefix), "a node has no sequence before the server gives it one");
+        require(zk::sequence_of(prefix + "0000000042") == 42U && zk::sequence_of(prefix + "-2147483648") == zk::exhausted_sequence,
+                "what the server adds is the sequence");
+        for (auto const& child : children) {
+            bool const counts = child.size() == 10 && child <= "2147483647" && child.find_first_not_of("0123456789") == std::string::npos;
+            if (counts) require(zk::sequence_of(prefix + child) == std::stoul(child), "a number is read as it is written");
+        }
+    }
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size)
+{
+    auto const text = holdfast::test::text_of(data, size);
+    check_name(text);
+    check_nodes(text);
+    auto const content = zk::node_content(text);
+    require(content.starts_with("host=") && content.find(" pid=") != std::string::npos, "a node names the host and the process");
+    require(text.empty() ? content.find(" label=") == std::string::npos : content.ends_with(" label=" + std::string{text}),
+            "a node says its label as it was given");
+    require(!printable(text) || text.size() > 128 || text.find_first_of("\"\\") != std::string_view::npos ||
+                holdfast::quoted(text) == '"' + std::string{text} + '"',
+            "what can be printed is quoted as it is");
+    auto const quoted = holdfast::quoted(text);
+    require(printable(text.size() > 128 ? std::string_view{quoted}.substr(0, quoted.size() - 4) : quoted), "what is quoted can be printed");
+    return 0;
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Has clang-tidy and cppcheck read every header and the locks made of them.
+#
+#   tests/lint.sh [FILE.cpp…]      also reads these, e.g. tests/lint.sh tests/redis/*_test.cpp
+#
+# What they look for is in .clang-tidy and .cppcheck-suppressions, with the reasons for what they do not. Ends with 1 where they find anything.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=../cmake/packages.sh
+. "$root/cmake/packages.sh"
+holdfast_need g++ hiredis zookeeper-client catch2 clang-tidy cppcheck
+cd "$root"
+
+# One file with every header costs a fraction of one for each: most of the time goes into the standard's. locks.cpp has the templates
+# made into the locks there are, by way of the definition files.
+made=$(mktemp -d)
+trap 'rm -rf "$made"' EXIT
+(cd include && find holdfast -name '*.hpp' | LC_ALL=C sort | sed 's/.*/#include <&>/') >"$made/every_header.cpp"
+files=("$made/every_header.cpp" "$root/tests/support/locks.cpp" "$@")
+
+# The headers' names are to be as .clang-tidy knows them, from the root of the file system.
+options=(-std=c++20 "-I$root/include" "-I$root/tests" -pthread -DTHREADED -DHOLDFAST_TEST_ZOOKEEPER)
+status=0
+for file in "${files[@]}"; do
+  printf '== clang-tidy %s (after %d s)\n' "$(basename "$file")" $SECONDS
+  more=() but=()
+  if [ "$file" = "$root/tests/support/locks.cpp" ]; then
+    # What is inline for the other files is defined here, as it has to be once.
+    more=(-DHOLDFAST_SEPARATE_COMPILATION) but=(--checks=-misc-definitions-in-headers)
+  fi
+  # Warnings are the compilers' job, in the builds. What is said on standard error is how many were left out.
+  "$(holdfast_clang_tidy)" --quiet --config-file=.clang-tidy "${but[@]}" "$file" -- "${options[@]}" "${more[@]}" -Wno-everything 2>"$made/said" || {
+    cat "$made/said"
+    status=1
+  }
+done
+
+printf '== cppcheck (after %d s)\n' $SECONDS
+cppcheck --quiet --language=c++ --std=c++20 --enable=warning,style,performance,portability --inline-suppr \
+  --suppressions-list=.cppcheck-suppressions --error-exitcode=1 --template='{file}:{line}: {severity}: {message} [{id}]' \
+  -DTHREADED -I include "${files[@]}" || status=1
+exit $status
