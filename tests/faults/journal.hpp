@@ -22,7 +22,7 @@ namespace holdfast::faults {
 /// `kill -9`. Threads of the client may write at the same time.
 class journal {
 public:
-    static constexpr std::size_t capacity = std::size_t{1} << 18U;
+    static constexpr std::size_t capacity = std::size_t{1} << 20U;
 
     /// Effects: makes the file `<client>.journal` in `folder`. Throws: `std::system_error`.
     journal(std::filesystem::path const& folder, std::uint32_t client);
