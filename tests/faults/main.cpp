@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Does one row of the table of faults to locks on real servers, and says what it found. See run.sh.
+#include "alone.hpp"
 #include "network.hpp"
 #include "report.hpp"
 #include "row.hpp"
@@ -17,6 +18,7 @@
 #include <filesystem>
 #include <iostream>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -41,7 +43,12 @@ try {
     app.add_flag("--control", options.control, "With what the row is about switched off: it has to find that");
     app.add_option("--seed", options.seed, "Of lengths and choices")->capture_default_str();
     app.add_option("--results", results, "A folder for a line of the report and a picture");
+    std::vector<std::string> alone;
+    app.add_option("--alone", alone, "Be a worker that is a program of its own")->expected(4)->group("");
     CLI11_PARSE(app, argc, argv);
+
+    if (!alone.empty())
+        return work_alone(alone[0], alone[1], static_cast<std::uint32_t>(std::stoul(alone[2])), std::chrono::milliseconds{std::stol(alone[3])});
 
     if (list) {
         for (auto const& one : all_rows()) std::cout << one.name << (one.control.empty() ? "" : " control") << '\n';

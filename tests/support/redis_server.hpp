@@ -20,6 +20,8 @@ struct redis_options {
     std::string password = {};
     /// More lines of redis.conf, for example "user app on >secret ~* &* +@all".
     std::vector<std::string> config = {};
+    /// More of its environment, for example "LD_PRELOAD=/lib/x.so".
+    std::vector<std::string> environment = {};
     /// Looked up in PATH.
     std::string program = "redis-server";
 };

@@ -13,6 +13,13 @@ std::vector<row> const& all_rows()
         {"masters_down", "a minority down: no failure, calls within the node timeout + 50 ms; a majority: unavailable by the deadline, rolled back",
          "three masters are down where one or two are said to be", masters_down},
         {"lost_memory", "a master that lost its memory does not help to grant a lock that is held", "no restart guard", lost_memory},
+        {"wall_clocks", "a client's: no effect; one of five masters': K1; those of a majority: documented, K3 holds", "three masters jump where one is said to",
+         wall_clocks},
+        {"late_commands", "a release or renewal that comes late leaves the successor untouched, and the caller is told", "what comes late does not compare",
+         late_commands},
+        {"reply_matrix", "a distinct condition for each answer; retried only where safe; a timed-out connection is never used again",
+         "every answer is expected to be an unknown error", reply_matrix},
+        {"deadlines", "every call returns by its deadline + one operation timeout", "the operation timeout is longer than said", deadlines},
     };
     return rows;
 }
