@@ -8,6 +8,7 @@
 
 #include <holdfast/core/error.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <random>
@@ -153,9 +154,12 @@ try {
                 failed = true;
             }
         });
-    auto const& first = on.slots.at(what.first_slot);
-    while (!on.stop && first.sections < 50) std::this_thread::sleep_for(5ms);
-    on.warm.at(what.first_slot) = own_footprint();
+    auto& warm = on.warm.at(what.first_slot);
+    while (!on.stop && !on.warmed) {
+        auto const now = own_footprint();
+        warm = {std::max(warm.descriptors, now.descriptors), std::max(warm.threads, now.threads), std::max(warm.resident, now.resident)};
+        std::this_thread::sleep_for(20ms);
+    }
     while (!on.stop) std::this_thread::sleep_for(5ms);
     on.late.at(what.first_slot) = own_footprint();
     threads.clear();

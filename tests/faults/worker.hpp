@@ -38,8 +38,9 @@ struct stage {
 
     std::array<resource, most_locks> resources;
     std::array<slot, most_slots> slots;
-    std::array<footprint, most_slots> warm;  ///< of a process, when it has done some sections
+    std::array<footprint, most_slots> warm;  ///< the most that a process used before the faults
     std::array<footprint, most_slots> late;  ///< and when it is to end
+    std::atomic<bool> warmed{false};     ///< no more looks at what they use: the faults begin
     std::atomic<bool> stop{false};
 };
 

@@ -21,8 +21,9 @@ footprint own_footprint()
 {
     long size = 0;
     long resident = 0;
-    std::ifstream{"/proc/self/statm"} >> size >> resident;
-    return {.descriptors = entries("/proc/self/fd"), .threads = entries("/proc/self/task"), .resident = resident * ::sysconf(_SC_PAGESIZE)};
+    long shared = 0;
+    std::ifstream{"/proc/self/statm"} >> size >> resident >> shared;
+    return {.descriptors = entries("/proc/self/fd"), .threads = entries("/proc/self/task"), .resident = (resident - shared) * ::sysconf(_SC_PAGESIZE)};
 }
 
 }  // namespace holdfast::faults

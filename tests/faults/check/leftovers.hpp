@@ -12,7 +12,7 @@ namespace holdfast::faults {
 struct footprint {
     long descriptors = 0;
     long threads = 0;
-    long resident = 0;  ///< bytes
+    long resident = 0;  ///< bytes of memory that is not shared or a file's
 };
 
 /// Returns: that of this process.

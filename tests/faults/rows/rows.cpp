@@ -20,6 +20,9 @@ std::vector<row> const& all_rows()
         {"reply_matrix", "a distinct condition for each answer; retried only where safe; a timed-out connection is never used again",
          "every answer is expected to be an unknown error", reply_matrix},
         {"deadlines", "every call returns by its deadline + one operation timeout", "the operation timeout is longer than said", deadlines},
+        {"lifecycle", "nothing terminates or hangs, and what was held is freed", "a process that terminates", lifecycle},
+        {"soak_redis", "K1 to K7; memory + 1 MiB at most, descriptors and threads + 0", "the lock guards nothing", soak_redis},
+        {"soak_redlock", "the same", "the lock guards nothing", soak_redlock},
     };
     return rows;
 }
