@@ -26,7 +26,7 @@ void crew::start(std::size_t i)
     auto const lane = static_cast<std::uint32_t>(i % options_.lanes);
     auto const& there = options_.ways_there;
     duty what{.where = there.empty() ? options_.where : there[i % there.size()], .folder = folder_, .clients = {}, .first_slot = i * options_.locks, .first_lock = lane * options_.locks,
-              .guarded = options_.guarded, .tokens_checked = options_.tokens_checked, .rest = options_.rest};
+              .patience = options_.patience, .guarded = options_.guarded, .tokens_checked = options_.tokens_checked, .rest = options_.rest};
     for (std::uint32_t l = 0; l < options_.locks; ++l) {
         what.clients.push_back(next_client_++);
         auto& s = of(i, l);

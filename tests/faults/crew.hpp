@@ -17,11 +17,12 @@
 namespace holdfast::faults {
 
 struct crew_options {
-    place where;
+    place where{};
     std::vector<place> ways_there{};  ///< one for each process in turn, where they are not all the same
     std::size_t processes = 8;
     std::uint32_t locks = 1;     ///< for each process, which has a thread for each
     std::size_t lanes = 1;       ///< groups of processes; each has locks of its own
+    std::chrono::milliseconds patience{500};
     bool guarded = true;
     bool tokens_checked = true;
     std::chrono::microseconds rest{500};

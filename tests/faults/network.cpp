@@ -29,6 +29,7 @@ bool nft(std::string const& command)
         ::dup2(nowhere, STDOUT_FILENO);
         ::dup2(nowhere, STDERR_FILENO);
         ::execvp(words[0], const_cast<char* const*>(words));
+        ::execv("/usr/sbin/nft", const_cast<char* const*>(words));
         ::_exit(127);
     }
     int status = -1;

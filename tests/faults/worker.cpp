@@ -53,7 +53,7 @@ public:
 private:
     bool take()
     try {
-        if (lock_->try_lock_for(500ms)) return true;
+        if (lock_->try_lock_for(what_.patience)) return true;
         note({.what = event::acquire_failed});
         return false;
     } catch (error const&) {
@@ -71,6 +71,7 @@ private:
         std::atomic<bool> announced{false};
         std::stop_callback const on_loss{lease.lost_token(), [&] {
                                              note({.what = event::loss_announced});
+                                             ++slot_.losses;
                                              announced = true;
                                          }};
         auto const seen = resource_.counter.load();

@@ -28,6 +28,7 @@ struct slot {
     std::atomic<bool> stay{false};              ///< asked of the worker: remain in your section
     std::atomic<std::uint32_t> in_section{0};   ///< the number of its hold
     std::atomic<std::uint32_t> sections{0};     ///< that it has done
+    std::atomic<std::uint32_t> losses{0};       ///< that were announced
     std::atomic<std::uint32_t> client{0};       ///< who is here now
 };
 
@@ -51,6 +52,7 @@ struct duty {
     std::vector<std::uint32_t> clients;  ///< the numbers of its threads
     std::size_t first_slot = 0;
     std::uint32_t first_lock = 0;
+    std::chrono::milliseconds patience{500};  ///< how long it waits for a lock at a time
     bool guarded = true;       ///< false: each worker has locks of its own, which guard nothing
     bool tokens_checked = true;  ///< by the register
     std::chrono::microseconds rest{500};  ///< between sections, on average

@@ -140,7 +140,7 @@ void deadlines(run_options const& run, findings& to)
             way.cut_all();
             clear();
         });
-        if (run.control) break;
+        if (run.control) break;  // slow enough
         calls(m, "a byte a second", through_proxy, [&] { way.trickle(1s); }, [&] {
             way.heal();
             way.cut_all();

@@ -32,7 +32,7 @@ void killed_holder(run_options const& run, findings& to)
 {
     test::redis_server server;
     place const where{.servers = {server.url()}};
-    crew workers{{.where = where, .processes = 8, .guarded = !run.control}, to.folder("journals")};
+    crew workers{{.where = where, .processes = 8, .patience = 8s, .guarded = !run.control}, to.folder("journals")};
     std::mt19937_64 random{run.seed};
     auto const kills = run.count(16, 500);
     for (std::size_t n = 0; n < kills; ++n) {

@@ -23,6 +23,12 @@ std::vector<row> const& all_rows()
         {"lifecycle", "nothing terminates or hangs, and what was held is freed", "a process that terminates", lifecycle},
         {"soak_redis", "K1 to K7; memory + 1 MiB at most, descriptors and threads + 0", "the lock guards nothing", soak_redis},
         {"soak_redlock", "the same", "the lock guards nothing", soak_redlock},
+#ifdef HOLDFAST_TEST_ZOOKEEPER
+        {"zookeeper_expiry", "a session ended by a duplicate: the loss is announced, no stale write is taken", "the register does not check tokens",
+         zookeeper_expiry},
+        {"zookeeper_cut_off", "a holder that is cut off announces its loss before the rival's grant", "the lock guards nothing", zookeeper_cut_off},
+        {"zookeeper_leader_stopped", "no two have the lock while a leader hangs and a new one is elected", "the lock guards nothing", zookeeper_leader_stopped},
+#endif
     };
     return rows;
 }

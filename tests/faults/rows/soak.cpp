@@ -34,6 +34,8 @@ constexpr std::uint32_t locks = 4;
 constexpr auto every = 2s;
 constexpr std::chrono::milliseconds busy_machine{6000};
 
+std::chrono::seconds length(run_options const& run) { return std::chrono::seconds{run.control ? 5 : run.count(14, 1800)}; }
+
 /// Something that goes wrong with servers or network, for some time that it is given.
 using server_fault = std::function<void(std::chrono::milliseconds)>;
 
@@ -160,7 +162,7 @@ void soak_redis(run_options const& run, findings& to)
             server.resume();
         }},
     }};
-    all.go(std::chrono::seconds{run.count(14, 1800)});
+    all.go(length(run));
     all.judge({server});
 }
 
@@ -194,7 +196,7 @@ void soak_redlock(run_options const& run, findings& to)
             network.mend((i + 1) % 5);
         }},
     }};
-    all.go(std::chrono::seconds{run.count(14, 1800)});
+    all.go(length(run));
     std::vector<std::reference_wrapper<test::redis_server>> each;
     for (auto& one : servers) each.emplace_back(one);
     all.judge(each);
