@@ -129,7 +129,7 @@ private:
     void legend()
     {
         double at = left;
-        for (auto const& [look, what] : {std::pair{"hold", "holds the lock"}, {"paused", "is stopped"}, {"late", "goes on after its lease has ended"},
+        for (auto const& [look, what] : {std::pair{"hold", "holds the lock"}, {"paused", "is stopped"}, {"late", "its lease has ended"},
                                          {"killed", "killed"}, {"refused", "stale write refused"}, {"fault", "a fault of servers or network"}}) {
             bool const line = std::string_view{look} == "killed" || std::string_view{look} == "refused";
             if (line)

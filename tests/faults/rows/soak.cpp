@@ -42,7 +42,7 @@ using server_fault = std::function<void(std::chrono::milliseconds)>;
 class soak {
 public:
     soak(run_options const& run, findings& to, place const& where, refused_by whom, std::vector<std::pair<std::string, server_fault>> faults)
-        : run_{run}, to_{to}, ttl_{where.ttl}, whom_{whom}, faults_{std::move(faults)}, random_{run.seed},
+        : to_{to}, ttl_{where.ttl}, whom_{whom}, faults_{std::move(faults)}, random_{run.seed},
           workers_{{.where = where, .processes = 8, .locks = locks, .guarded = !run.control, .rest = run.full ? 40ms : 10ms}, to.folder("journals")}
     {
         auto const pause_one = [this](std::chrono::milliseconds length) {
@@ -126,7 +126,6 @@ private:
         to_.figure("workers that lasted, most memory more", std::to_string(lasted) + ", " + std::to_string(most / 1024) + " KiB");
     }
 
-    run_options const& run_;
     findings& to_;
     std::chrono::milliseconds ttl_;
     refused_by whom_;
