@@ -106,9 +106,11 @@ std::vector<record> of_masters(run_options const& run, findings& to, std::size_t
         if (!eventually([&] { return workers.sections() > 10 * (n + 1); }, 60s)) throw std::runtime_error{"no sections are done"};
         auto& of = workers.of(n % workers.size());
         wait_for_all_votes(workers, of, servers);
+        auto const sections = workers.sections();
         workers.note(event::fault_begun, n);
         for (std::size_t i = 0; i < count; ++i) clocks[(n + i) % clocks.size()].set(jumps[n % jumps.size()]);
-        std::this_thread::sleep_for(150ms);
+        // A waiter looks again after half a second at the latest; where the lock holds, nobody does a section.
+        static_cast<void>(eventually([&] { return workers.sections() != sections; }, count > 1 ? 2000ms : 700ms));
         for (auto& clock : clocks) clock.set(0s);
         workers.note(event::fault_ended, n);
         std::this_thread::sleep_for(150ms);
