@@ -6,7 +6,7 @@
 #   holdfast_need WHAT...
 #
 # makes sure that each is there: g++ clang++ clang-tidy cmake ninja pkg-config ccache git python3 redis-server cppcheck gcovr valgrind
-# (commands), hiredis openssl zookeeper-client catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run
+# nft (commands), hiredis openssl zookeeper-client catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run
 # it), curator kazoo matplotlib (of some Python). On Debian and its
 # kin the missing ones, and only these, are installed with apt, as root or through sudo; elsewhere they are
 # named, and the script ends with 2.
@@ -32,6 +32,7 @@ holdfast_has()
     zookeeper-server) [ -e /usr/share/java/zookeeper.jar ] && command -v java >/dev/null ;;
     curator) [ -e /usr/share/java/curator-recipes.jar ] && command -v javac >/dev/null ;;
     kazoo) /usr/bin/python3 -c 'import kazoo' >/dev/null 2>&1 ;;
+    nft) [ -x /usr/sbin/nft ] || command -v nft >/dev/null ;;
     catch2) holdfast_has_header catch2/catch_all.hpp || holdfast_has_header catch2/catch.hpp ;;
     cli11) holdfast_has_header CLI/CLI.hpp ;;
     matplotlib) holdfast_plotting_python >/dev/null ;;
@@ -101,6 +102,8 @@ holdfast_package()
     curator) echo libcurator-recipes-java default-jdk-headless ;;
     kazoo) echo python3-kazoo ;;
     cli11) echo libcli11-dev ;;
+    # Cuts connections in networks of their own; nothing of it runs by itself.
+    nft) echo nftables ;;
     matplotlib) echo python3-matplotlib ;;
     nlohmann_json) echo nlohmann-json3-dev ;;
     # Debian 12's own clang is 14, and Debian 13 has no 16.

@@ -18,7 +18,7 @@ preset=${HOLDFAST_PRESET:-gcc}
 build=$(realpath -m "${HOLDFAST_BUILD_DIR:-$root/build/$preset}")
 jobs=${HOLDFAST_JOBS:-$(nproc)}
 
-needs=(g++ cmake ninja hiredis openssl redis-server zookeeper-client zookeeper-server kazoo curator catch2 python3 cli11)
+needs=(g++ cmake ninja hiredis openssl redis-server zookeeper-client zookeeper-server kazoo curator catch2 python3 cli11 nft)
 options=()
 if [ "$preset" = gcc ]; then
   holdfast_need "${needs[@]}"

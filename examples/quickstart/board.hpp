@@ -3,13 +3,14 @@
 
 #include <holdfast/core/clock.hpp>
 
+#include <support/fenced_register.hpp>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
-#include <thread>
 
 namespace quickstart {
 
@@ -30,29 +31,6 @@ struct section {
     unsigned worker = nobody;
 };
 
-/// The resource that knows about fencing tokens: takes no write with a token below the greatest it has seen.
-class fenced_register {
-public:
-    /// Returns: which of the writes that were taken this one is, from 1; 0 where it is refused.
-    std::uint64_t write(std::uint64_t token)
-    {
-        while (busy_.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
-        bool const taken = token >= greatest_;
-        if (taken) {
-            greatest_ = token;
-            ++turn_;
-        }
-        auto const turn = taken ? turn_ : 0;
-        busy_.clear(std::memory_order_release);
-        return turn;
-    }
-
-private:
-    std::atomic_flag busy_;
-    std::uint64_t greatest_ = 0;
-    std::uint64_t turn_ = 0;
-};
-
 /// What one worker has done. Written by it alone; the others read what is counted.
 struct journal {
     static constexpr std::size_t capacity = 1U << 16U;
@@ -69,7 +47,7 @@ struct journal {
 /// all that it wrote.
 struct board {
     std::atomic<std::uint64_t> counter{0};  // atomic to be shared; but a section reads it, thinks, and writes it back
-    fenced_register fenced;
+    holdfast::test::fenced_register<workers * journal::capacity> fenced;
     std::array<journal, workers> journals;
 
     std::atomic<bool> stop{false};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "picture.hpp"
 
-#include "svg.hpp"
-#include "text.hpp"
+#include <support/svg.hpp>
+#include <support/text.hpp>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +15,9 @@ namespace quickstart {
 namespace {
 
 using namespace std::chrono_literals;
+using holdfast::test::counted;
+using holdfast::test::grouped;
+using holdfast::test::svg;
 using seconds = std::chrono::duration<double>;
 
 // Colours that people with any kind of colour vision tell apart (Okabe and Ito).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "table.hpp"
 
-#include "text.hpp"
+#include <support/text.hpp>
 
 #include <chrono>
 #include <cstdio>
@@ -11,6 +11,10 @@
 
 namespace quickstart {
 namespace {
+
+using holdfast::test::counted;
+using holdfast::test::grouped;
+using holdfast::test::spoken;
 
 void row(char const* name, std::string const& value)
 {

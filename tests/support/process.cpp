@@ -80,6 +80,15 @@ void child::pause()
     paused_ = !status_;
 }
 
+bool child::stopped_itself()
+{
+    if (paused_ || pid_ <= 0 || status_) return paused_;
+    ::siginfo_t seen{};
+    // Looks without taking: its end is for others to reap.
+    paused_ = ::waitid(P_PID, static_cast<::id_t>(pid_), &seen, WSTOPPED | WNOHANG | WNOWAIT) == 0 && seen.si_pid == pid_ && seen.si_code == CLD_STOPPED;
+    return paused_;
+}
+
 void child::resume()
 {
     if (std::exchange(paused_, false)) ::kill(pid_, SIGCONT);

@@ -40,6 +40,8 @@ public:
     void pause();
     /// SIGCONT.
     void resume();
+    /// Returns: whether it has stopped itself, by a SIGSTOP of its own; it is `paused()` then.
+    [[nodiscard]] bool stopped_itself();
     /// SIGKILL, and reaped when this returns. No effect on one that has ended.
     void kill();
 

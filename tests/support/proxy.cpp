@@ -65,9 +65,16 @@ void proxy::cut_mid_reply(std::size_t passed_bytes, fault_options options)
     add(std::move(options), fault::kind::cut_reply, passed_bytes);
 }
 
-void proxy::add(fault_options options, fault::kind what, std::size_t passed_bytes)
+void proxy::answer_next_request(std::string answer, fault_options options)
 {
-    loop_->run([&] { loop_->rules().faults.push_back({what, std::move(options.matches), options.times, options.then, passed_bytes}); });
+    add(std::move(options), fault::kind::answer_instead, 0, std::move(answer));
+}
+
+void proxy::add(fault_options options, fault::kind what, std::size_t passed_bytes, std::string answer)
+{
+    loop_->run([&] {
+        loop_->rules().faults.push_back({what, std::move(options.matches), options.times, options.then, passed_bytes, std::move(answer)});
+    });
 }
 
 void proxy::hold(request_predicate matches)

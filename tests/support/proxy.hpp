@@ -59,6 +59,9 @@ public:
     /// The client gets this much of the reply.
     void cut_mid_reply(std::size_t passed_bytes, fault_options options = {});
 
+    /// The client gets `answer`, which may be anything, and the server nothing of the request.
+    void answer_next_request(std::string answer, fault_options options = {});
+
     /// Matching requests, and those behind them on their connection, wait until `let_go`; they are
     /// passed on then even if the client has closed its end meanwhile.
     void hold(request_predicate matches = any_request());
@@ -79,7 +82,7 @@ public:
     [[nodiscard]] int held() const noexcept;
 
 private:
-    void add(fault_options options, fault::kind what, std::size_t passed_bytes = 0);
+    void add(fault_options options, fault::kind what, std::size_t passed_bytes = 0, std::string answer = {});
 
     std::unique_ptr<proxy_loop> loop_;
 };

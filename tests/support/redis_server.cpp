@@ -21,7 +21,7 @@ constexpr auto start_limit = 10s;
 std::chrono::steady_clock::time_point start_deadline() { return std::chrono::steady_clock::now() + start_limit; }
 
 // Between fork and exec: calls nothing that could wait for a lock of another thread.
-int become(char const* const* words, char const* log)
+int become(char const* const* words, char const* const* environment, char const* log)
 {
     int const out = ::open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     ::dup2(out, STDOUT_FILENO);
@@ -29,7 +29,7 @@ int become(char const* const* words, char const* log)
     // A client's socket that lived on in here would look like a connection its owner never closed.
     if (::syscall(SYS_close_range, 3U, ~0U, 0U) != 0)
         for (int fd = 3; fd < 4096; ++fd) ::close(fd);
-    ::execvp(words[0], const_cast<char* const*>(words));
+    ::execvpe(words[0], const_cast<char* const*>(words), const_cast<char* const*>(environment));
     ::_exit(127);
 }
 
@@ -111,8 +111,12 @@ void redis_server::launch()
     }
     auto const log = (folder_.path() / "redis.log").string();
     char const* const words[] = {options_.program.c_str(), config.c_str(), nullptr};
+    std::vector<char const*> environment;
+    for (auto const* const* one = ::environ; *one != nullptr; ++one) environment.push_back(*one);
+    for (auto const& one : options_.environment) environment.push_back(one.c_str());
+    environment.push_back(nullptr);
     inspector_->close();
-    process_ = child::fork([&] { return become(words, log.c_str()); });
+    process_ = child::fork([&] { return become(words, environment.data(), log.c_str()); });
 }
 
 redis_fleet::redis_fleet(std::size_t size, redis_options const& options)

@@ -30,6 +30,8 @@ struct redis_options {
     /// More lines of redis.conf, for example "user app on >secret ~* &* +@all".
     std::vector<std::string> config = {};
     std::optional<redis_tls> tls = {};
+    /// More of its environment, for example "LD_PRELOAD=/lib/x.so".
+    std::vector<std::string> environment = {};
     /// Looked up in PATH.
     std::string program = "redis-server";
 };

@@ -83,6 +83,7 @@ void relay::forward(std::string request)
         server_.out.push({action_of(strikes->then), {}, due, gate});
         return;
     }
+    if (strikes && strikes->what == fault::kind::answer_instead) request = "*1\r\n$4\r\nPING\r\n";  // its answer keeps the place of the other
     bool const subscription = first_element(request).ends_with("subscribe");
     subscribed_ = subscribed_ || subscription;
     auto const channels = std::max<std::size_t>(2, element_count(request)) - 1;
@@ -106,6 +107,7 @@ void relay::send_reply(std::string bytes) { client_.out.push({action::send, std:
 void relay::strike(fault const& f, std::string reply)
 {
     ++rules_.struck;
+    if (f.what == fault::kind::answer_instead) return send_reply(f.answer);
     if (f.what == fault::kind::cut_reply) send_reply(reply.substr(0, f.passed_bytes));
     client_.out.push({action_of(f.then), {}, after(rules_.delay_to_client)});
 }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -19,13 +20,14 @@ enum class aftermath { reset, silence };
 
 /// Something that happens to a request or to its reply.
 struct fault {
-    enum class kind { drop_request, swallow_reply, cut_reply };
+    enum class kind { drop_request, swallow_reply, cut_reply, answer_instead };
 
     kind what = kind::drop_request;
     request_predicate matches;
     int times = 1;
     aftermath then = aftermath::reset;
     std::size_t passed_bytes = 0;  ///< of a reply that is cut
+    std::string answer = {};       ///< instead of the server's
 };
 
 /// What a proxy does to all of its connections. Belongs to the proxy's thread, except the counts.

@@ -233,3 +233,19 @@ TEST_CASE("a child of a process with many threads can start threads")
     for (auto& thread : threads) thread.join();
 }
 #endif
+
+TEST_CASE("a child that stops itself is seen to have, and goes on when it is told")
+{
+    auto one = child::fork([] {
+        std::this_thread::sleep_for(5ms);
+        ::raise(SIGSTOP);
+        return 7;
+    });
+    CHECK(eventually([&] { return one.stopped_itself(); }));
+    CHECK(one.paused());
+    CHECK(one.running());
+    one.resume();
+    CHECK_FALSE(one.paused());
+    CHECK(one.wait_for(10s) == 7);
+    CHECK_FALSE(one.stopped_itself());
+}

@@ -206,3 +206,15 @@ TEST_CASE_METHOD(fixture, "healing ends every fault")
     CHECK(connection{way.port()}({"PING"}).text == "PONG");
     CHECK(way.struck() == 0);
 }
+
+TEST_CASE_METHOD(fixture, "an answer in the server's place is that of the chosen request, which is not done")
+{
+    way.answer_next_request("-OOM enough\r\n", {.matches = containing("chosen")});
+    raw_client client{way.port()};
+    client.send(request("INCR", "a") + request("INCR", "chosen") + request("INCR", "b"));
+    CHECK(client.receive(21) == ":1\r\n-OOM enough\r\n:1\r\n");
+    CHECK(value("chosen").empty());
+    CHECK(way.struck() == 1);
+    client.send(request("INCR", "chosen"));
+    CHECK(client.receive(4) == ":1\r\n");
+}

@@ -6,6 +6,8 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <set>
 #include <string>
 #include <thread>
@@ -160,4 +162,16 @@ TEST_CASE("the servers of a fleet are independent")
     CHECK(replies[1].is_nil());
     CHECK(replies[2].text == "2");
     CHECK(fleet.urls() == urls);
+}
+
+TEST_CASE("a server has the environment that it is given, beside ours")
+{
+    temporary_folder folder;
+    auto const program = folder.path() / "server";
+    std::ofstream{program} << "#!/bin/sh\nenv >\"$0.env\"\nexec redis-server \"$@\"\n";
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    redis_server server{{.environment = {"HOLDFAST_TEST=17 4"}, .program = program.string()}};
+    std::ifstream file{program.string() + ".env"};
+    std::string const all{std::istreambuf_iterator<char>{file}, {}};
+    CHECK_THAT(all, contains("HOLDFAST_TEST=17 4\n") && contains("PATH="));
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace quickstart {
+namespace holdfast::test {
 
 /// Returns: "4,670".
 inline std::string grouped(std::uint64_t n)
@@ -37,4 +37,4 @@ std::string spoken(std::chrono::duration<Rep, Period> d)
     return text.data();
 }
 
-}  // namespace quickstart
+}  // namespace holdfast::test

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-namespace quickstart {
+namespace holdfast::test {
 
 /// Writes an SVG of rectangles, lines and text. How they look is said by classes of a style sheet.
 class svg {
@@ -77,4 +77,4 @@ private:
     std::ostringstream body_;
 };
 
-}  // namespace quickstart
+}  // namespace holdfast::test

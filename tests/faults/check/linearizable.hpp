@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "history.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+namespace holdfast::faults {
+
+/// Who refuses an acquire.
+enum class refused_by { holder, holder_or_contender };
+
+/// K5. Whether the histories of all locks are those of an owner-aware mutex whose leases expire: there is an order of points, each within its
+/// operation, at which
+///
+/// | operation            | acts | where |
+/// |----------------------|------|-------|
+/// | acquire, granted     | nobody → the owner | begun … granted |
+/// | release, freed       | the owner → nobody | begun … done |
+/// | release, lost        | nothing of the owner's is there; it ended by its expiry | – |
+/// | release, unknown     | the owner → nobody, or its expiry does that | begun … ever |
+/// | expiry               | the owner → nobody | the lease's end or the announced loss … ever |
+/// | acquire, refused     | somebody else has it | begun … refused |
+/// | acquire, unknown     | any time from its beginning on, or never; what it took may expire, or be rolled back, at any time | begun … ever |
+///
+/// Holds span from their grant to the first point at which they can end, and spans that cannot be empty have only one order: that of their
+/// grants. In it each takes the earliest points that it can, which leaves most room to the next: so for holds the answer is exact. Refused
+/// acquires are compared with all who can have had the lock meanwhile, each by itself.
+/// Contenders for several masters can split the votes, and all be refused: an attempt under way counts as somebody there.
+/// Source: the definition of linearizability by Herlihy and Wing, "Linearizability: A Correctness Condition for Concurrent Objects".
+[[nodiscard]] inline breaches check_linearizable(std::vector<record> const& records, refused_by whom = refused_by::holder)
+{
+    breaches found;
+    struct span {
+        std::uint32_t client;
+        std::int64_t from, until;  // the most that it can cover
+        std::uint32_t hold;
+    };
+    std::map<std::uint32_t, std::vector<span>> possible;
+
+    for (auto const& [lock, holds] : holds_of(records)) {
+        auto const first_end = [](hold const& h) {
+            if (h.result == release_result::freed && h.release_done != never) return h.release_begun;
+            return std::min({h.valid_until, h.lost, h.result == release_result::lost ? never : h.release_begun});
+        };
+        auto const last_end = [](hold const& h) { return h.result == release_result::freed ? h.release_done : never; };
+        std::int64_t free_from = 0;
+        hold const* before = nullptr;
+        auto& spans = possible[lock];
+        for (auto const& h : holds) {
+            if (before && free_from > h.granted)
+                found.push_back("lock " + std::to_string(lock) + ": " + h.name() + " was granted it " + milliseconds(free_from - h.granted) +
+                                " before " + before->name() + " can have ended");
+            auto const taken = std::max(h.begun, std::min(free_from, h.granted));
+            if (!spans.empty()) spans.back().until = std::min(spans.back().until, h.granted);
+            spans.push_back({h.client, taken, last_end(h), h.number});
+            auto const ends = std::max(taken, first_end(h));
+            if (ends > last_end(h)) found.push_back("lock " + std::to_string(lock) + ": " + h.name() + " freed it before it can have had it");
+            if (!before || ends > free_from) before = &h;
+            free_from = std::max(free_from, ends);
+        }
+    }
+    std::map<std::pair<std::uint32_t, std::uint32_t>, record> begun;
+    for (auto const& r : records) {
+        if (r.what == event::acquire_begun) begun[{r.client, r.hold}] = r;
+        if (r.what == event::acquire_ok || r.what == event::acquire_failed) begun[{r.client, r.hold}].what = event::none;
+    }
+    for (auto const& [key, r] : begun)  // unknown, or its client was killed
+        if (r.what != event::none) possible[r.lock].push_back({r.client, r.at, never, r.hold});
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> asked;
+    if (whom == refused_by::holder_or_contender)
+        for (auto const& r : records) {
+            if (r.what == event::acquire_begun) asked[{r.client, r.hold}] = r.at;
+            if (r.what == event::acquire_failed) possible[r.lock].push_back({r.client, asked[{r.client, r.hold}], r.at, r.hold});
+        }
+    for (auto& [lock, spans] : possible) std::stable_sort(spans.begin(), spans.end(), [](auto const& a, auto const& b) { return a.from < b.from; });
+    for (auto const& r : records) {
+        if (r.what == event::acquire_begun) asked[{r.client, r.hold}] = r.at;
+        if (r.what != event::acquire_failed) continue;
+        auto const from = asked[{r.client, r.hold}];
+        auto const& spans = possible[r.lock];
+        auto const behind = std::partition_point(spans.begin(), spans.end(), [&](span const& s) { return s.from <= r.at; });
+        // An own attempt whose outcome is open refuses the next one, too: it is another owner.
+        bool const refused_by_one = std::any_of(std::make_reverse_iterator(behind), spans.rend(), 
+                                                [&](span const& s) { return s.until >= from && !(s.client == r.client && s.hold == r.hold); });
+        if (!refused_by_one)
+            found.push_back("lock " + std::to_string(r.lock) + ": client " + std::to_string(r.client) + " was refused it in attempt " +
+                            std::to_string(r.hold) + ", when nobody can have had it");
+    }
+    return found;
+}
+
+}  // namespace holdfast::faults

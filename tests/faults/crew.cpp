@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "crew.hpp"
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace holdfast::faults {
+
+using namespace std::chrono_literals;
+
+crew::crew(crew_options options, std::filesystem::path folder)
+    : options_{std::move(options)}, folder_{std::move(folder)}, journal_{folder_, director}, members_(options_.processes)
+{
+    for (std::size_t i = 0; i < size(); ++i) start(i);
+}
+
+crew::~crew()
+{
+    stage_->stop = true;
+    for (auto& one : members_) one.process.kill();
+}
+
+void crew::start(std::size_t i)
+{
+    auto const lane = static_cast<std::uint32_t>(i % options_.lanes);
+    auto const& there = options_.ways_there;
+    duty what{.where = there.empty() ? options_.where : there[i % there.size()], .folder = folder_, .clients = {}, .first_slot = i * options_.locks, .first_lock = lane * options_.locks,
+              .patience = options_.patience, .guarded = options_.guarded, .tokens_checked = options_.tokens_checked, .rest = options_.rest};
+    for (std::uint32_t l = 0; l < options_.locks; ++l) {
+        what.clients.push_back(next_client_++);
+        auto& s = of(i, l);
+        s.stay = false;
+        s.in_section = 0;
+        s.client = what.clients.back();
+    }
+    auto* const on = &*stage_;
+    members_[i].process = test::child::fork([what, on] { return work(what, *on); });
+}
+
+void crew::pause(std::size_t i)
+{
+    note_about(event::paused, i);
+    process(i).pause();
+}
+
+void crew::resume(std::size_t i)
+{
+    note_about(event::continued, i);
+    process(i).resume();
+}
+
+void crew::kill(std::size_t i)
+{
+    process(i).kill();
+    note_about(event::killed, i);
+    ++killed_;
+}
+
+void crew::replace(std::size_t i)
+{
+    ++members_.at(i).generation;
+    start(i);
+}
+
+void crew::note(event what, std::uint64_t value) { journal_.write({.value = value, .what = what}); }
+
+void crew::note_about(event what, std::size_t i)
+{
+    for (std::uint32_t l = 0; l < options_.locks; ++l)
+        journal_.write({.client = of(i, l).client, .lock = static_cast<std::uint32_t>(i % options_.lanes) * options_.locks + l, .what = what});
+}
+
+void crew::end()
+{
+    stage_->stop = true;
+    for (std::size_t i = 0; i < size(); ++i) {
+        if (process(i).paused()) process(i).resume();
+        auto const status = process(i).wait_for(20s);
+        if (status != 0) throw std::runtime_error{"worker " + std::to_string(i) + (status ? " ended with status " + std::to_string(*status) : " does not end")};
+    }
+}
+
+std::size_t crew::holder(std::size_t lane)
+{
+    for (std::size_t i = lane; i < size(); i += options_.lanes)
+        if (of(i).in_section != 0) return i;
+    return size();
+}
+
+std::uint64_t crew::sections() const
+{
+    std::uint64_t sum = 0;
+    for (auto const& one : stage_->slots) sum += one.sections;
+    return sum;
+}
+
+}  // namespace holdfast::faults

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+//
+// Does one row of the table of faults to locks on real servers, and says what it found. See run.sh.
+#include "alone.hpp"
+#include "network.hpp"
+#include "report.hpp"
+#include "row.hpp"
+
+#include <support/temporary_folder.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr int good = 0;
+constexpr int bad = 1;     // a breach; of a control, that there was none
+constexpr int failed = 2;  // it could not be done
+
+}  // namespace
+
+int main(int argc, char** argv)
+try {
+    using namespace holdfast::faults;
+
+    run_options options;
+    std::string name;
+    std::filesystem::path results;
+    bool list = false;
+    CLI::App app{"Does one row of the table of faults to locks on real servers."};
+    app.add_option("row", name, "Which one");
+    app.add_flag("--list", list, "Say which there are");
+    app.add_flag("--full", options.full, "With the counts of a release");
+    app.add_flag("--control", options.control, "With what the row is about switched off: it has to find that");
+    app.add_option("--seed", options.seed, "Of lengths and choices")->capture_default_str();
+    app.add_option("--results", results, "A folder for a line of the report and a picture");
+    std::vector<std::string> alone;
+    app.add_option("--alone", alone, "Be a worker that is a program of its own")->expected(4)->group("");
+    CLI11_PARSE(app, argc, argv);
+
+    if (!alone.empty())
+        return work_alone(alone[0], alone[1], static_cast<std::uint32_t>(std::stoul(alone[2])), std::chrono::milliseconds{std::stol(alone[3])});
+
+    if (list) {
+        for (auto const& one : all_rows()) std::cout << one.name << (one.control.empty() ? "" : " control") << '\n';
+        return good;
+    }
+    auto const& rows = all_rows();
+    auto const chosen = std::find_if(rows.begin(), rows.end(), [&](row const& r) { return r.name == name; });
+    if (chosen == rows.end() || (options.control && chosen->control.empty())) {
+        std::cerr << "there is no such row, or it has no control; see --list\n";
+        return failed;
+    }
+
+    std::signal(SIGPIPE, SIG_IGN);
+    options.own_network = enter_own_network();
+    holdfast::test::temporary_folder folder;
+    findings found{folder.path()};
+    auto const begun = std::chrono::steady_clock::now();
+    chosen->run(options, found);
+    auto const took = std::chrono::duration<double>{std::chrono::steady_clock::now() - begun};
+    print(*chosen, options, found, took);
+    if (!results.empty()) store(*chosen, options, found, took, results);
+    return found.wrong().empty() == options.control ? bad : good;
+} catch (std::exception const& e) {
+    std::cerr << "failed: " << e.what() << '\n';
+    return failed;
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#include "row.hpp"
+
+#include <algorithm>
+
+namespace holdfast::faults {
+
+void findings::times(std::string name, std::vector<std::int64_t> values, std::int64_t aim)
+{
+    if (values.empty()) return figure(std::move(name), "none");
+    std::sort(values.begin(), values.end());
+    auto const above = static_cast<std::size_t>(values.end() - std::upper_bound(values.begin(), values.end(), aim));
+    figure(std::move(name), "median " + milliseconds(values[values.size() / 2]) + ", p99 " + milliseconds(values[(values.size() - 1) * 99 / 100]) +
+                                ", most " + milliseconds(values.back()) + "; above " + milliseconds(aim) + ": " + std::to_string(above) + " of " +
+                                std::to_string(values.size()));
+}
+
+void findings::check(std::string const& what, breaches const& found)
+{
+    if (!what.empty() && std::find(checked_.begin(), checked_.end(), what) == checked_.end()) checked_.push_back(what);
+    for (auto const& one : found) wrong_.push_back(what.empty() ? one : what + ": " + one);
+}
+
+}  // namespace holdfast::faults

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+//
+// Servers that accept and never answer, that do not even complete a connection, that are gone without a word, and that send a byte a second.
+#include "rows.hpp"
+
+#include "../network.hpp"
+#include "../place.hpp"
+
+#include <support/eventually.hpp>
+#include <support/loopback.hpp>
+#include <support/proxy.hpp>
+#include <support/redis_server.hpp>
+
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace holdfast::faults {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds operation_timeout{150};
+constexpr std::chrono::milliseconds deadline{300};
+constexpr std::chrono::milliseconds busy_machine{3000};  // what is taken for a failure
+constexpr std::chrono::milliseconds hanging{20'000};     // a call that has not returned by then is not waited for
+
+class measured {
+public:
+    explicit measured(findings& to) : to_{to} {}
+
+    /// Effects: does `f`, and sees how much later than `limit` it returns.
+    void call(std::string const& what, std::chrono::milliseconds limit, std::function<void()> const& f)
+    {
+        auto const begun = boot_clock::now();
+        try {
+            f();
+        } catch (error const&) {
+        }
+        auto const late = boot_clock::now() - begun - limit;
+        late_.push_back(std::max<std::int64_t>(late.count(), 0));
+        if (late > busy_machine) found_.push_back(what + ": returned " + milliseconds(late.count()) + " too late");
+    }
+
+    void finish(std::string const& how)
+    {
+        to_.figure("connections are cut by", how);
+        to_.times("beyond the deadline and one operation timeout", late_, 50'000'000);
+        to_.check("every call returns", found_);
+    }
+
+private:
+    findings& to_;
+    std::vector<std::int64_t> late_;
+    breaches found_;
+};
+
+void calls(measured& m, std::string const& name, place const& where, std::function<void()> const& strike, std::function<void()> const& mend)
+{
+    auto const limit = operation_timeout;
+    for (bool const used_before : {true, false}) {
+        auto const what = name + (used_before ? ", a connection that stands: " : ", a new connection: ");
+        auto const client = connect(where);
+        auto options = where.options();
+        options.ttl = 60s;
+        options.unavailable_after = deadline;
+        auto const lock = client->lock("faults/0", options);
+        auto held = client->lock("faults/1", options);
+        auto in_destructor = client->lock("faults/2", options);
+        if (used_before) {
+            held->lock();
+            in_destructor->lock();
+        }
+        strike();
+        m.call(what + "try_lock", limit, [&] { static_cast<void>(lock->try_lock()); });
+        m.call(what + "try_lock_for", deadline + limit, [&] { static_cast<void>(lock->try_lock_for(deadline)); });
+        m.call(what + "lock", deadline + limit, [&] { lock->lock(); });
+        if (used_before) {
+            std::error_code ec;
+            m.call(what + "extend", limit, [&] { static_cast<void>(held->extend(60s, ec)); });
+            m.call(what + "release", limit, [&] { held->release(ec); });
+            m.call(what + "destructor", limit, [&] { in_destructor.reset(); });
+        }
+        mend();
+        // For the next: what was left behind goes with the next connection.
+        std::error_code ec;
+        static_cast<void>(test::eventually([&] {
+            try {
+                return lock->try_lock_for(1s);
+            } catch (error const&) {
+                return false;
+            }
+        }, hanging));
+        lock->release(ec);
+    }
+}
+
+/// A port on which connections are never completed, for its queue is full: the kernel drops every SYN.
+class full_queue {
+public:
+    full_queue() : bound_{test::bind_free_port()}
+    {
+        ::listen(bound_.fd.get(), 0);
+        for (int i = 0; i < 4; ++i) waiting_.push_back(test::start_connecting(bound_.port));
+        std::this_thread::sleep_for(50ms);
+    }
+
+    [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(bound_.port); }
+
+private:
+    test::bound_socket bound_;
+    std::vector<test::file_descriptor> waiting_;
+};
+
+}  // namespace
+
+void deadlines(run_options const& run, findings& to)
+{
+    test::redis_server server;
+    test::proxy way{server.port()};
+    ways network{{server.port()}, run.own_network};
+    measured m{to};
+    auto const clear = [&] { server.command({"FLUSHALL"}); };
+    place const through_proxy{.servers = {way.url()}, .operation_timeout = run.control ? busy_machine + 1s : operation_timeout};
+    place const through_network{.servers = {network.url(0)}, .operation_timeout = operation_timeout};
+
+    auto const trials = run.count(1, 20);
+    for (std::size_t n = 0; n < trials; ++n) {
+        calls(m, "accepts and never answers", through_proxy, [&] { way.blackhole(); }, [&] {
+            way.pass();
+            way.cut_all();
+            clear();
+        });
+        if (run.control) break;  // slow enough
+        calls(m, "a byte a second", through_proxy, [&] { way.trickle(1s); }, [&] {
+            way.heal();
+            way.cut_all();
+            clear();
+        });
+        calls(m, "gone without a word", through_network, [&] { network.cut(0); }, [&] {
+            network.mend(0);
+            clear();
+        });
+        {
+            full_queue const nobody;
+            auto const client = connect({.servers = {nobody.url()}, .operation_timeout = operation_timeout});
+            auto options = through_network.options();
+            options.unavailable_after = deadline;
+            options.ttl = 60s;
+            auto const lock = client->lock("faults/0", options);
+            m.call("SYNs are dropped: try_lock", operation_timeout, [&] { static_cast<void>(lock->try_lock()); });
+            m.call("SYNs are dropped: try_lock_for", deadline + operation_timeout, [&] { static_cast<void>(lock->try_lock_for(deadline)); });
+            m.call("SYNs are dropped: lock", deadline + operation_timeout, [&] { lock->lock(); });
+        }
+        {
+            // Five masters of which three do not answer; each call waits for them once.
+            test::redis_fleet fleet{5};
+            std::vector<test::proxy> to_fleet;
+            place five{.what = place::store::redlock, .servers = {}, .operation_timeout = operation_timeout};
+            for (auto const& one : fleet) five.servers.push_back(to_fleet.emplace_back(one.port()).url());
+            calls(m, "three of five never answer", five, [&] {
+                for (std::size_t i = 0; i < 3; ++i) to_fleet[i].blackhole();
+            }, [&] {
+                for (std::size_t i = 0; i < 3; ++i) {
+                    to_fleet[i].pass();
+                    to_fleet[i].cut_all();
+                }
+                fleet.command({"FLUSHALL"});
+            });
+        }
+    }
+    m.finish(network.how());
+}
+
+}  // namespace holdfast::faults

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+//
+// Locks that end in unusual ways. Each case is a process of its own: it has to end by itself, and well.
+#include "rows.hpp"
+
+#include "../verify.hpp"
+
+#include <support/eventually.hpp>
+#include <support/locks.hpp>
+#include <support/process.hpp>
+#include <support/redis_server.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace holdfast::faults {
+namespace {
+
+using namespace std::chrono_literals;
+using test::child;
+using test::eventually;
+
+constexpr std::chrono::milliseconds ttl{600};
+constexpr std::chrono::milliseconds operation_timeout{150};
+constexpr std::chrono::seconds hanging{20};
+
+struct oops {};
+
+/// What a case has: a server of its own.
+struct scene {
+    std::string url;
+    lock_options options{.ttl = ttl};
+
+    [[nodiscard]] redis::client client() const { return redis::client{url, {.operation_timeout = operation_timeout}}; }
+};
+
+/// One case: `act` runs in a process of its own, and returns 0 where all is well. One that is to see something happen stops itself before.
+struct unusual_end {
+    std::string name;
+    std::function<int(scene const&)> act;
+    bool server_dies = false;  ///< when the process has stopped itself
+    bool frees = true;         ///< the lock is free when it has ended, before its ttl
+};
+
+int unwinding(scene const& s)
+{
+    auto client = s.client();
+    redis::mutex a{client, "orders", s.options};
+    redis::mutex b{client, "stock", s.options};
+    try {
+        std::scoped_lock const both{a, b};
+        ::raise(SIGSTOP);
+        throw oops{};
+    } catch (oops) {
+        return a.lease().still_held() || b.lease().still_held() ? 1 : 0;
+    }
+}
+
+int unwinding_leased(scene const& s)
+{
+    auto client = s.client();
+    redis::mutex m{client, "orders", s.options};
+    try {
+        leased_lock const hold{m};
+        ::raise(SIGSTOP);
+        throw oops{};
+    } catch (oops) {
+        return m.lease().still_held() ? 1 : 0;
+    }
+}
+
+int destroyed_while_held(scene const& s)
+{
+    auto client = std::make_optional(s.client());
+    auto m = std::make_unique<redis::mutex>(*client, "orders", s.options);
+    m->lock();
+    ::raise(SIGSTOP);
+    auto const begun = boot_clock::now();
+    client.reset();
+    m.reset();
+    return boot_clock::now() - begun < operation_timeout + 3s ? 0 : 1;
+}
+
+int throwing_callback(scene const& s)
+{
+    auto client = s.client();
+    auto options = s.options;
+    std::atomic<int> told{0};
+    options.on_error = [&](error const&) {
+        ++told;
+        throw oops{};
+    };
+    redis::mutex m{client, "orders", options};
+    m.lock();
+    auto const lost = m.lease().lost_token();
+    ::raise(SIGSTOP);  // the server dies: renewals fail, the lease is lost, the release is in vain
+    if (!eventually([&] { return lost.stop_requested(); })) return 1;
+    m.unlock();
+    return eventually([&] { return told > 0; }) ? 0 : 2;
+}
+
+int fork_while_holding(scene const& s)
+{
+    auto client = std::make_optional(s.client());
+    auto m = std::make_unique<redis::mutex>(*client, "orders", s.options);
+    m->lock();
+    auto const lease = m->lease();
+    auto born = child::fork([&] {
+        std::error_code ec;
+        m->release(ec);
+        bool const refused = ec == errc::not_owner && !m->lease().still_held();
+        m.reset();
+        client.reset();
+        return refused ? 0 : 1;
+    });
+    if (born.wait_for(hanging) != 0) return 1;
+    if (eventually([&] { return !lease.still_held(); }, 2 * ttl)) return 2;  // the child neither freed it nor ended its renewal
+    std::error_code ec;
+    m->release(ec);
+    return ec ? 3 : 0;
+}
+
+int exits_in_a_forked_child(scene const& s)
+{
+    static auto client = std::make_unique<redis::client>(s.client());
+    static auto m = std::make_unique<redis::mutex>(*client, "orders", s.options);
+    m->lock();
+    auto born = child::fork([]() -> int { std::exit(m->lease().still_held() ? 1 : 0); });  // destroys what is static
+    if (born.wait_for(hanging) != 0) return 1;
+    std::error_code ec;
+    m->release(ec);
+    return ec ? 2 : 0;
+}
+
+int thread_exit(scene const& s)
+{
+    auto client = s.client();
+    redis::mutex m{client, "orders", s.options};
+    std::thread{[&] { m.lock(); }}.join();  // its owner is the object, not the thread
+    if (eventually([&] { return !m.lease().still_held(); }, 2 * ttl)) return 1;
+    std::thread{[&] { m.unlock(); }}.join();
+    std::thread{[&] {
+        thread_local redis::mutex mine{client, "stock", s.options};
+        mine.lock();
+    }}.join();  // released when the thread ends
+    redis::mutex stock{client, "stock", s.options};
+    return stock.try_lock() ? 0 : 2;
+}
+
+int exit_while_holding(scene const& s)
+{
+    static auto client = s.client();
+    static redis::mutex m{client, "orders", s.options};
+    m.lock();
+    std::exit(0);  // runs the destructor
+}
+
+int two_destroy_at_once(scene const& s)
+{
+    for (int i = 0; i < 50; ++i) {
+        auto client = std::make_optional(s.client());
+        auto a = std::make_unique<redis::mutex>(*client, "orders", s.options);
+        auto b = std::make_unique<redis::mutex>(*client, "stock", s.options);
+        a->lock();
+        b->lock();
+        std::jthread const one{[&] { a.reset(); }};
+        std::jthread const two{[&] { b.reset(); }};
+        client.reset();
+    }
+    return 0;
+}
+
+int terminates(scene const&)
+{
+    std::terminate();
+}
+
+}  // namespace
+
+void lifecycle(run_options const& run, findings& to)
+{
+    std::vector<unusual_end> cases{
+        {"destructors while an exception unwinds", unwinding},
+        {"a leased_lock while an exception unwinds", unwinding_leased},
+        {"destructors while an exception unwinds, server dead", unwinding, true, false},
+        {"a leased_lock while an exception unwinds, server dead", unwinding_leased, true, false},
+        {"a lock destroyed while it is held, after its client", destroyed_while_held},
+        {"the same, server dead", destroyed_while_held, true, false},
+        {"a callback that throws", throwing_callback, true, false},
+        {"fork while holding", fork_while_holding},
+        {"exit of a child forked while holding", exits_in_a_forked_child},
+        {"exit of a thread", thread_exit},
+        {"exit of the process while holding", exit_while_holding},
+        {"locks destroyed by two threads at once", two_destroy_at_once},
+    };
+    if (run.control) cases = {{"std::terminate", terminates}};
+
+    breaches found;
+    auto const times = run.count(1, 20);
+    for (std::size_t n = 0; n < times; ++n)
+        for (auto const& one : cases) {
+            test::redis_server server;
+            scene const s{.url = server.url()};
+            auto process = child::fork([&] { return one.act(s); });
+            // Cases that stop themselves hold the lock then. Others just end.
+            static_cast<void>(eventually([&] { return process.stopped_itself() || !process.running(); }, hanging));
+            if (one.server_dies) server.kill();
+            process.resume();
+            auto const status = process.wait_for(hanging);
+            if (!status) found.push_back(one.name + ": hangs");
+            if (status && *status != 0) found.push_back(one.name + ": ends with " + std::to_string(*status));
+            if (!one.server_dies && one.frees && !eventually([&] { return server.command({"EXISTS", "orders", "stock"}).integer == 0; }, ttl / 2))
+                found.push_back(one.name + ": the lock is not freed");
+        }
+    to.figure("cases, each a process of its own", cases.size());
+    to.check("nothing terminates or hangs, what is held is freed", found);
+}
+
+}  // namespace holdfast::faults

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+//
+// One, two and three of five masters are killed, stopped and cut off.
+#include "rows.hpp"
+
+#include "../network.hpp"
+#include "../place.hpp"
+
+#include <support/eventually.hpp>
+#include <support/redis_server.hpp>
+
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace holdfast::faults {
+namespace {
+
+using namespace std::chrono_literals;
+using test::eventually;
+
+constexpr std::chrono::milliseconds node_timeout{200};
+constexpr std::chrono::milliseconds deadline{200};
+constexpr std::chrono::milliseconds slack{50};           // what is aimed at
+constexpr std::chrono::milliseconds busy_machine{3000};  // what is taken for a failure
+
+enum class manner { killed, stopped, cut };
+constexpr std::array<char const*, 3> words{"killed", "stopped", "cut off"};
+
+std::int64_t ns(boot_clock::duration d) { return d.count(); }
+
+class five_masters {
+public:
+    explicit five_masters(bool own_network) : ways_{ports(servers_), own_network} {}
+
+    void strike(std::size_t i, manner how)
+    {
+        if (how == manner::killed) servers_.kill(i);
+        if (how == manner::stopped) servers_.pause(i);
+        if (how == manner::cut) ways_.cut(i);
+    }
+
+    void mend(std::size_t i, manner how)
+    {
+        if (how == manner::killed) servers_.restart(i);
+        if (how == manner::stopped) servers_.resume(i);
+        if (how == manner::cut) ways_.mend(i);
+    }
+
+    /// Returns: on how many of the masters the key is that are not among the first `down` of `order`.
+    [[nodiscard]] long copies(std::string const& key, std::array<std::size_t, 5> const& order, std::size_t down)
+    {
+        long sum = 0;
+        for (std::size_t i = down; i < order.size(); ++i) sum += static_cast<long>(servers_[order[i]].command({"EXISTS", key}).integer);
+        return sum;
+    }
+
+    [[nodiscard]] ways const& network() const noexcept { return ways_; }
+
+private:
+    static std::vector<std::uint16_t> ports(test::redis_fleet& servers)
+    {
+        std::vector<std::uint16_t> all;
+        for (auto const& one : servers) all.push_back(one.port());
+        return all;
+    }
+
+    test::redis_fleet servers_{5};
+    ways ways_;
+};
+
+struct results {
+    std::vector<std::int64_t> minority;  ///< the longest of the calls of a trial
+    std::vector<std::int64_t> majority;  ///< beyond the deadline
+    breaches found;
+};
+
+template <class F>
+std::int64_t timed(F&& f)
+{
+    auto const begun = boot_clock::now();
+    f();
+    return ns(boot_clock::now() - begun);
+}
+
+void with_a_minority_down(any_lock& lock, std::string const& what, results& to)
+try {
+    std::error_code ec;
+    bool got = false;
+    auto longest = timed([&] { got = lock.try_lock_for(2s); });
+    if (!got) return to.found.push_back(what + ": the lock was refused");
+    longest = std::max(longest, timed([&] { static_cast<void>(lock.extend(20s, ec)); }));
+    if (ec) to.found.push_back(what + ": extend: " + ec.message());
+    longest = std::max(longest, timed([&] { lock.release(ec); }));
+    if (ec) to.found.push_back(what + ": release: " + ec.message());
+    to.minority.push_back(longest);
+    if (longest > ns(node_timeout + busy_machine)) to.found.push_back(what + ": a call took too long");
+} catch (error const& e) {
+    to.found.push_back(what + ": " + e.what());
+}
+
+void with_a_majority_down(any_lock& lock, std::string const& what, results& to)
+{
+    std::error_code code;
+    bool got = false;
+    auto const took = timed([&] {
+        try {
+            got = lock.try_lock_for(deadline);
+        } catch (error const& e) {
+            code = e.code();
+        }
+    });
+    if (got || code != errc::unavailable) to.found.push_back(what + ": " + (got ? "granted" : "not unavailable: " + code.message()));
+    to.majority.push_back(std::max<std::int64_t>(took - ns(deadline), 0));
+    if (took > ns(deadline + node_timeout + busy_machine)) to.found.push_back(what + ": the call came back too late");
+}
+
+void try_once(any_lock& lock)
+try {
+    std::error_code ec;
+    if (lock.try_lock()) lock.release(ec);
+} catch (error const&) {
+}
+
+}  // namespace
+
+void masters_down(run_options const& run, findings& to)
+{
+    five_masters five{run.own_network};
+    auto const client = connect({.what = place::store::redlock, .servers = five.network().urls(), .operation_timeout = node_timeout});
+    auto const lock = client->lock("faults/0", {.ttl = 10s});
+    auto const probe = client->lock("faults/1", {.ttl = 10s});
+    std::mt19937_64 random{run.seed};
+    results all;
+    auto const trials = run.control ? 1 : run.count(3, 100);  // of each manner with one, two and three masters
+    std::array<std::size_t, 5> order{};
+    std::iota(order.begin(), order.end(), 0);
+
+    for (auto const how : {manner::killed, manner::stopped, manner::cut})
+        for (std::size_t down = 1; down <= 3; ++down)
+            for (std::size_t n = 0; n < trials; ++n) {
+                auto const what = std::to_string(down) + " " + words[static_cast<std::size_t>(how)];
+                std::shuffle(order.begin(), order.end(), random);
+                bool const all_well = eventually([&] {
+                    if (!probe->try_lock_for(5s)) return false;
+                    std::error_code ec;
+                    probe->release(ec);
+                    return five.copies("faults/1", order, 0) == 0;
+                }, 30s);
+                if (!all_well) throw std::runtime_error{"the masters do not come back"};
+                auto const struck = run.control ? std::max<std::size_t>(down, 3) : down;
+                for (std::size_t i = 0; i < struck; ++i) five.strike(order[i], how);
+                if (down < 3)
+                    with_a_minority_down(*lock, what, all);
+                else
+                    with_a_majority_down(*lock, what, all);
+                // A roll-back that found no connection goes with the next call that makes one.
+                auto const rolled_back = [&] {
+                    try_once(*probe);
+                    return five.copies("faults/0", order, struck) == 0;
+                };
+                if (!eventually(rolled_back, 5s))
+                    all.found.push_back(what + ": a key is left on a master that can be reached");
+                for (std::size_t i = 0; i < struck; ++i) five.mend(order[i], how);
+            }
+    to.figure("masters are cut off by", std::string{five.network().how()});
+    to.figure("trials each: 1, 2, 3 of 5 killed, stopped, cut off", trials);
+    to.times("longest call with a minority down", all.minority, ns(node_timeout + slack));
+    to.times("beyond the deadline with a majority down", all.majority, ns(node_timeout + slack));
+    to.check("minority: no failure; majority: unavailable, rolled back", all.found);
+}
+
+}  // namespace holdfast::faults

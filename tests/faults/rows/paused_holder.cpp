@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+//
+// A holder is stopped for 1.5 to 5 ttl inside its section, and goes on. Two processes share a lock, so that the other one has it meanwhile.
+#include "rows.hpp"
+
+#include "../crew.hpp"
+#include "../verify.hpp"
+
+#include <support/eventually.hpp>
+#include <support/redis_server.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <thread>
+
+namespace holdfast::faults {
+namespace {
+
+using namespace std::chrono_literals;
+using test::eventually;
+
+constexpr std::size_t lanes = 4;
+constexpr std::int64_t aim = 50'000'000;      // ns
+constexpr std::int64_t too_late = 2'000'000'000;
+
+/// Effects: stops the holder of one lane `times` times.
+void pause_again_and_again(crew& workers, std::size_t lane, std::size_t times, std::chrono::milliseconds ttl, std::uint64_t seed)
+{
+    std::mt19937_64 random{seed * lanes + lane};
+    std::uniform_int_distribution<std::int64_t> length{ttl.count() * 3 / 2, ttl.count() * 5};
+    for (std::size_t n = 0; n < times; ++n) {
+        auto const who = lane + lanes * (random() % 2);
+        auto& of = workers.of(who);
+        of.stay = true;
+        if (!eventually([&] { return of.in_section != 0; }, 30s)) throw std::runtime_error{"a worker does not get the lock"};
+        std::this_thread::sleep_for(std::chrono::milliseconds{static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(ttl.count()))});
+        auto const sections = of.sections.load();
+        workers.pause(who);
+        std::this_thread::sleep_for(std::chrono::milliseconds{length(random)});
+        of.stay = false;
+        workers.resume(who);
+        if (!eventually([&] { return of.sections != sections; }, 30s)) throw std::runtime_error{"a worker does not go on"};
+    }
+}
+
+/// Effects: looks at what each paused holder found: a lease that is lost, on the first question, and announced once.
+void look_at_holders(findings& to, std::vector<record> const& records)
+{
+    struct state {
+        std::int64_t continued = 0;
+        bool asked = true;
+        int announced = 0;  // in this hold
+    };
+    std::map<std::uint32_t, state> of;
+    std::vector<std::int64_t> latencies;
+    std::size_t pauses = 0;
+    std::size_t early = 0;  // lost before it was stopped, where the machine was busy
+    breaches found;
+    for (auto const& r : records) {
+        auto& s = of[r.client];
+        if (r.what == event::acquire_ok) {
+            s = {};
+        } else if (r.what == event::continued) {
+            s.continued = r.at;
+            s.asked = false;
+            early += static_cast<std::size_t>(s.announced);
+            ++pauses;
+        } else if (r.what == event::answered && !s.asked) {
+            s.asked = true;
+            if (r.value != 0) found.push_back("client " + std::to_string(r.client) + " was told that it still holds what it has lost");
+        } else if (r.what == event::loss_announced) {
+            if (++s.announced == 1 && s.continued != 0) latencies.push_back(r.at - s.continued);
+        } else if (r.what == event::release_done && s.continued != 0) {
+            if (s.announced != 1) found.push_back("client " + std::to_string(r.client) + " was told of its loss " + std::to_string(s.announced) + " times");
+            if (static_cast<release_result>(r.value) != release_result::lost)
+                found.push_back("client " + std::to_string(r.client) + " was not told by its release that the lease was lost");
+            s.continued = 0;
+        }
+    }
+    to.figure("pauses of 1.5 to 5 ttl", pauses);
+    to.times("from SIGCONT to the announced loss", latencies, aim);
+    if (!latencies.empty() && *std::max_element(latencies.begin(), latencies.end()) > too_late) found.push_back("a loss was announced too late");
+    to.figure("lost before they were stopped", early);
+    if (latencies.size() + early != pauses) found.push_back(std::to_string(latencies.size()) + " losses were announced after " + std::to_string(pauses) + " pauses");
+    to.check("first question, one callback", found);
+}
+
+}  // namespace
+
+void paused_holder(run_options const& run, findings& to)
+{
+    test::redis_server server;
+    place const where{.servers = {server.url()}};
+    crew workers{{.where = where, .processes = 2 * lanes, .lanes = lanes, .tokens_checked = !run.control}, to.folder("journals")};
+    auto const each = run.count(6, 125);
+    {
+        std::vector<std::exception_ptr> failed(lanes);
+        std::vector<std::jthread> faults;
+        for (std::size_t lane = 0; lane < lanes; ++lane)
+            faults.emplace_back([&, lane] {
+                try {
+                    pause_again_and_again(workers, lane, each, where.ttl, run.seed);
+                } catch (...) {
+                    failed[lane] = std::current_exception();
+                }
+            });
+        faults.clear();
+        for (auto const& one : failed)
+            if (one) std::rethrow_exception(one);
+    }
+    workers.end();
+    auto records = workers.records();
+    verify(to, records, refused_by::holder, each * lanes / 5);
+    look_at_holders(to, records);
+    to.check("K7", check_remains(remains_on(server, where.ttl + 5s)));
+    to.show(std::move(records));
+}
+
+}  // namespace holdfast::faults

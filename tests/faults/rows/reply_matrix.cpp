@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+//
+// Everything that a server says instead of the answer: by real servers where they can be brought to say it, otherwise in their words.
+#include "rows.hpp"
+
+#include <support/eventually.hpp>
+#include <support/locks.hpp>
+#include <support/proxy.hpp>
+#include <support/redis_server.hpp>
+#include <support/temporary_folder.hpp>
+
+#include <holdfast/redis/error.hpp>
+#include <holdfast/redis/scripts.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace holdfast::faults {
+namespace {
+
+using namespace std::chrono_literals;
+using test::containing;
+using test::eventually;
+using code = redis::errc;
+
+constexpr std::chrono::milliseconds operation_timeout{300};
+constexpr std::chrono::milliseconds unavailable_after{200};
+
+std::error_code code_of(std::function<void()> const& f)
+try {
+    f();
+    return {};
+} catch (std::system_error const& e) {
+    return e.code();
+}
+
+test::request_predicate an_acquire()
+{
+    return [](std::string_view request) {
+        return request.find(redis::scripts::acquire_by_clock.sha1) != std::string_view::npos || request.find("'NX', 'PX'") != std::string_view::npos;
+    };
+}
+
+/// What is the case of one answer.
+struct words {
+    std::string name;
+    std::string answer;  ///< as bytes
+    code expected;
+    int asked = 1;         ///< how often one attempt sends its acquire: again only where it cannot have been done
+};
+
+std::vector<words> const& answers()
+{
+    static std::vector<words> const all{
+        {"OOM", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", code::out_of_memory},
+        {"BUSY", "-BUSY Redis is busy running a script.\r\n", code::busy},
+        {"NOSCRIPT", "-NOSCRIPT No matching script.\r\n", code::no_script, 2},
+        {"READONLY", "-READONLY You can't write against a read only replica.\r\n", code::read_only},
+        {"NOAUTH", "-NOAUTH Authentication required.\r\n", code::authentication_failed},
+        {"NOPERM", "-NOPERM this user has no permissions to run the 'evalsha' command\r\n", code::not_permitted},
+        {"NOREPLICAS", "-NOREPLICAS Not enough good replicas to write.\r\n", code::no_replicas},
+        {"MISCONF", "-MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.\r\n", code::write_refused},
+        {"LOADING", "-LOADING Redis is loading the dataset in memory\r\n", code::loading},
+        {"CLUSTERDOWN", "-CLUSTERDOWN Hash slot not served\r\n", code::cluster_down},
+        {"MASTERDOWN", "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n", code::master_down},
+        {"WRONGTYPE", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n", code::wrong_type},
+        {"MOVED", "-MOVED 3999 127.0.0.1:6381\r\n", code::moved},
+        {"ASK", "-ASK 3999 127.0.0.1:6381\r\n", code::moved},
+        {"too many clients", "-ERR max number of clients reached\r\n", code::too_many_clients},
+        {"an unknown error", "-ERR something else\r\n", code::server_error},
+        {"a status for a number", "+OK\r\n", code::protocol_error},
+        {"a text for a number", "$2\r\n17\r\n", code::protocol_error},
+        {"an array for a number", "*2\r\n:1\r\n:2\r\n", code::protocol_error},
+        {"nil for a number", "$-1\r\n", code::protocol_error},
+    };
+    return all;
+}
+
+/// Answers that spoil the connection: it is closed, and the acquire, which may have been done, is sent again over another one with its token.
+std::vector<words> const& spoilt()
+{
+    std::string deep;
+    for (int i = 0; i < 100; ++i) deep += "*1\r\n";
+    static std::vector<words> const all{
+        {"another protocol", "HTTP/1.1 400 Bad Request\r\n\r\n", code::protocol_error},
+        {"arrays in arrays in arrays", deep + ":1\r\n", code::protocol_error},
+        {"a text of 1 GB, announced", "$1073741824\r\n" + std::string(4096, 'x'), code::no_answer},
+        {"a text of 1 GB, of which 2 MB come", "$1073741824\r\n" + std::string(std::size_t{2} << 20U, 'x'), code::protocol_error},
+        {"a length that is no number", "$x\r\n", code::protocol_error},
+        {"a length below nothing", "$-7\r\n", code::protocol_error},
+        {"a number without an end", ":12345678901234567890123456789\r\n", code::protocol_error},
+    };
+    return all;
+}
+
+class matrix {
+public:
+    explicit matrix(findings& to) : to_{to} {}
+
+    void spoken(words const& w)
+    {
+        redis::client redis{way_.url(), {.operation_timeout = operation_timeout}};
+        redis::mutex m{redis, "orders", {.ttl = 10s, .unavailable_after = unavailable_after}};
+        warm(m);
+        auto const asked = struck([&] { way_.answer_next_request(w.answer, {.matches = an_acquire(), .times = 1000}); },
+                                  [&] { expect(w, code_of([&] { static_cast<void>(m.try_lock()); })); });
+        if (asked != w.asked) wrong(w.name, "one attempt asked " + std::to_string(asked) + " times");
+        auto const begun = boot_clock::now();
+        auto const again = struck([&] { way_.answer_next_request(w.answer, {.matches = an_acquire(), .times = 1000}); },
+                                  [&] { expect(w, code_of([&] { m.lock(); })); });
+        bool const permanent = make_error_code(w.expected) == errc::misconfigured;
+        if (permanent ? again != w.asked : (again < 2 || again > 100)) wrong(w.name, "lock() asked " + std::to_string(again) + " times");
+        if (!permanent && boot_clock::now() - begun < unavailable_after) wrong(w.name, "lock() gave up early");
+        works_again(w.name, m);
+    }
+
+    void spoiling(words const& w)
+    {
+        redis::client redis{way_.url(), {.operation_timeout = operation_timeout}};
+        redis::mutex m{redis, "orders", {.ttl = 10s, .unavailable_after = unavailable_after}};
+        warm(m);
+        auto const before = way_.connections();
+        way_.answer_next_request(w.answer, {.matches = an_acquire(), .times = 1000});
+        auto const got = code_of([&] { static_cast<void>(m.try_lock()); });
+        // A connection that was lost says so to the rest of what was under way.
+        if (got != errc::unavailable) wrong(w.name, "reported as " + said(got));
+        way_.heal();
+        works_again(w.name, m);
+        if (way_.connections() == before) wrong(w.name, "the connection was used again");
+    }
+
+    /// One whose answer comes after the operation timeout: the late answer must not be taken for that of a later request.
+    void timed_out()
+    {
+        redis::client redis{way_.url(), {.operation_timeout = operation_timeout}};
+        redis::mutex m{redis, "orders", {.ttl = 10s}};
+        redis::mutex held{redis, "held", {.ttl = 10s}};
+        warm(m);
+        server_.command({"SET", "held", "by another", "PX", "60000"});
+        auto const before = way_.connections();
+        way_.hold(containing("orders"));
+        auto const got = code_of([&] { static_cast<void>(m.try_lock()); });
+        if (got != code::no_answer) wrong("a late answer", "reported as " + said(got));
+        way_.let_go();
+        std::this_thread::sleep_for(50ms);  // it is there to be read, were the connection still there
+        if (held.try_lock()) wrong("a late answer", "it was taken for that of another lock");
+        if (way_.connections() != before + 1) wrong("a late answer", "the connection was used again");
+        server_.command({"DEL", "held"});
+        works_again("a late answer", m);
+    }
+
+    /// Real servers that were brought to say it.
+    void by_real_server(std::string const& name, code expected, std::function<void(test::redis_server&)> const& bring_to_it,
+                        std::function<void(test::redis_server&)> const& restore, test::redis_options options = {}, std::string const& user = {})
+    {
+        test::redis_server server{std::move(options)};
+        redis::client redis{user.empty() ? server.url() : server.url(user, "secret"), {.operation_timeout = operation_timeout}};
+        redis::mutex m{redis, "orders", {.ttl = 10s, .unavailable_after = unavailable_after}};
+        bring_to_it(server);
+        auto const got = code_of([&] { static_cast<void>(m.try_lock()); });
+        if (got != expected) wrong(name + ", a real server", "reported as " + said(got));
+        restore(server);
+        if (!eventually([&] { return !code_of([&] { if (!m.try_lock()) throw std::system_error{make_error_code(errc::contended)}; }); }, 20s))
+            wrong(name + ", a real server", "the lock does not work afterwards");
+        ++real_;
+    }
+
+    void finish()
+    {
+        to_.figure("answers, of which by real servers", std::to_string(answers().size() + spoilt().size() + 1 + real_) + ", " + std::to_string(real_));
+        to_.check("a condition each, retried where safe, no connection used again", found_);
+    }
+
+    void wrong(std::string const& name, std::string const& what) { found_.push_back(name + ": " + what); }
+
+private:
+    void warm(redis::mutex& m)
+    {
+        if (!m.try_lock_for(10s)) throw std::runtime_error{"no lock without a fault"};
+        m.unlock();
+    }
+
+    int struck(std::function<void()> const& arm, std::function<void()> const& act)
+    {
+        auto const before = way_.struck();
+        arm();
+        act();
+        auto const count = way_.struck() - before;
+        way_.heal();
+        return count;
+    }
+
+    void expect(words const& w, std::error_code got)
+    {
+        if (got != w.expected) wrong(w.name, "reported as " + said(got));
+    }
+
+    void works_again(std::string const& name, redis::mutex& m)
+    {
+        if (code_of([&] {
+                if (!m.try_lock_for(10s)) throw std::system_error{make_error_code(errc::contended)};
+            }))
+            wrong(name, "the lock does not work afterwards");
+        std::error_code ec;
+        m.release(ec);
+        if (ec || server_.command({"EXISTS", "orders"}).integer != 0) wrong(name, "the lock is left behind");
+    }
+
+    static std::string said(std::error_code c) { return c ? c.category().name() + std::string{": "} + c.message() : "no error"; }
+
+    findings& to_;
+    test::redis_server server_;
+    test::proxy way_{server_.port()};
+    breaches found_;
+    std::size_t real_ = 0;
+};
+
+void real_servers(matrix& m)
+{
+    auto const configure = [](std::string name, std::string value) {
+        return [name = std::move(name), value = std::move(value)](test::redis_server& s) { s.command({"CONFIG", "SET", name, value}); };
+    };
+    auto const nothing = [](test::redis_server&) {};
+    m.by_real_server("OOM", code::out_of_memory, configure("maxmemory", "1"), configure("maxmemory", "0"));
+    m.by_real_server("NOREPLICAS", code::no_replicas, configure("min-replicas-to-write", "1"), configure("min-replicas-to-write", "0"));
+    m.by_real_server("READONLY", code::read_only, [](auto& s) { s.command({"REPLICAOF", "127.0.0.1", "1"}); },
+                     [](auto& s) { s.command({"REPLICAOF", "NO", "ONE"}); });
+    m.by_real_server("MASTERDOWN", code::master_down,
+                     [](auto& s) {
+                         s.command({"CONFIG", "SET", "replica-serve-stale-data", "no"});
+                         s.command({"REPLICAOF", "127.0.0.1", "1"});
+                     },
+                     [](auto& s) { s.command({"REPLICAOF", "NO", "ONE"}); });
+    m.by_real_server("NOPERM", code::not_permitted, nothing, [](auto& s) { s.command({"ACL", "SETUSER", "app", "+@all"}); },
+                     {.config = {"user app on >secret ~* &* +@all -@scripting"}}, "app");
+    m.by_real_server("NOAUTH", code::authentication_failed, nothing, [](auto& s) { s.command({"ACL", "SETUSER", "app", "on", ">secret", "+@all", "~*", "&*"}); },
+                     {}, "app");
+    m.by_real_server("CLUSTERDOWN", code::cluster_down, nothing,
+                     [](auto& s) { s.command({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"}); },
+                     {.config = {"cluster-enabled yes", "cluster-require-full-coverage no"}});
+    auto folder = std::make_unique<test::temporary_folder>();
+    std::vector<std::string> const into_it{"dir " + folder->path().string(), "save 3600 1"};
+    m.by_real_server("MISCONF", code::write_refused,
+                     [&](auto& s) {
+                         folder.reset();
+                         s.command({"BGSAVE"});
+                         auto const failed = [&] { return s.command({"INFO", "persistence"}).text.find("rdb_last_bgsave_status:err") != std::string::npos; };
+                         static_cast<void>(eventually(failed));
+                     },
+                     configure("stop-writes-on-bgsave-error", "no"), {.config = into_it});
+    std::jthread loop;
+    m.by_real_server("BUSY", code::busy,
+                     [&](auto& s) {
+                         s.command({"CONFIG", "SET", "lua-time-limit", "1"});
+                         loop = std::jthread{[path = s.socket()] {
+                             try {
+                                 test::connection{path}({"EVAL", "while true do end", "0"});
+                             } catch (std::runtime_error const&) {  // killed
+                             }
+                         }};
+                         static_cast<void>(eventually([&] { return s.command({"PING"}).is_error(); }));
+                     },
+                     [](auto& s) { s.command({"SCRIPT", "KILL"}); });
+}
+
+}  // namespace
+
+void reply_matrix(run_options const& run, findings& to)
+{
+    matrix m{to};
+    for (auto const& one : answers()) {
+        auto w = one;
+        if (run.control) w.expected = code::server_error;
+        m.spoken(w);
+    }
+    for (auto const& one : spoilt()) m.spoiling(one);
+    m.timed_out();
+    real_servers(m);
+    m.finish();
+}
+
+}  // namespace holdfast::faults

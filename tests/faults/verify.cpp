@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "verify.hpp"
+
+#include <support/eventually.hpp>
+
+namespace holdfast::faults {
+namespace {
+
+remains look(test::redis_server& server)
+{
+    remains left;
+    for (auto const& key : server.command({"KEYS", "*"}).elements) {
+        bool const fence = key.text.starts_with("holdfast:fence:");
+        if (!fence || server.command({"PTTL", key.text}).integer == -1) left.keys.push_back(key.text + (fence ? ", without an end" : ""));
+    }
+    left.channels = static_cast<long>(server.command({"PUBSUB", "CHANNELS"}).elements.size());
+    return left;
+}
+
+}  // namespace
+
+void verify(findings& to, std::vector<record> const& records, refused_by whom, std::size_t least_refused)
+{
+    std::size_t count = 0;
+    for (auto const& [lock, holds] : holds_of(records)) count += holds.size();
+    to.figure("holds", count);
+    to.require(count > 0, "nobody was ever granted a lock");
+    to.check("K1", check_exclusion(records));
+    to.check("K2", check_fencing(records));
+    auto const k3 = check_fenced_writes(records, least_refused);
+    to.check("K3", k3.found);
+    to.figure("stale writes refused, taken", std::to_string(k3.stale_refused) + ", " + std::to_string(k3.stale_taken));
+    to.check("K5", check_linearizable(records, whom));
+}
+
+remains remains_on(test::redis_server& server, std::chrono::milliseconds limit)
+{
+    remains left;
+    static_cast<void>(test::eventually(
+        [&] {
+            left = look(server);
+            return left.keys.empty() && left.channels == 0;
+        },
+        limit));
+    return left;
+}
+
+}  // namespace holdfast::faults

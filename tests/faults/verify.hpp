@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "check/exclusion.hpp"
+#include "check/fenced_writes.hpp"
+#include "check/fencing.hpp"
+#include "check/leftovers.hpp"
+#include "check/linearizable.hpp"
+#include "row.hpp"
+
+#include <support/redis_server.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <vector>
+
+namespace holdfast::faults {
+
+/// Effects: K1, K2, K3 and K5 of a run; the number of its holds is a figure.
+void verify(findings& to, std::vector<record> const& records, refused_by whom, std::size_t least_refused = 0);
+
+/// Returns: what is left of locks on a server, after `limit` at most for it to go.
+[[nodiscard]] remains remains_on(test::redis_server& server, std::chrono::milliseconds limit);
+
+}  // namespace holdfast::faults

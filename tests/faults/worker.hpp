@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "check/leftovers.hpp"
+#include "place.hpp"
+
+#include <support/fenced_register.hpp>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace holdfast::faults {
+
+/// What a lock guards. The counter is atomic to be shared; but a section reads it, thinks, and writes it back.
+struct resource {
+    std::atomic<std::uint64_t> counter{0};
+    test::fenced_register<std::size_t{1} << 19U> fenced;
+};
+
+/// How the one who does the faults and one thread of a worker talk.
+struct slot {
+    std::atomic<bool> stay{false};              ///< asked of the worker: remain in your section
+    std::atomic<std::uint32_t> in_section{0};   ///< the number of its hold
+    std::atomic<std::uint32_t> sections{0};     ///< that it has done
+    std::atomic<std::uint32_t> losses{0};       ///< that were announced
+    std::atomic<std::uint32_t> client{0};       ///< who is here now
+};
+
+/// Memory that all processes of a run share.
+struct stage {
+    static constexpr std::size_t most_locks = 4;
+    static constexpr std::size_t most_slots = 64;
+
+    std::array<resource, most_locks> resources;
+    std::array<slot, most_slots> slots;
+    std::array<footprint, most_slots> warm;  ///< the most that a process used before the faults
+    std::array<footprint, most_slots> late;  ///< and when it is to end
+    std::atomic<bool> warmed{false};     ///< no more looks at what they use: the faults begin
+    std::atomic<bool> stop{false};
+};
+
+/// What a worker, which is a process, is to do: a thread for each lock.
+struct duty {
+    place where;
+    std::filesystem::path folder;  ///< of the journals
+    std::vector<std::uint32_t> clients;  ///< the numbers of its threads
+    std::size_t first_slot = 0;
+    std::uint32_t first_lock = 0;
+    std::chrono::milliseconds patience{500};  ///< how long it waits for a lock at a time
+    bool guarded = true;       ///< false: each worker has locks of its own, which guard nothing
+    bool tokens_checked = true;  ///< by the register
+    std::chrono::microseconds rest{500};  ///< between sections, on average
+
+    [[nodiscard]] std::string lock_name(std::size_t i) const;
+};
+
+/// Effects: one section after the other, until the stage says stop; everything goes into the journals.
+/// Returns: the exit status of the process.
+int work(duty const& what, stage& on);
+
+}  // namespace holdfast::faults

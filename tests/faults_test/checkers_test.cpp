@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+//
+// Every checker is shown histories that it must take, and histories that it must refuse.
+#include "history.hpp"
+
+#include "faults/check/counter.hpp"
+#include "faults/check/exclusion.hpp"
+#include "faults/check/fenced_writes.hpp"
+#include "faults/check/fencing.hpp"
+#include "faults/check/leftovers.hpp"
+#include "faults/check/takeover.hpp"
+#include "support/catch.hpp"
+
+#include <unistd.h>
+
+#include <cstring>
+#include <thread>
+#include <vector>
+
+using namespace holdfast::faults;
+using holdfast::test::contains;
+using holdfast::test::history;
+
+namespace {
+
+auto of(history const& h) { return h.sorted(); }
+
+}  // namespace
+
+TEST_CASE("K1 takes holds one after the other, however they end")
+{
+    CHECK(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).released(1, 1, 50, 52).granted(2, 1, 10, 51, 150))).empty());
+    CHECK(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 100, 150))).empty());
+    CHECK(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).add(event::loss_announced, 1, 1, 90).granted(2, 1, 10, 91, 150))).empty());
+    CHECK(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 30, 50, 40))).empty());  // 2 found its lease over
+}
+
+TEST_CASE("K1 refuses holds that overlap")
+{
+    CHECK_FALSE(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 99, 150))).empty());
+    CHECK_FALSE(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).renewed(1, 1, 30, 130).granted(2, 1, 10, 110, 250))).empty());
+    CHECK_FALSE(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 60, 150).released(1, 1, 61, 62))).empty());
+    CHECK_FALSE(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).granted(1, 2, 10, 60, 150))).empty());
+    // The one that lasts longest is not the last one granted.
+    CHECK(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 20, 30).granted(3, 1, 40, 50, 90))).size() == 2);
+}
+
+TEST_CASE("K1 tells locks apart")
+{
+    auto two = of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 60, 150));
+    for (auto& r : two) r.lock = r.client;
+    CHECK(check_exclusion(two).empty());
+}
+
+TEST_CASE("K2 takes tokens that increase in real time, and does not compare what overlaps")
+{
+    CHECK(check_fencing(of(history{}.granted(1, 1, 0, 10, 100, 5).granted(2, 1, 20, 30, 100, 6))).empty());
+    CHECK(check_fencing(of(history{}.granted(1, 1, 0, 10, 100, 6).granted(2, 1, 5, 30, 100, 5))).empty());
+}
+
+TEST_CASE("K2 refuses tokens that go back, are there twice, or are not there")
+{
+    CHECK_FALSE(check_fencing(of(history{}.granted(1, 1, 0, 10, 100, 6).granted(2, 1, 20, 30, 100, 5))).empty());
+    CHECK_FALSE(check_fencing(of(history{}.granted(1, 1, 0, 10, 100, 6).granted(2, 1, 5, 30, 100, 6))).empty());
+    CHECK_FALSE(check_fencing(of(history{}.granted(1, 1, 0, 10, 100, 0))).empty());
+    // The greatest before it, not the last one.
+    CHECK_FALSE(check_fencing(of(history{}.granted(1, 1, 0, 10, 100, 9).granted(2, 1, 5, 12, 100, 7).granted(3, 1, 20, 30, 100, 8))).empty());
+}
+
+TEST_CASE("K3 takes a register that refused a stale write, and counts it")
+{
+    auto const records = of(history{}
+                                .granted(1, 1, 0, 1, 50, 1)
+                                .granted(2, 1, 10, 60, 150, 2)
+                                .add(event::write_taken, 2, 1, 70, 1)
+                                .add(event::write_refused, 1, 1, 80));
+    auto const k3 = check_fenced_writes(records, 1);
+    CHECK(k3.found.empty());
+    CHECK(k3.stale_refused == 1);
+    CHECK(k3.taken == 1);
+}
+
+TEST_CASE("K3 refuses a stale write that was taken, a good one that was refused, and a run in which nothing was refused")
+{
+    auto const base = history{}.granted(1, 1, 0, 1, 50, 1).granted(2, 1, 10, 60, 150, 2);
+    auto stale = base;
+    stale.add(event::write_taken, 2, 1, 70, 1).add(event::write_taken, 1, 1, 80, 2);
+    CHECK(check_fenced_writes(of(stale)).stale_taken == 1);
+    CHECK_FALSE(check_fenced_writes(of(stale)).found.empty());
+    auto good = base;
+    good.add(event::write_refused, 2, 1, 70);
+    CHECK(check_fenced_writes(of(good)).good_refused == 1);
+    CHECK_FALSE(check_fenced_writes(of(good)).found.empty());
+    CHECK_FALSE(check_fenced_writes(of(base), 1).found.empty());
+    // A late write that came before the next holder's is in order.
+    auto early = base;
+    early.add(event::write_taken, 1, 1, 65, 1).add(event::write_taken, 2, 1, 70, 2);
+    CHECK(check_fenced_writes(of(early)).found.empty());
+}
+
+TEST_CASE("K4 compares the counter with what was written down")
+{
+    auto const records = of(history{}.add(event::counter_written, 1, 1, 1).add(event::counter_written, 2, 1, 2));
+    CHECK(check_counter(records, 1, 2).empty());
+    CHECK_FALSE(check_counter(records, 1, 1).empty());
+    CHECK_FALSE(check_counter(records, 1, 3).empty());
+    CHECK(check_counter(records, 1, 3, 1).empty());
+    CHECK_FALSE(check_counter(records, 1, 4, 1).empty());
+    CHECK_FALSE(check_counter(records, 1, 1, 1).empty());
+}
+
+TEST_CASE("K6 measures from a death to the next grant")
+{
+    constexpr std::int64_t ms = 1'000'000;
+    auto const h = history{}.granted(1, 1, 0, 1, 100).add(event::killed, 1, 0, 40).granted(2, 1, 10, 120, 300);
+    auto const fine = check_takeover(of(h), 80 * ms);
+    CHECK(fine.found.empty());
+    CHECK(fine.times == std::vector{80 * ms});
+    CHECK_FALSE(check_takeover(of(h), 79 * ms).found.empty());
+}
+
+TEST_CASE("K6 refuses a lock that nobody gets, and does not look at clients that had none")
+{
+    constexpr std::int64_t ms = 1'000'000;
+    auto const stuck = history{}.granted(1, 1, 0, 1, 100).add(event::killed, 1, 0, 40).refused(2, 1, 10, 500);
+    CHECK_FALSE(check_takeover(of(stuck), 300 * ms).found.empty());
+    auto const idle = history{}.granted(1, 1, 0, 1, 100).released(1, 1, 20, 21).add(event::killed, 1, 0, 40).refused(2, 1, 10, 500);
+    CHECK(check_takeover(of(idle), 300 * ms).found.empty());
+    CHECK(check_takeover(of(idle), 300 * ms).times.empty());
+}
+
+TEST_CASE("K7 refuses keys and channels that are left")
+{
+    CHECK(check_remains({}).empty());
+    CHECK_FALSE(check_remains({.keys = {"orders"}}).empty());
+    CHECK_FALSE(check_remains({.channels = 1}).empty());
+}
+
+TEST_CASE("K7 sees a descriptor, a thread and memory that are left")
+{
+    auto const before = own_footprint();
+    CHECK(before.descriptors > 2);
+    CHECK(before.threads > 0);
+    CHECK(check_footprint("this", before, before).empty());
+
+    int const fd = ::dup(0);
+    CHECK_FALSE(check_footprint("this", before, own_footprint()).empty());
+    ::close(fd);
+    CHECK(check_footprint("this", before, own_footprint()).empty());
+
+    {
+        std::jthread const rests{[](std::stop_token const& stop) {
+            while (!stop.stop_requested()) std::this_thread::yield();
+        }};
+        CHECK_FALSE(check_footprint("this", before, own_footprint()).empty());
+    }
+    std::vector<char> much(std::size_t{64} << 20U, 'x');
+    CHECK_FALSE(check_footprint("this", before, own_footprint()).empty());
+    CHECK(much[1000] == 'x');
+}

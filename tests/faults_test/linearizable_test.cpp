@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "history.hpp"
+
+#include "faults/check/linearizable.hpp"
+#include "support/catch.hpp"
+
+using namespace holdfast::faults;
+using holdfast::test::history;
+
+namespace {
+
+auto check(history const& h, refused_by whom = refused_by::holder) { return check_linearizable(h.sorted(), whom); }
+
+}  // namespace
+
+TEST_CASE("K5 takes a mutex whose operations overlap in time")
+{
+    CHECK(check(history{}).empty());
+    CHECK(check(history{}.granted(1, 1, 0, 10, 100).released(1, 1, 20, 40).granted(2, 1, 5, 25, 120)).empty());  // 1 was free before it heard
+    CHECK(check(history{}.granted(1, 1, 0, 10, 100).released(1, 1, 20, 40).granted(2, 1, 5, 25, 120).released(2, 1, 26, 30).granted(3, 1, 1, 27, 200)).empty());
+}
+
+TEST_CASE("K5 refuses two owners")
+{
+    CHECK_FALSE(check(history{}.granted(1, 1, 0, 10, 100).released(1, 1, 20, 40).granted(2, 1, 5, 19, 120)).empty());
+    CHECK_FALSE(check(history{}.granted(1, 1, 0, 10, 100).granted(2, 1, 5, 50, 120)).empty());
+    CHECK_FALSE(check(history{}.granted(1, 1, 0, 10, 100).granted(1, 2, 15, 50, 120)).empty());
+}
+
+TEST_CASE("K5 knows that leases expire")
+{
+    CHECK(check(history{}.granted(1, 1, 0, 10, 100).granted(2, 1, 5, 101, 220)).empty());
+    CHECK(check(history{}.granted(1, 1, 0, 10, 100).add(event::loss_announced, 1, 1, 60).granted(2, 1, 5, 61, 220)).empty());
+    CHECK(check(history{}.granted(1, 1, 0, 10, 100).granted(2, 1, 5, 101, 220).released(1, 1, 150, 160, release_result::lost)).empty());
+    CHECK_FALSE(check(history{}.granted(1, 1, 0, 10, 100).renewed(1, 1, 50, 160).granted(2, 1, 5, 101, 220)).empty());
+}
+
+TEST_CASE("K5 refuses a release that claims to have freed what another already had")
+{
+    // K1 has nothing against it: the first lease was over.
+    CHECK_FALSE(check(history{}.granted(1, 1, 0, 10, 100).granted(2, 1, 5, 110, 220).released(1, 1, 150, 160)).empty());
+}
+
+TEST_CASE("K5 leaves unknown outcomes open")
+{
+    auto const unknown = history{}.add(event::acquire_begun, 1, 1, 0).add(event::acquire_unknown, 1, 1, 20);
+    auto granted = unknown;
+    CHECK(check(granted.granted(2, 1, 5, 10, 100)).empty());
+    auto refused = unknown;
+    CHECK(check(refused.refused(2, 1, 30, 40)).empty());
+    CHECK(check(history{}.granted(1, 1, 0, 10, 500).released(1, 1, 20, 30, release_result::unknown).granted(2, 1, 15, 21, 300)).empty());
+    CHECK(check(history{}.granted(1, 1, 0, 10, 500).released(1, 1, 20, 30, release_result::unknown).refused(2, 1, 40, 50)).empty());
+}
+
+TEST_CASE("K5 refuses a refusal when nobody can have had the lock")
+{
+    CHECK_FALSE(check(history{}.refused(1, 1, 0, 10)).empty());
+    CHECK_FALSE(check(history{}.granted(1, 1, 0, 10, 100).released(1, 1, 20, 40).refused(2, 1, 41, 50)).empty());
+    CHECK_FALSE(check(history{}.refused(2, 1, 0, 5).granted(1, 1, 6, 10, 100)).empty());
+    CHECK(check(history{}.granted(1, 1, 0, 10, 100).released(1, 1, 20, 40).refused(2, 1, 39, 50)).empty());
+    // What has expired may be gone, or may not.
+    CHECK(check(history{}.granted(1, 1, 0, 10, 100).refused(2, 1, 150, 160)).empty());
+    CHECK_FALSE(check(history{}.granted(1, 1, 0, 10, 100).granted(2, 1, 120, 130, 300).released(2, 1, 135, 140).refused(3, 1, 150, 160)).empty());
+}
+
+TEST_CASE("K5 has contenders refuse each other only where they can split the votes")
+{
+    auto const split = history{}.refused(1, 1, 0, 10).refused(2, 1, 5, 15);
+    CHECK_FALSE(check(split).empty());
+    CHECK(check(split, refused_by::holder_or_contender).empty());
+    CHECK_FALSE(check(history{}.refused(1, 1, 0, 10).refused(2, 1, 11, 15), refused_by::holder_or_contender).empty());
+}
