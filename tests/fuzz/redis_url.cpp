@@ -47,7 +47,7 @@ std::string written(endpoint const& e)
     auto const user = encoded(e.user) + ':' + encoded(e.password) + '@';
     auto const database = std::to_string(e.database);
     if (!e.unix_path.empty()) return "unix://" + user + encoded(e.unix_path) + "?db=" + database;
-    return "redis://" + user + encoded(e.host) + ':' + std::to_string(e.port) + '/' + database;
+    return (e.tls ? "rediss://" : "redis://") + user + encoded(e.host) + ':' + std::to_string(e.port) + '/' + database;
 }
 
 bool plain(std::string_view text)

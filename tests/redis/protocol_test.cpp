@@ -132,7 +132,7 @@ TEST_CASE("the greatest numbers fit into a request")
     c.max_lead = std::chrono::microseconds::max();
     c.floor = std::numeric_limits<std::uint64_t>::max();
     auto const all = sent(c);
-    REQUIRE(all.size() == 12);
+    REQUIRE(all.size() == 13);
     CHECK(all[6] == "9223372036854775807");
     CHECK(all[7] == "4294967295");
     CHECK(all[9] == "18446744073709551615");

@@ -226,10 +226,10 @@ TEST_CASE("a user with no more rights than a lock needs can do everything")
     redis_server server{{.config = {"user app on >secret ~orders* ~holdfast:fence:* resetchannels &holdfast:free:* -@all +eval +evalsha +set +get +del +pttl "
                                     "+pexpire +time +publish +subscribe +unsubscribe +info +select"}}};
     for (bool const fencing : {true, false}) {
-        client redis{server.url("app", "secret"), {.restart_guard = fencing ? 0ms : 1ms}};
+        client redis{server.url("app", "secret"), {.restart_guard = fencing ? 0ms : 2s}};
         client elsewhere{server.url("app", "secret") + "/1"};
         mutex m{redis, "orders/42", {.ttl = 1s, .fencing = fencing}};
-        mutex waiting{redis, "orders/42", {.fencing = fencing, .max_local_handoffs = 0}};
+        mutex waiting{redis, "orders/42", {.ttl = 2s, .fencing = fencing, .max_local_handoffs = 0}};
         mutex other_database{elsewhere, "orders/42"};
         CHECK(other_database.try_lock());
         REQUIRE(m.try_lock_for(20s));
