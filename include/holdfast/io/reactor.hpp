@@ -5,10 +5,12 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/parker.hpp>
+#include <holdfast/io/followers.hpp>
 #include <holdfast/io/outlet.hpp>
 #include <holdfast/io/source.hpp>
 
 #include <poll.h>
+#include <sched.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -53,19 +55,22 @@ public:
 
     void lock() { mutex_.lock(); }
 
-    /// Effects: unlocks, then sends what is to be sent and wakes those whose operations were finished meanwhile.
+    /// Effects: unlocks, then sends what is to be sent and wakes those whose operations were finished meanwhile. Where many wait, lets other
+    /// threads run before: what they are about to send goes along, in one call for all, which the server reads in one.
     void unlock() noexcept
     {
         auto* one = std::exchange(finished_, nullptr);
         std::array<std::shared_ptr<outlet>, most_unsent> out;
         std::move(unsent_.begin(), unsent_.begin() + unsent_count_, out.begin());
         auto const count = std::exchange(unsent_count_, 0);
+        bool const crowded = followers_.size() >= crowd && count != 0;
         mutex_.unlock();
         while (one) {
             auto* const next = one->next_finished;
             one->bed.unpark(finished);
             one = next;
         }
+        if (crowded) ::sched_yield();
         for (std::size_t i = 0; i < count; ++i) {
             if (!out[i]->flush()) continue;
             std::scoped_lock guard{mutex_};
@@ -109,7 +114,7 @@ public:
         if (auto* const f = static_cast<follower*>(awaited_link::get(one))) {
             if (one.done()) {
                 awaited_link::set(one, nullptr);
-                unlink(*f);
+                followers_.remove(*f);
                 f->signalled = true;
                 f->next_finished = std::exchange(finished_, f);
             } else if (one.wake_at() < f->until) {
@@ -148,21 +153,13 @@ private:
     /// So many sockets are flushed without the lock; more of them with it.
     static constexpr std::size_t most_unsent = 8;
 
+    /// So many threads follow that each one's own time counts less than what all get done. (Measured with 64 threads on two processors: a quarter
+    /// more. With 8 nothing is gained.)
+    static constexpr std::size_t crowd = 16;
+
     static constexpr std::uint32_t look = 1;
     static constexpr std::uint32_t lead_signal = 2;
     static constexpr std::uint32_t finished = 4;
-
-    struct place {
-        place* previous = this;
-        place* next = this;
-    };
-
-    struct follower : place {
-        detail::parker bed;
-        boot_clock::time_point until{};
-        follower* next_finished = nullptr;
-        bool signalled = false;  ///< `finished` is sent, or will be as soon as the lock is free
-    };
 
     /// Ends, also by an exception, when somebody else may lead.
     struct leadership {
@@ -207,7 +204,7 @@ private:
     {
         follower me;
         me.until = std::min(t, one.wake_at());
-        link(me);
+        followers_.add(me);
         awaited_link::set(one, &me);
         guard.unlock();
         auto signals = me.bed.park_until(me.until);
@@ -215,7 +212,7 @@ private:
             guard.lock();
             if (!me.signalled) {
                 awaited_link::set(one, nullptr);
-                unlink(me);
+                followers_.remove(me);
                 return false;
             }
             guard.unlock();
@@ -231,20 +228,7 @@ private:
 
     void promote() noexcept
     {
-        if (followers_.next != &followers_) static_cast<follower*>(followers_.next)->bed.unpark(lead_signal);
-    }
-
-    void link(follower& f) noexcept
-    {
-        f.previous = followers_.previous;
-        f.next = &followers_;
-        f.previous->next = f.next->previous = &f;
-    }
-
-    static void unlink(follower& f) noexcept
-    {
-        f.previous->next = f.next;
-        f.next->previous = f.previous;
+        if (auto* const first = followers_.first()) first->bed.unpark(lead_signal);
     }
 
     void sleep_in_poll(boot_clock::duration d) noexcept
@@ -275,7 +259,7 @@ private:
     std::mutex mutex_;
     int wake_;
     std::vector<source*> sources_;
-    place followers_;
+    follower_line followers_;
     follower* finished_ = nullptr;
 
     // To be flushed when the lock is given up.

@@ -91,7 +91,7 @@ MUTANTS = {
     "no restart guard": ("redis/admission.hpp", [("if (now - seen.started < guard_)", "if (false)")]),
     "clocks not compared": (
         "redis/admission.hpp",
-        [("if (guard_ == guard_.zero() || seen.near >= quorum(nodes_)) return {};", "if (seen.near > 0) return {};")],
+        [("if (guard_ == boot_clock::duration::zero() || seen.near >= quorum(nodes_)) return {};", "if (seen.near > 0) return {};")],
     ),
     "the time that a greeting took left out": (
         "redis/admission.hpp",
