@@ -95,7 +95,7 @@ void byte_relay::run()
         std::vector<pollfd> polled{{.fd = listener_.fd.get(), .events = POLLIN, .revents = 0}};
         for (auto const& one : lines_) {
             polled.push_back({.fd = one.client.get(), .events = POLLIN, .revents = 0});
-            polled.push_back({.fd = one.held.empty() ? one.server.get() : -1, .events = POLLIN, .revents = 0});
+            polled.push_back({.fd = one.held.empty() && !one.server_gone ? one.server.get() : -1, .events = POLLIN, .revents = 0});
         }
         ::poll(polled.data(), polled.size(), tick_ms);
         std::scoped_lock guard{mutex_};
@@ -132,9 +132,12 @@ void byte_relay::pass(line& one, short client_events, short server_events)
             ::send(one.server.get(), buffer.data(), static_cast<std::size_t>(n), MSG_NOSIGNAL);
         }
     }
-    if (server_events != 0 && one.held.empty()) {
+    if (server_events != 0 && one.held.empty() && !one.server_gone) {
         auto const n = receive(one.server.get(), buffer);
-        if (n == 0) one.over = true;
+        if (n == 0) {  // the client may still have something to say
+            one.server_gone = true;
+            ::shutdown(one.client.get(), SHUT_WR);
+        }
         if (n > 0) one.held.assign(buffer.data(), static_cast<std::size_t>(n));
     }
     deliver(one);

@@ -49,6 +49,7 @@ private:
         file_descriptor client;
         file_descriptor server;
         std::string held = {};  ///< of the server, for the client
+        bool server_gone = false;
         bool over = false;
     };
 
