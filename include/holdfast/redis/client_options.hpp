@@ -27,6 +27,7 @@ struct client_options {
 
     /// A server that was started less than this long ago may have forgotten what it granted, and has no vote. 0: no guard; a single
     /// server that is restarted without its data may then grant a lock that is still held. Nothing: the longest ttl of this client's locks.
+    /// A lock whose ttl is longer than a guard that is not 0 is refused.
     std::optional<std::chrono::milliseconds> restart_guard = std::chrono::milliseconds{0};
 
     /// For a server whose URL begins with `rediss://`. Needs <holdfast/tls.hpp> somewhere in the program.

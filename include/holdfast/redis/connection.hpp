@@ -119,7 +119,9 @@ private:
         auto const least = admission_->fence_lifetime();
         c.fence_lifetime = least + least / 8;
         auto const& kept = c.keys->fence_kept_until;
-        c.keep_end = node_ < kept.size() && kept[node_] - sent > least + least / 16;
+        if (node_ >= kept.size()) return;
+        bool const since_up = kept[node_] - c.fence_lifetime >= up_since_;  // before, the server may have brought back an older end
+        c.keep_end = since_up && kept[node_] - sent > least + least / 16;
     }
 
     /// Effects: notes what a fence's end is now.
@@ -158,6 +160,7 @@ private:
     void on_up(greeting const& g, boot_clock::time_point now) override
     {
         if (admission_) admission_->connected(node_, g.server_time, admission::certain_uptime(g.uptime), now, g.took);
+        up_since_ = now;
         sent_ = true;
         has_release_ = false;
         entries waiting;
@@ -284,6 +287,7 @@ private:
     std::chrono::milliseconds operation_timeout_;
     admission* admission_;
     greeting_listener& told_;
+    boot_clock::time_point up_since_{};
     bool has_release_ = false;   // the server knows the script
     bool sent_ = false;          // what is in queue_
     entries queue_;              // on the wire where the link is up, otherwise waiting for it

@@ -15,7 +15,7 @@ namespace holdfast::redis {
 /// hash slot, but for a name that has a `}` and no hash tag.
 struct lock_keys {
     std::string lock;     ///< `SET key token NX PX`
-    std::string fence;    ///< the counter of fencing tokens; expires an hour after its last use
+    std::string fence;    ///< the counter of fencing tokens; lives for an hour at least after its last use
     std::string channel;  ///< where a release is published
 
     /// Until when each node keeps the counter at the least, as its answers have shown; with no entries, nobody notes that. Guarded by the
