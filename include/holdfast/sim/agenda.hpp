@@ -16,11 +16,12 @@
 namespace holdfast::sim {
 
 /// A function that is called once. Small ones are kept in place: a world has some of them for every message.
+// NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): the place is for whatever is put there, and nothing reads it before
 class task {
 public:
     template <std::invocable F>
         requires(!std::same_as<std::remove_cvref_t<F>, task>)
-    task(F&& f)  // NOLINT(google-explicit-constructor): any function is one
+    task(F&& f)  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload): any function is one, but for a task
     {
         using function = std::remove_cvref_t<F>;
         if constexpr (fits<function>) {
@@ -51,6 +52,7 @@ private:
 
     static constexpr std::size_t room = 104;
     template <class F>
+    // NOLINTNEXTLINE(misc-redundant-expression): not for every F
     static constexpr bool fits = sizeof(F) <= room && alignof(F) <= alignof(std::max_align_t) && std::is_nothrow_move_constructible_v<F>;
 
     template <class F>
@@ -59,7 +61,7 @@ private:
         auto& f = *std::launder(reinterpret_cast<F*>(place));
         if (w == what::call) return static_cast<void>(f());
         if (w == what::move) new (to) F{std::move(f)};
-        f.~F();
+        f.~F();  // NOLINT(bugprone-use-after-move): what was moved from still has to be destroyed
     }
 
     template <class F>
@@ -87,6 +89,7 @@ private:
     user use_ = nullptr;
     alignas(std::max_align_t) std::array<std::byte, room> place_;
 };
+// NOLINTEND(cppcoreguidelines-pro-type-member-init)
 
 /// What will happen, in the order of the times, and of the asking for what is due together.
 class agenda {

@@ -37,7 +37,7 @@ class world {
 public:
     using kind = decision::kind;
 
-    explicit world(std::uint64_t seed, faults f = {}) : faults_{std::move(f)}, seed_{seed}, chance_{seed} {}
+    explicit world(std::uint64_t seed, faults const& f = {}) : faults_{f}, seed_{seed}, chance_{seed} {}
 
     world(world const&) = delete;
     world& operator=(world const&) = delete;
