@@ -64,6 +64,15 @@ public:
         if (!origin_.in_child()) ::shutdown(descriptor_, SHUT_RDWR);
     }
 
+    /// Effects: has what was not delivered when the descriptor is closed thrown away, on this side of the network. The system would go on
+    /// trying to deliver it for minutes.
+    void abandon() noexcept
+    {
+        if (origin_.in_child()) return;
+        ::linger const at_once{.l_onoff = 1, .l_linger = 0};
+        ::setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    }
+
     /// Returns: whether the socket took no more when it was flushed last.
     [[nodiscard]] bool blocked() const noexcept { return blocked_; }
 

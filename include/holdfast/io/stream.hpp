@@ -154,15 +154,27 @@ public:
     /// Effects: closes the stream; what was to be sent before still goes out as far as the socket takes it.
     void close() noexcept
     {
-        resolver_.cancel();
         if (out_ && state_ == state::open) take_leave();
+        drop();
+    }
+
+    /// Effects: closes the stream; what was sent and has not arrived, never will.
+    void abort() noexcept
+    {
+        if (out_) out_->abandon();
+        drop();
+    }
+
+private:
+    void drop() noexcept
+    {
+        resolver_.cancel();
         session_.reset();
         out_.reset();
         untried_.clear();
         state_ = state::closed;
     }
 
-private:
     bool connect_to(std::vector<socket_address> addresses)
     {
         untried_.assign(addresses.rbegin(), addresses.rend());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/redis/admission.hpp>
+#include <holdfast/redis/fence_upkeep.hpp>
 #include <holdfast/redis/link.hpp>
 #include <holdfast/redis/protocol.hpp>
 #include <holdfast/redis/transport.hpp>
@@ -112,33 +113,13 @@ private:
     /// A release that may not have arrived is sent again for at most this long: then the key is gone by itself, for most ttls.
     static constexpr std::chrono::seconds longest_rollback{30};
 
-    /// Effects: has a fence live as long as it has to, and puts its end off only where little more than that is left: that is an eighth of
-    /// what a lock costs a server.
-    void keep_fence(command& c, boot_clock::time_point sent) const noexcept
-    {
-        auto const least = admission_->fence_lifetime();
-        c.fence_lifetime = least + least / 8;
-        auto const& kept = c.keys->fence_kept_until;
-        if (node_ >= kept.size()) return;
-        bool const since_up = kept[node_] - c.fence_lifetime >= up_since_;  // before, the server may have brought back an older end
-        c.keep_end = since_up && kept[node_] - sent > least + least / 16;
-    }
-
-    /// Effects: notes what a fence's end is now.
-    void note_fence(entry const& e, answer const& a) const noexcept
-    {
-        auto& kept = e.what.keys->fence_kept_until;
-        bool const written = e.what.what == command::verb::acquire && e.what.fence == fence_source::counter && !e.what.keep_end;
-        if (written && a.what == answer::kind::yes && node_ < kept.size()) kept[node_] = e.sent + e.what.fence_lifetime;
-    }
-
     /// Effects: puts the only element of `one` on the wire. Throws: `std::bad_alloc`, in which case it is not, and stays where it was.
     void transmit(entries& one)
     {
         auto& c = one.front().what;
         if (admission_) {
             c.floor = admission_->floor(node_);
-            keep_fence(c, one.front().sent);
+            upkeep_.prepare(c, one.front().sent, admission_->fence_lifetime());
         }
         write(encode(c, one.front().form));
         queue_.splice(queue_.end(), one, one.begin());
@@ -160,7 +141,7 @@ private:
     void on_up(greeting const& g, boot_clock::time_point now) override
     {
         if (admission_) admission_->connected(node_, g.server_time, admission::certain_uptime(g.uptime), now, g.took);
-        up_since_ = now;
+        upkeep_.connected(now);
         sent_ = true;
         has_release_ = false;
         entries waiting;
@@ -191,7 +172,7 @@ private:
         one.splice(one.end(), queue_, queue_.begin());
         auto& e = one.front();
         auto const a = decode(e.what, r);
-        note_fence(e, a);
+        upkeep_.note(e.what, a, e.sent);
         if (e.what.what == command::verb::release) has_release_ = a.error != errc::no_script;
         if (a.error == errc::no_script && e.form == script_form::by_hash) {
             // An acquire that nobody waits for may have been rolled back behind its first sending; the roll-back always goes.
@@ -227,6 +208,12 @@ private:
                 old.pop_front();
         }
         fail(why, now);
+    }
+
+    /// An acquire that arrived behind its roll-back, which goes over the next connection, would leave a lock that nobody knows of.
+    [[nodiscard]] bool harmful_later() const noexcept override
+    {
+        return sent_ && std::any_of(queue_.begin(), queue_.end(), asks_for_vote);
     }
 
     /// Where there is no memory for it, what the acquire may have left dies with its ttl.
@@ -287,7 +274,7 @@ private:
     std::chrono::milliseconds operation_timeout_;
     admission* admission_;
     greeting_listener& told_;
-    boot_clock::time_point up_since_{};
+    fence_upkeep upkeep_{node_};
     bool has_release_ = false;   // the server knows the script
     bool sent_ = false;          // what is in queue_
     entries queue_;              // on the wire where the link is up, otherwise waiting for it

@@ -73,7 +73,10 @@ public:
         // A client certificate that the server does not accept shows when the server first answers: nothing that was sent has arrived.
         bool const was_up = state_ == state::up && why.category() != tls::error_category();
         reason_ = std::move(reason);
-        stream_.close();
+        if (harmful_later())
+            stream_.abort();
+        else
+            stream_.close();
         reader_.reset();
         reactor_.changed();
         state_ = state::down;
@@ -111,6 +114,9 @@ protected:
     virtual void on_up(greeting const& g, boot_clock::time_point now) = 0;
     virtual void on_reply(reply const& r, boot_clock::time_point now) = 0;
     virtual void on_down(std::error_code why, boot_clock::time_point now) noexcept = 0;
+
+    /// Returns: whether something is under way that must not arrive any more when the link is given up.
+    [[nodiscard]] virtual bool harmful_later() const noexcept { return false; }
 
     /// Effects: sends `bytes`. Requires: `up()`.
     void write(std::string_view bytes)

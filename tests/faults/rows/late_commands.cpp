@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// A release or a renewal is kept on the way until its lease is over and another has the lock, and arrives then.
+// A release or a renewal is kept on the way until its lease is over and another has the lock, and arrives then. An acquire whose caller was
+// told that its outcome is unknown must not arrive at all.
 #include "rows.hpp"
 
 #include "../check/leftovers.hpp"
+#include "../network.hpp"
 #include "../place.hpp"
 #include "../verify.hpp"
 
@@ -14,6 +16,7 @@
 #include <holdfast/core/error.hpp>
 
 #include <chrono>
+#include <stdexcept>
 #include <string>
 
 namespace holdfast::faults {
@@ -26,6 +29,33 @@ using test::eventually;
 constexpr std::chrono::milliseconds ttl{300};
 
 enum class late { release, renewal, extend };
+
+/// Effects: cuts a client off while it acquires. The system goes on trying to deliver what it was given, for minutes; the client has to have
+/// seen to it that it does not, for nobody would roll that back.
+void acquires_of_one_cut_off(run_options const& run, findings& to)
+{
+    test::redis_server server;
+    ways network{{server.port()}, true};
+    auto const client = connect({.servers = {network.url(0)}, .operation_timeout = 300ms});
+    auto const lock = client->lock("faults/0", {.ttl = 30s});
+    breaches found;
+    auto const trials = run.count(2, 20);
+    for (std::size_t n = 0; n < trials; ++n) {
+        std::error_code ec;
+        if (!lock->try_lock_for(10s)) throw std::runtime_error{"no lock without a fault"};
+        lock->release(ec);
+        network.cut(0);
+        try {
+            static_cast<void>(lock->try_lock());
+            found.push_back("the outcome is not unknown");
+        } catch (error const&) {
+        }
+        network.mend(0);
+        if (eventually([&] { return server.command({"EXISTS", "faults/0"}).integer != 0; }, 3s)) found.push_back("it arrived, and its lock is left behind");
+    }
+    to.figure("acquires of one who was cut off", trials);
+    to.check("nothing is left behind", found);
+}
 
 }  // namespace
 
@@ -82,6 +112,7 @@ void late_commands(run_options const& run, findings& to)
     to.figure("late releases, renewals, extends", trials);
     to.figure("arrived behind the successor's grant", arrived);
     to.check("the successor untouched, the caller told", found);
+    if (run.own_network) acquires_of_one_cut_off(run, to);
     to.check("K7", check_remains(remains_on(server, ttl + 5s)));
 }
 

@@ -30,8 +30,8 @@ using namespace std::chrono_literals;
 using test::child;
 using test::eventually;
 
-constexpr std::chrono::milliseconds ttl{600};
-constexpr std::chrono::milliseconds operation_timeout{150};
+constexpr std::chrono::milliseconds ttl{2000};
+constexpr std::chrono::milliseconds operation_timeout{500};
 constexpr std::chrono::seconds hanging{20};
 
 struct oops {};

@@ -26,7 +26,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::eventually;
 
-constexpr std::chrono::milliseconds node_timeout{200};
+constexpr std::chrono::milliseconds node_timeout{500};
 constexpr std::chrono::milliseconds deadline{200};
 constexpr std::chrono::milliseconds slack{50};           // what is aimed at
 constexpr std::chrono::milliseconds busy_machine{3000};  // what is taken for a failure
