@@ -107,6 +107,7 @@ std::vector<record> read_journals(std::filesystem::path const& folder)
     std::vector<record> all;
     for (auto const& entry : std::filesystem::directory_iterator{folder}) {
         if (entry.path().extension() != ".journal") continue;
+        if (std::filesystem::file_size(entry.path()) < sizeof(journal::pages)) continue;  // just being made
         open_file const file{entry.path(), O_RDONLY};
         journal read;
         read.pages_ = static_cast<journal::pages*>(file.map(sizeof(journal::pages), PROT_READ));

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <stdexcept>
 #include <utility>
@@ -62,20 +63,27 @@ private:
     std::chrono::steady_clock::time_point asked_ = std::chrono::steady_clock::now();
 };
 
+/// Effects: calls `start`, again where somebody else has taken a port before it was bound.
+void with_free_ports(std::function<void()> const& start)
+{
+    for (int attempt = 0;; ++attempt) {
+        try {
+            return start();
+        } catch (std::runtime_error const& e) {
+            if (attempt == 3 || std::string_view{e.what()}.find("in use") == std::string_view::npos) throw;
+        }
+    }
+}
+
 }  // namespace
 
 zookeeper_server::zookeeper_server(zookeeper_options options) : options_{std::move(options)}
 {
-    for (int attempt = 0;; ++attempt) {
+    with_free_ports([&] {
         port_ = free_port();
         launch();
-        try {
-            await();
-            return;
-        } catch (std::runtime_error const& e) {  // somebody else may have taken the port
-            if (attempt == 3 || std::string_view{e.what()}.find("in use") == std::string_view::npos) throw;
-        }
-    }
+        await();
+    });
 }
 
 zookeeper_server::zookeeper_server(member_tag, zookeeper_options options, std::uint16_t port, int id)
@@ -202,6 +210,12 @@ long zookeeper_server::figure(std::string_view word, std::string_view name) cons
 
 zookeeper_ensemble::zookeeper_ensemble(std::size_t size, zookeeper_options const& options)
 {
+    with_free_ports([&] { start(size, options); });
+}
+
+void zookeeper_ensemble::start(std::size_t size, zookeeper_options const& options)
+{
+    servers_.clear();
     auto all = options;
     // Of two lines for one setting the last counts: those of `options`.
     all.config.insert(all.config.begin(), {"initLimit=200", "syncLimit=100"});

@@ -107,6 +107,8 @@ public:
     [[nodiscard]] std::size_t leader();
 
 private:
+    void start(std::size_t size, zookeeper_options const& options);
+
     std::vector<zookeeper_server> servers_;
 };
 
