@@ -25,6 +25,15 @@ bool fits(command const& c, reply const& r)
     return r.what() == reply::kind::integer;
 }
 
+void check_second(reply const& r)
+{
+    auto const granted = holdfast::redis::decode_fence(answer::yes(), r);
+    require(granted.what == answer::kind::yes && !granted.error, "a lock that was granted is ours, whatever its counter says");
+    require(granted.fence == 0 || static_cast<long long>(granted.fence) == r.integer(), "the fence is the server's");
+    auto const refused = holdfast::redis::decode_fence(answer::no(), r);
+    require(refused.what == answer::kind::no && refused.fence == 0, "what was refused stays refused");
+}
+
 void check(command const& c, reply const& r)
 {
     auto const a = holdfast::redis::decode(c, r);
@@ -62,6 +71,7 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size)
         if (!next || !*next) return 0;
         auto const r = next->get();
         require(holdfast::test::written(r) == holdfast::test::written(r), "a reply can be read to its end");
+        check_second(r);
         for (auto const verb : {command::verb::acquire, command::verb::take, command::verb::confirm, command::verb::extend, command::verb::release})
             for (auto const fence : {fence_source::none, fence_source::clock, fence_source::counter}) {
                 command c;

@@ -81,6 +81,34 @@ TEST_CASE("take is a plain SET NX PX of name and token")
     CHECK(sent(make(verb::take)) == words{"SET", "orders", token, "NX", "PX", "30000"});
 }
 
+TEST_CASE("take with a counter is two commands, the second of which counts on")
+{
+    auto const c = make(verb::take, fence_source::counter);
+    REQUIRE(has_two_replies(c));
+    auto const bytes = encode(c, script_form::by_hash);
+    auto const first = encode(make(verb::take), script_form::by_hash);
+    REQUIRE(bytes.starts_with(first));
+    CHECK(bytes.substr(first.size()) == "*3\r\n$6\r\nINCRBY\r\n$23\r\nholdfast:fence:{orders}\r\n$2\r\n33\r\n");
+    for (auto const& other : {make(verb::take), make(verb::acquire, fence_source::counter), make(verb::release, fence_source::counter)})
+        CHECK_FALSE(has_two_replies(other));
+
+    auto const counted = [&](std::string const& text) {
+        reply_reader reader;
+        REQUIRE(reader.feed(text));
+        return decode_fence(answer::yes(), reader.next()->get());
+    };
+    CHECK(counted(":1700000000000123\r\n").fence == 1'700'000'000'000'123);
+    for (auto const* text : {"-ERR value is not an integer or out of range\r\n", ":0\r\n", ":-5\r\n", "$1\r\n7\r\n", "$-1\r\n"}) {
+        check(counted(text), answer::kind::yes);
+        CHECK(counted(text).fence == 0);
+    }
+    reply_reader reader;
+    REQUIRE(reader.feed(":5\r\n"));
+    auto const moved = reader.next();
+    CHECK(decode_fence(answer::no(unknown_time_left), moved->get()).what == answer::kind::no);
+    CHECK(decode_fence(answer::failed(errc::read_only), moved->get()).error == errc::read_only);
+}
+
 TEST_CASE("acquire calls the script that its fence comes from")
 {
     CHECK(sent(make(verb::acquire)) == words{"EVALSHA", std::string{scripts::acquire.sha1}, "1", "orders", token, "30000"});

@@ -109,8 +109,9 @@ private:
             };
             if (!step.ask.empty()) {
                 auto const now = transport_.now();
-                bool const plain = request_.fences == 0 && !std::exchange(asked_before_, true);
-                auto ask = make(plain ? command::verb::take : command::verb::acquire);
+                bool const first = !std::exchange(asked_before_, true);
+                auto ask = make(request_.fences == 0 && first ? command::verb::take : command::verb::acquire);
+                ask.first = first;
                 ask.value = ask.fence == fence_source::counter ? transport_.proposal(now) : 0;
                 step.ask.for_each([&](unsigned node) { send(node, ask, no_token_ ? no_token_ : transport_.may_vote(node, now)); });
             }

@@ -25,7 +25,7 @@ inline constexpr std::chrono::milliseconds shortest_fence_lifetime{60 * 60 * 100
 /// | verb    | yes if                                    | then                                                        |
 /// |---------|-------------------------------------------|-------------------------------------------------------------|
 /// | acquire | no key, or the key holds `token` already  | no key: key := token, expires at now + ttl. The fence moves up by `batch`, see `fence_source`; yes carries its new value. No carries the time the key has left |
-/// | take    | no key                                    | as acquire without a fence; no carries no time. One plain `SET NX PX`, which does not recognise the token: only for the first time that it is sent |
+/// | take    | no key                                    | as acquire, but that it does not recognise the token: only for the first time that it is sent. One plain `SET NX PX`, and behind it, for `counter`, one `INCRBY`, of which a missing fence becomes `batch`, and does not expire; it moves with a no, too. No carries no time |
 /// | confirm | the key holds `token`                     | the fence := max(fence, `value`)                            |
 /// | extend  | the key holds `token`                     | the key expires at now + ttl, or later where it would have  |
 /// | release | the key holds `token`                     | the key is deleted; the release is published; yes carries to how many |
@@ -45,6 +45,7 @@ struct command {
     std::uint64_t value = 0;
     std::chrono::microseconds max_lead{};
     std::chrono::milliseconds fence_lifetime = shortest_fence_lifetime;
+    bool first = false;       ///< of an acquire: no server was sent this token before
     bool keep_end = false;    ///< of a fence that there is: it was put off lately
     std::uint64_t floor = 1;  ///< what a fence is at the least that the server has not brought back from an old snapshot
 };
@@ -58,7 +59,7 @@ struct answer {
     enum class kind : std::uint8_t { yes, no, error };
 
     kind what = kind::error;
-    std::uint64_t fence = 0;                 ///< yes to acquire: the fence after it moved up; 0 without fencing
+    std::uint64_t fence = 0;                 ///< yes to acquire or take: the fence after it moved up; 0 without fencing
     std::uint64_t told = 0;                  ///< yes to release: how many connections were told of it, of those this server knows
     std::chrono::milliseconds time_left{0};  ///< no to acquire: how long the key has left; negative: not known, or it does not expire
     std::error_code error{};                 ///< error: what the server, or the way to it, said

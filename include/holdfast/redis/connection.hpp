@@ -11,6 +11,7 @@
 #include <list>
 #include <memory>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -104,6 +105,7 @@ private:
         listener* whom;
         boot_clock::time_point sent;
         script_form form;
+        std::optional<answer> locked{};  // the first of two replies
     };
     using entries = std::list<entry>;  // whose elements go from one to another without memory
 
@@ -168,16 +170,23 @@ private:
     void on_reply(reply const& r, boot_clock::time_point now) override
     {
         if (queue_.empty()) return disconnect(errc::protocol_error, now);
+        if (auto& e = queue_.front(); has_two_replies(e.what) && !e.locked) {
+            e.locked = decode(e.what, r);
+            return;
+        }
         entries one;
         one.splice(one.end(), queue_, queue_.begin());
         auto& e = one.front();
-        auto const a = decode(e.what, r);
-        upkeep_.note(e.what, a, e.sent);
+        auto const a = e.locked ? decode_fence(*e.locked, r) : decode(e.what, r);
+        e.locked.reset();
+        bool const counts = upkeep_.note(e.what, a, e.sent);
+        bool const unknown = a.error == errc::no_script && e.form == script_form::by_hash;
         if (e.what.what == command::verb::release) has_release_ = a.error != errc::no_script;
-        if (a.error == errc::no_script && e.form == script_form::by_hash) {
+        if (unknown || !counts) {
             // An acquire that nobody waits for may have been rolled back behind its first sending; the roll-back always goes.
             if (!wanted(e, now)) return;
-            e.form = script_form::by_text;
+            if (unknown) e.form = script_form::by_text;
+            if (!counts) e.what.what = command::verb::acquire;
             try {
                 transmit(one);
             } catch (std::bad_alloc const&) {  // failed with all that is under way

@@ -18,11 +18,14 @@ struct lock_keys {
     std::string fence;    ///< the counter of fencing tokens; lives for an hour at least after its last use
     std::string channel;  ///< where a release is published
 
-    /// Until when each node keeps the counter at the least, as its answers have shown; with no entries, nobody notes that. Guarded by the
-    /// transport's lock.
-    mutable std::vector<boot_clock::time_point> fence_kept_until;
+    /// What a node's answers have shown, see `fence_upkeep`.
+    struct experience {
+        boot_clock::time_point fence_kept_until{};  ///< at the least
+        bool contended = false;                     ///< another had the lock when this node was asked last
+    };
+    mutable std::vector<experience> known;  ///< of each node; empty: nobody notes it. Guarded by the transport's lock
 
-    explicit lock_keys(std::string key, unsigned nodes = 0) : lock{std::move(key)}, fence_kept_until(nodes)
+    explicit lock_keys(std::string key, unsigned nodes = 0) : lock{std::move(key)}, known(nodes)
     {
         auto const tagged = in_slot_of(lock);
         fence = std::string{reserved_prefix} + "fence:" + tagged;

@@ -61,6 +61,12 @@ inline void call(words& w, script const& s, script_form form, int keys)
 
 }  // namespace detail
 
+/// Returns: whether `c` goes as two requests: its second reply is read by `decode_fence`.
+[[nodiscard]] inline bool has_two_replies(command const& c) noexcept
+{
+    return c.what == command::verb::take && c.fence == fence_source::counter;
+}
+
 /// Returns: the bytes of a request.
 [[nodiscard]] inline std::string encode(command const& c, script_form form)
 {
@@ -114,7 +120,12 @@ inline void call(words& w, script const& s, script_form form, int keys)
         w.add(keys.channel);
         break;
     }
-    return format(w.get());
+    if (!has_two_replies(c)) return format(w.get());
+    detail::words second;
+    second.add("INCRBY");
+    second.add(keys.fence);
+    second.add(c.batch);
+    return format(w.get()) + format(second.get());
 }
 
 /// Returns: what a reply to `c` means.
@@ -132,6 +143,13 @@ inline void call(words& w, script const& s, script_form form, int keys)
     if (n < 0) return answer::no(std::chrono::milliseconds{-2 - n});
     if (c.fence == fence_source::none) return n == 1 ? answer::yes() : answer::no();
     return n > 0 ? answer::yes(static_cast<std::uint64_t>(n)) : answer::no();
+}
+
+/// Returns: what both replies to a `take` mean, of which the first meant `locked`. Where the fence did not move, it is 0.
+[[nodiscard]] inline answer decode_fence(answer const& locked, reply const& r) noexcept
+{
+    if (locked.what != answer::kind::yes) return locked;
+    return answer::yes(r.what() == reply::kind::integer && r.integer() > 0 ? static_cast<std::uint64_t>(r.integer()) : 0);
 }
 
 }  // namespace holdfast::redis

@@ -4,6 +4,7 @@
 #include <holdfast/redis/admission.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/fence_upkeep.hpp>
 #include <holdfast/redis/transport.hpp>
 #include <holdfast/sim/host.hpp>
 #include <holdfast/sim/network.hpp>
@@ -101,6 +102,7 @@ private:
         redis::command what{};
         redis::listener* whom = nullptr;
         boot_clock::time_point queued{};
+        boot_clock::time_point left{};  ///< when it was sent, on the client's clock
         bool sent = false;
         std::error_code failed{};
     };
@@ -116,7 +118,8 @@ private:
     {
         e.sent = true;
         e.what.floor = admitted_.floor(node_);
-        e.what.fence_lifetime = admitted_.fence_lifetime();
+        upkeep_.prepare(e.what, client_.now(), admitted_.fence_lifetime());
+        e.left = client_.now();
         wire_->send(e.what, [this, mine = generation_, id = e.id](redis::answer const& a) {
             if (mine == generation_) answer(id, a);
         });
@@ -127,6 +130,10 @@ private:
         auto const e = std::find_if(entries_.begin(), entries_.end(), [id](entry const& one) { return one.id == id; });
         if (e == entries_.end()) return;
         auto* const whom = e->whom;
+        if (!e->failed && !upkeep_.note(e->what, a, e->left) && whom) {
+            e->what.what = redis::command::verb::acquire;
+            return transmit(*e);
+        }
         entries_.erase(e);
         if (whom) whom->on_answer(node_, a, client_.now());
     }
@@ -137,6 +144,7 @@ private:
         if (took > connect_timeout_) return down(redis::errc::cannot_connect);
         state_ = state::up;
         admitted_.connected(node_, g.time, g.uptime, client_.now(), took);
+        upkeep_.connected(client_.now());
         for (auto& e : entries_) {
             if (e.failed) continue;
             if (asks_for_vote(e.what)) e.failed = admitted_.may_vote(node_, client_.now());
@@ -181,6 +189,7 @@ private:
     network& servers_;
     redis::admission& admitted_;
     unsigned node_;
+    redis::fence_upkeep upkeep_{node_};
     boot_clock::duration connect_timeout_;
     state state_ = state::down;
     boot_clock::time_point since_{};  ///< on the client's clock

@@ -87,6 +87,12 @@ MUTANTS = {
         "redis/admission.hpp",
         [("return f.count() < 1 ? 1 : static_cast<std::uint64_t>(f.count());", "return f.count() < 1 ? 1 : 1;")],
     ),
+    # A floor below which a fence does not count is a second lock on a door: what is known of a server is forgotten when it was away, too.
+    "a lost fence believed": (
+        "redis/fence_upkeep.hpp",
+        [("return !lost;", "return true;"),
+         ("bool const since_up = known.fence_kept_until - c.fence_lifetime >= up_since_;", "bool const since_up = true;")],
+    ),
     # Who may vote.
     "no restart guard": ("redis/admission.hpp", [("if (now - seen.started < guard_)", "if (false)")]),
     "clocks not compared": (

@@ -85,7 +85,7 @@ private:
                                                               .connect_timeout = 2 * plan_.node_timeout,
                                                               .restart_guard = plan_.guard,
                                                               .fencing = plan_.fences});
-        return users_.emplace_back(way, key_, plan_, end_, record_);
+        return users_.emplace_back(way, std::make_shared<redis::lock_keys const>(name_, static_cast<unsigned>(plan_.nodes.size())), plan_, end_, record_);
     }
 
     void add_user(unsigned index)
@@ -194,7 +194,7 @@ private:
         auto const keys_of_the_dead = plan_.mortal ? plan_.ttl + 2ms : 0ms;
         world_.run_until(world_.now() + keys_of_the_dead + 4 * plan_.wrong.longest_delay);
         for (unsigned node = 0; node < servers_->size(); ++node)
-            if ((*servers_)[node].get(key_->lock, world_.now())) record_.breach("K7", "a key is left on node " + std::to_string(node));
+            if ((*servers_)[node].get(name_, world_.now())) record_.breach("K7", "a key is left on node " + std::to_string(node));
     }
 
     [[nodiscard]] bool all_done() const
@@ -208,7 +208,7 @@ private:
     sim::world world_;
     std::optional<sim::network> servers_;
     boot_clock::time_point end_;
-    redis::shared_keys key_ = std::make_shared<redis::lock_keys const>("orders/42");
+    std::string name_ = "orders/42";
     record record_;
     std::deque<sim::host> clients_;
     std::deque<sim::transport> ways_;

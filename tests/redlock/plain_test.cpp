@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+//
+// A lock that was taken lately is taken by two plain commands: SET, and INCRBY of the fence. Whatever becomes of the second one, the tokens
+// increase.
+#include "masters.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/proxy.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::redlock::masters;
+using holdfast::redlock::mutex;
+using holdfast::test::containing;
+using holdfast::test::eventually;
+using holdfast::test::five_masters;
+
+namespace {
+
+std::string const fence = "holdfast:fence:{orders}";
+
+std::uint64_t take_and_free(mutex& m)
+{
+    m.lock();
+    auto const token = m.lease().fencing_token();
+    m.unlock();
+    return token;
+}
+
+/// Returns: how many scripts a server has run.
+long scripts(holdfast::test::redis_server& server)
+{
+    auto const stats = server.command({"INFO", "commandstats"}).text;
+    long sum = 0;
+    for (std::string const name : {"cmdstat_eval:calls=", "cmdstat_evalsha:calls="})
+        if (auto const at = stats.find(name); at != std::string::npos) sum += std::stol(stats.substr(at + name.size()));
+    return sum;
+}
+
+/// Effects: takes and frees the lock `n` times. Returns: how many scripts a server has run each time, on average; less than two where it went
+/// by scripts only, as one that is slow may not have been asked.
+double scripts_each(five_masters& five, mutex& m, int n)
+{
+    long sum = 0;
+    for (auto& one : five.servers) sum -= scripts(one);
+    for (int i = 0; i < n; ++i) take_and_free(m);
+    for (auto& one : five.servers) sum += scripts(one);
+    return static_cast<double>(sum) / (5.0 * n);
+}
+
+std::vector<std::uint64_t> counters(five_masters& five)
+{
+    std::vector<std::uint64_t> all;
+    for (auto const& one : five.servers.command({"GET", fence})) all.push_back(one.text.empty() ? 0 : std::stoull(one.text));
+    return all;
+}
+
+/// Effects: takes and frees the lock until the client knows of every server's counter.
+void warm(five_masters& five, mutex& m)
+{
+    REQUIRE(eventually([&] { return scripts_each(five, m, 10) < 1.3; }));
+}
+
+}  // namespace
+
+TEST_CASE("a lock that is taken again takes a script for its release only")
+{
+    five_masters five;
+    mutex m{five.client, "orders"};
+    take_and_free(m);
+    warm(five, m);
+}
+
+TEST_CASE("counters that are lost behind the client's back are made anew by the clock, with an end")
+{
+    five_masters five;
+    mutex m{five.client, "orders"};
+    take_and_free(m);
+    warm(five, m);
+    auto const lost = GENERATE(std::size_t{1}, std::size_t{3}, std::size_t{5});
+    auto last = take_and_free(m);
+    for (std::size_t i = 0; i < lost; ++i) five.servers[i].command({"DEL", fence});
+    for (int i = 0; i < 3; ++i) {
+        auto const token = take_and_free(m);
+        CHECK(token > last);
+        last = token;
+    }
+    CHECK(eventually([&] {  // one whose answer nobody waited for is mended when it is asked next
+        take_and_free(m);
+        auto const left = five.servers.command({"PTTL", fence});
+        return std::all_of(left.begin(), left.end(), [](auto const& r) { return r.integer > 3'500'000; });
+    }));
+    auto const all = counters(five);
+    CHECK(std::count_if(all.begin(), all.end(), [&](auto c) { return c >= last; }) >= 3);
+}
+
+TEST_CASE("who is refused again and again does not drive the counters on")
+{
+    five_masters five;
+    mutex m{five.client, "orders"};
+    take_and_free(m);
+    warm(five, m);
+    masters other{five.servers.urls(), five_masters::options()};
+    mutex holder{other, "orders", {.ttl = 60s}};
+    take_and_free(holder);
+    warm(five, holder);  // over connections that stand: nobody is left out
+    holder.lock();
+    REQUIRE(eventually([&] { return five.copies("orders") == 5; }));
+    auto const before = counters(five);
+    for (int i = 0; i < 50; ++i) CHECK_FALSE(m.try_lock());
+    auto const after = counters(five);
+    for (std::size_t i = 0; i < 5; ++i) CHECK(after[i] - before[i] <= 10 * 64);  // before the slowest has said so
+    auto const last = holder.lease().fencing_token();
+    holder.unlock();
+    CHECK(take_and_free(m) > last);
+    CHECK(take_and_free(m) > last);
+}
+
+TEST_CASE("a lock whose counter does not answer is taken with a token that is greater, or is not left behind")
+{
+    five_masters five;
+    std::vector<holdfast::test::proxy> ways;
+    std::vector<std::string> urls;
+    for (auto const& one : five.servers) urls.push_back(ways.emplace_back(one.port()).url());
+    masters client{urls, five_masters::options()};
+    mutex m{client, "orders", {.ttl = 10s}};
+    take_and_free(m);
+    warm(five, m);
+    auto const last = take_and_free(m);
+    auto const how = GENERATE(0, 1, 2);
+    for (auto& way : ways) {
+        if (how == 0) way.answer_next_request("-ERR increment or decrement would overflow\r\n", {.matches = containing("INCRBY")});
+        if (how == 1) way.drop_next_request({.matches = containing("INCRBY")});
+        if (how == 2) way.swallow_next_reply({.matches = containing("INCRBY")});
+    }
+    CHECK(take_and_free(m) > last);
+    CHECK(std::count_if(ways.begin(), ways.end(), [](auto const& way) { return way.struck() > 0; }) >= 3);
+    CHECK(eventually([&] { return five.copies("orders") == 0; }));
+}
