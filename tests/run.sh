@@ -7,7 +7,8 @@
 #
 #   HOLDFAST_PRESET      gcc, clang, asan-ubsan or tsan, of CMakePresets.json; gcc
 #   HOLDFAST_BUILD_DIR   where to build; build/<preset> in the source tree
-#   HOLDFAST_JOBS        how many compilers run at once; the number of processors. Of the tests, which mostly wait, twice as many
+#   HOLDFAST_JOBS        how many compilers run at once; the number of processors. Of the tests, which mostly wait, four
+#                        times as many: what computes is counted as more than one (tests/CMakeLists.txt)
 #   HOLDFAST_UNITY       ON: several files of the conformance suite are compiled at once, as a build from nothing wants it; OFF
 set -euo pipefail
 
@@ -39,4 +40,4 @@ fi
 cd "$root"
 cmake --preset "$preset" -B "$build" "${options[@]}" >/dev/null
 "${run[@]}" cmake --build "$build" -j "$jobs"
-"${run[@]}" ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$((2 * jobs))" "$@"
+"${run[@]}" ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$((4 * jobs))" "$@"
