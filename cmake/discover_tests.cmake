@@ -33,8 +33,13 @@ foreach(line IN LISTS lines)
   # What Catch2 would read as more than a name.
   string(REGEX REPLACE "([\\,[\"])" "\\\\\\1" pattern "${test}")
   string(REPLACE "]" "\\]" pattern "${pattern}")
+  # Java machines are busier than a test that only waits.
+  set(slots 1)
+  if(NAME STREQUAL "zookeeper" OR test MATCHES "zookeeper_store|on ZooKeeper")
+    set(slots 2)
+  endif()
   string(APPEND script
     "add_test([==[${NAME}/${test}]==] [==[${EXECUTABLE}]==] [==[${pattern}]==])\n"
-    "set_tests_properties([==[${NAME}/${test}]==] PROPERTIES LABELS ${NAME} TIMEOUT ${TIMEOUT})\n")
+    "set_tests_properties([==[${NAME}/${test}]==] PROPERTIES LABELS ${NAME} TIMEOUT ${TIMEOUT} PROCESSORS ${slots})\n")
 endforeach()
 file(WRITE "${OUTPUT}" "${script}")

@@ -7,7 +7,9 @@
 #
 #   HOLDFAST_PRESET      gcc, clang, asan-ubsan or tsan, of CMakePresets.json; gcc
 #   HOLDFAST_BUILD_DIR   where to build; build/<preset> in the source tree
-#   HOLDFAST_JOBS        how many compilers run at once; the number of processors. Of the tests, which mostly wait, twice as many
+#   HOLDFAST_JOBS        how many compilers run at once; the number of processors. Of the tests, which mostly wait, four
+#                        times as many: what computes is counted as more than one (tests/CMakeLists.txt)
+#   HOLDFAST_UNITY       ON: several files of the conformance suite are compiled at once, as a build from nothing wants it; OFF
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -19,13 +21,13 @@ build=$(realpath -m "${HOLDFAST_BUILD_DIR:-$root/build/$preset}")
 jobs=${HOLDFAST_JOBS:-$(nproc)}
 
 needs=(g++ cmake ninja hiredis openssl redis-server zookeeper-client zookeeper-server kazoo curator catch2 python3 cli11 nft)
-options=()
+options=("-DHOLDFAST_UNITY=${HOLDFAST_UNITY:-OFF}")
 if [ "$preset" = gcc ]; then
   holdfast_need "${needs[@]}"
 else
   holdfast_need "${needs[@]}" clang++ clang-sanitizers
   # The presets name Clang 16, not every system has just that.
-  options=("-DCMAKE_CXX_COMPILER=$HOLDFAST_CLANG")
+  options+=("-DCMAKE_CXX_COMPILER=$HOLDFAST_CLANG")
 fi
 
 # ThreadSanitizer cannot map its shadow where the kernel scatters addresses widely; the build runs the
@@ -38,4 +40,4 @@ fi
 cd "$root"
 cmake --preset "$preset" -B "$build" "${options[@]}" >/dev/null
 "${run[@]}" cmake --build "$build" -j "$jobs"
-"${run[@]}" ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$((2 * jobs))" "$@"
+"${run[@]}" ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$((4 * jobs))" "$@"

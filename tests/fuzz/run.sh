@@ -10,6 +10,7 @@
 #   TARGET        all without
 #
 #   HOLDFAST_BUILD_DIR   where to build; build/fuzz in the source tree
+#   HOLDFAST_JOBS        how many compilers, and how many targets, run at once; the number of processors
 #
 # Ends with 1 where a target was wrong. The input is then in <build>/found/<target>/: put it into corpus/<target>/ with a name that says
 # what it shows, and mend the code; from then on it is one of the tests.
@@ -36,27 +37,41 @@ fi
 
 holdfast_need g++ cmake ninja hiredis zookeeper-client clang++ clang-sanitizers
 build=$(realpath -m "${HOLDFAST_BUILD_DIR:-$root/build/fuzz}")
+jobs=${HOLDFAST_JOBS:-$(nproc)}
 cd "$root"
 cmake --preset fuzz -B "$build" "-DCMAKE_CXX_COMPILER=$HOLDFAST_CLANG" >/dev/null
-cmake --build "$build" -j "${HOLDFAST_JOBS:-$(nproc)}" --target "${targets[@]/#/holdfast_fuzz_}"
+cmake --build "$build" -j "$jobs" --target "${targets[@]/#/holdfast_fuzz_}"
 
-wrong=()
-for target in "${targets[@]}"; do
-  program=$build/tests/fuzz/$target kept=$here/corpus/$target
-  grown=$build/grown/$target found=$build/found/$target
+# Looks for inputs for one target, and says what came of it; leaves <target>.right where nothing was wrong.
+look()
+{
+  local target=$1 right=true
+  local program=$build/tests/fuzz/$target kept=$here/corpus/$target log=$build/$target.log
+  local grown=$build/grown/$target found=$build/found/$target
   mkdir -p "$grown" "$found"
-  printf '\n== %s for %d s\n' "$target" "$seconds"
-  # What is told of each new input is left out; the last lines are the figures. No input is so long, or takes so long, for a good reason.
-  if "$program" -max_total_time="$seconds" -max_len=4096 -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix="$found/" \
-      "$grown" "$kept" >"$build/$target.log" 2>&1; then
-    grep -E '^(Done|stat::(number|average|peak))' "$build/$target.log"
+  # What is told of each new input is left out; the last lines are the figures. No input is so long, or takes so long, for a good reason;
+  # and libFuzzer, which ends by itself, is ended where it does not.
+  if ! timeout --kill-after=10 $((seconds + 300)) "$program" -max_total_time="$seconds" -max_len=4096 -timeout=20 -rss_limit_mb=2048 \
+      -print_final_stats=1 -artifact_prefix="$found/" "$grown" "$kept" >"$log" 2>&1; then
+    printf '\n== %s is wrong\n%s\n' "$target" "$(tail -n 40 "$log")"
+    right=false
   else
-    tail -n 40 "$build/$target.log"
-    wrong+=("$target")
+    printf '\n== %s for %d s\n%s\n' "$target" "$seconds" "$(grep -E '^(Done|stat::(number|average|peak))' "$log")"
   fi
   if $keep; then
-    "$program" -merge=1 -max_len=4096 "$kept" "$grown" >>"$build/$target.log" 2>&1
+    "$program" -merge=1 -max_len=4096 "$kept" "$grown" >>"$log" 2>&1
     echo "corpus/$target: $(find "$kept" -type f | wc -l) inputs"
   fi
+  if $right; then touch "$build/$target.right"; fi
+}
+
+rm -f "$build"/*.right
+for target in "${targets[@]}"; do
+  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
+  look "$target" &
 done
+wait
+
+wrong=()
+for target in "${targets[@]}"; do [ -e "$build/$target.right" ] || wrong+=("$target"); done
 [ ${#wrong[@]} -eq 0 ] || { echo "Wrong: ${wrong[*]}; the inputs are in $build/found" >&2; exit 1; }
