@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -100,11 +101,14 @@ public:
         found->second = clock.when(clock.at(world_.now()) + timeout_);
     }
 
-    /// Effects: the server says something to the leader, behind what it said before: `f` is called when that arrives.
+    /// Effects: the server says something to the leader, behind what it said before: `f` is called when the leader has it.
     void say(unsigned server, std::function<void()> f)
     {
         heeded_[server] = std::max(heeded_[server], world_.now() + world_.delay(sim::decision::nobody, server));
-        world_.at(heeded_[server], std::move(f));
+        world_.at(heeded_[server], [this, server, f = std::move(f)]() mutable {
+            to_leader_[server].push_back(std::move(f));
+            heed(server);
+        });
     }
 
     /// Effects: the server has heard of the session, and will tell the leader.
@@ -131,12 +135,10 @@ public:
     /// Effects: has `f` called when the server has applied so much, after whatever was to be called before.
     void when_applied(unsigned server, std::size_t decided, std::function<void()> f) { waiting_[server].emplace(decided, std::move(f)), apply_now(server); }
 
-    /// Effects: the leader says something to the server, behind what it said before: `f` is called when the server has heard of it, and has applied
-    /// all that was decided by now.
+    /// Effects: the leader answers the server, behind what it said before: `f` is called when the server has applied all that is decided by now.
     void answer(unsigned server, std::function<void()> f)
     {
-        arrives_[server] = std::max(arrives_[server], world_.now() + world_.delay(sim::decision::nobody, server));
-        world_.at(arrives_[server], [this, server, so_far = decided(), f = std::move(f)]() mutable { be_told(server, so_far, std::move(f)); });
+        tell(server, [this, server, so_far = decided(), f = std::move(f)] { when_applied(server, so_far, f); });
     }
 
     /// Effects: has `f` called whenever a node is gone at a server.
@@ -169,58 +171,67 @@ private:
     void ask_whom_they_heard_of()
     {
         if (hangs(leader_) || world_.now() < no_leader_until_) return;
-        for (unsigned s = 0; s < count; ++s) {
-            arrives_[s] = std::max(arrives_[s], world_.now() + world_.delay(sim::decision::nobody, s));
-            world_.at(arrives_[s], [this, s, epoch = epoch_] { be_asked(s, epoch); });
-        }
+        for (unsigned s = 0; s < count; ++s) tell(s, [this, s, epoch = epoch_] { be_asked(s, epoch); });
     }
 
-    /// Effects: the server says whom it has heard of since it was asked last.
+    /// Effects: the server says whom it has heard of since it was asked last; what was under way from or to an earlier leader is lost.
     void be_asked(unsigned s, std::uint64_t epoch)
     {
-        if (auto const t = out_until(s); t > world_.now()) return world_.at(t, [this, s, epoch] { be_asked(s, epoch); });
         if (epoch != epoch_) return;
-        say(s, [this, s, epoch, heard = std::exchange(heard_[s], {})] { learn(s, epoch, heard); });
+        say(s, [this, epoch, heard = std::exchange(heard_[s], {})] {
+            if (epoch != epoch_) return;
+            for (auto const session : heard) touch(session);
+        });
     }
 
-    /// Effects: the leader hears of sessions; what was under way to an earlier one is lost.
-    void learn(unsigned s, std::uint64_t epoch, std::vector<std::int64_t> const& heard)
+    /// Effects: the leader says something to the server, behind what it said before: `f` is called when the server has it.
+    void tell(unsigned s, std::function<void()> f)
     {
-        if (epoch != epoch_) return;
-        if (auto const t = std::max(out_until(s), out_until(leader_)); t > world_.now()) return world_.at(t, [this, s, epoch, heard] { learn(s, epoch, heard); });
-        for (auto const session : heard) touch(session);
+        arrives_[s] = std::max(arrives_[s], world_.now() + world_.delay(sim::decision::nobody, s));
+        world_.at(arrives_[s], [this, s, f = std::move(f)]() mutable {
+            to_server_[s].push_back(std::move(f));
+            hearken(s);
+        });
+    }
+
+    /// Effects: the server takes what the leader said, as soon as it can.
+    void hearken(unsigned s)
+    {
+        if (to_server_[s].empty()) return;
+        if (auto const t = out_until(s); t > world_.now()) return world_.at(t, [this, s] { hearken(s); });
+        take(to_server_[s]);
+    }
+
+    /// Effects: the leader takes what the server said, as soon as it can.
+    void heed(unsigned s)
+    {
+        if (to_leader_[s].empty()) return;
+        auto const t = std::max({no_leader_until_, out_until(s), out_until(leader_)});
+        if (t > world_.now()) return world_.at(t, [this, s] { heed(s); });
+        take(to_leader_[s]);
+    }
+
+    static void take(std::deque<std::function<void()>>& all)
+    {
+        while (!all.empty()) {
+            auto const f = std::move(all.front());
+            all.pop_front();
+            f();
+        }
     }
 
     /// Effects: servers will apply what they have not, each at its own pace.
     void spread()
     {
         for (unsigned s = 0; s < count; ++s)
-            for (; sent_[s] < decided(); ++sent_[s]) {
-                arrives_[s] = std::max(arrives_[s], world_.now() + world_.delay(sim::decision::nobody, s));
-                world_.at(arrives_[s], [this, s] { arrive(s); });
-            }
+            for (; sent_[s] < decided(); ++sent_[s]) tell(s, [this, s] { apply_next(s); });
     }
 
-    void be_told(unsigned s, std::size_t so_far, std::function<void()> f)
+    void apply_next(unsigned s)
     {
-        if (auto const t = out_until(s); t > world_.now()) return world_.at(t, [this, s, so_far, f = std::move(f)]() mutable { be_told(s, so_far, std::move(f)); });
-        when_applied(s, so_far, std::move(f));
-    }
-
-    void arrive(unsigned s)
-    {
-        ++arrived_[s];
-        catch_up(s);
-    }
-
-    void catch_up(unsigned s)
-    {
-        if (auto const t = out_until(s); t > world_.now()) return world_.at(t, [this, s] { catch_up(s); });
-        while (ensemble_.applied(s) < arrived_[s]) {
-            auto const gone = ensemble_.catch_up(s);
-            if (!gone.empty() && gone_) gone_(s, gone);
-            apply_now(s);
-        }
+        auto const gone = ensemble_.catch_up(s);
+        if (!gone.empty() && gone_) gone_(s, gone);
+        apply_now(s);
     }
 
     void apply_now(unsigned s)
@@ -244,7 +255,8 @@ private:
     std::array<time_point, count> arrives_{};  ///< what the leader said last to each
     std::array<time_point, count> heeded_{};   ///< what each said last to the leader
     std::array<std::size_t, count> sent_{};
-    std::array<std::size_t, count> arrived_{};
+    std::array<std::deque<std::function<void()>>, count> to_server_;
+    std::array<std::deque<std::function<void()>>, count> to_leader_;
     std::array<std::multimap<std::size_t, std::function<void()>>, count> waiting_;
     std::array<std::vector<std::int64_t>, count> heard_;
     std::map<std::int64_t, time_point> expires_;

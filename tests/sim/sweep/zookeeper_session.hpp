@@ -265,7 +265,6 @@ private:
 
     void arrive(shared_link const& l, std::uint64_t id, zookeeper::request const& what)
     {
-        if (servers_.hangs(l->server)) return world().at(servers_.hung_until(l->server), [=, this] { arrive(l, id, what); });
         l->inbox.emplace_back(id, what);
         serve(l);
     }
@@ -273,6 +272,7 @@ private:
     /// Effects: at the server: the requests of a connection are done in their order, each when the one before it has been answered.
     void serve(shared_link const& l)
     {
+        if (!l->inbox.empty() && servers_.hangs(l->server)) return world().at(servers_.hung_until(l->server), [this, l] { serve(l); });
         while (!l->busy && !l->inbox.empty()) {
             auto const [id, what] = l->inbox.front();
             l->inbox.pop_front();
