@@ -103,17 +103,17 @@ private:
         return place_.machine({.lock = *lock_, .content = node_content(core_.options().label), .once = once_});
     }
 
-    void on_answer(unsigned tag, reply const& r) noexcept override
+    void on_answer(unsigned tag, reply const& r) override
     {
         machine_->answered(tag, r);
         act();
     }
-    void on_notice(unsigned tag) noexcept override
+    void on_notice(unsigned tag) override
     {
         machine_->noticed(tag);
         act();
     }
-    void on_connected(std::int64_t session) noexcept override
+    void on_connected(std::int64_t session) override
     {
         machine_->connected(session);
         act();
@@ -121,12 +121,17 @@ private:
     void on_expired() noexcept override
     {
         machine_->expired();
-        act();
+        resume_at_.reset();
         bed_.unpark();  // no server may ever be reached again
     }
     void on_suspended() noexcept override { bed_.unpark(); }
+    void on_failure(std::error_code why) noexcept override
+    {
+        machine_->interrupt(why);
+        bed_.unpark();
+    }
 
-    void act() noexcept
+    void act()
     {
         core_.perform(*this, machine_->take_actions());
         if (!machine_->pausing()) resume_at_.reset();
@@ -216,7 +221,8 @@ private:
     void try_undo() noexcept
     try {
         static_cast<void>(core_.erase(machine_->what_is_left(), nullptr));
-    } catch (...) {  // NOLINT(bugprone-empty-catch): the node goes with the session
+    } catch (...) {
+        core_.abandon_session(machine_->session());  // the node goes with it
     }
 
     boot_clock::time_point pause(boot_clock::time_point now)

@@ -97,6 +97,14 @@ public:
         if (phase_ == phase::working) fail(why);
     }
 
+    /// Effects: ends the acquire where it threw while it was told something: whatever it was about, its node may be there.
+    void interrupt(std::error_code why) noexcept
+    {
+        if (phase_ != phase::working) return;
+        in_doubt_ = in_doubt_ || (!made_ && session_ != 0);
+        fail(why);
+    }
+
     [[nodiscard]] phase now() const noexcept { return phase_; }
     [[nodiscard]] std::error_code why() const noexcept { return why_; }
 
@@ -139,7 +147,7 @@ protected:
     void pause() noexcept { pausing_ = true; }
     void grant() noexcept { phase_ = phase::granted; }
 
-    void fail(std::error_code why)
+    void fail(std::error_code why) noexcept
     {
         why_ = why;
         phase_ = phase::failed;

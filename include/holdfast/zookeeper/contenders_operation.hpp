@@ -18,6 +18,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -69,14 +70,18 @@ private:
         bool there;
     };
 
-    void on_notice(unsigned) noexcept override {}
+    void on_notice(unsigned) override {}
     void on_expired() noexcept override
     {
         asked_ = false;
         bed_.unpark();
     }
+    void on_failure(std::error_code why) noexcept override
+    {
+        if (!outcome_) end(why);
+    }
 
-    void on_connected(std::int64_t) noexcept override
+    void on_connected(std::int64_t) override
     {
         if (outcome_ || std::exchange(asked_, true)) return;
         line_.clear();
@@ -88,7 +93,7 @@ private:
         }
     }
 
-    void on_answer(unsigned tag, reply const& r) noexcept override
+    void on_answer(unsigned tag, reply const& r) override
     {
         if (outcome_ || tag / slots != round_ / slots) return;
         if (r.what == answer::lost || r.what == answer::postponed) {

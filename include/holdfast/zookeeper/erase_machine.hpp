@@ -62,6 +62,13 @@ public:
         }
     }
 
+    /// Effects: it threw while it was told something: begins again when it is told that requests can be sent.
+    void interrupt() noexcept
+    {
+        actions_.clear();
+        stalled_ = true;
+    }
+
     [[nodiscard]] std::vector<action> take_actions() noexcept { return std::exchange(actions_, {}); }
 
 private:
@@ -86,9 +93,9 @@ private:
 
     void erase()
     {
+        actions_.push_back({{request::kind::erase, what_.prefix.empty() ? what_.lock : what_.node}, erase_tag});
         first_erase_ = !erased_;
         erased_ = true;
-        actions_.push_back({{request::kind::erase, what_.prefix.empty() ? what_.lock : what_.node}, erase_tag});
     }
 
     void finish(std::error_code outcome)

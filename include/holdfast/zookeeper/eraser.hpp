@@ -15,7 +15,7 @@ namespace holdfast::zookeeper {
 
 class session_core;
 
-/// Runs an `erase_machine` in the background of a session.
+/// Runs an `erase_machine` in the background of a session. Where memory runs out it tries again later.
 class eraser final : public receiver {
 public:
     eraser(session_core& core, remains what, holdfast::detail::parker* bed) : core_{core}, machine_{std::move(what)}, bed_{bed} {}
@@ -29,13 +29,13 @@ public:
     /// Effects: wakes nobody.
     void forget() noexcept { bed_ = nullptr; }
 
-    void on_answer(unsigned tag, reply const& r) noexcept override
+    void on_answer(unsigned tag, reply const& r) override
     {
         machine_.answered(tag, r);
         act();
     }
-    void on_notice(unsigned) noexcept override {}
-    void on_connected(std::int64_t session) noexcept override
+    void on_notice(unsigned) override {}
+    void on_connected(std::int64_t session) override
     {
         machine_.connected(session);
         act();
@@ -43,11 +43,12 @@ public:
     void on_expired() noexcept override
     {
         machine_.expired();
-        act();
+        hear([&] { act(); });  // it has nothing to send
     }
+    void on_failure(std::error_code why) noexcept override;
 
 private:
-    void act() noexcept;
+    void act();
 
     session_core& core_;
     erase_machine machine_;

@@ -72,7 +72,7 @@ public:
     [[nodiscard]] result<boot_clock::time_point> outcome() const { return *outcome_; }
 
 private:
-    void on_answer(unsigned, reply const& r) noexcept override
+    void on_answer(unsigned, reply const& r) override
     {
         auto* const node = core_.held().find(token_);
         asked_ = r.what != answer::lost && r.what != answer::postponed;
@@ -88,9 +88,9 @@ private:
         end(until);
     }
 
-    void on_notice(unsigned) noexcept override {}
+    void on_notice(unsigned) override {}
 
-    void on_connected(std::int64_t) noexcept override
+    void on_connected(std::int64_t) override
     {
         auto* const node = core_.held().find(token_);
         if (outcome_ || std::exchange(asked_, true)) return;
@@ -100,6 +100,7 @@ private:
     }
 
     void on_expired() noexcept override { end(make_error_code(holdfast::errc::lease_lost)); }
+    void on_failure(std::error_code why) noexcept override { end(why); }
 
     void end(result<boot_clock::time_point> outcome) noexcept
     {

@@ -12,7 +12,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace holdfast::zookeeper {
 
@@ -44,18 +43,18 @@ public:
         return what;
     }
 
-    /// Effects: forgets the nodes whose leases ended by `now`. Returns: them.
-    [[nodiscard]] std::vector<remains> take_ended(boot_clock::time_point now)
+    /// Effects: has `f` called with each node whose lease ended by `now`, and then forgets it; it keeps the one for which `f` throws, and
+    /// those behind it.
+    void hand_over_ended(boot_clock::time_point now, auto const& f)
     {
-        std::vector<remains> ended;
-        for (auto one = nodes_.begin(); one != nodes_.end();)
-            if (one->second.ends <= now) {
-                ended.push_back(std::move(one->second.what));
-                one = nodes_.erase(one);
-            } else {
+        for (auto one = nodes_.begin(); one != nodes_.end();) {
+            if (one->second.ends > now) {
                 ++one;
+                continue;
             }
-        return ended;
+            f(std::as_const(one->second.what));
+            one = nodes_.erase(one);
+        }
     }
 
     /// Returns: when the next lease ends unless it is extended before.

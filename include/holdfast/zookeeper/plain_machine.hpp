@@ -119,8 +119,9 @@ private:
 
     void take_checked(reply const& r)
     {
+        bool const ours = is_ours(r);
         in_doubt_ = false;
-        if (is_ours(r)) return have(r.stat);
+        if (ours) return have(r.stat);
         create();
     }
 

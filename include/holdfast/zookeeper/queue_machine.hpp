@@ -123,10 +123,10 @@ private:
 
     void take_created(reply const& r)
     {
+        if (r.what == answer::ok) node_ = leaf_of(r.text);  // before anything says that it is known: there may be no memory for it
         in_doubt_ = r.what == answer::lost;
         if (r.what == answer::ok) {
             made_ = true;
-            node_ = leaf_of(r.text);
             czxid_ = r.stat.czxid;
         } else if (r.what == answer::no_node) {
             parents_.begin(plan().lock);
@@ -157,11 +157,9 @@ private:
 
     void take_found(reply const& r)
     {
-        in_doubt_ = false;
         line_ = contenders_among(r.children);
-        auto const found = std::find_if(line_.begin(), line_.end(), [&](contender const& one) { return one.name.starts_with(prefix()); });
+        auto const found = std::find_if(line_.begin(), line_.end(), [ours = prefix()](contender const& one) { return one.name.starts_with(ours); });
         if (found == line_.end()) return create();
-        in_doubt_ = true;
         node_ = found->name;
         enter(state::checking);
         send(first, {request::kind::data, node_path()});

@@ -13,12 +13,13 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <system_error>
 
 namespace holdfast::zookeeper {
 
-/// Removes the node of a lease. What is not confirmed within the operation timeout goes on in the background.
+/// Removes the node of a lease. What is not confirmed within the operation timeout, or has no memory, goes on in the background.
 class release_operation {
 public:
     release_operation(lock_place& place, std::shared_ptr<std::string const> const& /*lock*/, owner_token const& token) : core_{place.core()}, token_{token} {}
@@ -36,9 +37,15 @@ public:
     {
         limit_ = boot_clock::now() + core_.options().operation_timeout;
         std::scoped_lock guard{core_.mutex()};
-        if (auto const* const node = core_.held().find(token_)) {
-            erasing_ = core_.erase(node->what, &bed_);  // before it is forgotten: there may be no memory for it
-            static_cast<void>(core_.held().take(token_));
+        if (auto* const node = core_.held().find(token_)) {
+            try {
+                erasing_ = core_.erase(node->what, &bed_);  // before it is forgotten: there may be no memory for it
+                static_cast<void>(core_.held().take(token_));
+            } catch (std::bad_alloc const&) {
+                outcome_ = std::make_error_code(std::errc::not_enough_memory);
+                node->ends = {};  // the session's thread removes it
+                core_.wake_thread();
+            }
         } else {
             outcome_ = make_error_code(holdfast::errc::not_owner);
         }

@@ -5,6 +5,8 @@
 #include <holdfast/core/parker.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/zookeeper/acquirer.hpp>
+#include <holdfast/zookeeper/alarms.hpp>
+#include <holdfast/zookeeper/audience.hpp>
 #include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/eraser.hpp>
 #include <holdfast/zookeeper/held_nodes.hpp>
@@ -13,6 +15,7 @@
 #include <holdfast/zookeeper/requests.hpp>
 #include <holdfast/zookeeper/session_lease.hpp>
 #include <holdfast/zookeeper/session_options.hpp>
+#include <holdfast/zookeeper/state_news.hpp>
 #include <holdfast/zookeeper/watch_list.hpp>
 #include <holdfast/zookeeper/zookeeper_mt.hpp>
 
@@ -20,9 +23,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <iterator>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -68,21 +69,14 @@ public:
     /// Effects: tells `who` what happens from now on; at once, where requests can be sent.
     void attach(receiver& who)
     {
-        receivers_.splice(receivers_.end(), who.self_);
-        who.attached_ = true;
-        if (connected()) who.on_connected(session_);
+        receivers_.add(who);
+        if (connected()) who.hear([&] { who.on_connected(session_); });
     }
 
     /// Effects: tells it nothing any more.
     void detach(receiver& who) noexcept
     {
-        if (!who.attached_) return;
-        who.attached_ = false;
-        for (auto place = receivers_.begin(); place != receivers_.end(); ++place)
-            if (*place == &who) {
-                who.self_.splice(who.self_.end(), receivers_, place);
-                break;
-            }
+        if (!receivers_.remove(who)) return;
         watches_.abandon(std::exchange(who.watch_, 0));
         remove_abandoned();
         for (auto* const some : {&calls_, &unsent_})
@@ -117,11 +111,20 @@ public:
     }
 
     /// Effects: has `f` called when the session is over, by the thread that learns it, with no lock held.
-    void add_alarm(std::function<void()> f)
+    void add_alarm(std::function<void()> f) { alarms_.add(std::move(f)); }
+
+    /// Effects: tells the receivers after a while that they can go on: one of them missed something.
+    void go_on_later() noexcept
     {
-        auto all = std::make_shared<std::vector<std::function<void()>>>(*alarms_);
-        all->push_back(std::move(f));
-        alarms_ = std::move(all);
+        go_on_at_ = std::min(go_on_at_, boot_clock::now() + std::max(session_lease::interval(lease_.timeout()), std::chrono::milliseconds{1}));
+    }
+
+    /// Effects: ends the session `id`, where it is not over yet, and with it all its nodes: one of them could not be remembered.
+    void abandon_session(std::int64_t id) noexcept
+    {
+        if (id != session_ || id == 0) return;
+        finish_session();
+        wake_thread();
     }
 
     void wake_thread() noexcept { thread_bed_.unpark(); }
@@ -141,17 +144,19 @@ private:
 
     void send(receiver* from, unsigned tag, request const& what)
     {
-        auto& one = calls_.emplace_back();
-        one.place = std::prev(calls_.end());
+        std::list<sent_call> made(1);
+        auto& one = made.front();
         one.from = from;
         one.tag = tag;
-        one.sent = last_sent_ = boot_clock::now();
-        if (is_write(what.what)) last_write_ = one.sent;
+        if (what.what == request::kind::unwatch) one.unwatched = what.path;
         if (what.what == request::kind::watch) {
             watches_.abandon(from->watch_);
             one.watch = from->watch_ = watches_.add(*from, tag, what.path);
         }
-        if (what.what == request::kind::unwatch) one.unwatched = what.path;
+        one.place = made.begin();
+        calls_.splice(calls_.end(), made);
+        one.sent = last_sent_ = boot_clock::now();
+        if (is_write(what.what)) last_write_ = one.sent;
         if (handle_ && connected() && handle_->send(what, one, one.watch, creator_only())) return;
         unsent_.splice(unsent_.end(), calls_, one.place);
         wake_thread();
@@ -168,9 +173,8 @@ private:
     void deliver(sent_call const& of, reply const& r) noexcept
     {
         // An answer may be lost without the connection: whoever missed it is then told to go on all the same, though not at once.
-        if (r.what == answer::lost || r.what == answer::postponed)
-            go_on_at_ = std::min(go_on_at_, boot_clock::now() + std::max(session_lease::interval(lease_.timeout()), std::chrono::milliseconds{1}));
-        if (of.from) of.from->on_answer(of.tag, r);
+        if (r.what == answer::lost || r.what == answer::postponed) go_on_later();
+        if (of.from) of.from->hear([&] { of.from->on_answer(of.tag, r); });
     }
 
     void on_reply(handle_events::call& of, reply&& r) noexcept override
@@ -189,17 +193,16 @@ private:
         deliver(answered.front(), r);
         // Over a connection that the server keeps, of which the C client makes no event.
         if (r.code == errc::session_expired && handle_ && !over_) {
-            over_ = true;
-            end_session();
+            finish_session();
             wake_thread();
         }
-        raise_alarm(guard);
+        alarms_.raise(guard);  // at once: the session's thread may be in the user's code
     }
 
     void on_notice(std::uint64_t watch) noexcept override
     {
         std::scoped_lock guard{mutex_};
-        if (auto const one = watches_.take(watch)) one->of->on_notice(one->tag);
+        if (auto const one = watches_.take(watch)) one->of->hear([&] { one->of->on_notice(one->tag); });
     }
 
     void on_state(handle_events::state s, std::int64_t session, std::chrono::milliseconds timeout) noexcept override
@@ -217,46 +220,38 @@ private:
             }
             announce(session_state::connected);
             remove_abandoned();
-            for (auto* const one : receivers_) one->on_connected(session_);
+            receivers_.tell_connected(session_);
         } else if (s == handle_events::state::suspended) {
             if (!connected()) return;
             suspended_since_ = boot_clock::now();
             announce(session_state::suspended);
-            for (auto* const one : receivers_) one->on_suspended();
+            receivers_.tell_suspended();
         } else {
             if (s == handle_events::state::refused) refused_ = errc::authentication_failed;
-            over_ = true;  // the thread closes the handle; what was sent is answered until then
-            end_session();
+            finish_session();
         }
         wake_thread();
-        raise_alarm(guard);
+        alarms_.raise(guard);
     }
 
-    /// Effects: unlocks; then, where the session has ended, says so at once: the session's thread may be in the user's code.
-    void raise_alarm(std::unique_lock<std::mutex>& guard) noexcept
+    /// Effects: the session is over. The thread closes the handle; what was sent is answered until then.
+    void finish_session() noexcept
     {
-        auto const alarms = std::exchange(alarm_, false) ? alarms_ : nullptr;
-        guard.unlock();
-        if (alarms)
-            for (auto const& one : *alarms) one();
-    }
-
-    void end_session() noexcept
-    {
+        over_ = true;
         session_ = 0;
         lease_.end();
         held_.clear();
         watches_.clear();
         if (connected()) suspended_since_ = boot_clock::now();
         announce(session_state::lost);
-        for (auto* const one : receivers_) one->on_expired();
-        alarm_ = true;
+        receivers_.tell_expired();
+        alarms_.set();
     }
 
     void announce(session_state s) noexcept
     {
         if (std::exchange(state_, s) == s) return;
-        if (options_.on_state) news_.push_back(s);
+        if (options_.on_state) news_.add(s);
         changed_.notify_all();
     }
 
@@ -275,26 +270,31 @@ private:
     bool over_ = false;
     boot_clock::time_point suspended_since_{};
     boot_clock::time_point go_on_at_ = boot_clock::time_point::max();
-    std::list<receiver*> receivers_;
+    audience receivers_;
     std::list<sent_call> calls_;
     std::list<sent_call> unsent_;
     watch_list watches_;
     held_nodes held_;
     std::list<std::shared_ptr<eraser>> erasers_;
-    std::shared_ptr<std::vector<std::function<void()>> const> alarms_ = std::make_shared<std::vector<std::function<void()>> const>();
-    bool alarm_ = false;
-    std::deque<session_state> news_;
+    alarms alarms_;
+    state_news news_;
     holdfast::detail::parker thread_bed_;
     std::condition_variable changed_;
     std::unique_ptr<zookeeper_mt> handle_;  // last: it ends first, and with it what calls us
 };
 
-inline void eraser::act() noexcept
+inline void eraser::act()
 {
     core_.perform(*this, machine_.take_actions());
     if (!machine_.done()) return;
     if (bed_) bed_->unpark();
     core_.wake_thread();
+}
+
+inline void eraser::on_failure(std::error_code) noexcept
+{
+    machine_.interrupt();
+    core_.go_on_later();
 }
 
 }  // namespace holdfast::zookeeper

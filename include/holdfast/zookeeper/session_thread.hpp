@@ -5,6 +5,7 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/signals_blocked.hpp>
+#include <holdfast/zookeeper/acquirer.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
 
 #include <algorithm>
@@ -22,7 +23,7 @@
 namespace holdfast::zookeeper {
 
 /// The thread of a session: opens its handle, and another one after expiry; shows that it lives; removes the nodes of leases that ended;
-/// calls the user's callback. It exists from the first use on.
+/// calls the user's callback. It exists from the first use on. Where memory runs out, it goes on a moment later.
 class session_thread {
 public:
     explicit session_thread(std::shared_ptr<session_core> core) : core_{std::move(core)} {}
@@ -74,22 +75,37 @@ private:
         std::unique_lock guard{core.mutex_};
         auto open_at = boot_clock::time_point{};
         while (!stopping) {
-            if (core.over_) close(core, guard);
-            deliver_unsent(core);
-            if (tell(core, guard)) continue;
-            auto const now = boot_clock::now();
-            if (!core.handle_ && !core.refused_ && now >= open_at) {
-                open(core, guard);
-                open_at = boot_clock::now() + std::chrono::seconds{1};
-                continue;
+            auto next = boot_clock::time_point{};
+            try {
+                next = attend(core, guard, open_at);
+            } catch (...) {  // no memory; nothing of it is forgotten
+                next = boot_clock::now() + std::chrono::milliseconds{50};
             }
-            auto next = core.handle_ || core.refused_ ? boot_clock::time_point::max() : open_at;
-            next = std::min(next, look_after(core, now));
             guard.unlock();
             core.thread_bed_.park_until(next);
             guard.lock();
         }
         close(core, guard);
+    }
+
+    /// Effects: does what is due. Returns: when to look again. Throws: with `guard` locked.
+    static boot_clock::time_point attend(session_core& core, std::unique_lock<std::mutex>& guard, boot_clock::time_point& open_at)
+    {
+        if (core.over_) {
+            core.alarms_.raise(guard);  // where nobody else did: before the servers are told
+            guard.lock();
+            close(core, guard);
+        }
+        deliver_unsent(core);
+        if (tell(core, guard)) return {};
+        auto const now = boot_clock::now();
+        if (!core.handle_ && !core.refused_ && now >= open_at) {
+            open(core, guard);
+            open_at = boot_clock::now() + std::chrono::seconds{1};
+            return {};
+        }
+        auto const next = core.handle_ || core.refused_ ? boot_clock::time_point::max() : open_at;
+        return std::min(next, look_after(core, now));
     }
 
     /// Effects: makes a handle; where the servers' names are not found, it is tried again later.
@@ -131,8 +147,7 @@ private:
     static bool tell(session_core& core, std::unique_lock<std::mutex>& guard)
     {
         if (core.news_.empty()) return false;
-        auto const news = core.news_.front();
-        core.news_.pop_front();
+        auto const news = core.news_.take();
         guard.unlock();
         try {
             core.options_.on_state(news);
@@ -145,7 +160,7 @@ private:
     /// Returns: when to look again.
     static boot_clock::time_point look_after(session_core& core, boot_clock::time_point now)
     {
-        for (auto& ended : core.held_.take_ended(now)) static_cast<void>(core.erase(std::move(ended), nullptr));
+        core.held_.hand_over_ended(now, [&](remains const& ended) { static_cast<void>(core.erase(ended, nullptr)); });
         auto next = core.held_.next_end();
         if (core.session_ == 0) return next;
         if (core.state_ == session_state::suspended && now >= core.lease_.until()) core.announce(session_state::lost);
@@ -158,7 +173,7 @@ private:
         if (now >= last + interval) core.show_life(active, now - interval);
         if (now >= core.go_on_at_) {
             core.go_on_at_ = boot_clock::time_point::max();
-            for (auto* const one : core.receivers_) one->on_connected(core.session_);
+            core.receivers_.tell_connected(core.session_);
         }
         return std::min({next, core.go_on_at_, std::max(last, now - interval / 2) + interval});
     }

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -24,10 +25,12 @@ namespace holdfast::test {
 /// Three ZooKeeper servers in time: when a server applies what the leader has decided, what a leader hears of sessions and when it ends them,
 /// and what becomes of it all when servers hang, are cut off or have no leader.
 ///
-/// A follower tells the leader every quarter of the session timeout whom it has heard of: that is as rare as half a tick can be. A session ends
-/// as soon as the leader, by its own clock, has not heard of it for the timeout; a new leader counts anew. A server that is cut off goes on
-/// answering reads and touches from what it knows. Kinder than it may be: a write is word of its session, so that a leader that stood still
-/// does not end a session whose write it has just decided on.
+/// The leader asks every server each quarter of the session timeout whom it has heard of: that is as rare as half a tick can be; one that stood
+/// still asks first of all. Leader and server talk over one connection, on which nothing overtakes anything: the question comes before what is
+/// decided after it, and its answer before what the server passes on later. A session ends as soon as the leader, by its own clock, has not
+/// heard of it for the timeout; that it decides on a write is no word of the session. A new leader counts anew. A server that is cut off goes
+/// on answering reads and touches from what it knows.
+/// Source: LearnerHandler, Learner.ping and SessionTrackerImpl of ZooKeeper 3.8.
 class zookeeper_servers {
 public:
     using time_point = boot_clock::time_point;
@@ -37,7 +40,7 @@ public:
     zookeeper_servers(sim::world& w, std::string lock, std::int32_t first_number, duration timeout, std::array<sim::clock, count> clocks)
         : world_{w}, ensemble_{std::move(lock), count, first_number}, timeout_{timeout}, clocks_{clocks}
     {
-        for (unsigned s = 0; s < count; ++s) relay_later(s);
+        ask_again();
     }
 
     [[nodiscard]] sim::ensemble& state() noexcept { return ensemble_; }
@@ -45,7 +48,11 @@ public:
     [[nodiscard]] bool hangs(unsigned server) const { return world_.now() < hung_until_[server]; }
     [[nodiscard]] time_point hung_until(unsigned server) const { return hung_until_[server]; }
 
-    void hang(unsigned server, duration d) { hung_until_[server] = std::max(hung_until_[server], world_.now() + d); }
+    void hang(unsigned server, duration d)
+    {
+        hung_until_[server] = std::max(hung_until_[server], world_.now() + d);
+        world_.at(hung_until_[server], [this] { ask_whom_they_heard_of(); });
+    }
     void isolate(unsigned server, duration d)
     {
         isolated_until_[server] = std::max(isolated_until_[server], world_.now() + d);
@@ -58,8 +65,10 @@ public:
         no_leader_until_ = std::max(no_leader_until_, world_.now() + d);
         world_.note("no leader, us", sim::event::nobody, leader_, static_cast<std::uint64_t>(d.count() / 1000));
         leader_ = (leader_ + 1) % count;
+        ++epoch_;
         world_.at(no_leader_until_, [this] {
             for (auto& [session, expires] : expires_) touch(session);
+            ask_whom_they_heard_of();
         });
     }
 
@@ -92,13 +101,22 @@ public:
         found->second = clock.when(clock.at(world_.now()) + timeout_);
     }
 
+    /// Effects: the server says something to the leader, behind what it said before: `f` is called when the leader has it.
+    void say(unsigned server, std::function<void()> f)
+    {
+        heeded_[server] = std::max(heeded_[server], world_.now() + world_.delay(sim::decision::nobody, server));
+        world_.at(heeded_[server], [this, server, f = std::move(f)]() mutable {
+            to_leader_[server].push_back(std::move(f));
+            heed(server);
+        });
+    }
+
     /// Effects: the server has heard of the session, and will tell the leader.
     void hear(unsigned server, std::int64_t session) { heard_[server].push_back(session); }
 
     /// Effects: the leader decides on a write; every server will apply it.
     [[nodiscard]] zookeeper::reply decide(unsigned server, std::int64_t session, zookeeper::request const& r, bool pass_the_end)
     {
-        touch(session);
         auto const reply = ensemble_.process(server, session, r, pass_the_end);
         spread();
         return reply;
@@ -116,6 +134,12 @@ public:
 
     /// Effects: has `f` called when the server has applied so much, after whatever was to be called before.
     void when_applied(unsigned server, std::size_t decided, std::function<void()> f) { waiting_[server].emplace(decided, std::move(f)), apply_now(server); }
+
+    /// Effects: the leader answers the server, behind what it said before: `f` is called when the server has applied all that is decided by now.
+    void answer(unsigned server, std::function<void()> f)
+    {
+        tell(server, [this, server, so_far = decided(), f = std::move(f)] { when_applied(server, so_far, f); });
+    }
 
     /// Effects: has `f` called whenever a node is gone at a server.
     void on_gone(std::function<void(unsigned, std::string const&)> f) { gone_ = std::move(f); }
@@ -135,42 +159,79 @@ private:
         spread();
     }
 
-    void relay_later(unsigned s)
+    void ask_again()
     {
-        world_.at(world_.now() + timeout_ / 4, [this, s] {
-            auto const able = std::max({no_leader_until_, out_until(s), out_until(leader_)}) <= world_.now();
-            if (able) {
-                for (auto const session : heard_[s]) touch(session);
-                heard_[s].clear();
-            }
-            relay_later(s);
+        world_.at(world_.now() + timeout_ / 4, [this] {
+            ask_whom_they_heard_of();
+            ask_again();
         });
+    }
+
+    /// Effects: the leader asks every server, behind what it has decided.
+    void ask_whom_they_heard_of()
+    {
+        if (hangs(leader_) || world_.now() < no_leader_until_) return;
+        for (unsigned s = 0; s < count; ++s) tell(s, [this, s, epoch = epoch_] { be_asked(s, epoch); });
+    }
+
+    /// Effects: the server says whom it has heard of since it was asked last; what was under way from or to an earlier leader is lost.
+    void be_asked(unsigned s, std::uint64_t epoch)
+    {
+        if (epoch != epoch_) return;
+        say(s, [this, epoch, heard = std::exchange(heard_[s], {})] {
+            if (epoch != epoch_) return;
+            for (auto const session : heard) touch(session);
+        });
+    }
+
+    /// Effects: the leader says something to the server, behind what it said before: `f` is called when the server has it.
+    void tell(unsigned s, std::function<void()> f)
+    {
+        arrives_[s] = std::max(arrives_[s], world_.now() + world_.delay(sim::decision::nobody, s));
+        world_.at(arrives_[s], [this, s, f = std::move(f)]() mutable {
+            to_server_[s].push_back(std::move(f));
+            hearken(s);
+        });
+    }
+
+    /// Effects: the server takes what the leader said, as soon as it can.
+    void hearken(unsigned s)
+    {
+        if (to_server_[s].empty()) return;
+        if (auto const t = out_until(s); t > world_.now()) return world_.at(t, [this, s] { hearken(s); });
+        take(to_server_[s]);
+    }
+
+    /// Effects: the leader takes what the server said, as soon as it can.
+    void heed(unsigned s)
+    {
+        if (to_leader_[s].empty()) return;
+        auto const t = std::max({no_leader_until_, out_until(s), out_until(leader_)});
+        if (t > world_.now()) return world_.at(t, [this, s] { heed(s); });
+        take(to_leader_[s]);
+    }
+
+    static void take(std::deque<std::function<void()>>& all)
+    {
+        while (!all.empty()) {
+            auto const f = std::move(all.front());
+            all.pop_front();
+            f();
+        }
     }
 
     /// Effects: servers will apply what they have not, each at its own pace.
     void spread()
     {
         for (unsigned s = 0; s < count; ++s)
-            for (; sent_[s] < decided(); ++sent_[s]) {
-                arrives_[s] = std::max(arrives_[s], world_.now() + world_.delay(sim::decision::nobody, s));
-                world_.at(arrives_[s], [this, s] { arrive(s); });
-            }
+            for (; sent_[s] < decided(); ++sent_[s]) tell(s, [this, s] { apply_next(s); });
     }
 
-    void arrive(unsigned s)
+    void apply_next(unsigned s)
     {
-        ++arrived_[s];
-        catch_up(s);
-    }
-
-    void catch_up(unsigned s)
-    {
-        if (auto const t = out_until(s); t > world_.now()) return world_.at(t, [this, s] { catch_up(s); });
-        while (ensemble_.applied(s) < arrived_[s]) {
-            auto const gone = ensemble_.catch_up(s);
-            if (!gone.empty() && gone_) gone_(s, gone);
-            apply_now(s);
-        }
+        auto const gone = ensemble_.catch_up(s);
+        if (!gone.empty() && gone_) gone_(s, gone);
+        apply_now(s);
     }
 
     void apply_now(unsigned s)
@@ -187,12 +248,15 @@ private:
     duration timeout_;
     std::array<sim::clock, count> clocks_;
     unsigned leader_ = 0;
+    std::uint64_t epoch_ = 0;
     time_point no_leader_until_{};
     std::array<time_point, count> hung_until_{};
     std::array<time_point, count> isolated_until_{};
-    std::array<time_point, count> arrives_{};
+    std::array<time_point, count> arrives_{};  ///< what the leader said last to each
+    std::array<time_point, count> heeded_{};   ///< what each said last to the leader
     std::array<std::size_t, count> sent_{};
-    std::array<std::size_t, count> arrived_{};
+    std::array<std::deque<std::function<void()>>, count> to_server_;
+    std::array<std::deque<std::function<void()>>, count> to_leader_;
     std::array<std::multimap<std::size_t, std::function<void()>>, count> waiting_;
     std::array<std::vector<std::int64_t>, count> heard_;
     std::map<std::int64_t, time_point> expires_;

@@ -265,7 +265,6 @@ private:
 
     void arrive(shared_link const& l, std::uint64_t id, zookeeper::request const& what)
     {
-        if (servers_.hangs(l->server)) return world().at(servers_.hung_until(l->server), [=, this] { arrive(l, id, what); });
         l->inbox.emplace_back(id, what);
         serve(l);
     }
@@ -273,6 +272,7 @@ private:
     /// Effects: at the server: the requests of a connection are done in their order, each when the one before it has been answered.
     void serve(shared_link const& l)
     {
+        if (!l->inbox.empty() && servers_.hangs(l->server)) return world().at(servers_.hung_until(l->server), [this, l] { serve(l); });
         while (!l->busy && !l->inbox.empty()) {
             auto const [id, what] = l->inbox.front();
             l->inbox.pop_front();
@@ -284,7 +284,7 @@ private:
                 continue;
             }
             l->busy = true;
-            world().at(world().now() + world().delay(sim::decision::nobody, l->server), [this, l, id = id, what = what] { ask_leader(l, id, what); });
+            servers_.say(l->server, [this, l, id = id, what = what] { ask_leader(l, id, what); });
         }
     }
 
@@ -296,7 +296,7 @@ private:
         if (l != owners_[l->session]) return;  // the session has moved: the leader refuses what comes another way
         auto const r = is_write(what.what) ? servers_.decide(l->server, l->session, what, me_.below(4) == 0) : zookeeper::reply{zookeeper::answer::ok};
         world().note(name(what.what, r.what), me_.index(), l->server, static_cast<std::uint64_t>(r.stat.czxid));
-        servers_.when_applied(l->server, servers_.decided(), [=, this] {
+        servers_.answer(l->server, [=, this] {
             l->busy = false;
             reply(l, id, r, what);
             serve(l);

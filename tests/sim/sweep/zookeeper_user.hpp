@@ -186,9 +186,11 @@ private:
         auto acquiring = make();
         acquiring->start();
         auto const ttl = options_->ttl;
+        bool told = false;  // the machine was told that the lock is another's
         for (;;) {
             auto& machine = acquiring->machine;
             auto look_again = deadline;
+            told = machine.now() == zookeeper::acquirer::phase::failed;
             if (machine.now() == zookeeper::acquirer::phase::granted) {
                 if (machine.session() != session_.session()) {
                     acquiring = make();
@@ -221,7 +223,7 @@ private:
             note("refused", 0);
             ++record_.verdict.refused;
             // Whether it was another's is known where it was asked once, and that was answered.
-            if (once && machine.now() == zookeeper::acquirer::phase::failed && machine.reached()) end_call(asked, call::answer::refused, me_.present());
+            if (once && told && machine.reached()) end_call(asked, call::answer::refused, me_.present());
             if (machine.left_something()) remove(machine.what_is_left());
             co_return;
         }
