@@ -50,7 +50,8 @@ struct lock_options {
     unsigned max_local_handoffs = 63;
 
     /// Let `unlock()` and `release()` return when the lock has been given back to the store, without waiting for its answer: half of the
-    /// time of a short section. Nobody is told then that a release failed, or found the lock taken away.
+    /// time of a short section. Nobody is told then that a release failed, or found the lock taken away; one that
+    /// is lost with its connection may leave the lock as it is until its ttl is over.
     bool deferred_release = false;
 
     /// How waiters space their attempts. ZooKeeper: whoever waits in a queue is woken and never looks by itself; in the plain form `first` is

@@ -64,13 +64,15 @@ public:
         if (!origin_.in_child()) ::shutdown(descriptor_, SHUT_RDWR);
     }
 
-    /// Effects: has what was not delivered when the descriptor is closed thrown away, on this side of the network. The system would go on
-    /// trying to deliver it for minutes.
+    /// Effects: has what was not delivered thrown away, on this side of the network, and nothing more sent, whoever else has the descriptor: a
+    /// thread that sends, a child of fork(). The system would go on trying to deliver it for minutes.
     void abandon() noexcept
     {
         if (origin_.in_child()) return;
-        ::linger const at_once{.l_onoff = 1, .l_linger = 0};
-        ::setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        ::sockaddr nobody{};
+        nobody.sa_family = AF_UNSPEC;
+        ::connect(descriptor_, &nobody, sizeof nobody);  // connect(2): dissolves the association; of TCP by a reset
+        ::shutdown(descriptor_, SHUT_RDWR);              // a Unix socket refuses that, and has nothing under way
     }
 
     /// Returns: whether the socket took no more when it was flushed last.

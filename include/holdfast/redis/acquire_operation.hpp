@@ -68,11 +68,12 @@ public:
     [[nodiscard]] boot_clock::time_point wake_at() const noexcept override { return machine_.wake_at(); }
     void on_time(boot_clock::time_point now) override { perform(machine_.on_time(now)); }
 
-    void on_answer(unsigned node, answer const& a, boot_clock::time_point now) override
+    void on_answer(unsigned node, answer const& a, boot_clock::time_point) override
     {
         if (!under_way_.has(node)) return;
         under_way_.remove(node);
-        perform(machine_.on_answer(node, a, now));
+        // Whether a lease can still be used is judged by a clock that is read behind the answer: between `now` and it this thread may have stood still.
+        perform(machine_.on_answer(node, a, transport_.now()));
     }
 
     void on_watching(unsigned node, boot_clock::time_point now) override { on_released(node, now); }

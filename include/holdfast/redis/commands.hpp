@@ -20,7 +20,7 @@ enum class fence_source : std::uint8_t {
 /// How long a fence counter outlives its last use at the least.
 inline constexpr std::chrono::milliseconds shortest_fence_lifetime{60 * 60 * 1000};
 
-/// A request to one server. What each does to the server's state, in one atomic step, with `now` on the server's clock:
+/// A request to one server. What each does to the server's state, in one atomic step but for `take`, with `now` on the server's clock:
 ///
 /// | verb    | yes if                                    | then                                                        |
 /// |---------|-------------------------------------------|-------------------------------------------------------------|
@@ -50,6 +50,11 @@ struct command {
     std::uint64_t floor = 1;  ///< what a fence is at the least that the server has not brought back from an old snapshot
 };
 
+/// Returns: whether `c` is two requests, with a reply to each: `take` of a lock whose fence is a counter.
+[[nodiscard]] inline bool has_two_replies(command const& c) noexcept
+{
+    return c.what == command::verb::take && c.fence == fence_source::counter;
+}
 
 /// The time left of a key that does not say, or does not expire.
 inline constexpr std::chrono::milliseconds unknown_time_left{-1};

@@ -16,6 +16,8 @@ namespace holdfast::redis {
 ///   where the key was gone before, with its ttl; the grant that carries it comes too late to be used.
 /// - `INCRBY` moves the fence with a no, too. Where one was refused, the next acquires of this lock go by the script, so that
 ///   whoever asks again and again does not drive the fence ahead of the clocks.
+/// - Of a fence that somebody deleted, `INCRBY` makes one without an end. It is below the floor, so it does not count, and the next acquire
+///   of this lock that is granted gives it its value and its end.
 class fence_upkeep {
 public:
     explicit fence_upkeep(unsigned node) noexcept : node_{node} {}

@@ -4,10 +4,10 @@
 #include <holdfast/core/backend.hpp>
 #include <holdfast/redis/acquire_operation.hpp>
 #include <holdfast/redis/ballot_operation.hpp>
+#include <holdfast/redis/key_cache.hpp>
 #include <holdfast/redis/socket_transport.hpp>
 
 #include <chrono>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,7 +24,7 @@ public:
 
     using socket_transport::socket_transport;
 
-    [[nodiscard]] key make_key(std::string_view name) const { return std::make_shared<lock_keys const>(key_prefix() + std::string{name}, size()); }
+    [[nodiscard]] key make_key(std::string_view name) const { return used_.get(key_prefix() + std::string{name}); }
 
     void check(std::string_view name, lock_options const& options)
     {
@@ -40,6 +40,9 @@ public:
 
     /// Returns: whether a lease may be extended to `ttl`: the servers have the time to answer, and the restart guard covers it.
     [[nodiscard]] bool may_lease(std::chrono::milliseconds ttl) { return ttl >= 2 * node_timeout() && covers(ttl); }
+
+private:
+    mutable key_cache used_{size()};
 };
 
 static_assert(Backend<fleet>);

@@ -61,12 +61,6 @@ inline void call(words& w, script const& s, script_form form, int keys)
 
 }  // namespace detail
 
-/// Returns: whether `c` goes as two requests: its second reply is read by `decode_fence`.
-[[nodiscard]] inline bool has_two_replies(command const& c) noexcept
-{
-    return c.what == command::verb::take && c.fence == fence_source::counter;
-}
-
 /// Returns: the bytes of a request.
 [[nodiscard]] inline std::string encode(command const& c, script_form form)
 {
@@ -128,7 +122,7 @@ inline void call(words& w, script const& s, script_form form, int keys)
     return format(w.get()) + format(second.get());
 }
 
-/// Returns: what a reply to `c` means.
+/// Returns: what a reply to `c` means; of two, the first. The second is read by `decode_fence`.
 [[nodiscard]] inline answer decode(command const& c, reply const& r) noexcept
 {
     if (r.what() == reply::kind::error) return answer::failed(classify(r.text()));

@@ -29,7 +29,7 @@ public:
 
     explicit node(clock c = {}) : clock_{c} {}
 
-    /// Effects: runs a command when it is `now` in the world. Requires: `running()`.
+    /// Effects: runs a command when it is `now` in the world; of one that is two requests, the first. Requires: `running()`.
     redis::answer execute(redis::command const& c, boot_clock::time_point now)
     {
         using enum redis::command::verb;
@@ -39,12 +39,10 @@ public:
         auto const found = keys_.find(name);
         bool const ours = found != keys_.end() && found->second.holds == c.token.view();
         switch (c.what) {
-        case take: {
-            bool const free = found == keys_.end();
-            if (free) grant(c, t);
-            auto const counted = count_on(c);
-            return free ? redis::answer::yes(counted) : redis::answer::no(redis::unknown_time_left);
-        }
+        case take:
+            if (found != keys_.end()) return redis::answer::no(redis::unknown_time_left);
+            grant(c, t);
+            return redis::answer::yes();
         case acquire:
             if (found != keys_.end() && !ours) return redis::answer::no(time_left(found->second, t));
             if (!ours) grant(c, t);
@@ -63,6 +61,14 @@ public:
             return redis::answer::yes();
         }
         return {};
+    }
+
+    /// Effects: runs the second request of a `take`: INCRBY, of which a counter that is missing becomes one that does not expire.
+    /// Returns: the counter.
+    std::uint64_t count_on(redis::command const& c, boot_clock::time_point now)
+    {
+        forget_expired(time(now));
+        return fences_.try_emplace(c.keys->fence, counter{0, std::chrono::milliseconds::max()}).first->second.value += c.batch;
     }
 
     /// Effects: sets a key as any client may; without a ttl it does not expire.
@@ -175,13 +181,6 @@ private:
         auto const first = last >= c.floor ? last : std::max({clock, c.floor, c.value <= most ? c.value : 0});
         if (last < c.floor || !c.keep_end) return write_fence(c, first + c.batch, t);
         return fences_.at(c.keys->fence).value = first + c.batch;
-    }
-
-    /// Effects: INCRBY, of which a counter that is missing becomes one that does not expire.
-    std::uint64_t count_on(redis::command const& c)
-    {
-        if (c.fence != redis::fence_source::counter) return 0;
-        return fences_.try_emplace(c.keys->fence, counter{0, std::chrono::milliseconds::max()}).first->second.value += c.batch;
     }
 
     std::uint64_t write_fence(redis::command const& c, std::uint64_t value, microseconds t)

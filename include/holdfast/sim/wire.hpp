@@ -50,17 +50,8 @@ public:
     {
         client_.stumble();
         if (strikes(decision::kind::cut, world().wrong().cut)) cut();
-        auto const number = next_++;
-        auto const arrives = leaves();
-        if (!arrives) cut_from_ = std::min(cut_from_, number);
-        if (!arrives) return;
-        if (strikes(decision::kind::repeated_request, world().wrong().repeated_request)) {
-            at_server(*arrives + world().severity(world().wrong().very_late), number,
-                      [c](wire& self, node& server, boot_clock::time_point now) { self.execute(c, server, now); });
-        }
-        at_server(*arrives, number, [c, done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
-            if (auto const a = self.execute(c, server, now)) self.reply([done, a] { done(*a); });
-        });
+        if (redis::has_two_replies(c)) return send_both(c, std::move(done));
+        send_one(c, [done = std::move(done)](wire& self, redis::answer const& a, boot_clock::time_point) { self.reply([done, a] { done(a); }); });
     }
 
     /// Effects: has `noticed` called in the client when the connection breaks by itself.
@@ -84,6 +75,43 @@ public:
 
 private:
     [[nodiscard]] sim::world& world() const noexcept { return client_.world(); }
+
+    /// Effects: sends one request; `done` is called at the server with the answer.
+    template <class F>
+    void send_one(redis::command const& c, F done)
+    {
+        auto const number = next_++;
+        auto const arrives = leaves();
+        if (!arrives) cut_from_ = std::min(cut_from_, number);
+        if (!arrives) return;
+        if (strikes(decision::kind::repeated_request, world().wrong().repeated_request)) {
+            at_server(*arrives + world().severity(world().wrong().very_late), number,
+                      [c](wire& self, node& server, boot_clock::time_point now) { self.execute(c, server, now); });
+        }
+        at_server(*arrives, number, [c, done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
+            if (auto const a = self.execute(c, server, now)) done(self, *a, now);
+        });
+    }
+
+    /// Effects: sends two requests behind each other; anything may happen in between, and the second may be lost alone.
+    void send_both(redis::command const& c, std::function<void(redis::answer const&)> done)
+    {
+        auto const first = std::make_shared<std::optional<redis::answer>>();
+        send_one(c, [first](wire&, redis::answer const& a, boot_clock::time_point) { *first = a; });
+        auto const number = next_++;
+        auto const arrives = leaves();
+        if (!arrives) cut_from_ = std::min(cut_from_, number);
+        if (!arrives) return;
+        at_server(*arrives, number, [c, first, done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
+            if (!server.running() || self.incarnation_ != server.incarnation()) return;
+            auto const counted = server.count_on(c, now);
+            if (!*first) return;
+            auto a = **first;
+            if (a.what == redis::answer::kind::yes) a.fence = counted;
+            self.world().note("counter", self.client_.index(), self.node_, counted);
+            self.reply([done, a] { done(a); });
+        });
+    }
 
     [[nodiscard]] boot_clock::duration delay() const { return world().delay(client_.index(), node_); }
     [[nodiscard]] bool strikes(decision::kind what, unsigned rate) const { return world().strikes(what, client_.index(), node_, rate); }
