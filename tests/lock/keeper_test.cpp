@@ -220,18 +220,20 @@ TEST_CASE("a renewal is waited for until it has ended, and only where one was be
 
 TEST_CASE("what is due is called while a renewal is still waited for")
 {
+    std::atomic<bool> ended{false};
     keeper k;
     k.ensure_running();
     auto const other = keep(k);
     auto const slow = keep(k);
     slow->due = [] { return true; };
-    slow->finish = [&] { return other->calls == 1; };
+    slow->finish = [&] { return ended = other->calls == 1; };
     k.schedule(slow->place, boot_clock::now());
     REQUIRE(eventually([&] { return slow->finishes > 0; }));
     k.schedule(other->place, boot_clock::now() + 1ms);
     CHECK(eventually([&] { return other->calls == 1; }));
     auto const waited = slow->finishes.load();
     CHECK(waited > 0);
+    REQUIRE(eventually([&] { return ended.load(); }));  // it looks at `other` no more
 }
 
 TEST_CASE("more than one batch of things that are due are all called")
