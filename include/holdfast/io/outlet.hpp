@@ -71,8 +71,8 @@ public:
         if (origin_.in_child()) return;
         ::sockaddr nobody{};
         nobody.sa_family = AF_UNSPEC;
-        ::connect(descriptor_, &nobody, sizeof nobody);  // connect(2): dissolves the association; of TCP by a reset
-        ::shutdown(descriptor_, SHUT_RDWR);              // a Unix socket refuses that, and has nothing under way
+        // connect(2): dissolves the association; of TCP by a reset. A Unix socket refuses that, and has nothing under way.
+        if (::connect(descriptor_, &nobody, sizeof nobody) != 0) ::shutdown(descriptor_, SHUT_RDWR);
     }
 
     /// Returns: whether the socket took no more when it was flushed last.
