@@ -42,7 +42,7 @@ cd "$root"
 cmake --preset fuzz -B "$build" "-DCMAKE_CXX_COMPILER=$HOLDFAST_CLANG" >/dev/null
 cmake --build "$build" -j "$jobs" --target "${targets[@]/#/holdfast_fuzz_}"
 
-# Looks for inputs for one target, and says what came of it; leaves <target>.right where nothing was wrong.
+# Looks for inputs for one target, and says what came of it. Its status is 1 where the target was wrong.
 look()
 {
   local target=$1 right=true
@@ -62,16 +62,23 @@ look()
     "$program" -merge=1 -max_len=4096 "$kept" "$grown" >>"$log" 2>&1
     echo "corpus/$target: $(find "$kept" -type f | wc -l) inputs"
   fi
-  if $right; then touch "$build/$target.right"; fi
+  $right
 }
 
-rm -f "$build"/*.right
-for target in "${targets[@]}"; do
-  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n || true; done
-  look "$target" &
-done
-wait
-
+declare -A under_way=()
 wrong=()
-for target in "${targets[@]}"; do [ -e "$build/$target.right" ] || wrong+=("$target"); done
+# Waits for one of those under way; what is not right is wrong, for whatever reason it ended.
+reap()
+{
+  local id
+  wait -n -p id || wrong+=("${under_way[$id]}")
+  unset "under_way[$id]"
+}
+
+for target in "${targets[@]}"; do
+  [ ${#under_way[@]} -lt "$jobs" ] || reap
+  look "$target" &
+  under_way[$!]=$target
+done
+while [ ${#under_way[@]} -gt 0 ]; do reap; done
 [ ${#wrong[@]} -eq 0 ] || { echo "Wrong: ${wrong[*]}; the inputs are in $build/found" >&2; exit 1; }
