@@ -51,7 +51,7 @@ public:
         client_.stumble();
         if (strikes(decision::kind::cut, world().wrong().cut)) cut();
         if (redis::has_two_replies(c)) return send_both(c, std::move(done));
-        send_one(c, [done = std::move(done)](wire& self, redis::answer const& a, boot_clock::time_point) { self.reply([done, a] { done(a); }); });
+        send_one(c, [done = std::move(done)](wire& self, redis::answer const& a) { self.reply([done, a] { done(a); }); });
     }
 
     /// Effects: has `noticed` called in the client when the connection breaks by itself.
@@ -89,7 +89,7 @@ private:
                       [c](wire& self, node& server, boot_clock::time_point now) { self.execute(c, server, now); });
         }
         at_server(*arrives, number, [c, done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
-            if (auto const a = self.execute(c, server, now)) done(self, *a, now);
+            if (auto const a = self.execute(c, server, now)) done(self, *a);
         });
     }
 
@@ -97,7 +97,7 @@ private:
     void send_both(redis::command const& c, std::function<void(redis::answer const&)> done)
     {
         auto const first = std::make_shared<std::optional<redis::answer>>();
-        send_one(c, [first](wire&, redis::answer const& a, boot_clock::time_point) { *first = a; });
+        send_one(c, [first](wire&, redis::answer const& a) { *first = a; });
         auto const number = next_++;
         auto const arrives = leaves();
         if (!arrives) cut_from_ = std::min(cut_from_, number);
