@@ -198,6 +198,8 @@ TEST_CASE("options of a client that cannot be used are refused by name")
     CHECK_THAT(refusal({.operation_timeout = 0ms}), contains("operation_timeout"));
     CHECK_THAT(refusal({.operation_timeout = std::chrono::milliseconds::max()}), contains("operation_timeout"));
     CHECK_THAT(refusal({.connect_timeout = -1ms}), contains("connect_timeout"));
+    CHECK_THAT(refusal({.connections = 0}), contains("connections"));
+    CHECK_THAT(refusal({.connections = 65}), contains("connections"));
     CHECK_THAT(refusal({.restart_guard = -1ms}), contains("restart_guard"));
 
     auto const refused_server = [](holdfast::redis::endpoint server) {

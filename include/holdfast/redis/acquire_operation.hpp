@@ -17,7 +17,7 @@ namespace holdfast::redis {
 
 /// Runs an `acquire_machine` over a transport.
 template <Transport T>
-class acquire_operation final : public running_operation {
+class acquire_operation : public running_operation {
 public:
     acquire_operation(T& transport, shared_keys keys, acquire_request const& request)
         : transport_{transport}, keys_{std::move(keys)}, request_{request},

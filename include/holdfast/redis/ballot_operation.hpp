@@ -101,7 +101,7 @@ private:
 };
 
 template <Transport T>
-class extend_operation final : public ballot_operation<extend_machine, T> {
+class extend_operation : public ballot_operation<extend_machine, T> {
 public:
     extend_operation(T& transport, shared_keys const& keys, owner_token const& token, std::chrono::milliseconds ttl)
         : ballot_operation<extend_machine, T>{transport,
@@ -120,7 +120,7 @@ public:
 };
 
 template <Transport T>
-class release_operation final : public ballot_operation<release_machine, T> {
+class release_operation : public ballot_operation<release_machine, T> {
 public:
     release_operation(T& transport, shared_keys const& keys, owner_token const& token)
         : ballot_operation<release_machine, T>{transport,

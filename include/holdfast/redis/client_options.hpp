@@ -22,6 +22,11 @@ struct client_options {
     /// How long a connection may take to be made, with authentication. Short: a distant server is never reached.
     std::chrono::milliseconds connect_timeout{2000};
 
+    /// How many connections for commands the client makes at most, 1 to 64, each when it is first needed, and as many more for news of releases
+    /// while locks are waited for; a lock has its place on one of them. Few: threads with different locks wait for each other. Many: descriptors,
+    /// here and at the server, and fewer requests that go together.
+    unsigned connections{4};
+
     /// Put before every lock's name to make its key. Clients that are to exclude each other need the same one.
     std::string key_prefix{};
 
@@ -47,6 +52,14 @@ inline void check_timeouts(std::chrono::milliseconds operation, std::chrono::mil
     constexpr std::chrono::milliseconds day{24 * 60 * 60 * 1000};
     require(operation <= day && connect <= day && guard.value_or(day) <= day,
             std::string{operation_name} + ", connect_timeout and restart_guard are at most a day");
+}
+
+/// Throws: `error` (`misconfigured`) where that many connections cannot be asked for.
+inline void check_connections(unsigned count)
+{
+    constexpr unsigned most = 64;
+    if (count == 0 || count > most)
+        throw error{holdfast::errc::misconfigured, "connections is " + std::to_string(count) + "; it must be from 1 to " + std::to_string(most)};
 }
 
 }  // namespace holdfast::redis

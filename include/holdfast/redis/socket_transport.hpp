@@ -28,14 +28,15 @@ struct fleet_options {
     std::chrono::milliseconds connect_timeout{};
     std::string key_prefix;
     std::optional<std::chrono::milliseconds> restart_guard;  ///< nothing: the longest ttl in use
+    unsigned connections = 1;                                ///< to each server, at most
 };
 
-/// The way to the real servers of a lock: one Redis, or the masters of a Redlock. Thread-safe. Connections are made when they are needed;
-/// waiting threads run them.
-class socket_transport : private greeting_listener {
+/// A way to the real servers of a lock: one Redis, or the masters of a Redlock. Has one connection to each for commands, and one for news of
+/// releases. Thread-safe. Connections are made when they are needed; waiting threads run them.
+class socket_transport final : private greeting_listener {
 public:
-    explicit socket_transport(fleet_options options)
-        : options_{std::move(options)}, reactor_{2 * options_.servers.size()},
+    explicit socket_transport(fleet_options const& options)
+        : options_{options}, reactor_{2 * options_.servers.size()},
           admission_{size(), options_.restart_guard.value_or(std::chrono::milliseconds{0})}
     {
         bool const guarded = size() > 1 || options_.restart_guard != std::chrono::milliseconds{0};
@@ -57,8 +58,6 @@ public:
         std::scoped_lock guard{*this};
         return admission_.covers(ttl);
     }
-
-    [[nodiscard]] std::string const& key_prefix() const noexcept { return options_.key_prefix; }
 
     // See `Transport`.
 
@@ -113,9 +112,6 @@ public:
     bool wait(awaited& one, boot_clock::time_point t) { return reactor_.wait(one, t); }
     void lock() { reactor_.lock(); }
     void unlock() noexcept { reactor_.unlock(); }
-
-protected:
-    ~socket_transport() = default;
 
 private:
     struct node {

@@ -42,6 +42,7 @@ HOLDFAST_INLINE client::client(client_options options)
 {
     check_endpoint(options.server, "client_options, server, ");
     check_timeouts(options.operation_timeout, options.connect_timeout, options.restart_guard, "operation_timeout");
+    check_connections(options.connections);
     std::vector<endpoint> servers{std::move(options.server)};
     auto tls = secured(servers, options.tls);
     domain_ = std::make_shared<holdfast::detail::domain<fleet>>(std::make_shared<fleet>(fleet_options{.servers = std::move(servers),
@@ -49,7 +50,8 @@ HOLDFAST_INLINE client::client(client_options options)
                                                                                     .node_timeout = options.operation_timeout,
                                                                                     .connect_timeout = options.connect_timeout,
                                                                                     .key_prefix = std::move(options.key_prefix),
-                                                                                    .restart_guard = options.restart_guard}));
+                                                                                    .restart_guard = options.restart_guard,
+                                                                                    .connections = options.connections}));
 }
 
 }  // namespace holdfast::redis

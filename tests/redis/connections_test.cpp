@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+//
+// The connections of one client, over which its locks are spread.
+#include "observed.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/proxy.hpp"
+
+#include <holdfast/redis.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::redis::client;
+using holdfast::redis::mutex;
+using holdfast::test::eventually;
+using holdfast::test::proxy;
+using holdfast::test::redis_server;
+
+TEST_CASE("a client makes no more connections for commands than it was told to")
+{
+    auto const [told, made] = GENERATE(std::pair{1U, 1}, std::pair{3U, 3}, std::pair{4U, 4});
+    redis_server server;
+    proxy way{server.port()};
+    client redis{way.url(), {.connections = told}};
+    for (int i = 0; i < 200; ++i) {
+        mutex m{redis, "orders/" + std::to_string(i)};
+        REQUIRE(m.try_lock());
+        m.unlock();
+    }
+    CHECK(way.connections() == made);
+}
+
+TEST_CASE("all objects of one name share a connection, and nobody makes one before it is needed")
+{
+    redis_server server;
+    proxy way{server.port()};
+    client redis{way.url()};
+    CHECK(way.connections() == 0);
+    for (int i = 0; i < 20; ++i) {
+        mutex m{redis, "orders"};
+        REQUIRE(m.try_lock());
+        m.unlock();
+    }
+    CHECK(way.connections() == 1);
+}
+
+TEST_CASE("a server that does not answer keeps locks on no connection waiting for longer than its time")
+{
+    redis_server server;
+    proxy way{server.port()};
+    client redis{way.url(), {.operation_timeout = 300ms}};
+    std::deque<mutex> locks;
+    for (int i = 0; i < 16; ++i) REQUIRE(locks.emplace_back(redis, "orders/" + std::to_string(i)).try_lock());
+    for (auto& m : locks) m.unlock();
+    way.blackhole();
+    std::atomic<int> refused{0};
+    std::vector<std::jthread> threads;
+    for (auto& m : locks) {
+        threads.emplace_back([&] {
+            std::error_code const why = holdfast::test::code_of([&] { (void)m.try_lock(); });
+            if (why == holdfast::errc::unavailable) ++refused;
+        });
+    }
+    threads.clear();
+    CHECK(refused == 16);
+    way.pass();
+    way.cut_all();
+    for (auto& m : locks) {
+        CHECK(eventually([&] {
+            try {
+                return m.try_lock();
+            } catch (holdfast::error const&) {
+                return false;
+            }
+        }));
+        m.unlock();
+    }
+}
