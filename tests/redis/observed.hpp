@@ -25,8 +25,8 @@ inline long calls(redis_server& server, std::string const& command)
     return n;
 }
 
-/// Returns: how many attempts to take a lock, and releases and renewals, the server has seen.
-inline long script_calls(redis_server& server) { return calls(server, "evalsha") + calls(server, "eval"); }
+/// Returns: how many attempts to take a lock with a fence, and releases and renewals, the server has seen: by script, or by SET and INCRBY.
+inline long lock_requests(redis_server& server) { return calls(server, "evalsha") + calls(server, "eval") + calls(server, "incrby"); }
 
 inline long subscriptions(redis_server& server) { return static_cast<long>(server.command({"PUBSUB", "CHANNELS"}).elements.size()); }
 

@@ -226,7 +226,7 @@ TEST_CASE("options of a client that cannot be used are refused by name")
 TEST_CASE("a user with no more rights than a lock needs can do everything")
 {
     redis_server server{{.config = {"user app on >secret ~orders* ~holdfast:fence:* resetchannels &holdfast:free:* -@all +eval +evalsha +set +get +del +pttl "
-                                    "+pexpire +time +publish +subscribe +unsubscribe +info +select"}}};
+                                    "+pexpire +time +incrby +publish +subscribe +unsubscribe +info +select"}}};
     for (bool const fencing : {true, false}) {
         client redis{server.url("app", "secret"), {.restart_guard = fencing ? 0ms : 2s}};
         client elsewhere{server.url("app", "secret") + "/1"};

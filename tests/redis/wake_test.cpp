@@ -20,7 +20,7 @@ using holdfast::redis::client;
 using holdfast::redis::mutex;
 using holdfast::test::eventually;
 using holdfast::test::redis_server;
-using holdfast::test::script_calls;
+using holdfast::test::lock_requests;
 using holdfast::test::subscriptions;
 
 namespace {
@@ -82,12 +82,12 @@ TEST_CASE("a waiter asks once when it comes, once when it is subscribed, and the
     mutex m{redis, "orders", patient()};
     mutex waiting{elsewhere, "orders", patient()};
     m.lock();
-    auto const before = script_calls(server);
+    auto const before = lock_requests(server);
     std::stop_source stop;
     std::jthread waiter{[&] { (void)waiting.lock(stop.get_token()); }};
     CHECK(eventually([&] { return subscriptions(server) == 1; }));
     std::this_thread::sleep_for(1s);
-    auto const asked = script_calls(server) - before;
+    auto const asked = lock_requests(server) - before;
     CHECK(asked >= 1);
     CHECK(asked <= 4);  // EVALSHA twice, and EVAL where the script was unknown
     stop.request_stop();
@@ -122,9 +122,9 @@ TEST_CASE("a key that does not expire is looked at now and then")
         done = true;
     }};
     CHECK(eventually([&] { return subscriptions(server) == 1; }));
-    auto const before = script_calls(server);
+    auto const before = lock_requests(server);
     std::this_thread::sleep_for(1s);
-    auto const asked = script_calls(server) - before;
+    auto const asked = lock_requests(server) - before;
     CHECK(asked <= 14);  // no busy waiting
     CHECK_FALSE(done);
     server.command({"DEL", "orders"});  // and nobody publishes it
@@ -154,7 +154,7 @@ TEST_CASE("a handoff between threads of a process asks no server")
     client redis{server.url()};
     mutex m{redis, "orders", {.ttl = 1h, .max_local_handoffs = 63}};
     m.lock();
-    auto const before = script_calls(server);
+    auto const before = lock_requests(server);
     std::atomic<int> sections{0};
     std::vector<std::jthread> all;
     std::vector<std::unique_ptr<mutex>> locks;
@@ -170,7 +170,7 @@ TEST_CASE("a handoff between threads of a process asks no server")
     m.unlock();
     all.clear();
     CHECK(sections == 8);
-    CHECK(script_calls(server) - before <= 1 + 2 * 3);  // the last release, and a few who came late
+    CHECK(lock_requests(server) - before <= 1 + 2 * 3);  // the last release, and a few who came late
 }
 
 TEST_CASE("without handoffs every section asks the server")
@@ -180,7 +180,7 @@ TEST_CASE("without handoffs every section asks the server")
     mutex warm{redis, "invoices"};
     warm.lock();
     warm.unlock();
-    auto const before = script_calls(server);
+    auto const before = lock_requests(server);
     std::vector<std::jthread> all;
     for (int i = 0; i < 4; ++i)
         all.emplace_back([&] {
@@ -191,10 +191,10 @@ TEST_CASE("without handoffs every section asks the server")
             }
         });
     all.clear();
-    CHECK(script_calls(server) - before >= 40);
+    CHECK(lock_requests(server) - before >= 40);
 }
 
-TEST_CASE("an uncontended lock costs two commands and no subscription")
+TEST_CASE("an uncontended lock costs two requests and no subscription")
 {
     redis_server server;
     client redis{server.url()};
@@ -208,7 +208,7 @@ TEST_CASE("an uncontended lock costs two commands and no subscription")
         m.lock();
         m.unlock();
     }
-    CHECK(holdfast::test::calls(server, "evalsha") == 20);
+    CHECK(lock_requests(server) == 20);
     CHECK(holdfast::test::calls(server, "eval") == 0);
     CHECK(holdfast::test::calls(server, "subscribe") == 0);
 }

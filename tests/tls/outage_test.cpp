@@ -223,5 +223,5 @@ TEST_CASE("many threads share a connection over TLS")
             });
     }
     CHECK(taken == 400);
-    CHECK(holdfast::test::script_calls(s.server) >= 800);
+    CHECK(holdfast::test::lock_requests(s.server) >= 800);
 }

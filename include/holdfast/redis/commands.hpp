@@ -13,7 +13,7 @@ namespace holdfast::redis {
 /// Where the fencing tokens of a lock come from.
 enum class fence_source : std::uint8_t {
     none,     ///< no tokens
-    clock,    ///< one master: the greater of the counter and the server's clock, so that lost memory is not felt
+    clock,    ///< one master: the greater of the counter and the server's clock, so that lost memory is not felt; but for `take`
     counter,  ///< several masters: counting alone, so that healthy masters answer alike; the clock seeds a missing counter
 };
 
@@ -25,7 +25,7 @@ inline constexpr std::chrono::milliseconds shortest_fence_lifetime{60 * 60 * 100
 /// | verb    | yes if                                    | then                                                        |
 /// |---------|-------------------------------------------|-------------------------------------------------------------|
 /// | acquire | no key, or the key holds `token` already  | no key: key := token, expires at now + ttl. The fence moves up by `batch`, see `fence_source`; yes carries its new value. No carries the time the key has left |
-/// | take    | no key                                    | as acquire, but that it does not recognise the token: only for the first time that it is sent. One plain `SET NX PX`, and behind it, for `counter`, one `INCRBY`, of which a missing fence becomes `batch`, and does not expire; it moves with a no, too. No carries no time |
+/// | take    | no key                                    | as acquire, but that it does not recognise the token: only for the first time that it is sent. One plain `SET NX PX`, and behind it, with a fence, one `INCRBY`, of which a missing fence becomes `batch`, and does not expire; it moves with a no, too. No carries no time |
 /// | confirm | the key holds `token`                     | the fence := max(fence, `value`)                            |
 /// | extend  | the key holds `token`                     | the key expires at now + ttl, or later where it would have  |
 /// | release | the key holds `token`                     | the key is deleted; the release is published; yes carries to how many |
@@ -50,10 +50,10 @@ struct command {
     std::uint64_t floor = 1;  ///< what a fence is at the least that the server has not brought back from an old snapshot
 };
 
-/// Returns: whether `c` is two requests, with a reply to each: `take` of a lock whose fence is a counter.
+/// Returns: whether `c` is two requests, with a reply to each: `take` of a lock with a fence.
 [[nodiscard]] inline bool has_two_replies(command const& c) noexcept
 {
-    return c.what == command::verb::take && c.fence == fence_source::counter;
+    return c.what == command::verb::take && c.fence != fence_source::none;
 }
 
 /// The time left of a key that does not say, or does not expire.

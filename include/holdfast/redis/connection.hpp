@@ -119,10 +119,8 @@ private:
     void transmit(entries& one)
     {
         auto& c = one.front().what;
-        if (admission_) {
-            c.floor = admission_->floor(node_);
-            upkeep_.prepare(c, one.front().sent, admission_->fence_lifetime());
-        }
+        if (admission_) c.floor = admission_->floor(node_);
+        upkeep_.prepare(c, one.front().sent, admission_ ? admission_->fence_lifetime() : shortest_fence_lifetime);
         write(encode(c, one.front().form));
         queue_.splice(queue_.end(), one, one.begin());
     }

@@ -14,6 +14,9 @@ namespace holdfast::redis {
 /// - An acquire whose fence is known to be there goes as `take`, two plain commands: half of what the script costs a server. They are two
 ///   steps, and in between another client's may come. The fence moves behind the key then. That does no harm: it moves behind another holder's only
 ///   where the key was gone before, with its ttl; the grant that carries it comes too late to be used.
+/// - A fence by the clock is a plain counter for as long as `catch_up` only: then the script has it catch up. So a server that goes back to
+///   older data behind a connection that stands is noticed: at once where the fence is less than this client has seen, otherwise because it is
+///   behind the clock; unless it went back by less than that time.
 /// - `INCRBY` moves the fence with a no, too. Where one was refused, the next acquires of this lock go by the script, so that
 ///   whoever asks again and again does not drive the fence ahead of the clocks.
 /// - Of a fence that somebody deleted, `INCRBY` makes one without an end. It is below the floor, so it does not count, and the next acquire
@@ -31,9 +34,11 @@ public:
         c.fence_lifetime = least + least / 8;
         if (node_ >= c.keys->known.size()) return;
         auto const& known = c.keys->known[node_];
+        bool const clocked = c.fence == fence_source::clock;
         bool const since_up = known.fence_kept_until - c.fence_lifetime >= up_since_;
-        c.keep_end = since_up && known.fence_kept_until - sent > least + least / 16;
-        bool const fenced = c.what == command::verb::acquire && c.fence == fence_source::counter;
+        if (clocked) c.floor = known.fence;
+        c.keep_end = since_up && known.fence_kept_until - sent > (clocked ? c.fence_lifetime - catch_up : least + least / 16);
+        bool const fenced = c.what == command::verb::acquire && c.fence != fence_source::none;
         if (fenced && c.first && c.keep_end && !known.contended) c.what = command::verb::take;
         c.first = false;
     }
@@ -44,17 +49,20 @@ public:
     {
         bool const plain = c.what == command::verb::take;
         bool const asked = plain || c.what == command::verb::acquire;
-        if (!asked || c.fence != fence_source::counter || a.what == answer::kind::error || node_ >= c.keys->known.size()) return true;
+        if (!asked || c.fence == fence_source::none || a.what == answer::kind::error || node_ >= c.keys->known.size()) return true;
         auto& known = c.keys->known[node_];
         known.contended = a.what == answer::kind::no;
         if (known.contended) return true;
         bool const lost = plain && a.fence < c.floor + c.batch;
         if (lost) known.fence_kept_until = {};
+        if (!lost) known.fence = a.fence;
         if (!plain && !c.keep_end) known.fence_kept_until = sent + c.fence_lifetime;
         return !lost;
     }
 
 private:
+    static constexpr std::chrono::milliseconds catch_up{1000};
+
     unsigned node_;
     boot_clock::time_point up_since_{};
 };

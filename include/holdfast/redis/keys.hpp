@@ -3,6 +3,7 @@
 
 #include <holdfast/core/clock.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +22,7 @@ struct lock_keys {
     /// What a node's answers have shown, see `fence_upkeep`.
     struct experience {
         boot_clock::time_point fence_kept_until{};  ///< at the least
+        std::uint64_t fence = 0;                    ///< that was answered last
         bool contended = false;                     ///< another had the lock when this node was asked last
     };
     mutable std::vector<experience> known;  ///< of each node; empty: nobody notes it. Guarded by the transport's lock

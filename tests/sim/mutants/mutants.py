@@ -96,6 +96,12 @@ MUTANTS = {
         [("return !lost;", "return true;"),
          ("bool const since_up = known.fence_kept_until - c.fence_lifetime >= up_since_;", "bool const since_up = true;")],
     ),
+    "a lost fence by the clock believed": (
+        "redis/fence_upkeep.hpp",
+        [("if (clocked) c.floor = known.fence;", "if (clocked) c.floor = 0;"),
+         ("bool const since_up = known.fence_kept_until - c.fence_lifetime >= up_since_;",
+          "bool const since_up = clocked || known.fence_kept_until - c.fence_lifetime >= up_since_;")],
+    ),
     # Who may vote.
     "no restart guard": ("redis/admission.hpp", [("if (now - seen.started < guard_)", "if (false)")]),
     "clocks not compared": (
