@@ -4,6 +4,7 @@
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/sim/decision.hpp>
 #include <holdfast/sim/host.hpp>
+#include <holdfast/sim/inbox.hpp>
 #include <holdfast/sim/network.hpp>
 
 #include <algorithm>
@@ -19,7 +20,8 @@
 namespace holdfast::sim {
 
 /// One connection of a client to a server, from its making to its end: messages keep their order, take their time, and get lost together
-/// with all that are behind them. Outlives its client's interest: what is under way may still arrive.
+/// with all that are behind them; a server that hangs has them wait, and takes them in that order, too. Only a `repeated_request` keeps to no
+/// order, the second time. Outlives its client's interest: what is under way may still arrive.
 class wire : public std::enable_shared_from_this<wire> {
 public:
     /// What the server says when the connection is made.
@@ -35,7 +37,7 @@ public:
     {
         auto const arrives = leaves();
         if (!arrives) return;
-        at_server(*arrives, next_++, [done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
+        at_server(inbox_, *arrives, next_++, [done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
             std::optional<greeting> said;
             if (server.running()) {
                 self.incarnation_ = server.incarnation();
@@ -85,10 +87,10 @@ private:
         if (!arrives) cut_from_ = std::min(cut_from_, number);
         if (!arrives) return;
         if (strikes(decision::kind::repeated_request, world().wrong().repeated_request)) {
-            at_server(*arrives + world().severity(world().wrong().very_late), number,
+            at_server(strays_, *arrives + world().severity(world().wrong().very_late), number,
                       [c](wire& self, node& server, boot_clock::time_point now) { self.execute(c, server, now); });
         }
-        at_server(*arrives, number, [c, done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
+        at_server(inbox_, *arrives, number, [c, done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
             if (auto const a = self.execute(c, server, now)) done(self, *a);
         });
     }
@@ -102,7 +104,7 @@ private:
         auto const arrives = leaves();
         if (!arrives) cut_from_ = std::min(cut_from_, number);
         if (!arrives) return;
-        at_server(*arrives, number, [c, first, done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
+        at_server(inbox_, *arrives, number, [c, first, done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
             if (!server.running() || self.incarnation_ != server.incarnation()) return;
             auto const counted = server.count_on(c, now);
             if (!*first) return;
@@ -123,15 +125,15 @@ private:
         return request_arrives_ = std::max(request_arrives_, client_.present() + delay());
     }
 
+    /// Effects: has `f` called at the server when what arrives at `t` has its turn there, unless the request of that number is lost by then.
     template <class F>
-    void at_server(boot_clock::time_point t, std::uint64_t number, F f)
+    void at_server(inbox& to, boot_clock::time_point t, std::uint64_t number, F f)
     {
-        world().at(t, [self = shared_from_this(), number, f = std::move(f)]() mutable {
-            auto& server = self->servers_[self->node_];
-            if (self->world().now() < server.hung_until())
-                self->at_server(server.hung_until(), number, std::move(f));
-            else if (number < self->cut_from_)
-                f(*self, server, self->world().now());
+        world().at(t, [self = shared_from_this(), &to, number, f = std::move(f)]() mutable {
+            auto message = [w = self.get(), number, f = std::move(f)] {
+                if (number < w->cut_from_) f(*w, w->servers_[w->node_], w->world().now());
+            };
+            to.put(self->world(), std::move(message), [self] { return self->servers_[self->node_].hung_until(); });
         });
     }
 
@@ -181,6 +183,8 @@ private:
     std::uint64_t cut_from_ = std::numeric_limits<std::uint64_t>::max();
     boot_clock::time_point request_arrives_{};
     boot_clock::time_point reply_arrives_{};
+    inbox inbox_;
+    inbox strays_;  ///< copies of requests: on purpose they come behind what was sent after them, which nothing else here does
     std::function<void()> noticed_;
 };
 

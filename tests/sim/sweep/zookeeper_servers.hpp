@@ -5,6 +5,7 @@
 #include <holdfast/sim/clock.hpp>
 #include <holdfast/sim/decision.hpp>
 #include <holdfast/sim/ensemble.hpp>
+#include <holdfast/sim/inbox.hpp>
 #include <holdfast/sim/world.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 
@@ -13,7 +14,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -106,8 +106,8 @@ public:
     {
         heeded_[server] = std::max(heeded_[server], world_.now() + world_.delay(sim::decision::nobody, server));
         world_.at(heeded_[server], [this, server, f = std::move(f)]() mutable {
-            to_leader_[server].push_back(std::move(f));
-            heed(server);
+            auto const ready = [this, server] { return std::max({no_leader_until_, out_until(server), out_until(leader_)}); };
+            to_leader_[server].put(world_, std::move(f), ready);
         });
     }
 
@@ -189,35 +189,8 @@ private:
     {
         arrives_[s] = std::max(arrives_[s], world_.now() + world_.delay(sim::decision::nobody, s));
         world_.at(arrives_[s], [this, s, f = std::move(f)]() mutable {
-            to_server_[s].push_back(std::move(f));
-            hearken(s);
+            to_server_[s].put(world_, std::move(f), [this, s] { return out_until(s); });
         });
-    }
-
-    /// Effects: the server takes what the leader said, as soon as it can.
-    void hearken(unsigned s)
-    {
-        if (to_server_[s].empty()) return;
-        if (auto const t = out_until(s); t > world_.now()) return world_.at(t, [this, s] { hearken(s); });
-        take(to_server_[s]);
-    }
-
-    /// Effects: the leader takes what the server said, as soon as it can.
-    void heed(unsigned s)
-    {
-        if (to_leader_[s].empty()) return;
-        auto const t = std::max({no_leader_until_, out_until(s), out_until(leader_)});
-        if (t > world_.now()) return world_.at(t, [this, s] { heed(s); });
-        take(to_leader_[s]);
-    }
-
-    static void take(std::deque<std::function<void()>>& all)
-    {
-        while (!all.empty()) {
-            auto const f = std::move(all.front());
-            all.pop_front();
-            f();
-        }
     }
 
     /// Effects: servers will apply what they have not, each at its own pace.
@@ -255,8 +228,8 @@ private:
     std::array<time_point, count> arrives_{};  ///< what the leader said last to each
     std::array<time_point, count> heeded_{};   ///< what each said last to the leader
     std::array<std::size_t, count> sent_{};
-    std::array<std::deque<std::function<void()>>, count> to_server_;
-    std::array<std::deque<std::function<void()>>, count> to_leader_;
+    std::array<sim::inbox, count> to_server_;
+    std::array<sim::inbox, count> to_leader_;
     std::array<std::multimap<std::size_t, std::function<void()>>, count> waiting_;
     std::array<std::vector<std::int64_t>, count> heard_;
     std::map<std::int64_t, time_point> expires_;
