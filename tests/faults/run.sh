@@ -8,6 +8,7 @@
 #
 #   --full        with the counts of a release: some hours. Stores a report with pictures in tests/faults/results
 #   --controls    also with what each row is about switched off, which it has to find
+#   --jobs N      N rows at once, as most of them mostly wait; 1. Rows of which the times are reported run alone
 #   --list        say which rows there are
 #
 #   HOLDFAST_BUILD_DIR   where to build; build/gcc in the source tree
@@ -21,8 +22,10 @@ root=$(cd "$here/../.." && pwd)
 
 build=$(realpath -m "${HOLDFAST_BUILD_DIR:-$root/build/gcc}")
 results=$build/faults
-full=() controls='' list='' rows=()
-for word in "$@"; do
+full=() controls='' list='' rows=() jobs=1
+while [ $# -ne 0 ]; do
+  word=$1
+  shift
   case $word in
     --full)
       full=(--full)
@@ -30,8 +33,16 @@ for word in "$@"; do
       ;;
     --controls) controls=1 ;;
     --list) list=1 ;;
+    --jobs)
+      jobs=${1:-}
+      if ! [[ $jobs =~ ^[1-9][0-9]*$ ]]; then
+        echo 'run.sh: --jobs takes a number' >&2
+        exit 2
+      fi
+      shift
+      ;;
     -h | --help)
-      sed -n '4,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '4,17s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *) rows+=("$word") ;;
@@ -46,31 +57,83 @@ program=$build/tests/faults/holdfast_faults
 if [ "$list" ]; then
   exec "$program" --list
 fi
+listed=$("$program" --list)
 if [ ${#rows[@]} -eq 0 ]; then
-  mapfile -t rows < <("$program" --list | cut -d' ' -f1)
+  mapfile -t rows < <(cut -d' ' -f1 <<<"$listed")
 fi
 
 rm -rf "$results"
 mkdir -p "$results"
 begun=$SECONDS
 failed=()
-one()
+# What each judges has room for a busy machine. These also report times of tens of milliseconds, which only mean something where nothing else runs.
+alone=' paused_holder unknown_outcome killed_holder masters_down deadlines '
+at_once=$jobs
+said=$(mktemp -d)
+declare -a of=()
+declare -A running=()
+mkfifo "$said/ended"
+exec 3<>"$said/ended"
+trap 'kill "${running[@]}" 2>/dev/null || true; rm -rf "$said"' EXIT
+trap 'exit 130' INT TERM
+
+# Does a row, and says with which status it ended, however it did: its number and the status go to those who wait.
+attend()
 {
-  "$program" "$@" --results "$results" || failed+=("$*")
-  echo
+  local number=$1 status=0 pid
+  shift
+  "$program" "$@" --results "$results" 3>&- &
+  pid=$!
+  trap 'kill $pid' TERM
+  wait $pid || status=$?
+  echo "$number $status" >&3
 }
+# Waits until a row has ended, and says what it said.
+end_one()
+{
+  local number status name
+  read -r number status <&3
+  unset "running[$number]"
+  cat "$said/$number"
+  echo
+  if [ "$status" -eq 0 ]; then return; fi
+  failed+=("${of[number]}")
+  name=${of[number]%% *}
+  if [[ ${of[number]} == *--control* ]]; then name+=_control; fi
+  if [ ! -e "$results/$name.md" ]; then echo "| $name | | failed, with status $status | | |" >"$results/$name.md"; fi
+}
+end_all()
+{
+  while [ ${#running[@]} -ne 0 ]; do end_one; done
+}
+start()
+{
+  while [ ${#running[@]} -ge "$at_once" ]; do end_one; done
+  local number=${#of[@]}
+  of+=("$*")
+  attend "$number" "$@" >"$said/$number" 2>&1 &
+  running[$number]=$!
+}
+each()
+{
+  local row=$1
+  start "$row" "${full[@]}"
+  if [ "$controls" ] && grep -qx "$row control" <<<"$listed"; then start "$row" --control; fi
+}
+later=()
 for row in "${rows[@]}"; do
-  one "$row" "${full[@]}"
-  if [ "$controls" ] && "$program" --list | grep -qx "$row control"; then
-    one "$row" --control
-  fi
+  if [ "$jobs" -gt 1 ] && [[ $alone == *" $row "* ]]; then later+=("$row"); else each "$row"; fi
 done
+end_all
+at_once=1
+for row in "${later[@]}"; do each "$row"; done
+end_all
 
 {
   echo '# Faults to locks on real servers'
   echo
   echo "$(date -u +%F), $(nproc) processors, Linux $(uname -r), Redis $(redis-server --version | sed 's/.* v=\([^ ]*\).*/\1/')," \
-    "holdfast $(git -C "$root" describe --always --dirty 2>/dev/null || echo unknown); ${full[*]:-the short form}; $((SECONDS - begun)) s in all."
+    "holdfast $(git -C "$root" describe --always --dirty 2>/dev/null || echo unknown); ${full[*]:-the short form}, $jobs at once; $((SECONDS - begun)) s in all."
   echo
   echo '| row | must show | figures | breaches | took |'
   echo '|---|---|---|---|---|'

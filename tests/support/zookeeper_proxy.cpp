@@ -82,17 +82,29 @@ public:
     std::atomic<bool> cut_{false};
 
 private:
+    struct connection {
+        std::atomic<bool> ended{false};
+        std::jthread thread;
+    };
+
     void accept(std::stop_token const& stop)
     {
-        std::list<std::jthread> all;
+        std::list<connection> all;
         while (!stop.stop_requested()) {
+            // A client whose server is gone connects again many times a second: threads that have ended are not kept.
+            all.remove_if([](connection const& one) { return one.ended.load(); });
             ::pollfd one{bound_.fd.get(), POLLIN, 0};
             if (silent_ || ::poll(&one, 1, 20) <= 0) {
                 if (silent_) std::this_thread::sleep_for(std::chrono::milliseconds{5});
                 continue;
             }
             auto client = file_descriptor{::accept4(bound_.fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)};
-            if (client && !cut_) all.emplace_back([this, c = std::move(client)](std::stop_token const& end) { relay(c.get(), end); });
+            if (!client || cut_) continue;
+            auto& made = all.emplace_back();
+            made.thread = std::jthread{[this, &made, c = std::move(client)](std::stop_token const& end) {
+                relay(c.get(), end);
+                made.ended = true;
+            }};
         }
     }
 

@@ -216,13 +216,15 @@ zookeeper_ensemble::zookeeper_ensemble(std::size_t size, zookeeper_options const
 void zookeeper_ensemble::start(std::size_t size, zookeeper_options const& options)
 {
     servers_.clear();
+    quorum_ports_.clear();
     auto all = options;
     // Of two lines for one setting the last counts: those of `options`.
     all.config.insert(all.config.begin(), {"initLimit=200", "syncLimit=100"});
     std::vector<std::uint16_t> ports;
     for (std::size_t i = 1; i <= size; ++i) {
         ports.push_back(free_port());
-        all.config.push_back("server." + std::to_string(i) + "=127.0.0.1:" + std::to_string(free_port()) + ':' + std::to_string(free_port()));
+        quorum_ports_.push_back(free_port());
+        all.config.push_back("server." + std::to_string(i) + "=127.0.0.1:" + std::to_string(quorum_ports_.back()) + ':' + std::to_string(free_port()));
     }
     for (std::size_t i = 0; i < size; ++i)
         servers_.push_back(zookeeper_server{zookeeper_server::member_tag{}, all, ports[i], static_cast<int>(i) + 1});

@@ -103,12 +103,16 @@ public:
     /// Returns: all addresses, as a connection string.
     [[nodiscard]] std::string addresses() const;
 
+    /// Returns: the port on which the others follow server `i` while it leads.
+    [[nodiscard]] std::uint16_t quorum_port(std::size_t i) const { return quorum_ports_.at(i); }
+
     /// Effects: waits for a leader. Returns: its number. Throws: std::runtime_error when there is none within 5 minutes.
     [[nodiscard]] std::size_t leader();
 
 private:
     void start(std::size_t size, zookeeper_options const& options);
 
+    std::vector<std::uint16_t> quorum_ports_;
     std::vector<zookeeper_server> servers_;
 };
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Servers that accept and never answer, that do not even complete a connection, that are gone without a word, and that send a byte a second.
+// Servers that accept and never answer, that do not even complete a connection, that are gone without a word, and that send a byte a second; and
+// names that are looked up for a long time.
 #include "rows.hpp"
 
 #include "../network.hpp"
+#include "../own_names.hpp"
 #include "../place.hpp"
 
 #include <support/eventually.hpp>
@@ -51,9 +53,27 @@ public:
         if (late > busy_machine) found_.push_back(what + ": returned " + milliseconds(late.count()) + " too late");
     }
 
-    void finish(std::string const& how)
+    /// Effects: waits until `lock` can be had, and frees it.
+    void works(std::string const& what, any_lock& lock)
+    {
+        if (!test::eventually([&] {
+                try {
+                    return lock.try_lock_for(1s);
+                } catch (error const&) {
+                    return false;
+                }
+            }, hanging))
+            return found_.push_back(what + ": the lock does not work again");
+        std::error_code ec;
+        lock.release(ec);
+    }
+
+    void require(bool good, std::string const& otherwise) { to_.require(good, otherwise); }
+
+    void finish(std::string const& how, std::string const& names)
     {
         to_.figure("connections are cut by", how);
+        to_.figure("names are looked up at", names);
         to_.times("beyond the deadline and one operation timeout", late_, 50'000'000);
         to_.check("every call returns", found_);
     }
@@ -81,26 +101,25 @@ void calls(measured& m, std::string const& name, place const& where, std::functi
             in_destructor->lock();
         }
         strike();
-        m.call(what + "try_lock", limit, [&] { static_cast<void>(lock->try_lock()); });
-        m.call(what + "try_lock_for", deadline + limit, [&] { static_cast<void>(lock->try_lock_for(deadline)); });
-        m.call(what + "lock", deadline + limit, [&] { lock->lock(); });
+        std::error_code ec;
+        auto const attempt = [&](char const* how, std::chrono::milliseconds most, std::function<bool()> const& take) {
+            bool got = false;  // a name that is found late is found for a call that is slow
+            m.call(what + how, most, [&] { got = take(); });
+            if (got) lock->release(ec);
+        };
+        attempt("try_lock", limit, [&] { return lock->try_lock(); });
+        attempt("try_lock_for", deadline + limit, [&] { return lock->try_lock_for(deadline); });
+        attempt("lock", deadline + limit, [&] {
+            lock->lock();
+            return true;
+        });
         if (used_before) {
-            std::error_code ec;
             m.call(what + "extend", limit, [&] { static_cast<void>(held->extend(60s, ec)); });
             m.call(what + "release", limit, [&] { held->release(ec); });
             m.call(what + "destructor", limit, [&] { in_destructor.reset(); });
         }
         mend();
-        // For the next: what was left behind goes with the next connection.
-        std::error_code ec;
-        static_cast<void>(test::eventually([&] {
-            try {
-                return lock->try_lock_for(1s);
-            } catch (error const&) {
-                return false;
-            }
-        }, hanging));
-        lock->release(ec);
+        m.works(what + "afterwards", *lock);  // what was left behind goes with the next connection
     }
 }
 
@@ -121,10 +140,31 @@ private:
     std::vector<test::file_descriptor> waiting_;
 };
 
+/// A name that is never found, and one that is found after some seconds.
+void slow_names(measured& m, own_names& names, test::proxy& way, std::function<void()> const& clear)
+{
+    auto& server = names.server();
+    place const by_name{.servers = {"redis://" + std::string{names.name()} + ':' + std::to_string(way.port())}, .operation_timeout = operation_timeout};
+    std::function<void()> const answer = [&] {
+        server.answer_at_once();
+        clear();
+    };
+    for (bool const ever : {false, true}) {
+        auto const asked = server.questions();
+        calls(m, ever ? "a name is found late" : "a name is never found", by_name, [&] {
+            ever ? server.answer_after(3s) : server.silence();
+            way.cut_all();
+        }, ever ? clear : answer);
+        m.require(server.questions() > asked, "the names were not looked up");
+        answer();
+    }
+}
+
 }  // namespace
 
 void deadlines(run_options const& run, findings& to)
 {
+    own_names names{to.folder("etc"), run.own_network};
     test::redis_server server;
     test::proxy way{server.port()};
     ways network{{server.port()}, run.own_network};
@@ -141,6 +181,7 @@ void deadlines(run_options const& run, findings& to)
             clear();
         });
         if (run.control) break;  // slow enough
+        if (names) slow_names(m, names, way, clear);
         calls(m, "a byte a second", through_proxy, [&] { way.trickle(1s); }, [&] {
             way.heal();
             way.cut_all();
@@ -178,7 +219,7 @@ void deadlines(run_options const& run, findings& to)
             });
         }
     }
-    m.finish(network.how());
+    m.finish(network.how(), names.how());
 }
 
 }  // namespace holdfast::faults

@@ -4,6 +4,8 @@
 #include "rows.hpp"
 
 #ifdef HOLDFAST_TEST_ZOOKEEPER
+#include "zookeeper_nodes.hpp"
+
 #include "../crew.hpp"
 #include "../verify.hpp"
 
@@ -86,17 +88,6 @@ void look_at_losses(findings& to, std::vector<record> const& records, bool deman
     to.check("loss announced", found);
 }
 
-void check_nodes(findings& to, std::string const& address)
-{
-    test::zookeeper_tree tree{address};
-    remains left;
-    static_cast<void>(eventually([&] {
-        left.keys = tree.children(path);
-        return left.keys.empty();
-    }, 2 * session_timeout + 10s));
-    to.check("K7", check_remains(left));
-}
-
 }  // namespace
 
 void zookeeper_expiry(run_options const& run, findings& to)
@@ -129,7 +120,7 @@ void zookeeper_expiry(run_options const& run, findings& to)
     look_at_losses(to, records, false);
     to.check("K2", check_fencing(records));
     to.check("K3", check_fenced_writes(records, trials / 2).found);
-    check_nodes(to, server.address());
+    to.check("K7", check_remains(remains_below(path, server.address(), 2 * session_timeout + 10s)));
     to.show(std::move(records));
 }
 
@@ -160,7 +151,7 @@ void zookeeper_cut_off(run_options const& run, findings& to)
     to.figure("holders cut off until their session has expired", trials);
     look_at_losses(to, records, true);
     verify(to, records, refused_by::holder_or_contender);
-    check_nodes(to, server.address());
+    to.check("K7", check_remains(remains_below(path, server.address(), 2 * session_timeout + 10s)));
     to.show(std::move(records));
 }
 
@@ -193,7 +184,7 @@ void zookeeper_leader_stopped(run_options const& run, findings& to)
     to.figure("leaders stopped", trials);
     to.times("until sections are done again", recovery, 2'000'000'000);
     verify(to, records, refused_by::holder_or_contender);
-    check_nodes(to, servers.addresses());
+    to.check("K7", check_remains(remains_below(path, servers.addresses(), 2 * session_timeout + 10s)));
     to.show(std::move(records));
 }
 
