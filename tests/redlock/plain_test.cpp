@@ -126,7 +126,7 @@ TEST_CASE("who is refused again and again does not drive the counters on")
     auto const before = counters(five);
     for (int i = 0; i < 50; ++i) CHECK_FALSE(m.try_lock());
     auto const after = counters(five);
-    for (std::size_t i = 0; i < 5; ++i) CHECK(after[i] - before[i] <= 10 * 64);  // before the slowest has said so
+    for (std::size_t i = 0; i < 5; ++i) CHECK(after[i] - before[i] <= 64);
     auto const last = holder.lease().fencing_token();
     holder.unlock();
     CHECK(take_and_free(m) > last);

@@ -4,6 +4,7 @@
 #include <holdfast/redis/commands.hpp>
 
 #include <chrono>
+#include <utility>
 
 namespace holdfast::redis {
 
@@ -17,8 +18,8 @@ namespace holdfast::redis {
 /// - A fence by the clock is a plain counter for as long as `catch_up` only: then the script has it catch up. So a server that goes back to
 ///   older data behind a connection that stands is noticed: at once where the fence is less than this client has seen, otherwise because it is
 ///   behind the clock; unless it went back by less than that time.
-/// - `INCRBY` moves the fence with a no, too. Where one was refused, the next acquires of this lock go by the script, so that
-///   whoever asks again and again does not drive the fence ahead of the clocks.
+/// - `INCRBY` moves the fence with a no, too. Where one was refused, or is not answered yet, the next acquires of this lock go by the script,
+///   so that whoever asks again and again does not drive the fence ahead of the clocks.
 /// - Of a fence that somebody deleted, `INCRBY` makes one without an end. It is below the floor, so it does not count, and the next acquire
 ///   of this lock that is granted gives it its value and its end.
 class fence_upkeep {
@@ -33,13 +34,13 @@ public:
     {
         c.fence_lifetime = least + least / 8;
         if (node_ >= c.keys->known.size()) return;
-        auto const& known = c.keys->known[node_];
+        auto& known = c.keys->known[node_];
         bool const clocked = c.fence == fence_source::clock;
         bool const since_up = known.fence_kept_until - c.fence_lifetime >= up_since_;
         if (clocked) c.floor = known.fence;
         c.keep_end = since_up && known.fence_kept_until - sent > (clocked ? c.fence_lifetime - catch_up : least + least / 16);
         bool const fenced = c.what == command::verb::acquire && c.fence != fence_source::none;
-        if (fenced && c.first && c.keep_end && !known.contended) c.what = command::verb::take;
+        if (fenced && c.first && c.keep_end && std::exchange(known.granted, false)) c.what = command::verb::take;
         c.first = false;
     }
 
@@ -51,8 +52,8 @@ public:
         bool const asked = plain || c.what == command::verb::acquire;
         if (!asked || c.fence == fence_source::none || a.what == answer::kind::error || node_ >= c.keys->known.size()) return true;
         auto& known = c.keys->known[node_];
-        known.contended = a.what == answer::kind::no;
-        if (known.contended) return true;
+        known.granted = a.what == answer::kind::yes;
+        if (!known.granted) return true;
         bool const lost = plain && a.fence < c.floor + c.batch;
         if (lost) known.fence_kept_until = {};
         if (!lost) known.fence = a.fence;

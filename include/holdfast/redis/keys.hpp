@@ -23,7 +23,7 @@ struct lock_keys {
     struct experience {
         boot_clock::time_point fence_kept_until{};  ///< at the least
         std::uint64_t fence = 0;                    ///< that was answered last
-        bool contended = false;                     ///< another had the lock when this node was asked last
+        bool granted = false;                       ///< the last acquire that was answered, and none that went plainly is under way
     };
     mutable std::vector<experience> known;  ///< of each node; empty: nobody notes it. Guarded by the transport's lock
 
