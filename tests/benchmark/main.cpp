@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "awake.hpp"
 #include "machine.hpp"
 #include "report.hpp"
 #include "workloads.hpp"
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -51,12 +53,14 @@ try {
     std::filesystem::path folder;
     std::vector<std::string> chosen;
     bool check = false;
+    bool no_sleep = false;
     std::set<std::string> names;
     for (auto const& w : workloads) names.insert({w.id, w.name});
 
     CLI::App app{"Measures holdfast against what limits it, and prints a table"};
     app.add_flag("--quick", options.quick, "Only see whether it works; too short for figures");
     app.add_flag("--check", check, "Exit status 1 where a target is missed");
+    app.add_flag("--awake", no_sleep, "Keep the processors from sleeping between the calls");
     app.add_option("--results", folder, "Write benchmark.md and benchmark.json into this folder");
     app.add_option("--redis-plus-plus", options.redis_plus_plus, "Compiler options with which redis-plus-plus is found");
     app.add_option("workload", chosen, "Which to run; all")->check(CLI::IsMember(names));
@@ -65,6 +69,9 @@ try {
     std::signal(SIGPIPE, SIG_IGN);
     report results{options.quick};
     describe_machine(results);
+    std::optional<awake> loops;
+    if (no_sleep) loops.emplace();
+    results.machine("between calls the processors", no_sleep ? "are kept awake" : "may sleep");
     for (auto const& w : workloads) {
         auto const is_meant = [&](std::string const& name) { return name == w.id || name == w.name; };
         if (!chosen.empty() && std::none_of(chosen.begin(), chosen.end(), is_meant)) continue;

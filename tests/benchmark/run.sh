@@ -7,6 +7,7 @@
 #   tests/benchmark/run.sh [OPTION…] [WORKLOAD…]      e.g. tests/benchmark/run.sh --quick P1 five_masters
 #
 #   --quick                    only see whether it works; too short for figures
+#   --awake                    keep the processors from sleeping between the calls; a full run is stored in tests/benchmark/results/awake
 #   --check                    exit status 1 where a target is missed
 #   --redis-plus-plus FOLDER   compare the time to compile with redis-plus-plus, too: where it is installed, or its sources
 #
@@ -32,8 +33,12 @@ while [ $# -gt 0 ]; do
       shift
       ;;
     --check) arguments+=("$1") ;;
+    --awake)
+      arguments+=("$1")
+      [ "$results" != "$here/results" ] || results=$here/results/awake
+      ;;
     -h | --help)
-      sed -n '4,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '4,17s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *)

@@ -74,7 +74,15 @@ declare -a of=()
 declare -A running=()
 mkfifo "$said/ended"
 exec 3<>"$said/ended"
-trap 'kill "${running[@]}" 2>/dev/null || true; rm -rf "$said"' EXIT
+stop()
+{
+  local pid
+  for pid in "${running[@]}"; do
+    if ! kill "$pid" 2>/dev/null; then continue; fi  # it has ended
+  done
+  rm -rf "$said"
+}
+trap stop EXIT
 trap 'exit 130' INT TERM
 
 # Does a row, and says with which status it ended, however it did: its number and the status go to those who wait.
