@@ -3,12 +3,18 @@
 #include "stores.hpp"
 #include "support/catch.hpp"
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <system_error>
+#include <thread>
+#include <vector>
 
 using namespace std::chrono_literals;
 using holdfast::errc;
@@ -169,6 +175,27 @@ TEMPLATE_TEST_CASE("a deferred release gives the lock back all the same", "", HO
     m.unlock();
     CHECK(rival.lease().still_held());
     CHECK_FALSE(is_free(store, "orders"));
+}
+
+TEMPLATE_TEST_CASE("threads of one client give locks back without waiting, and leave nothing behind", "", HOLDFAST_STORES)
+{
+    TestType store;
+    std::array<int, 4> counted{};
+    {
+        std::vector<std::jthread> crew;
+        for (std::size_t t = 0; t < 6; ++t)
+            crew.emplace_back([&, t] {
+                for (std::size_t i = 0; i < 60; ++i) {
+                    auto const which = (i + t) % counted.size();
+                    typename TestType::mutex m{store.one, "orders/" + std::to_string(which), {.deferred_release = true}};
+                    std::scoped_lock const hold{m};
+                    ++counted[which];
+                }
+            });
+    }
+    CHECK(std::accumulate(counted.begin(), counted.end(), 0) == 360);
+    for (std::size_t i = 0; i < counted.size(); ++i)
+        CHECK(eventually([&] { return is_free(store, "orders/" + std::to_string(i)); }));
 }
 
 TEMPLATE_TEST_CASE("what a hook throws is dropped", "", HOLDFAST_STORES)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "support/catch.hpp"
+#include "support/eventually.hpp"
 
 #include <holdfast/lock/tenure.hpp>
 
@@ -30,7 +31,7 @@ struct fixture {
     {
         options.ttl = 1h;
         owner.options = std::make_shared<lock_options const>(std::move(options));
-        lease.begin(grant{.token = owner_token::from_bits(1, 2), .valid_until = valid, .fence = 70}, owner.options);
+        lease.begin(grant{.token = owner_token::from_bits(1, 2), .valid_until = valid, .fence = 70, .fences = 64}, owner.options);
         lease.give(first, lease.deadline_for(valid));
     }
 };
@@ -123,7 +124,7 @@ TEST_CASE("an answer concerns no lease that has ended, nor the next one")
 {
     fixture f;
     auto const request = f.lease.ask(1h);
-    f.lease.end();
+    f.lease.end(false);
     CHECK_FALSE(f.lease.concerns(request));
     lock_owner other{.held = nullptr, .token = {}, .options = f.owner.options};
     waiter next{other};
@@ -131,6 +132,44 @@ TEST_CASE("an answer concerns no lease that has ended, nor the next one")
     f.lease.give(next, f.lease.deadline_for(f.valid));
     CHECK_FALSE(f.lease.concerns(request));
     CHECK(f.lease.concerns(f.lease.ask(1h)));
+}
+
+TEST_CASE("a lease has tokens for all handoffs where the lock is seldom taken, otherwise for as many as the last one needed")
+{
+    CHECK(tenure{}.handoffs_for(fixture{}.first) == 63);
+    // Of leases that follow each other at once. On a machine that stood still in between the next has all.
+    auto const after = [](unsigned handoffs, bool wanted, unsigned reserved) {
+        fixture f;
+        f.lease.end(true);
+        f.lease.begin(grant{.token = {}, .valid_until = f.valid, .fence = 70, .fences = reserved + 1}, f.owner.options);
+        waiter next{f.owner};
+        f.lease.give(next, f.lease.deadline_for(f.valid));
+        for (unsigned i = 0; i < handoffs; ++i) f.lease.count_handoff();
+        f.lease.end(wanted);
+        return f.lease.handoffs_for(f.first);
+    };
+    auto const quick = [&](unsigned expected, auto... how) {
+        return holdfast::test::eventually([&] { return after(how...) == expected; });
+    };
+    CHECK(quick(0, 0U, false, 63U));
+    CHECK(quick(3, 3U, false, 63U));
+    CHECK(quick(3, 3U, true, 63U));
+    CHECK(quick(63, 3U, true, 3U));
+    CHECK(quick(63, 0U, true, 0U));
+}
+
+TEST_CASE("a lease is passed on as often only as it has tokens for")
+{
+    fixture f;
+    waiter next{f.owner};
+    f.lease.end(false);
+    f.lease.begin(grant{.token = {}, .valid_until = f.valid, .fence = 70, .fences = 2}, f.owner.options);
+    waiter again{f.owner};
+    f.lease.give(again, f.lease.deadline_for(f.valid));
+    auto const deadline = f.lease.deadline_for(f.valid);
+    CHECK(f.lease.may_pass_to(next, deadline));
+    f.lease.count_handoff();
+    CHECK_FALSE(f.lease.may_pass_to(next, deadline));
 }
 
 TEST_CASE("a renewal that failed is tried again when a quarter of the time left has passed")

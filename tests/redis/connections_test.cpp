@@ -28,7 +28,7 @@ TEST_CASE("a client makes no more connections for commands than it was told to")
     auto const [told, made] = GENERATE(std::pair{1U, 1}, std::pair{3U, 3}, std::pair{4U, 4});
     redis_server server;
     proxy way{server.port()};
-    client redis{way.url(), {.connections = told}};
+    client redis{way.url(), {.operation_timeout = 10s, .connections = told}};
     for (int i = 0; i < 200; ++i) {
         mutex m{redis, "orders/" + std::to_string(i)};
         REQUIRE(m.try_lock());
@@ -41,7 +41,7 @@ TEST_CASE("all objects of one name share a connection, and nobody makes one befo
 {
     redis_server server;
     proxy way{server.port()};
-    client redis{way.url()};
+    client redis{way.url(), {.operation_timeout = 10s}};
     CHECK(way.connections() == 0);
     for (int i = 0; i < 20; ++i) {
         mutex m{redis, "orders"};
@@ -55,12 +55,13 @@ TEST_CASE("a server that does not answer keeps locks on no connection waiting fo
 {
     redis_server server;
     proxy way{server.port()};
-    client redis{way.url(), {.operation_timeout = 300ms}};
+    client redis{way.url(), {.operation_timeout = 1s}};
     std::deque<mutex> locks;
     for (int i = 0; i < 16; ++i) REQUIRE(locks.emplace_back(redis, "orders/" + std::to_string(i)).try_lock());
     for (auto& m : locks) m.unlock();
     way.blackhole();
     std::atomic<int> refused{0};
+    auto const begun = holdfast::boot_clock::now();
     std::vector<std::jthread> threads;
     for (auto& m : locks) {
         threads.emplace_back([&] {
@@ -70,6 +71,7 @@ TEST_CASE("a server that does not answer keeps locks on no connection waiting fo
     }
     threads.clear();
     CHECK(refused == 16);
+    CHECK(holdfast::boot_clock::now() - begun < 15s);  // one after the other they would take 16
     way.pass();
     way.cut_all();
     for (auto& m : locks) {

@@ -208,7 +208,7 @@ TEST_CASE("a server that refuses the client's certificate is not asked more and 
 TEST_CASE("many threads share a connection over TLS")
 {
     secured_server s;
-    client redis{s.server.url(), {.operation_timeout = 30s, .connect_timeout = 30s, .tls = s.trusted()}};
+    client redis{s.server.url(), {.operation_timeout = 30s, .connect_timeout = 30s, .connections = 1, .tls = s.trusted()}};
     std::atomic<int> taken{0};
     {
         std::vector<std::jthread> crew;

@@ -43,6 +43,9 @@ struct grant {
     /// The first of the reserved fencing tokens; the others follow it. 0 where none was asked for.
     std::uint64_t fence = 0;
 
+    /// How many are reserved: as many as were asked for, or more.
+    unsigned fences = 1;
+
     /// For how long a store leases that does not go by the ttl it is asked for; every extension is for the same. 0: for what is asked.
     std::chrono::milliseconds ttl{0};
 };

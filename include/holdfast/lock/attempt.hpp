@@ -51,14 +51,15 @@ public:
     /// Returns: what `begin` was told.
     [[nodiscard]] boot_clock::time_point asked_since() const noexcept { return asked_since_; }
 
-    /// Effects: sends the request, at `not_before` at the earliest. The store has been unavailable since `asked_since`, as far as is known.
-    void begin(boot_clock::time_point asked_since, boot_clock::time_point not_before = {})
+    /// Effects: sends the request, at `not_before` at the earliest, for a lease that is passed on at most `handoffs` times. The store has been
+    /// unavailable since `asked_since`, as far as is known.
+    void begin(boot_clock::time_point asked_since, unsigned handoffs, boot_clock::time_point not_before = {})
     {
         asked_since_ = asked_since;
         auto const unavailable_at = saturating_add(asked_since, options_.unavailable_after);
         operation_.emplace(backend_, key_,
                            acquire_request{.ttl = options_.ttl,
-                                           .fences = options_.fencing ? options_.max_local_handoffs + 1 : 0,
+                                           .fences = options_.fencing ? handoffs + 1 : 0,
                                            .retry = options_.retry,
                                            .not_before = not_before,
                                            .deadline = deadline_,
@@ -67,9 +68,9 @@ public:
     }
 
     /// Effects: as `begin`; nothing where memory ran out.
-    void try_begin(boot_clock::time_point asked_since) noexcept override
+    void try_begin(boot_clock::time_point asked_since, unsigned handoffs) noexcept override
     try {
-        begin(asked_since);
+        begin(asked_since, handoffs);
     } catch (...) {
         operation_.reset();
     }

@@ -96,7 +96,7 @@ public:
         auto const begun = boot_clock::now();
         releasing.start();
         auto* next = mine == tenure_.holder() || state_ == state::idle ? leave() : nullptr;
-        if (next && !others_wait_) next->request->try_begin(unavailable_since(*next));  // right behind: the answers come together
+        if (next && !others_wait_) next->request->try_begin(unavailable_since(*next), tenure_.handoffs_for(*next));  // the answers come together
         guard.unlock();
         bool const deferred = owner.options->deferred_release;
         {
@@ -185,7 +185,7 @@ private:
     std::optional<failure> ask(waiter& me, attempt<B>& request, std::stop_token const& stop)
     {
         try {
-            if (!request.begun()) request.begin(unavailable_since(me), me.not_before);
+            if (!request.begun()) request.begin(unavailable_since(me), tenure_.handoffs_for(me), me.not_before);
             result<grant> const got = request.outcome(stop);
             std::unique_lock guard{mutex_};
             unavailable_since_.reset();
@@ -222,9 +222,9 @@ private:
     /// Returns: the next in line, to be woken when the mutex is free.
     [[nodiscard]] waiter* leave() noexcept
     {
-        tenure_.end();
-        keeper_->cancel(ticket_);
         auto* const next = line_.next();
+        tenure_.end(next != nullptr);
+        keeper_->cancel(ticket_);
         if (next) line_.choose(*next, waiter::stage::first);
         state_ = next ? state::asking : state::idle;
         return next;

@@ -35,7 +35,9 @@ public:
         fixed_ = got.ttl.count() != 0;
         ttl_ = first_ttl_ = fixed_ ? got.ttl : options_->ttl;
         next_fence_ = got.fence;
-        handoffs_ = options_->max_local_handoffs;
+        handoffs_ = options_->fencing ? std::min(options_->max_local_handoffs, got.fences - 1) : options_->max_local_handoffs;
+        handed_on_ = 0;
+        begun_ = boot_clock::now();
         count_renewal(got.valid_until);
     }
 
@@ -52,12 +54,31 @@ public:
     }
 
     /// Effects: takes one of the handoffs.
-    void count_handoff() noexcept { --handoffs_; }
+    void count_handoff() noexcept
+    {
+        --handoffs_;
+        ++handed_on_;
+    }
+
+    /// Returns: for how many handoffs a lease should have fencing tokens that `next` asks for: for all that are allowed; where the lock is taken
+    /// again and again, for as many as the last lease needed. Tokens that are reserved and not used would drive a store's counter ahead of its clock.
+    [[nodiscard]] unsigned handoffs_for(waiter const& next) const noexcept
+    {
+        constexpr std::chrono::milliseconds seldom{10};
+        auto const most = next.owner->options->max_local_handoffs;
+        return boot_clock::now() - begun_ >= seldom ? most : std::min(most, needed_);
+    }
 
     /// Returns: the first holder's deadline under a lease that is valid until `t`.
     [[nodiscard]] boot_clock::time_point deadline_for(boot_clock::time_point t) const noexcept { return t - announcement_margin(ttl_); }
 
-    void end() noexcept { holder_ = nullptr; }
+    /// Effects: the lease is over; `wanted`: somebody would have liked to have it.
+    void end(bool wanted) noexcept
+    {
+        if (!holder_) return;
+        needed_ = handoffs_ == 0 && wanted ? options_->max_local_handoffs : handed_on_;
+        holder_ = nullptr;
+    }
 
     /// Returns: whether a lease that ends at `deadline` is good enough for `next`, too: it is renewed, at least half of it is left, and
     /// it is what `next` wants.
@@ -134,7 +155,10 @@ private:
     std::chrono::milliseconds first_ttl_{};  // before it was extended
     bool fixed_ = false;                     // the store knows one ttl only
     std::uint64_t next_fence_ = 0;
-    unsigned handoffs_ = 0;
+    unsigned handoffs_ = 0;  // that are left
+    unsigned handed_on_ = 0;
+    unsigned needed_ = 0;  // by the last lease, or more
+    boot_clock::time_point begun_{};
     std::uint64_t asked_ = 0;
     boot_clock::time_point renew_at_{};
 };

@@ -18,8 +18,9 @@ namespace holdfast::detail {
 /// What a thread in line will ask when its turn has come, as somebody else can begin it.
 class head_start {
 public:
-    /// Effects: begins; the store has been unavailable since `asked_since`, as far as is known. Nothing where memory ran out.
-    virtual void try_begin(boot_clock::time_point asked_since) noexcept = 0;
+    /// Effects: begins, with fencing tokens for so many handoffs; the store has been unavailable since `asked_since`, as far as is known. Nothing
+    /// where memory ran out.
+    virtual void try_begin(boot_clock::time_point asked_since, unsigned handoffs) noexcept = 0;
 
 protected:
     ~head_start() = default;

@@ -98,7 +98,7 @@ private:
         lease_ends_ = got.expires;
         if (!got.granted) return false;
         auto const first = request_.fences == 0 ? 0 : got.last_fence - request_.fences + 1;
-        outcome_.emplace(grant{.token = token, .valid_until = valid_until(sent, request_.ttl), .fence = first});
+        outcome_.emplace(grant{.token = token, .valid_until = valid_until(sent, request_.ttl), .fence = first, .fences = request_.fences});
         return true;
     }
 

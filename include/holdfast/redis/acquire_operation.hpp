@@ -31,12 +31,7 @@ public:
     acquire_operation(acquire_operation const&) = delete;
     acquire_operation& operator=(acquire_operation const&) = delete;
 
-    ~acquire_operation() override
-    {
-        if (!started_) return;
-        std::scoped_lock guard{transport_};
-        if (!done()) perform(machine_.cancel(transport_.now()));
-    }
+    ~acquire_operation() override { abandon(); }
 
     void start()
     {
@@ -45,7 +40,7 @@ public:
         perform(machine_.start(transport_.now()));
     }
 
-    bool wait_until(boot_clock::time_point t) { return transport_.wait(*this, t); }
+    bool wait_until(boot_clock::time_point t) { return settled_ = transport_.wait(*this, t); }
 
     void cancel() noexcept
     {
@@ -57,7 +52,7 @@ public:
     [[nodiscard]] result<grant> outcome() const
     {
         auto const& got = *outcome_;
-        if (!got.error) return grant{.token = token_, .valid_until = got.valid_until, .fence = got.fence};
+        if (!got.error) return grant{.token = token_, .valid_until = got.valid_until, .fence = got.fence, .fences = request_.fences};
         if (!got.cause) return got.error;
         auto detail = transport_.describe(got.node, got.cause);
         if (transport_.size() > 1) detail = "no quorum of " + std::to_string(transport_.size()) + " masters; " + detail;
@@ -86,6 +81,13 @@ public:
     void on_watch_failed(unsigned node, std::error_code why, boot_clock::time_point now) override
     {
         if (!done()) perform(machine_.on_watch_failed(node, why, now));
+    }
+
+protected:
+    /// Effects: see `ballot_operation`; what was got is rolled back.
+    void abandon() noexcept
+    {
+        if (started_ && !std::exchange(settled_, true)) cancel();
     }
 
 private:
@@ -180,6 +182,7 @@ private:
     std::error_code no_token_;  ///< why there is none
     node_set under_way_;
     bool started_ = false;
+    bool settled_ = false;
     bool asked_before_ = false;
     bool watching_ = false;
     std::optional<acquire_outcome> outcome_;

@@ -26,7 +26,7 @@ public:
         perform(machine_.start(transport_.now()));
     }
 
-    bool wait_until(boot_clock::time_point t) { return transport_.wait(*this, t); }
+    bool wait_until(boot_clock::time_point t) { return settled_ = transport_.wait(*this, t); }
 
     [[nodiscard]] bool done() const noexcept override { return done_; }
     [[nodiscard]] boot_clock::time_point wake_at() const noexcept override { return machine_.wake_at(); }
@@ -49,10 +49,15 @@ protected:
     {
     }
 
-    ~ballot_operation() override
+    ~ballot_operation() override { abandon(); }
+
+    /// Effects: nobody else touches the operation from now on. For the destructor of a class that other threads see as its base: it comes before
+    /// anything is destroyed.
+    void abandon() noexcept
     {
-        if (!started_ || done_) return;
-        std::scoped_lock guard{transport_};
+        if (!started_ || std::exchange(settled_, true)) return;
+        std::scoped_lock guard{transport_};  // whoever has just got the last answer may not have done with it
+        if (done_) return;
         forget(under_way_);
         done_ = true;
         transport_.updated(*this);
@@ -98,6 +103,7 @@ private:
     node_set under_way_;
     bool started_ = false;
     bool done_ = false;
+    bool settled_ = false;  // its thread knows that it is done, or has abandoned it
 };
 
 template <Transport T>

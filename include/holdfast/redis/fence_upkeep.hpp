@@ -27,7 +27,11 @@ public:
     explicit fence_upkeep(unsigned node) noexcept : node_{node} {}
 
     /// A connection was made. A server that was away may have come back without the fences, or with older ends than its answers had shown.
-    void connected(boot_clock::time_point now) noexcept { up_since_ = now; }
+    void connected(boot_clock::time_point now) noexcept
+    {
+        up_since_ = now;
+        refused_ = false;
+    }
 
     /// Effects: has `c`, which is sent at `sent`, keep its fence for `least` at least, and go as cheaply as it may.
     void prepare(command& c, boot_clock::time_point sent, std::chrono::milliseconds least) const noexcept
@@ -40,13 +44,13 @@ public:
         if (clocked) c.floor = known.fence;
         c.keep_end = since_up && known.fence_kept_until - sent > (clocked ? c.fence_lifetime - catch_up : least + least / 16);
         bool const fenced = c.what == command::verb::acquire && c.fence != fence_source::none;
-        if (fenced && c.first && c.keep_end && std::exchange(known.granted, false)) c.what = command::verb::take;
+        if (fenced && c.first && c.keep_end && !refused_ && std::exchange(known.granted, false)) c.what = command::verb::take;
         c.first = false;
     }
 
     /// Effects: notes what the answer to `c` tells. Returns: whether it counts; otherwise the fence was gone, whatever is known of it, and the
     /// lock has to be acquired, for the same token.
-    [[nodiscard]] bool note(command const& c, answer const& a, boot_clock::time_point sent) const noexcept
+    [[nodiscard]] bool note(command const& c, answer const& a, boot_clock::time_point sent) noexcept
     {
         bool const plain = c.what == command::verb::take;
         bool const asked = plain || c.what == command::verb::acquire;
@@ -56,6 +60,7 @@ public:
         if (!known.granted) return true;
         bool const lost = plain && a.fence < c.floor + c.batch;
         if (lost) known.fence_kept_until = {};
+        if (lost && a.fence == 0) refused_ = true;
         if (!lost) known.fence = a.fence;
         if (!plain && !c.keep_end) known.fence_kept_until = sent + c.fence_lifetime;
         return !lost;
@@ -66,6 +71,7 @@ private:
 
     unsigned node_;
     boot_clock::time_point up_since_{};
+    bool refused_ = false;  ///< the server does not do INCRBY for this user
 };
 
 }  // namespace holdfast::redis

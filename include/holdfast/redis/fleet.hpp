@@ -25,11 +25,14 @@ namespace holdfast::redis {
 /// what a thread sends to all of them costs more than its waiting, and over one way much of it goes together.
 class fleet final {
     template <class Operation>
-    struct on_its_way : Operation {
+    struct on_its_way final : Operation {
         template <class... Rest>
         on_its_way(fleet& servers, shared_keys const& keys, Rest const&... rest) : Operation{servers.way_of(*keys), keys, rest...}
         {
         }
+        on_its_way(on_its_way const&) = delete;
+        on_its_way& operator=(on_its_way const&) = delete;
+        ~on_its_way() override { this->abandon(); }
     };
 
 public:

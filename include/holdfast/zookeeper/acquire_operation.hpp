@@ -191,7 +191,7 @@ private:
         auto const fence = request_.fences == 0 ? 0 : static_cast<std::uint64_t>(machine_->czxid()) * 64;
         core_.held().add(machine_->token(), {machine_->what_is_left(), until + drift(ttl)});
         core_.wake_thread();
-        outcome_.emplace(grant{.token = machine_->token(), .valid_until = until, .fence = fence, .ttl = ttl});
+        outcome_.emplace(grant{.token = machine_->token(), .valid_until = until, .fence = fence, .fences = 64, .ttl = ttl});
         return now;
     }
 
