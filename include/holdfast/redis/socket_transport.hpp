@@ -37,7 +37,7 @@ class socket_transport final : private greeting_listener {
 public:
     explicit socket_transport(fleet_options const& options)
         : options_{options}, reactor_{2 * options_.servers.size()},
-          admission_{size(), options_.restart_guard.value_or(std::chrono::milliseconds{0})}
+          admission_{size(), options_.restart_guard.value_or(std::chrono::milliseconds{0})}, seed_{first_seed()}
     {
         bool const guarded = size() > 1 || options_.restart_guard != std::chrono::milliseconds{0};
         for (unsigned i = 0; i < size(); ++i) nodes_.push_back(std::make_unique<node>(*this, i, guarded ? &admission_ : nullptr));
@@ -142,7 +142,7 @@ private:
     io::reactor reactor_;
     admission admission_;
     std::vector<std::unique_ptr<node>> nodes_;
-    std::atomic<std::uint64_t> seed_ = first_seed();
+    std::atomic<std::uint64_t> seed_;
 };
 
 static_assert(Transport<socket_transport>);
