@@ -10,9 +10,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace holdfast;
@@ -52,10 +54,10 @@ struct fixture {
     void run(boot_clock::duration d) { world.run_until(world.now() + d); }
     void hang(boot_clock::duration d) { servers.hang(0, d); }
 
-    void send(verb what)
+    void send(verb what, std::function<void(redis::answer const&)> told = [](auto const&) {})
     {
         static auto const key = std::make_shared<redis::lock_keys const>("orders");
-        way->send({.what = what, .keys = key, .token = owner_token::from_bits(1, 1), .ttl = 1h, .batch = 1}, [](auto const&) {});
+        way->send({.what = what, .keys = key, .token = owner_token::from_bits(1, 1), .ttl = 1h, .batch = 1}, std::move(told));
     }
 };
 
@@ -135,4 +137,20 @@ TEST_CASE("a request that is repeated comes behind what was sent after it, and w
     f.run(1ms);
     CHECK(f.done.size() == 4);
     CHECK(f.servers[0].grants() == 2);
+}
+
+TEST_CASE("a request is executed before its copy, also where both wait for a server whose hang grows longer")
+{
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+        fixture f{seed, {.very_late = 8ms, .repeated_request = 1000}};
+        f.send(verb::acquire);
+        f.run(50ms);
+        bool released = false;
+        f.hang(10ms);
+        f.send(verb::release, [&](redis::answer const& a) { released = a.what == redis::answer::kind::yes; });
+        f.run(2ms);
+        f.hang(30ms);
+        f.run(100ms);
+        CHECK(released);
+    }
 }

@@ -37,7 +37,7 @@ public:
     {
         auto const arrives = leaves();
         if (!arrives) return;
-        at_server(inbox_, *arrives, next_++, [done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
+        at_server(*arrives, next_++, [done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
             std::optional<greeting> said;
             if (server.running()) {
                 self.incarnation_ = server.incarnation();
@@ -86,13 +86,14 @@ private:
         auto const arrives = leaves();
         if (!arrives) cut_from_ = std::min(cut_from_, number);
         if (!arrives) return;
-        if (strikes(decision::kind::repeated_request, world().wrong().repeated_request)) {
-            at_server(strays_, *arrives + world().severity(world().wrong().very_late), number,
-                      [c](wire& self, node& server, boot_clock::time_point now) { self.execute(c, server, now); });
-        }
-        at_server(inbox_, *arrives, number, [c, done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
+        at_server(*arrives, number, [c, done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
             if (auto const a = self.execute(c, server, now)) done(self, *a);
         });
+        // A copy comes behind what was sent after it, on purpose, which nothing else here does; never before the request itself.
+        if (strikes(decision::kind::repeated_request, world().wrong().repeated_request)) {
+            at_server(*arrives + world().severity(world().wrong().very_late), number,
+                      [c](wire& self, node& server, boot_clock::time_point now) { self.execute(c, server, now); });
+        }
     }
 
     /// Effects: sends two requests behind each other; anything may happen in between, and the second may be lost alone.
@@ -104,7 +105,7 @@ private:
         auto const arrives = leaves();
         if (!arrives) cut_from_ = std::min(cut_from_, number);
         if (!arrives) return;
-        at_server(inbox_, *arrives, number, [c, first, done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
+        at_server(*arrives, number, [c, first, done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
             if (!server.running() || self.incarnation_ != server.incarnation()) return;
             auto const counted = server.count_on(c, now);
             if (!*first) return;
@@ -127,13 +128,13 @@ private:
 
     /// Effects: has `f` called at the server when what arrives at `t` has its turn there, unless the request of that number is lost by then.
     template <class F>
-    void at_server(inbox& to, boot_clock::time_point t, std::uint64_t number, F f)
+    void at_server(boot_clock::time_point t, std::uint64_t number, F f)
     {
-        world().at(t, [self = shared_from_this(), &to, number, f = std::move(f)]() mutable {
+        world().at(t, [self = shared_from_this(), number, f = std::move(f)]() mutable {
             auto message = [w = self.get(), number, f = std::move(f)] {
                 if (number < w->cut_from_) f(*w, w->servers_[w->node_], w->world().now());
             };
-            to.put(self->world(), std::move(message), [self] { return self->servers_[self->node_].hung_until(); });
+            self->inbox_.put(self->world(), std::move(message), [self] { return self->servers_[self->node_].hung_until(); });
         });
     }
 
@@ -184,7 +185,6 @@ private:
     boot_clock::time_point request_arrives_{};
     boot_clock::time_point reply_arrives_{};
     inbox inbox_;
-    inbox strays_;  ///< copies of requests: on purpose they come behind what was sent after them, which nothing else here does
     std::function<void()> noticed_;
 };
 
