@@ -7,7 +7,6 @@
 #include <holdfast/redis/key_cache.hpp>
 #include <holdfast/redis/socket_transport.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -54,7 +53,7 @@ public:
         if ((key_prefix_ + std::string{name}).starts_with(lock_keys::reserved_prefix))
             throw error{holdfast::errc::misconfigured,
                         "lock " + holdfast::quoted(name) + ": names that begin with \"holdfast:\" are reserved for what is kept beside a lock"};
-        cover(options.ttl);
+        for (auto& one : ways_) one->cover(options.ttl);
         if (!ways_.front()->covers(options.ttl))
             throw error{holdfast::errc::misconfigured, "lock " + holdfast::quoted(name) + ": ttl is " + std::to_string(options.ttl.count()) +
                                                            " ms, longer than the restart_guard: a server that forgets it would grant it again"};
@@ -69,20 +68,9 @@ private:
         return *ways_[std::hash<std::string>{}(keys.lock) % ways_.size()];
     }
 
-    /// Effects: makes the restart guard of every way cover leases of `ttl`, where it follows the ttls in use.
-    void cover(std::chrono::milliseconds ttl)
-    {
-        auto covered = covered_.load(std::memory_order_acquire);
-        if (ttl <= covered) return;
-        for (auto& one : ways_) one->cover(ttl);
-        while (covered < ttl && !covered_.compare_exchange_weak(covered, ttl, std::memory_order_release)) {
-        }
-    }
-
     std::string key_prefix_;
     mutable key_cache used_;
     std::vector<std::unique_ptr<socket_transport>> ways_;
-    std::atomic<std::chrono::milliseconds> covered_{};  // by the guard of every way
 };
 
 static_assert(Backend<fleet>);
