@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <atomic>
 #include <stdexcept>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -19,23 +19,16 @@ public:
     awake()
     {
         for (unsigned i = 0; i < std::thread::hardware_concurrency(); ++i) {
-            loops_.emplace_back([this] {
-                while (!end_.load(std::memory_order_relaxed)) {}
+            loops_.emplace_back([](std::stop_token const& stop) {
+                while (!stop.stop_requested()) {}
             });
             sched_param const none{};
-            if (::pthread_setschedparam(loops_.back().native_handle(), SCHED_IDLE, &none) != 0) {
-                end_ = true;
+            if (::pthread_setschedparam(loops_.back().native_handle(), SCHED_IDLE, &none) != 0)
                 throw std::runtime_error{"the system has no SCHED_IDLE"};
-            }
         }
     }
 
-    awake(awake const&) = delete;
-    awake& operator=(awake const&) = delete;
-    ~awake() { end_ = true; }
-
 private:
-    std::atomic<bool> end_{false};
     std::vector<std::jthread> loops_;
 };
 
