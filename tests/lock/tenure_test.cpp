@@ -124,7 +124,7 @@ TEST_CASE("an answer concerns no lease that has ended, nor the next one")
 {
     fixture f;
     auto const request = f.lease.ask(1h);
-    f.lease.end(false);
+    f.lease.end(nullptr);
     CHECK_FALSE(f.lease.concerns(request));
     lock_owner other{.held = nullptr, .token = {}, .options = f.owner.options};
     waiter next{other};
@@ -140,12 +140,12 @@ TEST_CASE("a lease has tokens for all handoffs where the lock is seldom taken, o
     // Of leases that follow each other at once. On a machine that stood still in between the next has all.
     auto const after = [](unsigned handoffs, bool wanted, unsigned reserved) {
         fixture f;
-        f.lease.end(true);
+        f.lease.end(&f.first);
         f.lease.begin(grant{.token = {}, .valid_until = f.valid, .fence = 70, .fences = reserved + 1}, f.owner.options);
         waiter next{f.owner};
         f.lease.give(next, f.lease.deadline_for(f.valid));
         for (unsigned i = 0; i < handoffs; ++i) f.lease.count_handoff();
-        f.lease.end(wanted);
+        f.lease.end(wanted ? &f.first : nullptr);
         return f.lease.handoffs_for(f.first);
     };
     auto const quick = [&](unsigned expected, auto... how) {
@@ -162,7 +162,7 @@ TEST_CASE("a lease is passed on as often only as it has tokens for")
 {
     fixture f;
     waiter next{f.owner};
-    f.lease.end(false);
+    f.lease.end(nullptr);
     f.lease.begin(grant{.token = {}, .valid_until = f.valid, .fence = 70, .fences = 2}, f.owner.options);
     waiter again{f.owner};
     f.lease.give(again, f.lease.deadline_for(f.valid));

@@ -223,7 +223,7 @@ private:
     [[nodiscard]] waiter* leave() noexcept
     {
         auto* const next = line_.next();
-        tenure_.end(next != nullptr);
+        tenure_.end(next);
         keeper_->cancel(ticket_);
         if (next) line_.choose(*next, waiter::stage::first);
         state_ = next ? state::asking : state::idle;

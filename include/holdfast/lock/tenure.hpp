@@ -72,11 +72,11 @@ public:
     /// Returns: the first holder's deadline under a lease that is valid until `t`.
     [[nodiscard]] boot_clock::time_point deadline_for(boot_clock::time_point t) const noexcept { return t - announcement_margin(ttl_); }
 
-    /// Effects: the lease is over; `wanted`: somebody would have liked to have it.
-    void end(bool wanted) noexcept
+    /// Effects: the lease is over; `next` would have liked to have it, where that is not null.
+    void end(waiter const* next) noexcept
     {
         if (!holder_) return;
-        needed_ = handoffs_ == 0 && wanted ? options_->max_local_handoffs : handed_on_;
+        needed_ = handoffs_ == 0 && next ? options_->max_local_handoffs : handed_on_;
         holder_ = nullptr;
     }
 

@@ -58,12 +58,14 @@ public:
         auto& known = c.keys->known[node_];
         known.granted = a.what == answer::kind::yes;
         if (!known.granted) return true;
-        bool const lost = plain && a.fence < c.floor + c.batch;
-        if (lost) known.fence_kept_until = {};
-        if (lost && a.fence == 0) refused_ = true;
-        if (!lost) known.fence = a.fence;
+        if (plain && a.fence < c.floor + c.batch) {
+            known.fence_kept_until = {};
+            refused_ = refused_ || a.fence == 0;
+            return false;
+        }
+        known.fence = a.fence;
         if (!plain && !c.keep_end) known.fence_kept_until = sent + c.fence_lifetime;
-        return !lost;
+        return true;
     }
 
 private:

@@ -4,6 +4,7 @@
 #include <holdfast/core/backend.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/options.hpp>
 #include <holdfast/core/parker.hpp>
 #include <holdfast/core/random.hpp>
 #include <holdfast/core/result.hpp>
@@ -188,10 +189,11 @@ private:
             core_.show_life(true, now - timeout / 32);
             return std::min(limit, now + timeout / 32);
         }
-        auto const fence = request_.fences == 0 ? 0 : static_cast<std::uint64_t>(machine_->czxid()) * 64;
+        constexpr unsigned tokens_of_a_node = most_local_handoffs + 1;
+        auto const fence = request_.fences == 0 ? 0 : static_cast<std::uint64_t>(machine_->czxid()) * tokens_of_a_node;
         core_.held().add(machine_->token(), {machine_->what_is_left(), until + drift(ttl)});
         core_.wake_thread();
-        outcome_.emplace(grant{.token = machine_->token(), .valid_until = until, .fence = fence, .fences = 64, .ttl = ttl});
+        outcome_.emplace(grant{.token = machine_->token(), .valid_until = until, .fence = fence, .fences = tokens_of_a_node, .ttl = ttl});
         return now;
     }
 

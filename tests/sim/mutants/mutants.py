@@ -93,7 +93,7 @@ MUTANTS = {
     # A floor below which a fence does not count is a second lock on a door: what is known of a server is forgotten when it was away, too.
     "a lost fence believed": (
         "redis/fence_upkeep.hpp",
-        [("return !lost;", "return true;"),
+        [("if (plain && a.fence < c.floor + c.batch) {", "if (plain && a.fence < c.batch) {"),
          ("bool const since_up = known.fence_kept_until - c.fence_lifetime >= up_since_;", "bool const since_up = true;")],
     ),
     "a lost fence by the clock believed": (
