@@ -28,6 +28,16 @@ inline long calls(redis_server& server, std::string const& command)
 /// Returns: how many attempts to take a lock with a fence, and releases and renewals, the server has seen: by script, or by SET and INCRBY.
 inline long lock_requests(redis_server& server) { return calls(server, "evalsha") + calls(server, "eval") + calls(server, "incrby"); }
 
+/// Effects: locks and unlocks `m`. Returns: the fencing token.
+template <class M>
+std::uint64_t take_and_free(M& m)
+{
+    m.lock();
+    auto const token = m.lease().fencing_token();
+    m.unlock();
+    return token;
+}
+
 inline long subscriptions(redis_server& server) { return static_cast<long>(server.command({"PUBSUB", "CHANNELS"}).elements.size()); }
 
 }  // namespace holdfast::test

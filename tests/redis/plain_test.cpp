@@ -24,18 +24,11 @@ using holdfast::test::eventually;
 using holdfast::test::exists;
 using holdfast::test::proxy;
 using holdfast::test::redis_server;
+using holdfast::test::take_and_free;
 
 namespace {
 
 std::string const fence = "holdfast:fence:{orders}";
-
-std::uint64_t take_and_free(mutex& m)
-{
-    m.lock();
-    auto const token = m.lease().fencing_token();
-    m.unlock();
-    return token;
-}
 
 /// Returns: the server's clock in µs since 1970.
 std::uint64_t clock_of(redis_server& server)

@@ -3,6 +3,7 @@
 // A lock that was taken lately is taken by two plain commands: SET, and INCRBY of the fence. Whatever becomes of the second one, the tokens
 // increase.
 #include "masters.hpp"
+#include "redis/observed.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/proxy.hpp"
@@ -17,31 +18,18 @@
 using namespace std::chrono_literals;
 using holdfast::redlock::masters;
 using holdfast::redlock::mutex;
+using holdfast::test::calls;
 using holdfast::test::containing;
 using holdfast::test::eventually;
 using holdfast::test::five_masters;
+using holdfast::test::take_and_free;
 
 namespace {
 
 std::string const fence = "holdfast:fence:{orders}";
 
-std::uint64_t take_and_free(mutex& m)
-{
-    m.lock();
-    auto const token = m.lease().fencing_token();
-    m.unlock();
-    return token;
-}
-
 /// Returns: how many scripts a server has run.
-long scripts(holdfast::test::redis_server& server)
-{
-    auto const stats = server.command({"INFO", "commandstats"}).text;
-    long sum = 0;
-    for (std::string const name : {"cmdstat_eval:calls=", "cmdstat_evalsha:calls="})
-        if (auto const at = stats.find(name); at != std::string::npos) sum += std::stol(stats.substr(at + name.size()));
-    return sum;
-}
+long scripts(holdfast::test::redis_server& server) { return calls(server, "evalsha") + calls(server, "eval"); }
 
 /// Effects: has `section` take and free the lock `n` times. Returns: how many scripts a server has run each time, on average; less than two where
 /// it went by scripts only, as one that is slow may not have been asked.
