@@ -4,9 +4,13 @@
 #include "masters.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/proxy.hpp"
 
 #include <atomic>
 #include <chrono>
+#include <future>
+#include <thread>
+#include <vector>
 
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
@@ -14,9 +18,11 @@ using holdfast::errc;
 using holdfast::redlock::masters;
 using holdfast::redlock::mutex;
 using holdfast::test::code_of;
+using holdfast::test::containing;
 using holdfast::test::contains;
 using holdfast::test::eventually;
 using holdfast::test::five_masters;
+using holdfast::test::proxy;
 using holdfast::test::redis_fleet;
 
 namespace {
@@ -124,6 +130,34 @@ TEST_CASE("a failed round leaves no key of ours and touches no key of others")
     CHECK(five.copies("orders") == 5);
     m.unlock();
     CHECK(eventually([&] { return five.copies("orders") == 2; }));
+}
+
+TEST_CASE("a vote is rolled back over the next connection where its own broke before the others refused")
+{
+    redis_fleet servers{3};
+    std::vector<proxy> ways;
+    for (auto& server : servers) ways.emplace_back(server.port());
+    masters client{{ways[0].url(), ways[1].url(), ways[2].url()}, {.node_timeout = 10s, .restart_guard = 0ms}};
+    mutex probe{client, "invoices"};
+    probe.lock();  // all are connected
+    probe.unlock();
+    auto const on_first = [&] { return servers[0].command({"EXISTS", "orders"}).integer == 1; };
+    for (std::size_t i : {1U, 2U}) {
+        servers[i].command({"SET", "orders", "theirs"});
+        ways[i].hold(containing("orders"));
+    }
+    mutex m{client, "orders", {.ttl = 1h}};
+    auto attempt = std::async(std::launch::async, [&] { return m.try_lock(); });
+    CHECK(eventually(on_first));
+    std::this_thread::sleep_for(100ms);  // its answer arrives,
+    ways[0].cut_all();
+    std::this_thread::sleep_for(100ms);  // and the client learns of this; where either is late, the vote is lost in another way
+    for (std::size_t i : {1U, 2U}) ways[i].let_go();
+    CHECK_FALSE(attempt.get());
+    CHECK(eventually([&] {
+        if (probe.try_lock()) probe.unlock();
+        return !on_first();
+    }));
 }
 
 TEST_CASE("the ttl is the same after many rounds")

@@ -43,10 +43,9 @@ public:
     /// Effects: see `Transport`.
     std::error_code send(command const& c, listener* whom, boot_clock::time_point now) noexcept
     try {
-        if (!whom && !up()) return {};  // what was under way when the link went down is rolled back when it comes up
         discard_stale(now);
-        if (!whom && !up()) {  // what it is to roll back was under way just now
-            queue_.push_back({.what = c, .whom = nullptr, .sent = now, .form = script_form::by_text});
+        if (!whom && !up()) {  // the vote that it is to roll back may have been granted before the link went down
+            keep_rollback(c, now);
             return {};
         }
         if (auto const why = connect(now)) return why;
@@ -206,7 +205,7 @@ private:
         while (!old.empty()) {
             auto& e = old.front();
             bool const may_hold = sent && e.whom && asks_for_vote(e);
-            if (may_hold) keep_rollback_of(e, now);
+            if (may_hold) keep_rollback(rollback_of(e.what), now);
             if (e.whom)
                 failing_.splice(failing_.end(), old, old.begin());
             else if (wanted(e, now) && queue_.size() < most_rollbacks)
@@ -223,11 +222,12 @@ private:
         return sent_ && std::any_of(queue_.begin(), queue_.end(), asks_for_vote);
     }
 
-    /// Where there is no memory for it, what the acquire may have left dies with its ttl.
-    void keep_rollback_of(entry const& e, boot_clock::time_point now) noexcept
+    /// Effects: has a roll-back go over the next connection, once. Where there is no memory for it, what is there dies with its ttl.
+    void keep_rollback(command const& c, boot_clock::time_point now) noexcept
     try {
-        if (queue_.size() < most_rollbacks)
-            queue_.push_back({.what = rollback_of(e.what), .whom = nullptr, .sent = now, .form = script_form::by_text});
+        auto const same = [&](entry const& e) { return !e.whom && e.what.what == c.what && e.what.token == c.token; };
+        if (queue_.size() >= most_rollbacks || std::any_of(queue_.begin(), queue_.end(), same)) return;
+        queue_.push_back({.what = c, .whom = nullptr, .sent = now, .form = script_form::by_text});
     } catch (std::bad_alloc const&) {
     }
 
