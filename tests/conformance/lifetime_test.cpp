@@ -54,6 +54,26 @@ TEMPLATE_TEST_CASE("a lease outlives its lock and its client", "", HOLDFAST_STOR
     CHECK(held.remaining() == 0ms);
 }
 
+TEMPLATE_TEST_CASE("a lock may be destroyed by whoever has it next, before the unlock of the one before has returned", "", HOLDFAST_STORES)
+{
+    TestType store;
+    auto client = store.another();
+    for (int turn = 0; turn < 30; ++turn) {
+        // Handed on within the process, and by way of the store.
+        auto m = std::make_unique<typename TestType::mutex>(client, "orders", holdfast::lock_options{.max_local_handoffs = turn % 2 == 0 ? 63U : 0U});
+        auto* const lock = m.get();
+        lock->lock();
+        holdfast::test::sleeper next{[&] {
+            lock->lock();
+            lock->unlock();
+            m.reset();
+        }};
+        if (turn % 3 != 0) CHECK(eventually([&] { return next.sleeps(); }));
+        lock->unlock();
+    }
+    CHECK(is_free(store, "orders"));
+}
+
 TEMPLATE_TEST_CASE("the last lock and its client may be destroyed by the callback of a loss", "", HOLDFAST_STORES)
 {
     TestType store;

@@ -79,7 +79,8 @@ public:
         return acquire(std::max(to_boot_clock(t), boot_clock::time_point{}), stop);
     }
 
-    /// Effects: `release(ec)`; what went wrong is told to `on_error`.
+    /// Effects: `release(ec)`; what went wrong is told to `on_error`. As with `std::mutex`, whoever gets this lock next may destroy the object
+    /// before this has returned.
     void unlock() noexcept;
 
     /// Effects: gives the lock to the next waiting thread of this process, or back to the store, for whose answer it waits one

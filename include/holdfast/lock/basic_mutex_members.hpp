@@ -35,16 +35,16 @@ basic_mutex<B>::~basic_mutex()
 template <class B>
 void basic_mutex<B>::unlock() noexcept
 {
-    std::error_code ec;
-    release(ec);
-    auto const options = owner_.options;  // the hook may destroy this lock
-    if (ec) detail::report(*options, ec, name(), "unlock");
+    auto const queue = queue_;
+    auto const options = owner_.options;
+    if (auto const ec = queue->release(owner_)) detail::report(*options, ec, queue->name(), "unlock");
 }
 
 template <class B>
 void basic_mutex<B>::release(std::error_code& ec) noexcept
 {
-    ec = queue_->release(owner_);
+    auto const queue = queue_;
+    ec = queue->release(owner_);
 }
 
 template <class B>
