@@ -201,6 +201,30 @@ TEST_CASE("what is destroyed is forgotten, and the others are not")
     CHECK(eventually([&] { return stays->calls == 1; }));
 }
 
+TEST_CASE("an alarm is not put off by what is scheduled behind it")
+{
+    bool const scheduled = GENERATE(false, true);
+    CAPTURE(scheduled);
+    keeper k;
+    auto const alarm = k.alarm();
+    auto const one = keep(k);
+    std::atomic<int> alarmed{0};
+    one->due = [&] {
+        if (one->called_at.load() != boot_clock::time_point::max()) return true;
+        ++alarmed;
+        return false;
+    };
+    one->finish = [&] {
+        if (scheduled) k.schedule(one->place, boot_clock::now() + 1h);
+        alarm();
+        k.schedule(one->place, boot_clock::now() + 1h);  // as a renewal does that has succeeded
+        return true;
+    };
+    k.schedule(one->place, boot_clock::now());
+    k.ensure_running();
+    CHECK(eventually([&] { return alarmed == 1; }));
+}
+
 TEST_CASE("a renewal is waited for until it has ended, and only where one was begun")
 {
     keeper k;

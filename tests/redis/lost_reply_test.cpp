@@ -9,8 +9,12 @@
 #include <holdfast/redis.hpp>
 #include <holdfast/redis/scripts.hpp>
 
+#include <atomic>
 #include <chrono>
+#include <future>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 using namespace std::chrono_literals;
 using holdfast::errc;
@@ -169,6 +173,32 @@ TEST_CASE("a renewal that came late does not prolong the lease of a successor")
     CHECK(probe.try_lock_for(20s));
     CHECK(rival.lease().still_held());
     CHECK(server.command({"PTTL", "orders"}).integer > 3'000'000);
+}
+
+TEST_CASE("a renewal that was under way when unlock began is not sent again over the next connection")
+{
+    redis_server server;
+    proxy way{server.port()};
+    client redis{way.url(), {.operation_timeout = 4s}};
+    mutex m{redis, "orders", {.ttl = 9s}};
+    std::atomic<int> renewals{0};
+    way.hold([&](std::string_view request) {
+        bool const renewal = request.find(holdfast::redis::scripts::extend.sha1) != std::string_view::npos ||
+                             request.find(holdfast::redis::scripts::extend.text) != std::string_view::npos;
+        if (renewal) ++renewals;
+        return renewal;
+    });
+    m.lock();
+    REQUIRE(eventually([&] { return way.held() == 1; }));
+    auto const requests = way.requests();
+    std::error_code ec;
+    auto released = std::async(std::launch::async, [&] { m.release(ec); });
+    CHECK(eventually([&] { return way.requests() > requests; }));
+    way.cut_all();
+    released.get();
+    CHECK_FALSE(ec);
+    CHECK_FALSE(exists(server, "orders"));
+    CHECK(renewals == 1);
 }
 
 TEST_CASE("a request for a shorter lease that arrives late does not cut a longer one")

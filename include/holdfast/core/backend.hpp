@@ -73,6 +73,7 @@ concept Operation = requires(O& operation, boot_clock::time_point t) {
 ///   any thread between `start()` and the end of the last `wait_until`, also from a signal of a stop token; it does not wait.
 /// - `extend_operation(b, key, token, ttl)` is compare-and-extend and yields the new `valid_until`, counted from before its first byte
 ///   was sent. Failures: `lease_lost` only where the store said that the lock is not the token's; otherwise the deadline stands.
+///   It may have `withdraw()`, which may be called as `cancel()` may: the lease has ended, and nothing more is sent; its result is of no account.
 /// - `release_operation(b, key, token)` is compare-and-delete and yields no error, `not_owner`, or why it is not known. It may have
 ///   `others_wait()`: whether clients other than this one are known to wait for the lock; then they are given a chance to get it.
 /// - Operations on one key take effect in the order in which they were started, as far as the store is reached.

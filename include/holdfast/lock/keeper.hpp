@@ -63,6 +63,8 @@ public:
         schedule_type::node_type spare;
         schedule_type::iterator place{};
         bool scheduled = false;
+        bool kept = false;         ///< since it was scheduled first, until it is canceled
+        std::uint64_t alarms = 0;  ///< how many there had been when it was looked after last
     };
 
     keeper() = default;
@@ -108,7 +110,8 @@ public:
         }
     }
 
-    /// Effects: has `whom` called at `due`, in place of the time it was scheduled for before.
+    /// Effects: has `whom` called at `due`, in place of the time it was scheduled for before; at once where it has not been told of an alarm since
+    /// it is kept.
     void schedule(ticket& t, boot_clock::time_point due) noexcept { state_->schedule(t, due); }
 
     /// Effects: takes `t` out of the schedule. A call of `on_due` that has begun already goes on.
@@ -141,7 +144,11 @@ private:
             if (timer_ >= 0) ::close(timer_);
         }
 
-        bool open() noexcept { return timer_ >= 0 || (timer_ = ::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC)) >= 0; }
+        bool open() noexcept
+        {
+            std::scoped_lock guard{mutex_};
+            return timer_ >= 0 || (timer_ = ::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC)) >= 0;
+        }
 
         void stop() noexcept
         {
@@ -153,6 +160,8 @@ private:
         void schedule(ticket& t, boot_clock::time_point due) noexcept
         {
             std::scoped_lock guard{mutex_};
+            if (!std::exchange(t.kept, true)) t.alarms = alarms_;
+            if (t.alarms != alarms_) due = at_once;
             auto node = t.scheduled ? schedule_.extract(t.place) : std::move(t.spare);
             node.key() = due;
             t.place = schedule_.insert(std::move(node));
@@ -163,6 +172,7 @@ private:
         void cancel(ticket& t) noexcept
         {
             std::scoped_lock guard{mutex_};
+            t.kept = false;
             if (!t.scheduled) return;
             t.spare = schedule_.extract(t.place);
             t.scheduled = false;
@@ -171,6 +181,7 @@ private:
         void hurry() noexcept
         {
             std::scoped_lock guard{mutex_};
+            ++alarms_;
             schedule_type all;
             while (!schedule_.empty()) {
                 auto node = schedule_.extract(schedule_.begin());
@@ -218,7 +229,7 @@ private:
                     while (count < batch && !schedule_.empty() && schedule_.begin()->first <= now) {
                         auto node = schedule_.extract(schedule_.begin());
                         auto* const of = node.mapped().of;
-                        hurried[count] = node.key() == at_once;
+                        hurried[count] = std::exchange(of->alarms, alarms_) != alarms_;
                         due[count] = node.mapped().whom.lock();  // none: its destructor waits for mutex_ to cancel the ticket
                         if (due[count]) ++count;
                         of->spare = std::move(node);
@@ -268,6 +279,7 @@ private:
         std::mutex mutex_;
         schedule_type schedule_;
         boot_clock::time_point armed_ = boot_clock::time_point::max();
+        std::uint64_t alarms_ = 0;
         int timer_ = -1;
         bool stopping_ = false;
     };

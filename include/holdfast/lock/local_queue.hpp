@@ -22,8 +22,7 @@
 
 namespace holdfast::detail {
 
-/// The threads of this process that want one lock, first come, first served, and its lease while one of them has it. There is one
-/// queue for each client and name.
+/// The threads of this process that want one lock of a client, first come, first served, and its lease while one of them has it.
 ///
 /// | state  | meaning                                              | left by |
 /// |--------|------------------------------------------------------|---------|
@@ -71,8 +70,8 @@ public:
         return failure{stop.stop_requested() ? std::make_error_code(std::errc::operation_canceled) : make_error_code(errc::timed_out), {}};
     }
 
-    /// Effects: gives up what `owner` has: to the next in line, or back to the store, for whose answer it waits.
-    /// Returns: no error, `not_owner`, `lease_lost`, or why the outcome is not known.
+    /// Effects: gives up what `owner` has: to the next in line, or back to the store, for whose answer it waits. Whoever has the lock then may
+    /// destroy `owner`. Returns: no error, `not_owner`, `lease_lost`, or why the outcome is not known.
     std::error_code release(lock_owner& owner) noexcept
     try {
         if (in_child()) return make_error_code(errc::not_owner);
@@ -94,11 +93,12 @@ public:
         }
         typename B::release_operation releasing{*backend_, key_, owner.token};
         auto const begun = boot_clock::now();
+        if (mine == tenure_.holder()) withdraw(renewing_);  // not to be sent again behind the release
         releasing.start();
         auto* next = mine == tenure_.holder() || state_ == state::idle ? leave() : nullptr;
         if (next && !others_wait_) next->request->try_begin(unavailable_since(*next), tenure_.handoffs_for(*next));  // the answers come together
-        guard.unlock();
         bool const deferred = owner.options->deferred_release;
+        guard.unlock();  // `owner` may be gone from here on
         {
             waiting_line::wake_up const afterwards{next};
             if (!deferred) finish(releasing);
@@ -218,8 +218,7 @@ private:
         schedule();
     }
 
-    /// Effects: the lock is nobody's here any more; the next in line is to ask for it.
-    /// Returns: the next in line, to be woken when the mutex is free.
+    /// Effects: the lock is nobody's here any more. Returns: the next in line, who is to ask for it, to be woken when the mutex is free.
     [[nodiscard]] waiter* leave() noexcept
     {
         auto* const next = line_.next();
@@ -242,6 +241,7 @@ private:
         auto const lost = tenure_.holder();
         auto const options = tenure_.options();
         lost->end();  // before the next one can have it
+        withdraw(renewing_);
         leave_and_wake(guard);
         lost->lose();
         report(*options, make_error_code(errc::lease_lost), name_, "lost while held");

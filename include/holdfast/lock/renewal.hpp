@@ -8,6 +8,7 @@
 #include <holdfast/core/token.hpp>
 #include <holdfast/lock/tenure.hpp>
 
+#include <optional>
 #include <system_error>
 
 namespace holdfast::detail {
@@ -49,5 +50,13 @@ struct renewal {
     typename B::extend_operation operation;
     lease_request request;
 };
+
+/// Effects: has nothing more sent for a renewal, where one is under way and the store can do that.
+template <Backend B>
+void withdraw(std::optional<renewal<B>>& one) noexcept
+{
+    if constexpr (requires { one->operation.withdraw(); })
+        if (one) one->operation.withdraw();
+}
 
 }  // namespace holdfast::detail

@@ -28,6 +28,13 @@ public:
 
     bool wait_until(boot_clock::time_point t) { return settled_ = transport_.wait(*this, t); }
 
+    /// Effects: asks nobody any more, and no answer counts: it has its result. May be called from any thread while one waits for it.
+    void withdraw() noexcept
+    {
+        std::scoped_lock guard{transport_};
+        end();
+    }
+
     [[nodiscard]] bool done() const noexcept override { return done_; }
     [[nodiscard]] boot_clock::time_point wake_at() const noexcept override { return machine_.wake_at(); }
     void on_time(boot_clock::time_point now) override { perform(machine_.on_time(now)); }
@@ -57,10 +64,7 @@ protected:
     {
         if (!started_ || std::exchange(settled_, true)) return;
         std::scoped_lock guard{transport_};  // whoever has just got the last answer may not have done with it
-        if (done_) return;
-        forget(under_way_);
-        done_ = true;
-        transport_.updated(*this);
+        end();
     }
 
     [[nodiscard]] Machine const& machine() const noexcept { return machine_; }
@@ -88,6 +92,14 @@ private:
             unsent.remove(node);
             step = machine_.on_answer(node, answer::failed(why[node]), transport_.now());
         }
+        transport_.updated(*this);
+    }
+
+    void end() noexcept
+    {
+        if (done_) return;
+        forget(under_way_);
+        done_ = true;
         transport_.updated(*this);
     }
 
