@@ -40,6 +40,28 @@ TEMPLATE_TEST_CASE("release says what happened", "", HOLDFAST_STORES)
     CHECK(ec == errc::not_owner);
 }
 
+TEMPLATE_TEST_CASE("a repeated release frees no newer holder, of this client or another", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex m{store.one, "orders"};
+    typename TestType::mutex beside{store.one, "orders"};
+    typename TestType::mutex rival{store.other, "orders"};
+    for (auto* const newer : {&beside, &rival}) {
+        std::error_code ec;
+        REQUIRE(m.try_lock_for(1min));
+        m.release(ec);
+        CHECK_FALSE(ec);
+        REQUIRE(newer->try_lock_for(1min));
+        m.release(ec);
+        CHECK(ec == errc::not_owner);
+        m.unlock();
+        CHECK(newer->lease().still_held());
+        CHECK_FALSE(is_free(store, "orders"));
+        newer->release(ec);
+        CHECK_FALSE(ec);
+    }
+}
+
 TEMPLATE_TEST_CASE("unlocking what is not locked has no effect and is told to the hook", "", HOLDFAST_STORES)
 {
     TestType store;

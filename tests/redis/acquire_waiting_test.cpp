@@ -77,6 +77,23 @@ TEST_CASE("when its time has come a waiter asks every node for a fresh token, an
     CHECK_FALSE(held(a, t0 + 501ms).watch);
 }
 
+TEST_CASE("a lease that is granted after many rounds is as long as one that is granted in the first")
+{
+    acquire a{3};
+    auto now = t0;
+    (void)a.machine.start(now);
+    for (int round = 0; round < 10; ++round) {
+        (void)held(a, now + 1ms);
+        now = a.machine.wake_at();
+        REQUIRE(a.machine.on_time(now).ask == node_set::all(3));
+    }
+    (void)a.machine.on_answer(0, yes(70), now + 10ms);
+    auto const step = a.machine.on_answer(1, yes(70), now + 20ms);
+    REQUIRE(step.done);
+    CHECK_FALSE(step.done->error);
+    CHECK(step.done->valid_until == now + 10'000ms - 102ms);
+}
+
 TEST_CASE("a release that a majority reports is followed by a fresh attempt at once")
 {
     acquire a{5};

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -35,6 +36,28 @@ TEST_CASE("a client makes no more connections for commands than it was told to")
         m.unlock();
     }
     CHECK(way.connections() == made);
+}
+
+TEST_CASE("those who wait for many locks share the connections that report releases")
+{
+    auto const told = GENERATE(1U, 3U);
+    redis_server server;
+    proxy way{server.port()};
+    client there{server.url(), {.operation_timeout = 10s}};
+    client redis{way.url(), {.operation_timeout = 10s, .connections = told}};
+    std::deque<mutex> held;
+    std::deque<mutex> wanted;
+    std::vector<std::jthread> waiters;
+    for (int i = 0; i < 40; ++i) {
+        auto const name = "orders/" + std::to_string(i);
+        REQUIRE(held.emplace_back(there, name).try_lock());
+        auto& mine = wanted.emplace_back(redis, name);
+        waiters.emplace_back([&mine](std::stop_token const& stop) { (void)mine.lock(stop); });
+    }
+    CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 40; }));
+    CHECK(way.connections() <= static_cast<int>(2 * told));
+    waiters.clear();
+    CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 0; }));
 }
 
 TEST_CASE("all objects of one name share a connection, and nobody makes one before it is needed")

@@ -153,6 +153,31 @@ TEST_CASE("a release that came late frees no successor")
     CHECK_FALSE(ec);
 }
 
+TEST_CASE("a second release, after one that failed, leaves a successor alone, and the lock can be taken again")
+{
+    redis_server server;
+    proxy way{server.port()};
+    client redis{way.url(), {.operation_timeout = 200ms}};
+    client elsewhere{server.url()};
+    mutex m{redis, "orders", {.ttl = 500ms, .renew = false}};
+    mutex rival{elsewhere, "orders"};
+    m.lock();
+    way.hold(containing("orders"));
+    std::error_code ec;
+    m.release(ec);
+    CHECK(ec);
+    way.heal();
+    rival.lock();
+    m.release(ec);
+    CHECK(ec == errc::not_owner);
+    m.unlock();
+    CHECK(rival.lease().still_held());
+    CHECK(exists(server, "orders"));
+    rival.release(ec);
+    CHECK_FALSE(ec);
+    CHECK(m.try_lock_for(20s));
+}
+
 TEST_CASE("a renewal that came late does not prolong the lease of a successor")
 {
     redis_server server;

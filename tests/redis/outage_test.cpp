@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <thread>
 
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
@@ -19,6 +20,7 @@ using holdfast::redis::mutex;
 using holdfast::test::code_of;
 using holdfast::test::eventually;
 using holdfast::test::exists;
+using holdfast::test::lock_requests;
 using holdfast::test::proxy;
 using holdfast::test::redis_server;
 
@@ -149,6 +151,26 @@ TEST_CASE("a renewal that failed is tried again in time")
     way.drop_next_request({.matches = holdfast::test::containing("EVALSHA"), .times = 2});
     CHECK(eventually([&] { return way.struck() == 2; }));
     CHECK_FALSE(eventually([&] { return !lease.still_held(); }, 5s));
+}
+
+TEST_CASE("what is unlocked is renewed no more")
+{
+    redis_server server;
+    client redis{server.url()};
+    mutex m{redis, "orders", {.ttl = 3s}};
+    m.lock();
+    m.extend(3s);
+    m.unlock();  // the server knows all scripts
+    for (int i = 0; i < 2; ++i) {
+        m.lock();
+        auto const locked = lock_requests(server);
+        CHECK(eventually([&] { return lock_requests(server) > locked; }));  // it is renewed
+        m.unlock();
+        auto const unlocked = lock_requests(server);
+        std::this_thread::sleep_for(2200ms);  // for two renewals
+        CHECK(lock_requests(server) == unlocked);
+        CHECK_FALSE(exists(server, "orders"));
+    }
 }
 
 TEST_CASE("flushed scripts are loaded again without anybody noticing")
