@@ -55,8 +55,8 @@ TEST_CASE("a handshake of a byte a second is bounded by the timeouts, and given 
 {
     distant d;
     d.way.trickle(1000ms);
-    auto redis = d.make(1s, 2s);
-    mutex m{redis, "orders", {.unavailable_after = 1s}};
+    auto redis = d.make(1s, 1s);
+    mutex m{redis, "orders", {.unavailable_after = 2s}};  // for longer than a connection may take to be made
     std::string what;
     auto begun = boot_clock::now();
     CHECK(code_of([&] { (void)m.try_lock(); }, &what) == errc::unavailable);
@@ -65,7 +65,7 @@ TEST_CASE("a handshake of a byte a second is bounded by the timeouts, and given 
     begun = boot_clock::now();
     CHECK(code_of([&] { m.lock(); }, &what) == errc::unavailable);
     CHECK_THAT(what, contains("TLS handshake"));
-    CHECK(boot_clock::now() - begun < 2s + slack);
+    CHECK(boot_clock::now() - begun < 3s + slack);
     CHECK(eventually([&] { return d.way.left() > 0; }));
     d.way.trickle(0ms);
     CHECK(m.try_lock_for(30s));
