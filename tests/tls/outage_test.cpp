@@ -145,7 +145,8 @@ TEST_CASE("a server that is restarted is found again over TLS, also by who waits
 TEST_CASE("a server that dies raises no signal, and the message says why it cannot be reached")
 {
     secured_server s;
-    std::optional<client> redis{std::in_place, s.server.url(), holdfast::redis::client_options{.operation_timeout = 10s, .connect_timeout = 30s, .tls = s.trusted()}};
+    std::optional<client> redis{std::in_place, s.server.url(),
+                                holdfast::redis::client_options{.operation_timeout = 10s, .connect_timeout = 30s, .tls = s.trusted()}};
     mutex m{*redis, "orders", {.unavailable_after = 300ms}};
     m.lock();
     s.server.kill();
