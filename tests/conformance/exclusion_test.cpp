@@ -65,7 +65,7 @@ TEMPLATE_TEST_CASE("no increment of an unguarded counter is lost among threads a
     std::atomic<bool> alone{true};
 
     auto const work = [&](typename TestType::client& client) {
-        typename TestType::mutex m{client, "counter"};
+        typename TestType::mutex m{client, "counter", {.unavailable_after = 5min}};  // nothing can be thrown out of a thread
         for (int i = 0; i < times; ++i) {
             std::scoped_lock const hold{m};
             if (++inside != 1) alone = false;
@@ -89,7 +89,7 @@ TEMPLATE_TEST_CASE("no increment of an unguarded counter is lost among threads a
 TEMPLATE_TEST_CASE("an object that is shared by threads is one lock", "", HOLDFAST_STORES)
 {
     TestType store;
-    typename TestType::mutex m{store.one, "counter"};
+    typename TestType::mutex m{store.one, "counter", {.unavailable_after = 5min}};
     std::atomic<int> counter{0};
     {
         std::vector<std::jthread> all;
@@ -205,6 +205,7 @@ TEMPLATE_TEST_CASE("many threads of one client do not keep another client out", 
     TestType store;
     holdfast::lock_options options;
     options.max_local_handoffs = in_a_row - 1;
+    options.unavailable_after = 5min;  // nothing can be thrown out of a thread
     std::atomic<bool> stop{false};
     std::atomic<long> busy_sections{0};
     std::vector<std::jthread> busy;
@@ -217,7 +218,7 @@ TEMPLATE_TEST_CASE("many threads of one client do not keep another client out", 
                 std::this_thread::sleep_for(200us);
             }
         });
-    typename TestType::mutex there{store.other, "orders"};
+    typename TestType::mutex there{store.other, "orders", {.unavailable_after = 5min}};
     REQUIRE(eventually([&] { return busy_sections > 0; }));
     std::vector<long> meanwhile;
     for (int i = 0; i < turns; ++i) {
