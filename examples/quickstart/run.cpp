@@ -150,7 +150,7 @@ private:
     {
         shared_.stop = true;
         for (unsigned i = 0; i < workers; ++i)
-            if (!crew_[i].wait_for(3s)) throw std::runtime_error{"worker " + std::to_string(i + 1) + " does not end"};
+            if (!crew_[i].wait_for(30s)) throw std::runtime_error{"worker " + std::to_string(i + 1) + " does not end"};
         look_after_workers();
     }
 

@@ -3,6 +3,7 @@
 #include "stores.hpp"
 #include "support/catch.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -61,13 +62,13 @@ TEMPLATE_TEST_CASE("no increment of an unguarded counter is lost among threads a
     TestType store;
     std::atomic<int> counter{0};  // an atomic so that a read and a write are what they seem; not their sum
     std::atomic<int> inside{0};
-    std::atomic<int> most_inside{0};
+    std::atomic<bool> alone{true};
 
     auto const work = [&](typename TestType::client& client) {
-        typename TestType::mutex m{client, "counter"};
+        typename TestType::mutex m{client, "counter", {.unavailable_after = 5min}};  // nothing can be thrown out of a thread
         for (int i = 0; i < times; ++i) {
             std::scoped_lock const hold{m};
-            most_inside = std::max(most_inside.load(), ++inside);
+            if (++inside != 1) alone = false;
             auto const seen = counter.load();
             std::this_thread::yield();
             counter.store(seen + 1);
@@ -82,13 +83,13 @@ TEMPLATE_TEST_CASE("no increment of an unguarded counter is lost among threads a
         }
     }
     CHECK(counter == 2 * threads * times);
-    CHECK(most_inside == 1);
+    CHECK(alone);
 }
 
 TEMPLATE_TEST_CASE("an object that is shared by threads is one lock", "", HOLDFAST_STORES)
 {
     TestType store;
-    typename TestType::mutex m{store.one, "counter"};
+    typename TestType::mutex m{store.one, "counter", {.unavailable_after = 5min}};
     std::atomic<int> counter{0};
     {
         std::vector<std::jthread> all;
@@ -204,6 +205,7 @@ TEMPLATE_TEST_CASE("many threads of one client do not keep another client out", 
     TestType store;
     holdfast::lock_options options;
     options.max_local_handoffs = in_a_row - 1;
+    options.unavailable_after = 5min;  // nothing can be thrown out of a thread
     std::atomic<bool> stop{false};
     std::atomic<long> busy_sections{0};
     std::vector<std::jthread> busy;
@@ -216,12 +218,17 @@ TEMPLATE_TEST_CASE("many threads of one client do not keep another client out", 
                 std::this_thread::sleep_for(200us);
             }
         });
-    typename TestType::mutex there{store.other, "orders"};
+    typename TestType::mutex there{store.other, "orders", {.unavailable_after = 5min}};
     REQUIRE(eventually([&] { return busy_sections > 0; }));
-    auto const before = busy_sections.load();
-    for (int i = 0; i < turns; ++i) std::scoped_lock{there};
-    auto const meanwhile = busy_sections.load() - before;
+    std::vector<long> meanwhile;
+    for (int i = 0; i < turns; ++i) {
+        auto const before = busy_sections.load();
+        std::scoped_lock{there};
+        meanwhile.push_back(busy_sections.load() - before);
+    }
     stop = true;
-    // Fair would be one batch for each turn. A process that nobody lets in has one where another's thread happens to be kept from running.
-    CHECK(meanwhile <= 20L * turns * in_a_row);
+    // Fair would be one batch for each turn. A process that nobody lets in has one where another's thread happens to be kept from running. Where
+    // this thread is kept from running itself, the others have theirs: the median looks past such turns.
+    std::ranges::nth_element(meanwhile, meanwhile.begin() + turns / 2);
+    CHECK(meanwhile[turns / 2] <= 20L * in_a_row);
 }

@@ -13,11 +13,12 @@ using holdfast::with_lock;
 using holdfast::test::brief;
 using holdfast::test::eventually;
 using holdfast::test::is_free;
+using holdfast::test::renewed;
 
 TEMPLATE_TEST_CASE("leased_lock holds for its scope and answers for its lease", "", HOLDFAST_STORES)
 {
     TestType store;
-    typename TestType::mutex m{store.one, "orders", brief<TestType>()};
+    typename TestType::mutex m{store.one, "orders", renewed<TestType>()};
     typename TestType::mutex there{store.other, "orders"};
     if (leased_lock hold{m, 1min}) {
         CHECK(hold.fencing_token() > 0);

@@ -18,12 +18,13 @@ using holdfast::redis::mutex;
 using holdfast::test::eventually;
 using holdfast::test::exists;
 using holdfast::test::redis_server;
+using holdfast::test::unhurried;
 
 TEST_CASE("the key is the name, its value the token, its expiry the ttl")
 {
     bool const fencing = GENERATE(true, false);
     redis_server server;
-    client redis{server.url()};
+    client redis{server.url(), unhurried()};
     mutex m{redis, "orders/42", {.ttl = 1h, .fencing = fencing}};
     m.lock();
     auto const value = server.command({"GET", "orders/42"}).text;
@@ -44,7 +45,7 @@ TEST_CASE("the key is the name, its value the token, its expiry the ttl")
 TEST_CASE("every attempt has a token of its own")
 {
     redis_server server;
-    client redis{server.url()};
+    client redis{server.url(), unhurried()};
     mutex m{redis, "orders"};
     m.lock();
     auto const first = server.command({"GET", "orders"}).text;
@@ -56,7 +57,7 @@ TEST_CASE("every attempt has a token of its own")
 TEST_CASE("a lock that is released without a message is found free by looking again")
 {
     redis_server server;
-    client redis{server.url()};
+    client redis{server.url(), unhurried()};
     server.command({"SET", "orders", "theirs", "NX", "PX", "3600000"});
     mutex m{redis, "orders", {.retry = {.most = 150ms}}};
     std::atomic<bool> done{false};
@@ -73,7 +74,7 @@ TEST_CASE("a lock that is released without a message is found free by looking ag
 TEST_CASE("whatever is in a name is in the key")
 {
     redis_server server;
-    client redis{server.url()};
+    client redis{server.url(), unhurried()};
     for (auto const& name : {std::string{"a b\r\n$5"}, std::string{"zero\0byte", 9}, std::string{"\xff\xfe"}, std::string{"{}"}, std::string{"{tag}x"},
                              std::string(64 * 1024, 'n')}) {
         mutex m{redis, name};
@@ -87,9 +88,9 @@ TEST_CASE("whatever is in a name is in the key")
 TEST_CASE("a key prefix keeps clients apart that have different ones")
 {
     redis_server server;
-    client shop{server.url(), {.key_prefix = "shop:"}};
-    client farm{server.url(), {.key_prefix = "farm:"}};
-    client bare{server.url()};
+    client shop{server.url(), {.operation_timeout = 10s, .key_prefix = "shop:"}};
+    client farm{server.url(), {.operation_timeout = 10s, .key_prefix = "farm:"}};
+    client bare{server.url(), unhurried()};
     mutex a{shop, "orders"};
     mutex b{farm, "orders"};
     mutex c{bare, "shop:orders"};
@@ -103,8 +104,8 @@ TEST_CASE("a key prefix keeps clients apart that have different ones")
 TEST_CASE("a lock lives in the database of the URL")
 {
     redis_server server;
-    client third{server.url() + "/3"};
-    client zeroth{server.url()};
+    client third{server.url() + "/3", unhurried()};
+    client zeroth{server.url(), unhurried()};
     mutex a{third, "orders"};
     mutex b{zeroth, "orders"};
     CHECK(a.try_lock());
@@ -116,9 +117,9 @@ TEST_CASE("a lock lives in the database of the URL")
 TEST_CASE("a unix socket leads to the same locks")
 {
     redis_server server;
-    client by_socket{server.unix_url()};
-    client in_database{server.unix_url() + "?db=2"};
-    client by_port{server.url()};
+    client by_socket{server.unix_url(), unhurried()};
+    client in_database{server.unix_url() + "?db=2", unhurried()};
+    client by_port{server.url(), unhurried()};
     mutex a{by_socket, "orders"};
     mutex b{by_port, "orders"};
     mutex c{in_database, "orders"};
@@ -135,7 +136,7 @@ TEST_CASE("a unix socket leads to the same locks")
 TEST_CASE("a host name is looked up")
 {
     redis_server server;
-    client redis{"redis://localhost:" + std::to_string(server.port())};
+    client redis{"redis://localhost:" + std::to_string(server.port()), unhurried()};
     mutex m{redis, "orders"};
     CHECK(m.try_lock_for(20s));
 
@@ -157,7 +158,7 @@ TEST_CASE("options in place of a URL")
 TEST_CASE("nothing but the fence counter stays behind, and that expires")
 {
     redis_server server;
-    client redis{server.url()};
+    client redis{server.url(), unhurried()};
     {
         mutex fenced{redis, "orders"};
         mutex bare{redis, "invoices", {.fencing = false}};
@@ -171,7 +172,7 @@ TEST_CASE("nothing but the fence counter stays behind, and that expires")
 TEST_CASE("fencing tokens increase over everything a server may forget")
 {
     redis_server server;
-    client redis{server.url()};
+    client redis{server.url(), unhurried()};
     mutex m{redis, "orders"};
     std::uint64_t last = 0;
     auto const next = [&] {

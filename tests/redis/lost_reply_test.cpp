@@ -26,6 +26,7 @@ using holdfast::test::eventually;
 using holdfast::test::exists;
 using holdfast::test::proxy;
 using holdfast::test::redis_server;
+using holdfast::test::unhurried;
 
 namespace {
 
@@ -33,7 +34,7 @@ namespace {
 struct faulty {
     redis_server server;
     proxy way{server.port()};
-    client redis{way.url(), {.operation_timeout = 250ms}};
+    client redis{way.url(), {.operation_timeout = 2s}};
 
     faulty()
     {
@@ -60,6 +61,16 @@ void check_held_once(faulty& f, bool fencing)
     CHECK_FALSE(ec);
     CHECK_FALSE(exists(f.server, "orders"));
     CHECK(beside.try_lock());
+}
+
+/// Effects: lets the requests go that the proxy has held, of which there must be some, and waits until they have come to the server.
+void let_go_late(redis_server& server, proxy& way)
+{
+    auto const before = holdfast::test::lock_requests(server);
+    CHECK(way.held() > 0);
+    way.let_go();
+    CHECK(eventually([&] { return holdfast::test::lock_requests(server) > before; }));
+    way.heal();
 }
 
 }  // namespace
@@ -132,19 +143,17 @@ TEST_CASE("a release that came late frees no successor")
 {
     redis_server server;
     proxy way{server.port()};
-    client redis{way.url(), {.operation_timeout = 200ms}};
-    client elsewhere{server.url()};
-    mutex m{redis, "orders", {.ttl = 500ms, .renew = false}};
+    client redis{way.url(), {.operation_timeout = 1s}};
+    client elsewhere{server.url(), unhurried()};
+    mutex m{redis, "orders", {.ttl = 3s, .renew = false}};
     mutex rival{elsewhere, "orders"};
     m.lock();
-    auto const lease = m.lease();
     way.hold(containing("orders"));
     std::error_code ec;
     m.release(ec);
     CHECK(ec);
     rival.lock();
-    way.let_go();
-    way.heal();
+    let_go_late(server, way);
     mutex probe{redis, "invoices"};
     CHECK(probe.try_lock_for(20s));
     CHECK(rival.lease().still_held());
@@ -182,18 +191,16 @@ TEST_CASE("a renewal that came late does not prolong the lease of a successor")
 {
     redis_server server;
     proxy way{server.port()};
-    client redis{way.url(), {.operation_timeout = 300ms}};
-    client elsewhere{server.url()};
-    mutex m{redis, "orders", {.ttl = 900ms}};
+    client redis{way.url(), {.operation_timeout = 1s}};
+    client elsewhere{server.url(), unhurried()};
+    mutex m{redis, "orders", {.ttl = 3s}};
     mutex rival{elsewhere, "orders", {.ttl = 1h}};
     m.lock();
     auto const lease = m.lease();
     way.hold(containing("orders"));
     rival.lock();
     CHECK_FALSE(lease.still_held());
-    CHECK(way.held() > 0);
-    way.let_go();
-    way.heal();
+    let_go_late(server, way);
     mutex probe{redis, "invoices"};
     CHECK(probe.try_lock_for(20s));
     CHECK(rival.lease().still_held());
@@ -229,7 +236,7 @@ TEST_CASE("a renewal that was under way when unlock began is not sent again over
 TEST_CASE("a request for a shorter lease that arrives late does not cut a longer one")
 {
     redis_server server;
-    client redis{server.url()};
+    client redis{server.url(), unhurried()};
     mutex m{redis, "orders", {.ttl = 1h, .renew = false}};
     m.lock();
     auto const token = server.command({"GET", "orders"}).text;
@@ -241,14 +248,14 @@ TEST_CASE("a request for a shorter lease that arrives late does not cut a longer
 TEST_CASE("a shorter lease counts from the moment it is asked for, also where the answer is lost")
 {
     faulty f;
-    client elsewhere{f.server.url()};
+    client elsewhere{f.server.url(), unhurried()};
     mutex m{f.redis, "orders", {.ttl = 1h, .renew = false}};
     mutex rival{elsewhere, "orders"};
     m.lock();
     auto const lease = m.lease();
     f.way.swallow_next_reply({.matches = containing("orders"), .times = 5, .then = aftermath::silence});
     std::error_code ec;
-    CHECK_FALSE(m.extend(1s, ec));
+    CHECK_FALSE(m.extend(4s, ec));
     CHECK(ec);
     CHECK(eventually([&] { return !lease.still_held(); }));
     m.unlock();

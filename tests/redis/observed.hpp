@@ -6,11 +6,17 @@
 #include "support/code_of.hpp"
 #include "support/redis_server.hpp"
 
+#include <holdfast/redis/client_options.hpp>
+
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <string>
 
 namespace holdfast::test {
+
+/// Returns: options of a client that waits for a busy machine, and takes no slow answer for a lost one; for locks with a ttl of at least 20 s.
+inline redis::client_options unhurried() { return {.operation_timeout = std::chrono::seconds{10}}; }
 
 inline bool exists(redis_server& server, std::string const& key) { return server.command({"EXISTS", key}).integer == 1; }
 

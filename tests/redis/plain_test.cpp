@@ -25,6 +25,7 @@ using holdfast::test::exists;
 using holdfast::test::proxy;
 using holdfast::test::redis_server;
 using holdfast::test::take_and_free;
+using holdfast::test::unhurried;
 
 namespace {
 
@@ -52,7 +53,7 @@ void plainly(redis_server& server, std::function<void()> const& section)
 TEST_CASE("a lock that is taken again at once takes a script for its release only, by a mutex made anew too")
 {
     redis_server server;
-    client redis{server.url()};
+    client redis{server.url(), unhurried()};
     mutex m{redis, "orders"};
     auto last = take_and_free(m);
     auto const by_one = [&](mutex& one) {
@@ -71,7 +72,7 @@ TEST_CASE("a lock that is taken again at once takes a script for its release onl
 TEST_CASE("tokens of a lock that is in use follow the server's clock, by a script each second")
 {
     redis_server server;
-    client redis{server.url()};
+    client redis{server.url(), unhurried()};
     mutex m{redis, "orders"};
     auto last = take_and_free(m);
     for (int i = 0; i < 3; ++i) {
@@ -88,7 +89,7 @@ TEST_CASE("tokens of a lock that is in use follow the server's clock, by a scrip
 TEST_CASE("a fence that is lost behind the client's back is made anew by the clock, with an end")
 {
     redis_server server;
-    client redis{server.url()};
+    client redis{server.url(), unhurried()};
     mutex m{redis, "orders"};
     auto last = take_and_free(m);
     plainly(server, [&] { last = take_and_free(m); });
@@ -127,8 +128,8 @@ TEST_CASE("a lock that is taken again and again does not drive its fence ahead o
 TEST_CASE("who is refused again and again does not drive the fence on")
 {
     redis_server server;
-    client redis{server.url()};
-    client elsewhere{server.url()};
+    client redis{server.url(), unhurried()};
+    client elsewhere{server.url(), unhurried()};
     mutex m{redis, "orders"};
     mutex holder{elsewhere, "orders"};
     take_and_free(m);
@@ -146,7 +147,7 @@ TEST_CASE("a lock whose fence does not answer is taken with a token that is grea
 {
     redis_server server;
     proxy way{server.port()};
-    client redis{way.url(), {.operation_timeout = 300ms}};
+    client redis{way.url(), unhurried()};
     mutex m{redis, "orders", {.ttl = 1h}};  // what is left behind is seen
     auto last = take_and_free(m);
     auto const how = GENERATE(0, 1, 2);

@@ -21,11 +21,12 @@ using holdfast::redis::mutex;
 using holdfast::test::code_of;
 using holdfast::test::contains;
 using holdfast::test::redis_server;
+using holdfast::test::unhurried;
 
 TEST_CASE("a wrong password is reported at once and not repeated in the message")
 {
     redis_server server{{.password = "right-secret"}};
-    client redis{server.url("", "wrong-secret")};
+    client redis{server.url("", "wrong-secret"), unhurried()};
     mutex m{redis, "orders"};
     std::string what;
     auto const begun = boot_clock::now();
@@ -44,7 +45,7 @@ TEST_CASE("no password where one is needed, and an unknown user, are reported at
 {
     redis_server server{{.password = "right-secret"}};
     for (auto const& url : {"redis://127.0.0.1:" + std::to_string(server.port()), server.url("nobody", "some-secret")}) {
-        client redis{url};
+        client redis{url, unhurried()};
         mutex m{redis, "orders"};
         std::string what;
         CHECK(code_of([&] { m.lock(); }, &what) == errc::misconfigured);
@@ -55,7 +56,7 @@ TEST_CASE("no password where one is needed, and an unknown user, are reported at
 TEST_CASE("a server that is full is unavailable, and its refusal is not taken for that of the password")
 {
     redis_server server{{.password = "secret", .config = {"maxclients 1"}}};
-    client redis{server.url()};
+    client redis{server.url(), unhurried()};
     mutex m{redis, "orders", {.unavailable_after = 300ms}};
     auto const code = code_of([&] { m.lock(); });
     CHECK(code == errc::unavailable);
@@ -67,7 +68,7 @@ TEST_CASE("the right password and user are accepted")
 {
     redis_server server{{.password = "p@ss:w/rd", .config = {"user app on >other ~* &* +@all"}}};
     for (auto const& url : {server.url("", "p%40ss:w%2frd"), server.url("default", "p%40ss%3aw%2Frd"), server.url("app", "other")}) {
-        client redis{url};
+        client redis{url, unhurried()};
         mutex m{redis, "orders"};
         CHECK(m.try_lock());
     }
@@ -76,7 +77,7 @@ TEST_CASE("the right password and user are accepted")
 TEST_CASE("a user without the right to run scripts is reported at once")
 {
     redis_server server{{.config = {"user app on >app-secret ~* &* +@all -@scripting"}}};
-    client redis{server.url("app", "app-secret")};
+    client redis{server.url("app", "app-secret"), unhurried()};
     mutex m{redis, "orders"};
     std::string what;
     auto const begun = boot_clock::now();
@@ -91,7 +92,7 @@ TEST_CASE("a user without the right to run scripts is reported at once")
 TEST_CASE("a user without the right to the key is reported at once")
 {
     redis_server server{{.config = {"user app on >secret ~other:* &* +@all"}}};
-    client redis{server.url("app", "secret")};
+    client redis{server.url("app", "secret"), unhurried()};
     mutex m{redis, "orders"};
     CHECK(code_of([&] { m.lock(); }) == errc::misconfigured);
 }
@@ -99,10 +100,10 @@ TEST_CASE("a user without the right to the key is reported at once")
 TEST_CASE("a waiter without the right to the channel is reported, and a holder without it releases")
 {
     redis_server server{{.config = {"user app on >secret ~* resetchannels +@all"}}};
-    client redis{server.url("app", "secret")};
+    client redis{server.url("app", "secret"), unhurried()};
     mutex m{redis, "orders"};
     REQUIRE(m.try_lock());
-    client other{server.url("app", "secret")};
+    client other{server.url("app", "secret"), unhurried()};
     mutex waiting{other, "orders"};
     CHECK_FALSE(waiting.try_lock());
     CHECK(code_of([&] { waiting.lock(); }) == errc::misconfigured);
@@ -115,8 +116,8 @@ TEST_CASE("a waiter without the right to the channel is reported, and a holder w
 TEST_CASE("a right to the channel that is given later is used, as that to another channel is at once")
 {
     redis_server server{{.config = {"user app on >secret ~* resetchannels &holdfast:free:{stock} +@all"}}};
-    client holding{server.url()};
-    client redis{server.url("app", "secret")};
+    client holding{server.url(), unhurried()};
+    client redis{server.url("app", "secret"), unhurried()};
     mutex orders{holding, "orders"};
     mutex stock{holding, "stock"};
     orders.lock();
@@ -139,7 +140,7 @@ TEST_CASE("a right to the channel that is given later is used, as that to anothe
 TEST_CASE("a database that does not exist is reported at once")
 {
     redis_server server{{.config = {"databases 4"}}};
-    client redis{server.url() + "/9"};
+    client redis{server.url() + "/9", unhurried()};
     mutex m{redis, "orders"};
     auto const code = code_of([&] { m.lock(); });
     CHECK(code == errc::misconfigured);
@@ -150,7 +151,7 @@ TEST_CASE("a fence counter of the wrong type is reported, and nothing is held")
 {
     redis_server server;
     server.command({"LPUSH", "holdfast:fence:{orders}", "x"});
-    client redis{server.url()};
+    client redis{server.url(), unhurried()};
     mutex m{redis, "orders"};
     CHECK(code_of([&] { m.lock(); }) == errc::misconfigured);
     CHECK(holdfast::test::eventually([&] { return !holdfast::test::exists(server, "orders"); }));
@@ -161,7 +162,7 @@ TEST_CASE("a fence counter of the wrong type is reported, and nothing is held")
 TEST_CASE("a server without memory or a replica is unavailable, not misconfigured")
 {
     redis_server server;
-    client redis{server.url()};
+    client redis{server.url(), unhurried()};
     mutex m{redis, "orders", {.unavailable_after = 100ms}};
 
     server.command({"CONFIG", "SET", "maxmemory", "1"});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "support/code_of.hpp"
+#include "support/eventually.hpp"
 #include "support/redis_server.hpp"
 
 #include <holdfast/redlock.hpp>
@@ -25,7 +26,8 @@ struct five_masters {
         return {.node_timeout = 1000ms, .restart_guard = 0ms};
     }
 
-    /// Returns: a client that waits no longer for a master than one would in production.
+    /// Returns: a client that waits no longer for a master than one would in production: for tests in which no majority can answer, or that
+    /// ask again and again. On a busy machine masters that live may not answer in that time either.
     [[nodiscard]] redlock::masters impatient() const
     {
         using std::chrono_literals::operator""ms;
@@ -37,6 +39,19 @@ struct five_masters {
     {
         auto const all = servers.command({"EXISTS", key});
         return std::count_if(all.begin(), all.end(), [](reply const& r) { return r.integer == 1; });
+    }
+
+    /// Effects: locks `m`, whose key is `key`, with the votes of all masters: a lock that three have granted may not be on the others yet.
+    /// Returns: whether it could.
+    [[nodiscard]] bool lock_on_all(redlock::mutex& m, std::string const& key)
+    {
+        using namespace std::chrono_literals;
+        return eventually([&] {
+            if (!m.try_lock_for(30s)) return false;
+            if (eventually([&] { return copies(key) == 5; }, 500ms)) return true;
+            m.unlock();
+            return false;
+        });
     }
 };
 

@@ -16,7 +16,7 @@ namespace holdfast::test {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto start_limit = 10s;
+constexpr auto start_limit = 60s;
 
 std::chrono::steady_clock::time_point start_deadline() { return std::chrono::steady_clock::now() + start_limit; }
 

@@ -41,7 +41,7 @@ struct redis_options {
 /// Its uptime begins at 0, so a client with a restart guard will not trust it at first.
 class redis_server {
 public:
-    /// Throws: std::runtime_error with the server's log when it does not answer within 10 s.
+    /// Throws: std::runtime_error with the server's log when it does not answer within a minute.
     explicit redis_server(redis_options options = {});
     redis_server(redis_server&&) noexcept = default;
     redis_server& operator=(redis_server&&) noexcept = default;

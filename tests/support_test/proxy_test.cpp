@@ -64,25 +64,26 @@ TEST_CASE("each way is delayed by at least what was asked")
     way.delay(3ms, 4ms);
     CHECK(round_trip() >= 7ms);
 
+    way.delay(30ms, 40ms);
     std::vector<test_clock::duration> all;
-    for (int i = 0; i < 50; ++i) all.push_back(round_trip());
-    CHECK(*std::ranges::min_element(all) >= 7ms);
-    std::ranges::nth_element(all, all.begin() + 25);
-    CHECK(all[25] < 70ms);  // the delay is not paid several times
+    for (int i = 0; i < 20; ++i) all.push_back(round_trip());
+    auto const least = *std::ranges::min_element(all);
+    CHECK(least >= 70ms);
+    CHECK(least < 140ms);  // the delay is not paid several times
 }
 
 TEST_CASE("delays run side by side: pipelined requests take one delay, not one each")
 {
     redis_server server;
     proxy way{server.port()};
-    way.delay(20ms, 20ms);
+    way.delay(200ms, 200ms);
     raw_client client{way.port()};
     auto const before = test_clock::now();
     for (int i = 0; i < 100; ++i) client.send("PING\r\n");
     CHECK(client.receive(700) == repeated("+PONG\r\n", 100));
     auto const taken = test_clock::now() - before;
-    CHECK(taken >= 40ms);
-    CHECK(taken < 2s);
+    CHECK(taken >= 400ms);
+    CHECK(taken < 20s);
 }
 
 TEST_CASE("order is kept when the delay becomes shorter")

@@ -158,7 +158,7 @@ TEST_CASE("a wrong password over TLS is a wrong password")
 TEST_CASE("a server that does not speak TLS is unavailable, and the message asks whether it does")
 {
     redis_server plain;
-    client redis{"rediss://127.0.0.1:" + std::to_string(plain.port()), {.operation_timeout = 300ms, .connect_timeout = 500ms}};
+    client redis{"rediss://127.0.0.1:" + std::to_string(plain.port()), {.operation_timeout = 1s, .connect_timeout = 2s}};
     mutex m{redis, "orders", {.unavailable_after = 1s}};
     std::string what;
     CHECK(code_of([&] { m.lock(); }, &what) == holdfast::errc::unavailable);
@@ -170,7 +170,7 @@ TEST_CASE("a server that does not speak TLS is unavailable, and the message asks
 TEST_CASE("a server that expects TLS and is not asked in it is unavailable, and the message names rediss://")
 {
     secured_server s;
-    client redis{"redis://127.0.0.1:" + std::to_string(s.server.port())};
+    client redis{"redis://127.0.0.1:" + std::to_string(s.server.port()), {.operation_timeout = 10s}};
     mutex m{redis, "orders", {.unavailable_after = 300ms}};
     std::string what;
     CHECK(code_of([&] { m.lock(); }, &what) == holdfast::errc::unavailable);

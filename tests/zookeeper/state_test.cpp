@@ -92,7 +92,7 @@ TEST_CASE("each change of state is told in its order: short outages, a long one,
     zookeeper_server server;
     zookeeper_proxy proxy{server.port()};
     history told;
-    auto zk = connected(proxy.address(), {.session_timeout = 8s, .on_state = [&](session_state s) { told.add(s); }});
+    auto zk = connected(proxy.address(), {.session_timeout = 20s, .on_state = [&](session_state s) { told.add(s); }});
     for (int i = 1; i <= 3; ++i) {
         proxy.cut();
         CHECK(eventually([&] { return told.last() == session_state::suspended; }));
