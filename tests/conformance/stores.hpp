@@ -8,8 +8,12 @@
 // - `crosses_processes`, whether forked processes see the same locks;
 // - `keeps_to_ttl`, whether a lease is as long as is asked for: one that is a session's is not;
 // - `any_name`, whether every sequence of bytes is a name.
+//
+// The clients of a Redis server are a user that may do what README says a lock needs and nothing else; what a test itself does at a server,
+// the default user does.
 #pragma once
 
+#include "support/redis_rights.hpp"
 #include "support/redis_server.hpp"
 
 #include <holdfast/memory.hpp>
@@ -28,6 +32,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 
 namespace holdfast::test {
 
@@ -46,6 +51,12 @@ struct memory_store {
     void break_lock(std::string const& name) { one.erase(name); }
 };
 
+/// The password of the user `app`.
+inline constexpr char const* app_password = "canary-of-the-app";
+
+/// Returns: the line of redis.conf for that user: with the names that the suite has, and no right that no lock needs.
+inline std::string app_user(std::string_view more = {}) { return least_rights(app_password, "~order* ~invoices ~counter ~a ~a?b ~b ~c", more); }
+
 struct redis_store {
     using client = redis::client;
     using mutex = redis::mutex;
@@ -54,11 +65,11 @@ struct redis_store {
     static constexpr bool keeps_to_ttl = true;
     static constexpr bool any_name = true;
 
-    redis_server server;
+    redis_server server{{.config = {app_user()}}};
     client one = another();
     client other = another();
 
-    [[nodiscard]] client another() const { return client{server.url()}; }
+    [[nodiscard]] client another() const { return client{server.url("app", app_password)}; }
     void break_lock(std::string const& name) { server.command({"DEL", name}); }
 };
 
@@ -73,13 +84,13 @@ struct redis_tls_store {
 
     authority signer;
     identity shown = signer.issue();
-    redis_server server{{.tls = redis_tls{shown.certificate, shown.key, signer.file(), true}}};
+    redis_server server{{.config = {app_user()}, .tls = redis_tls{shown.certificate, shown.key, signer.file(), true}}};
     client one = another();
     client other = another();
 
     [[nodiscard]] client another() const
     {
-        return client{server.url(), {.tls = {.ca_file = signer.file(), .certificate_file = shown.certificate, .key_file = shown.key}}};
+        return client{server.url("app", app_password), {.tls = {.ca_file = signer.file(), .certificate_file = shown.certificate, .key_file = shown.key}}};
     }
     void break_lock(std::string const& name) { server.command({"DEL", name}); }
 };
@@ -93,14 +104,14 @@ struct redlock_store {
     static constexpr bool keeps_to_ttl = true;
     static constexpr bool any_name = true;
 
-    redis_fleet servers{5};
+    redis_fleet servers{5, {.config = {app_user(redlock_commands)}}};
     client one = another();
     client other = another();
 
     [[nodiscard]] client another() const
     {
         using std::chrono_literals::operator""ms;
-        return client{servers.urls(), {.node_timeout = 500ms, .restart_guard = 0ms}};
+        return client{servers.urls("app", app_password), {.node_timeout = 500ms, .restart_guard = 0ms}};
     }
     void break_lock(std::string const& name) { servers.command({"DEL", name}); }
 };

@@ -4,6 +4,7 @@
 #include "observed.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/redis_rights.hpp"
 
 #include <holdfast/redis.hpp>
 #include <holdfast/redlock.hpp>
@@ -225,8 +226,8 @@ TEST_CASE("options of a client that cannot be used are refused by name")
 
 TEST_CASE("a user with no more rights than a lock needs can do everything")
 {
-    redis_server server{{.config = {"user app on >secret ~orders* ~holdfast:fence:* resetchannels &holdfast:free:* -@all +eval +evalsha +set +get +del +pttl "
-                                    "+pexpire +time +incrby +publish +subscribe +unsubscribe +info +select"}}};
+    using namespace holdfast::test;
+    redis_server server{{.config = {least_rights("secret", "~orders*", std::string{guard_commands}.append(" ").append(database_commands))}}};
     for (bool const fencing : {true, false}) {
         client redis{server.url("app", "secret"), {.restart_guard = fencing ? 0ms : 2s}};
         client elsewhere{server.url("app", "secret") + "/1"};

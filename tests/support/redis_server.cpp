@@ -132,6 +132,13 @@ std::vector<std::string> redis_fleet::urls() const
     return all;
 }
 
+std::vector<std::string> redis_fleet::urls(std::string const& user, std::string const& password) const
+{
+    std::vector<std::string> all;
+    for (auto const& server : servers_) all.push_back(server.url(user, password));
+    return all;
+}
+
 std::vector<reply> redis_fleet::command(std::vector<std::string> const& words)
 {
     std::vector<reply> all;
