@@ -10,9 +10,11 @@
 // - `any_name`, whether every sequence of bytes is a name.
 //
 // The clients of a Redis server are a user that may do what README says a lock needs and nothing else; what a test itself does at a server,
-// the default user does.
+// the default user does. A ZooKeeper session identifies itself, and its nodes are its own. No password, no owner token and no key is in anything
+// that is said to an exception, a hook or a log (support/overheard.hpp).
 #pragma once
 
+#include "support/overheard.hpp"
 #include "support/redis_rights.hpp"
 #include "support/redis_server.hpp"
 
@@ -28,6 +30,7 @@
 #include "support/zookeeper_tree.hpp"
 
 #include <holdfast/zookeeper.hpp>
+#include <zookeeper/zookeeper.h>
 #endif
 
 #include <chrono>
@@ -126,11 +129,24 @@ struct zookeeper_store {
     static constexpr bool keeps_to_ttl = false;
     static constexpr bool any_name = false;
 
+    static constexpr char const* credential = "app:canary-of-the-session";
+
     zookeeper_server server;
     client one = connected();
     client other = connected();
 
-    [[nodiscard]] client another() const { return client{server.address(), {.session_timeout = session_timeout, .operation_timeout = std::chrono::minutes{1}}}; }
+    [[nodiscard]] client another() const
+    {
+        everything_heard().keep(credential);
+        everything_heard().keep(std::string_view{credential}.substr(4));
+        ::zoo_set_debug_level(ZOO_LOG_LEVEL_DEBUG);
+        return client{server.address(),
+                      {.session_timeout = session_timeout,
+                       .operation_timeout = std::chrono::minutes{1},
+                       .auth_scheme = "digest",
+                       .auth_credential = credential,
+                       .log = [](std::string_view text) { everything_heard().hear(text, overheard::kind::log); }}};
+    }
     [[nodiscard]] client connected() const  // a session takes longer to make than some test waits for a lock
     {
         auto made = another();
@@ -140,7 +156,7 @@ struct zookeeper_store {
     void break_lock(std::string const& name)
     {
         // The first only: it has the lock, the others wait.
-        zookeeper_tree tree{server.address()};
+        zookeeper_tree tree{server.address(), credential};
         auto const path = zookeeper::lock_path(name);
         auto const line = zookeeper::contenders_among(tree.children(path));
         if (!line.empty()) tree.remove(path + '/' + line.front().name);
@@ -153,25 +169,28 @@ template <class Store>
 inline constexpr std::chrono::milliseconds renewed_ttl =
     Store::keeps_to_ttl ? std::max<std::chrono::milliseconds>(Store::ttl, std::chrono::seconds{3}) : Store::ttl;
 
+/// What the background says is heard where a test has no hook of its own.
+inline void hear(error const& e) { everything_heard().hear(e.what()); }
+
 /// Returns: options for a lease that is expected to last.
 template <class Store>
 [[nodiscard]] lock_options renewed()
 {
-    return {.ttl = renewed_ttl<Store>};
+    return {.ttl = renewed_ttl<Store>, .on_error = hear};
 }
 
 /// Returns: options with the shortest ttl of `Store`: for a lease that is expected to end.
 template <class Store>
 [[nodiscard]] lock_options brief()
 {
-    return {.ttl = Store::ttl, .unavailable_after = std::chrono::minutes{1}};
+    return {.ttl = Store::ttl, .unavailable_after = std::chrono::minutes{1}, .on_error = hear};
 }
 
 /// Returns: the same without renewal: the lease is lost after the ttl.
 template <class Store>
 [[nodiscard]] lock_options not_renewed()
 {
-    return {.ttl = Store::ttl, .renew = false, .unavailable_after = std::chrono::minutes{1}};
+    return {.ttl = Store::ttl, .renew = false, .unavailable_after = std::chrono::minutes{1}, .on_error = hear};
 }
 
 /// Returns: whether a new client could take `name` just now. It gives it back at once.
