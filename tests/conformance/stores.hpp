@@ -7,7 +7,8 @@
 // - `ttl`, about the shortest that it allows: what waits for the end of a lease waits that long;
 // - `crosses_processes`, whether forked processes see the same locks;
 // - `keeps_to_ttl`, whether a lease is as long as is asked for: one that is a session's is not;
-// - `any_name`, whether every sequence of bytes is a name.
+// - `any_name`, whether every sequence of bytes is a name;
+// - `threads`, how many threads a client has at most, however many locks are held and waited for.
 //
 // The clients of a Redis server are a user that may do what README says a lock needs and nothing else; what a test itself does at a server,
 // the default user does. A ZooKeeper session identifies itself, and its nodes are its own. No password, no owner token and no key is in anything
@@ -46,6 +47,7 @@ struct memory_store {
     static constexpr bool crosses_processes = false;
     static constexpr bool keeps_to_ttl = true;
     static constexpr bool any_name = true;
+    static constexpr int threads = 1;
 
     client one;
     client other = one.another_client();
@@ -67,6 +69,7 @@ struct redis_store {
     static constexpr bool crosses_processes = true;
     static constexpr bool keeps_to_ttl = true;
     static constexpr bool any_name = true;
+    static constexpr int threads = 1;
 
     redis_server server{{.config = {app_user()}}};
     client one = another();
@@ -84,6 +87,7 @@ struct redis_tls_store {
     static constexpr bool crosses_processes = true;
     static constexpr bool keeps_to_ttl = true;
     static constexpr bool any_name = true;
+    static constexpr int threads = 1;
 
     authority signer;
     identity shown = signer.issue();
@@ -106,6 +110,7 @@ struct redlock_store {
     static constexpr bool crosses_processes = true;
     static constexpr bool keeps_to_ttl = true;
     static constexpr bool any_name = true;
+    static constexpr int threads = 1;
 
     redis_fleet servers{5, {.config = {app_user(redlock_commands)}}};
     client one = another();
@@ -128,6 +133,7 @@ struct zookeeper_store {
     static constexpr bool crosses_processes = true;
     static constexpr bool keeps_to_ttl = false;
     static constexpr bool any_name = false;
+    static constexpr int threads = 4;  // two are the C client's
 
     static constexpr char const* credential = "app:canary-of-the-session";
 
