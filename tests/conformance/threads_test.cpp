@@ -28,17 +28,19 @@ TEMPLATE_TEST_CASE("200 locks that are held and 200 threads that wait take no th
     constexpr int many = 200;
     constexpr int names = 20;  // of which another client has the locks
     auto const before = threads();
+    auto options = renewed<TestType>();
+    options.ttl *= 3;  // so many are renewed beside so many threads
     TestType store;
     auto client = store.another();
     std::deque<typename TestType::mutex> others;
-    for (int i = 0; i < names; ++i) others.emplace_back(store.other, "order of another " + std::to_string(i), renewed<TestType>()).lock();
+    for (int i = 0; i < names; ++i) others.emplace_back(store.other, "order of another " + std::to_string(i), options).lock();
     std::deque<typename TestType::mutex> held;
-    for (int i = 0; i < many; ++i) held.emplace_back(client, "order " + std::to_string(i), renewed<TestType>()).lock();
+    for (int i = 0; i < many; ++i) held.emplace_back(client, "order " + std::to_string(i), options).lock();
 
     std::deque<typename TestType::mutex> waited_for;
     std::vector<std::unique_ptr<sleeper>> waiting;
     for (int i = 0; i < many; ++i) {
-        auto& m = waited_for.emplace_back(client, "order of another " + std::to_string(i % names), renewed<TestType>());
+        auto& m = waited_for.emplace_back(client, "order of another " + std::to_string(i % names), options);
         waiting.push_back(std::make_unique<sleeper>([&m] {
             m.lock();
             m.unlock();
