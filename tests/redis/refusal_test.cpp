@@ -226,8 +226,9 @@ TEST_CASE("options of a client that cannot be used are refused by name")
 
 TEST_CASE("a user with no more rights than a lock needs can do everything")
 {
-    using namespace holdfast::test;
-    redis_server server{{.config = {least_rights("secret", "~orders*", std::string{guard_commands}.append(" ").append(database_commands))}}};
+    using holdfast::test::database_commands;
+    using holdfast::test::guard_commands;
+    redis_server server{{.config = {holdfast::test::least_rights("secret", "~orders*", std::string{guard_commands}.append(" ").append(database_commands))}}};
     for (bool const fencing : {true, false}) {
         client redis{server.url("app", "secret"), {.restart_guard = fencing ? 0ms : 2s}};
         client elsewhere{server.url("app", "secret") + "/1"};

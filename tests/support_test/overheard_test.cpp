@@ -9,7 +9,9 @@
 #include <stdexcept>
 #include <string>
 
-using namespace holdfast::test;
+using holdfast::test::everything_heard;
+using holdfast::test::overheard;
+using holdfast::test::shows_token;
 
 TEST_CASE("a secret is found in what was said before and after it was one")
 {

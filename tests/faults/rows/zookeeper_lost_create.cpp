@@ -45,7 +45,7 @@ public:
     explicit acquire(zookeeper::mutex& m)
         : thread_{[this, &m] {
               try {
-                  m.lock();
+                  if (!m.try_lock_for(1min)) why_ = "the lock was not granted";
               } catch (error const& e) {
                   why_ = e.what();
               }
@@ -142,10 +142,11 @@ void of_a_session_that_lives(run_options const& run, findings& to)
         });
         if (!settled) on.wrong(trial, "nothing comes of it");
         if (waits) on.rival.unlock();
-        if (auto const why = ours.join(); !why.empty())
+        if (auto const why = ours.join(); !why.empty()) {
             on.wrong(trial, why);
-        else
-            on.look_at_holder(trial);
+            break;
+        }
+        on.look_at_holder(trial);
         if (on.proxy.struck() == before) on.wrong(trial, "no answer was lost");
         if (most > (waits ? 2U : 1U)) on.wrong(trial, "there were " + std::to_string(most) + " nodes in the queue at one time");
         if (!blind.empty()) on.tree.remove(blind);
@@ -193,10 +194,11 @@ void of_a_session_that_ends(run_options const& run, findings& to)
             if (ours.ended()) on.wrong(trial, "the lock was taken over the node of an earlier session, or ahead of it");
             on.tree.remove(forged);
         }
-        if (auto const why = ours.join(); !why.empty())
+        if (auto const why = ours.join(); !why.empty()) {
             on.wrong(trial, why);
-        else
-            on.look_at_holder(trial);
+            break;
+        }
+        on.look_at_holder(trial);
     }
     to.figure("sessions that ended before the answer to a create", trials);
     for (auto* const on : {&lasting, &ending}) {
