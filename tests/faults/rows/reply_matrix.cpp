@@ -163,14 +163,13 @@ public:
         if (way_.connections() == before) wrong(w.name, "the connection was used again");
     }
 
-    /// The same to the first request of a connection.
+    /// The same to the first request of a connection, which asks for a database.
     void spoiling_at_first(words w)
     {
-        redis::client redis{way_.url(), {.operation_timeout = operation_timeout, .connect_timeout = too_long, .connections = 1}};
+        redis::client redis{way_.url() + "/1", {.operation_timeout = operation_timeout, .connect_timeout = too_long, .connections = 1}};
         redis::mutex m{redis, "orders", {.ttl = 10s, .unavailable_after = unavailable_after}};
         w.name += ", at first";
         if (w.expected == code::connection_lost) w.expected = code::protocol_error;
-        if (w.expected == code::no_answer) w.expected = code::cannot_connect;
         auto const asked = struck([&] { way_.answer_next_request(w.answer, {.times = 1000}); }, [&] { expect(w, code_of([&] { static_cast<void>(m.try_lock()); })); });
         if (asked == 0) wrong(w.name, "nothing was asked");
         works_again(w.name, m);
