@@ -8,6 +8,7 @@
 #
 #   --zookeeper          a lock on ZooKeeper instead: on three servers that it starts, one of which is killed, or on your own
 #
+#   QUICKSTART_MASTERS   the same as --masters, where nobody else on the machine can read it: for URLs with passwords
 #   HOLDFAST_BUILD_DIR   where to build; build/quickstart in the source tree
 #   HOLDFAST_JOBS        how many compilers run at once; the number of processors
 set -euo pipefail

@@ -55,7 +55,10 @@ try {
 
     CLI::App app{"Eight processes, one critical section, a Redlock over five Redis masters, and faults."};
     app.add_option("--seconds", seconds, "How long to run")->check(CLI::Range(5, 60))->capture_default_str();
-    app.add_option("--masters", settings.masters, "Your own servers, redis://host:port,…; none of them is killed")->delimiter(',');
+    // Whoever is on this machine can read the arguments of a process, and its environment only who it belongs to.
+    app.add_option("--masters", settings.masters, "Your own servers, redis://host:port,…; none of them is killed. Those with a password better in the environment")
+        ->delimiter(',')
+        ->envname("QUICKSTART_MASTERS");
     std::string hosts;
     auto const* const zookeeper = app.add_option("--zookeeper", hosts, "A lock on ZooKeeper: your own servers, host:port,…; none given: three of its own")->expected(0, 1);
     app.add_option("--svg", picture, "Where the picture goes")->capture_default_str();

@@ -7,9 +7,16 @@
 // - `ttl`, about the shortest that it allows: what waits for the end of a lease waits that long;
 // - `crosses_processes`, whether forked processes see the same locks;
 // - `keeps_to_ttl`, whether a lease is as long as is asked for: one that is a session's is not;
-// - `any_name`, whether every sequence of bytes is a name.
+// - `any_name`, whether every sequence of bytes is a name;
+// - `threads`, how many threads a client has at most, however many locks are held and waited for.
+//
+// The clients of a Redis server are a user that may do what README says a lock needs and nothing else; what a test itself does at a server,
+// the default user does. A ZooKeeper session identifies itself, and its nodes are its own. No password, no owner token and no key is in anything
+// that is said to an exception, a hook or a log (support/overheard.hpp).
 #pragma once
 
+#include "support/overheard.hpp"
+#include "support/redis_rights.hpp"
 #include "support/redis_server.hpp"
 
 #include <holdfast/memory.hpp>
@@ -24,10 +31,12 @@
 #include "support/zookeeper_tree.hpp"
 
 #include <holdfast/zookeeper.hpp>
+#include <zookeeper/zookeeper.h>
 #endif
 
 #include <chrono>
 #include <string>
+#include <string_view>
 
 namespace holdfast::test {
 
@@ -38,6 +47,7 @@ struct memory_store {
     static constexpr bool crosses_processes = false;
     static constexpr bool keeps_to_ttl = true;
     static constexpr bool any_name = true;
+    static constexpr int threads = 1;
 
     client one;
     client other = one.another_client();
@@ -46,19 +56,29 @@ struct memory_store {
     void break_lock(std::string const& name) { one.erase(name); }
 };
 
+/// The password of the user `app`.
+inline constexpr char const* app_password = "canary-of-the-app";
+
+/// Returns: the line of redis.conf for that user: with the names that the suite has, and no right that no lock needs.
+inline std::string app_user(std::string_view more = {}) { return least_rights(app_password, "~order* ~invoices ~counter ~a ~a?b ~b ~c", more); }
+
 struct redis_store {
     using client = redis::client;
     using mutex = redis::mutex;
-    static constexpr std::chrono::milliseconds ttl{1000};
+    static constexpr std::chrono::milliseconds ttl{2000};
     static constexpr bool crosses_processes = true;
     static constexpr bool keeps_to_ttl = true;
     static constexpr bool any_name = true;
+    static constexpr int threads = 1;
 
-    redis_server server;
+    redis_server server{{.config = {app_user()}}};
     client one = another();
     client other = another();
 
-    [[nodiscard]] client another() const { return client{server.url()}; }
+    [[nodiscard]] client another(std::chrono::milliseconds patience = ttl / 2) const
+    {
+        return client{server.url("app", app_password), {.operation_timeout = patience}};
+    }
     void break_lock(std::string const& name) { server.command({"DEL", name}); }
 };
 
@@ -66,20 +86,22 @@ struct redis_store {
 struct redis_tls_store {
     using client = redis::client;
     using mutex = redis::mutex;
-    static constexpr std::chrono::milliseconds ttl{1000};
+    static constexpr std::chrono::milliseconds ttl{2000};
     static constexpr bool crosses_processes = true;
     static constexpr bool keeps_to_ttl = true;
     static constexpr bool any_name = true;
+    static constexpr int threads = 1;
 
     authority signer;
     identity shown = signer.issue();
-    redis_server server{{.tls = redis_tls{shown.certificate, shown.key, signer.file(), true}}};
+    redis_server server{{.config = {app_user()}, .tls = redis_tls{shown.certificate, shown.key, signer.file(), true}}};
     client one = another();
     client other = another();
 
-    [[nodiscard]] client another() const
+    [[nodiscard]] client another(std::chrono::milliseconds patience = ttl / 2) const
     {
-        return client{server.url(), {.tls = {.ca_file = signer.file(), .certificate_file = shown.certificate, .key_file = shown.key}}};
+        return client{server.url("app", app_password),
+                      {.operation_timeout = patience, .tls = {.ca_file = signer.file(), .certificate_file = shown.certificate, .key_file = shown.key}}};
     }
     void break_lock(std::string const& name) { server.command({"DEL", name}); }
 };
@@ -88,19 +110,20 @@ struct redis_tls_store {
 struct redlock_store {
     using client = redlock::masters;
     using mutex = redlock::mutex;
-    static constexpr std::chrono::milliseconds ttl{1000};
+    static constexpr std::chrono::milliseconds ttl{2000};
     static constexpr bool crosses_processes = true;
     static constexpr bool keeps_to_ttl = true;
     static constexpr bool any_name = true;
+    static constexpr int threads = 1;
 
-    redis_fleet servers{5};
+    redis_fleet servers{5, {.config = {app_user(redlock_commands)}}};
     client one = another();
     client other = another();
 
-    [[nodiscard]] client another() const
+    [[nodiscard]] client another(std::chrono::milliseconds patience = ttl / 2) const
     {
         using std::chrono_literals::operator""ms;
-        return client{servers.urls(), {.node_timeout = 500ms, .restart_guard = 0ms}};
+        return client{servers.urls("app", app_password), {.node_timeout = patience, .restart_guard = 0ms}};
     }
     void break_lock(std::string const& name) { servers.command({"DEL", name}); }
 };
@@ -114,12 +137,28 @@ struct zookeeper_store {
     static constexpr bool crosses_processes = true;
     static constexpr bool keeps_to_ttl = false;
     static constexpr bool any_name = false;
+    static constexpr int threads = 4;  // two are the C client's
+
+    static constexpr char const* credential = "app:canary-of-the-session";
 
     zookeeper_server server;
     client one = connected();
     client other = connected();
 
-    [[nodiscard]] client another() const { return client{server.address(), {.session_timeout = session_timeout, .operation_timeout = std::chrono::minutes{1}}}; }
+    [[nodiscard]] client another() const
+    {
+        [[maybe_unused]] static bool const heard = [] {
+            everything_heard().keep(std::string_view{credential}.substr(4));
+            ::zoo_set_debug_level(ZOO_LOG_LEVEL_DEBUG);
+            return true;
+        }();
+        return client{server.address(),
+                      {.session_timeout = session_timeout,
+                       .operation_timeout = std::chrono::minutes{1},
+                       .auth_scheme = "digest",
+                       .auth_credential = credential,
+                       .log = [](std::string_view text) { everything_heard().hear(text, overheard::kind::log); }}};
+    }
     [[nodiscard]] client connected() const  // a session takes longer to make than some test waits for a lock
     {
         auto made = another();
@@ -129,7 +168,7 @@ struct zookeeper_store {
     void break_lock(std::string const& name)
     {
         // The first only: it has the lock, the others wait.
-        zookeeper_tree tree{server.address()};
+        zookeeper_tree tree{server.address(), credential};
         auto const path = zookeeper::lock_path(name);
         auto const line = zookeeper::contenders_among(tree.children(path));
         if (!line.empty()) tree.remove(path + '/' + line.front().name);
@@ -142,32 +181,40 @@ template <class Store>
 inline constexpr std::chrono::milliseconds renewed_ttl =
     Store::keeps_to_ttl ? std::max<std::chrono::milliseconds>(Store::ttl, std::chrono::seconds{3}) : Store::ttl;
 
+/// What the background says is heard where a test has no hook of its own.
+inline void hear(error const& e) { everything_heard().hear(e.what()); }
+
 /// Returns: options for a lease that is expected to last.
 template <class Store>
 [[nodiscard]] lock_options renewed()
 {
-    return {.ttl = renewed_ttl<Store>};
+    return {.ttl = renewed_ttl<Store>, .on_error = hear};
 }
 
 /// Returns: options with the shortest ttl of `Store`: for a lease that is expected to end.
 template <class Store>
 [[nodiscard]] lock_options brief()
 {
-    return {.ttl = Store::ttl, .unavailable_after = std::chrono::minutes{1}};
+    return {.ttl = Store::ttl, .unavailable_after = std::chrono::minutes{1}, .on_error = hear};
 }
 
 /// Returns: the same without renewal: the lease is lost after the ttl.
 template <class Store>
 [[nodiscard]] lock_options not_renewed()
 {
-    return {.ttl = Store::ttl, .renew = false, .unavailable_after = std::chrono::minutes{1}};
+    return {.ttl = Store::ttl, .renew = false, .unavailable_after = std::chrono::minutes{1}, .on_error = hear};
 }
 
 /// Returns: whether a new client could take `name` just now. It gives it back at once.
 template <class Store>
 [[nodiscard]] bool is_free(Store& store, std::string const& name)
 {
-    auto client = store.another();
+    auto client = [&] {
+        if constexpr (requires { store.another(std::chrono::seconds{10}); })
+            return store.another(std::chrono::seconds{10});
+        else
+            return store.another();
+    }();
     typename Store::mutex probe{client, name};
     return probe.try_lock();
 }

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Memory that runs out in any step of a lock. A sanitizer brings an operator new of its own.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HOLDFAST_SANITIZED
-#endif
-#endif
+#include "support/refused_memory.hpp"
 
 #ifndef HOLDFAST_SANITIZED
 
@@ -18,27 +14,8 @@
 #endif
 
 #include <chrono>
-#include <cstddef>
 #include <cstdlib>
-#include <new>
 #include <system_error>
-
-namespace {
-
-/// How many more times this thread gets memory before it is refused once; negative: always.
-thread_local long until_refusal = -1;
-
-}  // namespace
-
-void* operator new(std::size_t size)
-{
-    if (until_refusal >= 0 && until_refusal-- == 0) throw std::bad_alloc{};
-    if (auto* const p = std::malloc(size == 0 ? 1 : size)) return p;
-    throw std::bad_alloc{};
-}
-
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 using namespace std::chrono_literals;
 using holdfast::redis::client;
@@ -47,22 +24,11 @@ using holdfast::test::redis_server;
 
 namespace {
 
-/// Effects: runs `f` with the first request for memory refused, then the second, and so on until none is.
-/// Returns: how many there were.
+/// Effects: runs `f` with each request for memory of this thread refused in turn. Returns: how many there were.
 template <class F>
 long refuse_each_request(F&& f)
 {
-    for (long n = 0;; ++n) {
-        until_refusal = n;
-        try {
-            f();
-        } catch (std::bad_alloc const&) {
-        } catch (std::system_error const&) {
-        }
-        bool const refused = until_refusal < 0;
-        until_refusal = -1;
-        if (!refused) return n;
-    }
+    return holdfast::test::refuse_each_request(holdfast::test::whose::this_threads, 1, f, [] {});
 }
 
 }  // namespace

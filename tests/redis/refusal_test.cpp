@@ -4,6 +4,7 @@
 #include "observed.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/redis_rights.hpp"
 
 #include <holdfast/redis.hpp>
 #include <holdfast/redlock.hpp>
@@ -226,20 +227,21 @@ TEST_CASE("options of a client that cannot be used are refused by name")
 
 TEST_CASE("a user with no more rights than a lock needs can do everything")
 {
-    redis_server server{{.config = {"user app on >secret ~orders* ~holdfast:fence:* resetchannels &holdfast:free:* -@all +eval +evalsha +set +get +del +pttl "
-                                    "+pexpire +time +incrby +publish +subscribe +unsubscribe +info +select"}}};
+    using holdfast::test::database_commands;
+    using holdfast::test::guard_commands;
+    redis_server server{{.config = {holdfast::test::least_rights("secret", "~orders*", std::string{guard_commands}.append(" ").append(database_commands))}}};
     for (bool const fencing : {true, false}) {
-        client redis{server.url("app", "secret"), {.restart_guard = fencing ? 0ms : 2s}};
+        client redis{server.url("app", "secret"), {.restart_guard = fencing ? 0ms : 4s}};
         client elsewhere{server.url("app", "secret") + "/1"};
-        mutex m{redis, "orders/42", {.ttl = 1s, .fencing = fencing}};
-        mutex waiting{redis, "orders/42", {.ttl = 2s, .fencing = fencing, .max_local_handoffs = 0}};
+        mutex m{redis, "orders/42", {.ttl = 3s, .fencing = fencing}};
+        mutex waiting{redis, "orders/42", {.ttl = 3s, .fencing = fencing, .max_local_handoffs = 0}};
         mutex other_database{elsewhere, "orders/42"};
         CHECK(other_database.try_lock());
         REQUIRE(m.try_lock_for(20s));
         auto const lease = m.lease();
         CHECK_FALSE(waiting.try_lock_for(10ms));
-        CHECK_FALSE(holdfast::test::eventually([&] { return !lease.still_held(); }, 1500ms));
-        m.extend(2s);
+        CHECK_FALSE(holdfast::test::eventually([&] { return !lease.still_held(); }, 3500ms));
+        m.extend(4s);
         std::error_code ec;
         m.release(ec);
         CHECK_FALSE(ec);

@@ -4,6 +4,7 @@
 #include "masters.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/redis_rights.hpp"
 
 #include <chrono>
 #include <string>
@@ -161,10 +162,8 @@ TEST_CASE("one master is enough where it is the only one")
 
 TEST_CASE("a user with no more rights than Redlock needs can do everything")
 {
-    redis_fleet servers{5, {.config = {"user app on >secret ~orders* ~holdfast:fence:* resetchannels &holdfast:free:* -@all +eval +evalsha +set +get +del "
-                                       "+pttl +pexpire +time +publish +subscribe +unsubscribe +info +incrby"}}};
-    std::vector<std::string> urls;
-    for (auto& one : servers) urls.push_back(one.url("app", "secret"));
+    redis_fleet servers{5, {.config = {holdfast::test::least_rights("secret", "~orders*", holdfast::test::redlock_commands)}}};
+    auto const urls = servers.urls("app", "secret");
     holdfast::redlock::masters_options const options{.node_timeout = 1000ms, .restart_guard = 4s};
     masters here{urls, options};
     masters elsewhere{urls, options};

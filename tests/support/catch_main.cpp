@@ -7,6 +7,9 @@
 #define CATCH_CONFIG_RUNNER
 #endif
 #include "support/catch.hpp"
+#include "support/overheard.hpp"
+
+#include <iostream>
 
 extern "C" {
 char const* __tsan_default_options();
@@ -33,5 +36,8 @@ int main(int argc, char* argv[])
     warnings |= static_cast<int>(Catch::WarnAbout::NoTests);
 #endif
     session.configData().warnings = static_cast<Catch::WarnAbout::What>(warnings);
-    return session.run();
+    int const status = session.run();
+    auto const leaks = holdfast::test::everything_heard().leaks();
+    for (auto const& one : leaks) std::cerr << "a secret was said: " << one << '\n';
+    return leaks.empty() ? status : 1;
 }

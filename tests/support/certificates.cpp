@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "certificates.hpp"
 
+#include "overheard.hpp"
+
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -8,6 +10,7 @@
 
 #include <array>
 #include <cstdio>
+#include <fstream>
 #include <stdexcept>
 
 namespace holdfast::test {
@@ -40,6 +43,14 @@ void write(std::filesystem::path const& path, EVP_PKEY* key, std::string const& 
     auto text = password;
     require(::PEM_write_PKCS8PrivateKey(create(path).get(), key, cipher, text.data(), static_cast<int>(text.size()), nullptr, nullptr) == 1,
             "write a key");
+}
+
+/// Effects: nobody may say a line of the key in the file.
+void keep_secret(std::filesystem::path const& key)
+{
+    std::ifstream file{key};
+    for (std::string line; std::getline(file, line);)
+        if (!line.starts_with('-')) everything_heard().keep(line);
 }
 
 EVP_PKEY* new_key()
@@ -112,6 +123,8 @@ identity authority::issue(certificate_options const& options)
     require(::X509_sign(certificate.get(), key_.get(), ::EVP_sha256()) > 0, "sign a certificate");
     write(made.certificate, certificate.get());
     write(made.key, key.get(), options.key_password);
+    keep_secret(made.key);
+    everything_heard().keep(options.key_password);
     return made;
 }
 

@@ -2,6 +2,7 @@
 #include "redis_server.hpp"
 
 #include "loopback.hpp"
+#include "overheard.hpp"
 
 #include <fcntl.h>
 #include <sys/syscall.h>
@@ -38,6 +39,7 @@ int become(char const* const* words, char const* const* environment, char const*
 redis_server::redis_server(redis_options options)
     : options_{std::move(options)}, inspector_{std::make_unique<connection>(socket(), options_.password)}
 {
+    everything_heard().keep(options_.password);
     auto const deadline = start_deadline();
     do port_ = free_port();
     while (!start(deadline));
@@ -50,6 +52,7 @@ std::string redis_server::url() const
 
 std::string redis_server::url(std::string const& user, std::string const& password, std::string const& host) const
 {
+    everything_heard().keep(password);
     auto const who = user.empty() && password.empty() ? "" : user + ':' + password + '@';
     return (options_.tls ? "rediss://" : "redis://") + who + host + ':' + std::to_string(port_);
 }
@@ -129,6 +132,13 @@ std::vector<std::string> redis_fleet::urls() const
 {
     std::vector<std::string> all;
     for (auto const& server : servers_) all.push_back(server.url());
+    return all;
+}
+
+std::vector<std::string> redis_fleet::urls(std::string const& user, std::string const& password) const
+{
+    std::vector<std::string> all;
+    for (auto const& server : servers_) all.push_back(server.url(user, password));
     return all;
 }
 

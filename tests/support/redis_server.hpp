@@ -90,6 +90,7 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return servers_.size(); }
     [[nodiscard]] std::vector<std::string> urls() const;
+    [[nodiscard]] std::vector<std::string> urls(std::string const& user, std::string const& password) const;
     [[nodiscard]] redis_server& operator[](std::size_t i) { return servers_.at(i); }
     [[nodiscard]] auto begin() noexcept { return servers_.begin(); }
     [[nodiscard]] auto end() noexcept { return servers_.end(); }

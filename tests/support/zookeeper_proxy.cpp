@@ -16,7 +16,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -67,9 +66,11 @@ public:
         thread_ = std::jthread{[this](std::stop_token const& stop) { accept(stop); }};
     }
 
+    enum class effect { drop, swallow, swallow_and_cut };
+
     struct fault {
         operation what;
-        bool swallow;
+        effect then;
     };
 
     std::uint16_t target_;
@@ -82,6 +83,9 @@ public:
     std::atomic<bool> cut_{false};
 
 private:
+    /// Requests, and what becomes of their answers.
+    using swallowed_answers = std::map<std::int32_t, effect>;
+
     struct connection {
         std::atomic<bool> ended{false};
         std::jthread thread;
@@ -116,7 +120,7 @@ private:
         std::string to_server;
         std::string to_client;
         bool first = true;
-        std::set<std::int32_t> swallowed;
+        swallowed_answers swallowed;
         while (!stop.stop_requested() && !cut_) {
             if (silent_) {
                 std::this_thread::sleep_for(std::chrono::milliseconds{5});
@@ -132,23 +136,27 @@ private:
                 first = false;
                 open = open && send_all(server.get(), *packet);
             }
-            while (auto const packet = open ? take_packet(to_client) : std::nullopt) open = swallowed.count(number(*packet, 4)) == 0 && send_all(client, *packet);
+            while (auto const packet = open ? take_packet(to_client) : std::nullopt) {
+                auto const found = swallowed.find(number(*packet, 4));
+                if (found != swallowed.end() && found->second == effect::swallow_and_cut) cut_ = true;
+                open = found == swallowed.end() && send_all(client, *packet);
+            }
             if (!open) break;
         }
         ::shutdown(client, SHUT_RDWR);
     }
 
-    bool pass_request(std::string const& packet, std::set<std::int32_t>& swallowed)
+    bool pass_request(std::string const& packet, swallowed_answers& swallowed)
     {
         auto const type = packet.size() < 12 ? 0 : number(packet, 8);
         std::scoped_lock const guard{mutex_};
         ++seen_[type];
         if (!fault_ || fault_->what != type) return true;
-        bool const swallow = fault_->swallow;
+        auto const then = fault_->then;
         fault_.reset();
         ++struck_;
-        if (swallow) swallowed.insert(number(packet, 4));
-        return swallow;
+        if (then != effect::drop) swallowed.emplace(number(packet, 4), then);
+        return then != effect::drop;
     }
 
     static bool read(int fd, std::string& into)
@@ -170,13 +178,19 @@ std::string zookeeper_proxy::address() const { return "127.0.0.1:" + std::to_str
 void zookeeper_proxy::drop_next(operation what)
 {
     std::scoped_lock const guard{impl_->mutex_};
-    impl_->fault_ = impl::fault{what, false};
+    impl_->fault_ = impl::fault{what, impl::effect::drop};
 }
 
 void zookeeper_proxy::swallow_next(operation what)
 {
     std::scoped_lock const guard{impl_->mutex_};
-    impl_->fault_ = impl::fault{what, true};
+    impl_->fault_ = impl::fault{what, impl::effect::swallow};
+}
+
+void zookeeper_proxy::swallow_next_and_cut(operation what)
+{
+    std::scoped_lock const guard{impl_->mutex_};
+    impl_->fault_ = impl::fault{what, impl::effect::swallow_and_cut};
 }
 
 void zookeeper_proxy::silence() { impl_->silent_ = true; }

@@ -25,6 +25,8 @@ public:
     void drop_next(operation what);
     /// The server does what the next request of `what` asks for; the answer does not reach the client, and its connection is closed.
     void swallow_next(operation what);
+    /// The same, and then as `cut`.
+    void swallow_next_and_cut(operation what);
     /// Nothing is passed on in either direction, and new connections are not answered, until `pass`.
     void silence();
     /// All connections are closed, and new ones, too, as soon as they are made, until `pass`.

@@ -2,11 +2,7 @@
 //
 // Memory that runs out in any step of a lock, in any thread: also in callbacks of the C client, which gets its own memory from malloc and
 // is never refused any. A sanitizer brings an operator new of its own.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define HOLDFAST_SANITIZED
-#endif
-#endif
+#include "support/refused_memory.hpp"
 
 #ifndef HOLDFAST_SANITIZED
 
@@ -21,62 +17,21 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <cstdlib>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <new>
 #include <string>
 #include <system_error>
 #include <thread>
 
-namespace {
-
-constexpr long never = std::numeric_limits<long>::max();
-
-/// Requests for memory from the `first` on, counted from the last `refuse`, are refused: as many as `refused`.
-std::atomic<long> asked{0};
-std::atomic<long> first{never};
-std::atomic<long> refused{0};
-
-/// Threads that get whatever they want.
-thread_local bool spared = false;
-
-void refuse(long from, long many) noexcept
-{
-    first = never;
-    asked = 0;
-    refused = many;
-    first = from;
-}
-
-/// Returns: whether anything was refused since `refuse`.
-bool any_refused() noexcept { return asked > first; }
-
-/// Effects: refuses nothing any more. Returns: whether anything was refused since `refuse`.
-bool spare_all() noexcept
-{
-    auto const from = first.exchange(never);
-    return asked > from;
-}
-
-}  // namespace
-
-void* operator new(std::size_t size)
-{
-    if (auto const from = first.load(); from != never && !spared)
-        if (auto const number = asked++; number >= from && number - from < refused) throw std::bad_alloc{};
-    if (auto* const p = std::malloc(size == 0 ? 1 : size)) return p;
-    throw std::bad_alloc{};
-}
-
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
-
 using namespace std::chrono_literals;
 using holdfast::test::connected;
+using holdfast::test::any_refused;
 using holdfast::test::eventually;
+using holdfast::test::refuse;
+using holdfast::test::spare_all;
+using holdfast::test::spare_this_thread;
 using holdfast::test::zookeeper_server;
 using holdfast::test::zookeeper_tree;
 using holdfast::zookeeper::mutex;
@@ -86,22 +41,12 @@ using holdfast::zookeeper::session;
 
 namespace {
 
-/// Effects: runs `f` with `many` requests for memory refused from the first one on, then from the second, and so on until none is; after
-/// each, with memory, `then`. Returns: how many there were.
+/// Effects: runs `f` with `many` requests for memory of any thread refused from the first one on, then from the second, and so on; after each,
+/// with memory, `then`. Returns: how many there were.
 template <class F, class G>
 long refuse_each_request(long many, F&& f, G&& then)
 {
-    for (long n = 0;; ++n) {
-        refuse(n, many);
-        try {
-            f();
-        } catch (std::bad_alloc const&) {
-        } catch (std::system_error const&) {
-        }
-        bool const struck = spare_all();
-        then();
-        if (!struck) return n;
-    }
+    return holdfast::test::refuse_each_request(holdfast::test::whose::everybodys, many, f, then);
 }
 
 /// How long a member that does not wait for the lock waits: often for what memory ran out for, so it is no patient time.
@@ -131,14 +76,6 @@ bool take(mutex& m)
         },
         5min);
 }
-
-/// One in whose threads memory runs out, whatever the one that ends the test's waits does.
-struct spare_this_thread {
-    spare_this_thread() noexcept { spared = true; }
-    spare_this_thread(spare_this_thread const&) = delete;
-    spare_this_thread& operator=(spare_this_thread const&) = delete;
-    ~spare_this_thread() { spared = false; }
-};
 
 /// Effects: tells a machine what happens, `steps` one after the other, with each request for memory refused in each of them.
 /// Requires: `step(m, k)` tells `m` the `k`th; from the step `made` on our node is there.
@@ -390,7 +327,7 @@ TEST_CASE("changes of state for which there is no memory leave the last one to b
     holdfast::zookeeper::state_news news;
     using enum holdfast::zookeeper::session_state;
     spare_all();
-    refuse(0, never);
+    refuse(0, holdfast::test::memory::never);
     for (int i = 0; i < 1000; ++i) news.add(i % 2 == 0 ? connected : suspended);
     news.add(lost);
     spare_all();

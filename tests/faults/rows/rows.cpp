@@ -28,6 +28,8 @@ std::vector<row> const& all_rows()
          zookeeper_expiry},
         {"zookeeper_cut_off", "a holder that is cut off announces its loss before the rival's grant", "the lock guards nothing", zookeeper_cut_off},
         {"zookeeper_leader_stopped", "no two have the lock while a leader hangs and a new one is elected", "the lock guards nothing", zookeeper_leader_stopped},
+        {"zookeeper_lost_create", "a node whose create was not answered is adopted or deleted, never doubled; one of an earlier session is never taken for ours",
+         "a create that was not answered is sent again blindly", zookeeper_lost_create},
         {"soak_zookeeper", "K1 to K7; memory + 1 MiB at most, descriptors and threads + 0", "the lock guards nothing", soak_zookeeper},
 #endif
     };

@@ -22,6 +22,7 @@ void soak_redlock(run_options const& run, findings& to);
 void zookeeper_expiry(run_options const& run, findings& to);
 void zookeeper_cut_off(run_options const& run, findings& to);
 void zookeeper_leader_stopped(run_options const& run, findings& to);
+void zookeeper_lost_create(run_options const& run, findings& to);
 void soak_zookeeper(run_options const& run, findings& to);
 
 }  // namespace holdfast::faults

@@ -15,6 +15,8 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
+#include <cstdlib>
 #include <ctime>
 #include <stdexcept>
 #include <string>
@@ -48,6 +50,11 @@ void of_a_client(run_options const& run, findings& to)
         }
     to.require(one.wait_for(20s) == 0, "the client whose clock was set did not end well");
     workers.end();
+    auto const seen = wall_clocks_seen(folder);
+    for (auto const ahead : jumps)
+        to.require(std::any_of(seen.begin(), seen.end(), [&](auto was) { return std::abs(was - wall_clock_ahead() - std::chrono::milliseconds{ahead}.count()) < 5000; }),
+                   "the client did not see its clock set by " + std::to_string(ahead.count()) + " s: the row shows nothing");
+    to.figure("jumps that the client saw", seen.size() - std::min<std::size_t>(seen.size(), 1));
     auto records = workers.records();
     // What it guarded was its own.
     std::erase_if(records, [](record const& r) { return r.client == shifted && (r.what == event::write_taken || r.what == event::write_refused); });
