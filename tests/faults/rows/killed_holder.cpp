@@ -48,7 +48,7 @@ void killed_holder(run_options const& run, findings& to)
     }
     workers.end();
     auto records = workers.records();
-    verify(to, records, refused_by::holder);
+    verify(run, to, records, refused_by::holder);
     to.check("K4", check_counter(records, 0, workers.shared().resources[0].counter, workers.killed()));
     auto const k6 = check_takeover(records, ns(where.ttl + busy_machine));
     to.check("K6", k6.found);

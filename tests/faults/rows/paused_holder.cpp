@@ -111,7 +111,7 @@ void paused_holder(run_options const& run, findings& to)
     }
     workers.end();
     auto records = workers.records();
-    verify(to, records, refused_by::holder, each * lanes / 5);
+    verify(run, to, records, refused_by::holder, each * lanes / 5);
     look_at_holders(to, records);
     to.check("K7", check_remains(remains_on(server, where.ttl + 5s)));
     to.show(std::move(records));

@@ -96,7 +96,7 @@ public:
     void judge()
     {
         auto records = workers_.records();
-        verify(to_, records, whom_);
+        verify(run_, to_, records, whom_);
         counters(records);
         auto const k6 = check_takeover(records, std::chrono::nanoseconds{freed_within_ + busy_machine}.count());
         to_.check("K6", k6.found);

@@ -145,7 +145,7 @@ void unknown_outcome(run_options const& run, findings& to)
     to.times("until the rival has what was there, ttl 400 ms", orphans, std::chrono::nanoseconds{ttl + 100ms}.count());
     to.check("reported as it is", found);
     auto records = read_journals(folder);
-    verify(to, records, refused_by::holder);
+    verify(run, to, records, refused_by::holder);
     to.check("K7", check_remains(remains_on(server, ttl + 5s)));
     to.show(std::move(records));
 }
