@@ -67,7 +67,8 @@ mkdir -p "$results"
 begun=$SECONDS
 failed=()
 # What each judges has room for a busy machine. These also report times of tens of milliseconds, which only mean something where nothing else runs.
-alone=' paused_holder unknown_outcome killed_holder masters_down deadlines '
+alone=' paused_holder paused_holder_redlock paused_holder_zookeeper unknown_outcome unknown_outcome_redlock unknown_outcome_zookeeper '
+alone+='killed_holder killed_holder_redlock killed_holder_zookeeper masters_down deadlines deadlines_zookeeper '
 at_once=$jobs
 said=$(mktemp -d)
 declare -a of=()
