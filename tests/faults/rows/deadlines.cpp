@@ -102,7 +102,7 @@ private:
 };
 
 /// Effects: has every call made while something is wrong, which `strike` begins and `mend` ends. A session of ZooKeeper is thought to be well
-/// for `unnoticed`, and only then begins what `lock()` waits for at most.
+/// for `unnoticed` where it stood before, and only then begins what `lock()` waits for at most.
 void calls(measured& m, std::string const& name, place const& where, std::function<void()> const& strike, std::function<void()> const& mend,
            std::chrono::milliseconds unnoticed = {})
 {
@@ -129,15 +129,15 @@ void calls(measured& m, std::string const& name, place const& where, std::functi
         };
         attempt("try_lock", limit, [&] { return lock->try_lock(); });
         attempt("try_lock_for", deadline + limit, [&] { return lock->try_lock_for(deadline); });
-        attempt("lock", unnoticed + deadline + limit, [&] {
-            lock->lock();
-            return true;
-        });
         if (used_before) {
             m.call(what + "extend", limit, [&] { static_cast<void>(held->extend(60s, ec)); });
             m.call(what + "release", limit, [&] { held->release(ec); });
             m.call(what + "destructor", limit, [&] { in_destructor.reset(); });
         }
+        attempt("lock", (used_before ? unnoticed : 0ms) + deadline + limit, [&] {
+            lock->lock();
+            return true;
+        });
         mend();
         m.works(what + "afterwards", *lock);  // what was left behind goes with the next connection
     }
