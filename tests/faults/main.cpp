@@ -62,6 +62,7 @@ try {
     }
 
     std::signal(SIGPIPE, SIG_IGN);
+    options.on = chosen->on;
     options.own_network = enter_own_network();
     holdfast::test::temporary_folder folder;
     findings found{folder.path()};

@@ -51,12 +51,16 @@ lock_options place::options() const
 std::unique_ptr<any_client> connect(place const& where)
 {
     switch (where.what) {
-    case place::store::redis:
-        return std::make_unique<client_of<redis::client, redis::mutex>>(
-            where.servers.at(0), redis::client_options{.operation_timeout = where.operation_timeout, .restart_guard = where.restart_guard});
-    case place::store::redlock:
-        return std::make_unique<client_of<redlock::masters, redlock::mutex>>(
-            where.servers, redlock::masters_options{.node_timeout = where.operation_timeout, .restart_guard = where.restart_guard});
+    case place::store::redis: {
+        redis::client_options options{.operation_timeout = where.operation_timeout, .restart_guard = where.restart_guard};
+        options.connect_timeout = where.connect_timeout.value_or(options.connect_timeout);
+        return std::make_unique<client_of<redis::client, redis::mutex>>(where.servers.at(0), std::move(options));
+    }
+    case place::store::redlock: {
+        redlock::masters_options options{.node_timeout = where.operation_timeout, .restart_guard = where.restart_guard};
+        options.connect_timeout = where.connect_timeout.value_or(options.connect_timeout);
+        return std::make_unique<client_of<redlock::masters, redlock::mutex>>(where.servers, std::move(options));
+    }
     case place::store::zookeeper:
 #ifdef HOLDFAST_TEST_ZOOKEEPER
         return std::make_unique<client_of<zookeeper::session, zookeeper::mutex>>(

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -39,6 +40,7 @@ struct place {
     std::vector<std::string> servers{};
     std::chrono::milliseconds ttl{400};  ///< of ZooKeeper, the session timeout
     std::chrono::milliseconds operation_timeout{100};
+    std::optional<std::chrono::milliseconds> connect_timeout{};  ///< nothing: what the library takes
     std::chrono::milliseconds restart_guard{0};
 
     /// Returns: options with this ttl, whose waiters look at a held lock no more often than they must.

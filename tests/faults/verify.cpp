@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "verify.hpp"
 
+#include "check/announced.hpp"
+
 #include <support/eventually.hpp>
+
+#include <utility>
 
 namespace holdfast::faults {
 namespace {
+
+/// By how much an announcement may be late that comes: the thread that makes it has to have been run.
+constexpr std::chrono::milliseconds busy_machine{2000};
 
 remains look(test::redis_server& server)
 {
@@ -19,7 +26,7 @@ remains look(test::redis_server& server)
 
 }  // namespace
 
-void verify(findings& to, std::vector<record> const& records, refused_by whom, std::size_t least_refused)
+void verify(run_options const& run, findings& to, std::vector<record> const& records, refused_by whom, std::size_t least_refused)
 {
     std::size_t count = 0;
     for (auto const& [lock, holds] : holds_of(records)) count += holds.size();
@@ -31,6 +38,9 @@ void verify(findings& to, std::vector<record> const& records, refused_by whom, s
     to.check("K3", k3.found);
     to.figure("stale writes refused, taken", std::to_string(k3.stale_refused) + ", " + std::to_string(k3.stale_taken));
     to.check("K5", check_linearizable(records, whom));
+    auto announced = check_announced(records, std::chrono::nanoseconds{busy_machine}.count());
+    to.check("loss announced", announced.found);
+    if (!announced.late.empty()) to.demanded_times(run, "losses announced, after the rival's grant", std::move(announced.late), 0);
 }
 
 remains remains_on(test::redis_server& server, std::chrono::milliseconds limit)

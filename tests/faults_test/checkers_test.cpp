@@ -3,6 +3,7 @@
 // Every checker is shown histories that it must take, and histories that it must refuse.
 #include "history.hpp"
 
+#include "faults/check/announced.hpp"
 #include "faults/check/counter.hpp"
 #include "faults/check/exclusion.hpp"
 #include "faults/check/fenced_writes.hpp"
@@ -127,6 +128,52 @@ TEST_CASE("K6 refuses a lock that nobody gets, and does not look at clients that
     auto const idle = history{}.granted(1, 1, 0, 1, 100).released(1, 1, 20, 21).add(event::killed, 1, 0, 40).refused(2, 1, 10, 500);
     CHECK(check_takeover(of(idle), 300 * ms).found.empty());
     CHECK(check_takeover(of(idle), 300 * ms).times.empty());
+}
+
+TEST_CASE("a loss that is announced before the next grant is in order, and so is a release before it")
+{
+    constexpr std::int64_t ms = 1'000'000;
+    auto const announced = check_announced(of(history{}.granted(1, 1, 0, 1, 100).add(event::loss_announced, 1, 1, 90).granted(2, 1, 10, 101, 200)), 0);
+    CHECK(announced.found.empty());
+    CHECK(announced.late == std::vector<std::int64_t>{0});
+    auto const released = check_announced(of(history{}.granted(1, 1, 0, 1, 100).released(1, 1, 50, 60).granted(2, 1, 10, 55, 200)), 0);
+    CHECK(released.found.empty());
+    CHECK(released.late.empty());
+    // How late it may be is for the row to say.
+    auto const late = check_announced(of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 101, 200).add(event::loss_announced, 1, 1, 103)), 2 * ms);
+    CHECK(late.found.empty());
+    CHECK(late.late == std::vector<std::int64_t>{2 * ms});
+}
+
+TEST_CASE("a loss that is announced after the next grant, or never, is refused")
+{
+    constexpr std::int64_t ms = 1'000'000;
+    auto const overtaken = history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 101, 300);
+    auto late = overtaken;
+    CHECK_FALSE(check_announced(of(late.add(event::loss_announced, 1, 1, 103)), ms).found.empty());
+    auto never_told = overtaken;
+    CHECK_FALSE(check_announced(of(never_told.released(2, 1, 200, 201)), 50 * ms).found.empty());
+    auto late_release = overtaken;
+    CHECK_FALSE(check_announced(of(late_release.released(1, 1, 180, 181, release_result::lost)), 50 * ms).found.empty());
+    // The hold in the middle, and that of a lock of its own.
+    auto three = history{}.granted(1, 1, 0, 1, 100).released(1, 1, 10, 11).granted(2, 1, 5, 12, 110).granted(3, 1, 20, 115, 300).released(3, 1, 250, 251);
+    CHECK(check_announced(of(three), 50 * ms).found.size() == 1);
+}
+
+TEST_CASE("who was stopped or killed meanwhile need not have announced anything")
+{
+    auto const overtaken = history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 101, 300).released(2, 1, 200, 201);
+    auto paused = overtaken;
+    CHECK(check_announced(of(paused.add(event::paused, 1, 0, 50).add(event::continued, 1, 0, 150)), 0).found.empty());
+    auto killed = overtaken;
+    CHECK(check_announced(of(killed.add(event::killed, 1, 0, 50)), 0).found.empty());
+    // Somebody else, or at another time.
+    auto other = overtaken;
+    CHECK_FALSE(check_announced(of(other.add(event::paused, 2, 0, 50).add(event::continued, 2, 0, 60)), 0).found.empty());
+    auto earlier = history{}.add(event::paused, 1, 0, 1).add(event::continued, 1, 0, 2).granted(1, 1, 5, 6, 100).granted(2, 1, 10, 101, 300);
+    CHECK_FALSE(check_announced(of(earlier.released(2, 1, 200, 201)), 0).found.empty());
+    auto later = overtaken;
+    CHECK_FALSE(check_announced(of(later.add(event::paused, 1, 0, 120).add(event::continued, 1, 0, 130)), 0).found.empty());
 }
 
 TEST_CASE("K7 refuses keys and channels that are left")

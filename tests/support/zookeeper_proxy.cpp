@@ -197,6 +197,13 @@ void zookeeper_proxy::silence() { impl_->silent_ = true; }
 void zookeeper_proxy::cut() { impl_->cut_ = true; }
 void zookeeper_proxy::pass() { impl_->silent_ = impl_->cut_ = false; }
 
+void zookeeper_proxy::heal()
+{
+    pass();
+    std::scoped_lock const guard{impl_->mutex_};
+    impl_->fault_.reset();
+}
+
 int zookeeper_proxy::struck() const
 {
     std::scoped_lock const guard{impl_->mutex_};

@@ -32,6 +32,8 @@ public:
     /// All connections are closed, and new ones, too, as soon as they are made, until `pass`.
     void cut();
     void pass();
+    /// Effects: `pass`, and nothing is dropped or swallowed any more.
+    void heal();
 
     /// Returns: how many requests or answers were struck.
     [[nodiscard]] int struck() const;

@@ -12,6 +12,10 @@
 #include <support/loopback.hpp>
 #include <support/proxy.hpp>
 #include <support/redis_server.hpp>
+#ifdef HOLDFAST_TEST_ZOOKEEPER
+#include <support/zookeeper_proxy.hpp>
+#include <support/zookeeper_server.hpp>
+#endif
 
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
@@ -24,6 +28,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace holdfast::faults {
@@ -34,7 +39,8 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds operation_timeout{150};
 constexpr std::chrono::milliseconds deadline{300};
 constexpr std::chrono::milliseconds busy_machine{3000};  // what is taken for a failure
-constexpr std::chrono::milliseconds hanging{20'000};     // a call that has not returned by then is not waited for
+constexpr std::chrono::milliseconds hanging{20'000};     // a lock that does not work again by then is not waited for
+constexpr std::chrono::milliseconds connect_timeout{15'000};  // so that a call that waits for it is a failure
 
 class measured {
 public:
@@ -50,41 +56,55 @@ public:
         }
         auto const late = boot_clock::now() - begun - limit;
         late_.push_back(std::max<std::int64_t>(late.count(), 0));
+        if (late_.back() >= latest_) {
+            latest_ = late_.back();
+            latest_call_ = what;
+        }
         if (late > busy_machine) found_.push_back(what + ": returned " + milliseconds(late.count()) + " too late");
+    }
+
+    /// Effects: waits until `lock` can be had, and takes it. Returns: whether it has it.
+    bool takes(std::string const& what, any_lock& lock)
+    {
+        bool const taken = test::eventually([&] {
+            try {
+                return lock.try_lock_for(1s);
+            } catch (error const&) {
+                return false;
+            }
+        }, hanging);
+        if (!taken) found_.push_back(what + ": the lock does not work");
+        return taken;
     }
 
     /// Effects: waits until `lock` can be had, and frees it.
     void works(std::string const& what, any_lock& lock)
     {
-        if (!test::eventually([&] {
-                try {
-                    return lock.try_lock_for(1s);
-                } catch (error const&) {
-                    return false;
-                }
-            }, hanging))
-            return found_.push_back(what + ": the lock does not work again");
         std::error_code ec;
-        lock.release(ec);
+        if (takes(what, lock)) lock.release(ec);
     }
 
     void require(bool good, std::string const& otherwise) { to_.require(good, otherwise); }
 
-    void finish(std::string const& how, std::string const& names)
+    void finish(run_options const& run)
     {
-        to_.figure("connections are cut by", how);
-        to_.figure("names are looked up at", names);
-        to_.times("beyond the deadline and one operation timeout", late_, 50'000'000);
+        to_.figure("the latest call", latest_call_);
+        to_.demanded_times(run, "beyond the deadline and one operation timeout", late_, 50'000'000);
         to_.check("every call returns", found_);
     }
 
 private:
     findings& to_;
     std::vector<std::int64_t> late_;
+    std::int64_t latest_ = 0;
+    std::string latest_call_;
     breaches found_;
 };
 
-void calls(measured& m, std::string const& name, place const& where, std::function<void()> const& strike, std::function<void()> const& mend)
+/// Effects: has every call made while something is wrong, which `strike` begins and `mend` ends. A session of ZooKeeper is thought to be well
+/// for `unnoticed` where it stood before, and only then begins what `lock()` waits for at most.
+void calls(measured& m, std::string const& name, place const& where, std::function<void()> const& strike, std::function<void()> const& mend,
+           std::chrono::milliseconds unnoticed = {})
 {
     auto const limit = operation_timeout;
     for (bool const used_before : {true, false}) {
@@ -97,8 +117,8 @@ void calls(measured& m, std::string const& name, place const& where, std::functi
         auto held = client->lock("faults/1", options);
         auto in_destructor = client->lock("faults/2", options);
         if (used_before) {
-            held->lock();
-            in_destructor->lock();
+            m.takes(what + "beforehand", *held);
+            m.takes(what + "beforehand", *in_destructor);
         }
         strike();
         std::error_code ec;
@@ -109,15 +129,15 @@ void calls(measured& m, std::string const& name, place const& where, std::functi
         };
         attempt("try_lock", limit, [&] { return lock->try_lock(); });
         attempt("try_lock_for", deadline + limit, [&] { return lock->try_lock_for(deadline); });
-        attempt("lock", deadline + limit, [&] {
-            lock->lock();
-            return true;
-        });
         if (used_before) {
             m.call(what + "extend", limit, [&] { static_cast<void>(held->extend(60s, ec)); });
             m.call(what + "release", limit, [&] { held->release(ec); });
             m.call(what + "destructor", limit, [&] { in_destructor.reset(); });
         }
+        attempt("lock", (used_before ? unnoticed : 0ms) + deadline + limit, [&] {
+            lock->lock();
+            return true;
+        });
         mend();
         m.works(what + "afterwards", *lock);  // what was left behind goes with the next connection
     }
@@ -133,18 +153,33 @@ public:
         std::this_thread::sleep_for(50ms);
     }
 
-    [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(bound_.port); }
+    [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(bound_.port); }
 
 private:
     test::bound_socket bound_;
     std::vector<test::file_descriptor> waiting_;
 };
 
+void never_connected(measured& m, std::function<place(full_queue const&)> const& at)
+{
+    full_queue const nobody;
+    auto const where = at(nobody);
+    auto const client = connect(where);
+    auto options = where.options();
+    options.unavailable_after = deadline;
+    options.ttl = 60s;
+    auto const lock = client->lock("faults/0", options);
+    m.call("SYNs are dropped: try_lock", operation_timeout, [&] { static_cast<void>(lock->try_lock()); });
+    m.call("SYNs are dropped: try_lock_for", deadline + operation_timeout, [&] { static_cast<void>(lock->try_lock_for(deadline)); });
+    m.call("SYNs are dropped: lock", deadline + operation_timeout, [&] { lock->lock(); });
+}
+
 /// A name that is never found, and one that is found after some seconds.
 void slow_names(measured& m, own_names& names, test::proxy& way, std::function<void()> const& clear)
 {
     auto& server = names.server();
-    place const by_name{.servers = {"redis://" + std::string{names.name()} + ':' + std::to_string(way.port())}, .operation_timeout = operation_timeout};
+    place const by_name{.servers = {"redis://" + std::string{names.name()} + ':' + std::to_string(way.port())},
+                        .operation_timeout = operation_timeout, .connect_timeout = connect_timeout};
     std::function<void()> const answer = [&] {
         server.answer_at_once();
         clear();
@@ -160,18 +195,51 @@ void slow_names(measured& m, own_names& names, test::proxy& way, std::function<v
     }
 }
 
+#ifdef HOLDFAST_TEST_ZOOKEEPER
+/// The C client has no timeout for connections, and is asked for them in the background: no call waits for one for longer than it may.
+void deadlines_zookeeper(run_options const& run, findings& to)
+{
+    test::zookeeper_server server{{.tick = 200ms}};
+    test::zookeeper_proxy way{server.port()};
+    measured m{to};
+    constexpr std::chrono::milliseconds session_timeout{4000};
+    constexpr auto unnoticed = session_timeout * 2 / 3;  // after which the C client gives up a server that is silent
+    auto const at = [&](std::string address, std::chrono::milliseconds limit) {
+        return place{.what = place::store::zookeeper, .servers = {std::move(address)}, .ttl = session_timeout, .operation_timeout = limit};
+    };
+    auto const through_proxy = at(way.address(), run.control ? busy_machine + 1s : operation_timeout);
+    auto const trials = run.count(1, 20);
+    for (std::size_t n = 0; n < trials; ++n) {
+        calls(m, "accepts and never answers", through_proxy, [&] { way.silence(); }, [&] { way.heal(); }, unnoticed);
+        if (run.control) break;  // slow enough
+        calls(m, "closes every connection", through_proxy, [&] { way.cut(); }, [&] { way.heal(); });
+        calls(m, "stopped", through_proxy, [&] { server.pause(); }, [&] { server.resume(); }, unnoticed);
+        if (run.own_network) {
+            ways network{{server.port()}, true};
+            calls(m, "gone without a word", at(server.address(), operation_timeout), [&] { network.cut(0); }, [&] { network.mend(0); }, unnoticed);
+        }
+        never_connected(m, [&](full_queue const& nobody) { return at(nobody.address(), operation_timeout); });
+    }
+    m.finish(run);
+}
+#endif
+
 }  // namespace
 
 void deadlines(run_options const& run, findings& to)
 {
+#ifdef HOLDFAST_TEST_ZOOKEEPER
+    if (run.on == place::store::zookeeper) return deadlines_zookeeper(run, to);
+#endif
     own_names names{to.folder("etc"), run.own_network};
     test::redis_server server;
     test::proxy way{server.port()};
     ways network{{server.port()}, run.own_network};
     measured m{to};
     auto const clear = [&] { server.command({"FLUSHALL"}); };
-    place const through_proxy{.servers = {way.url()}, .operation_timeout = run.control ? busy_machine + 1s : operation_timeout};
-    place const through_network{.servers = {network.url(0)}, .operation_timeout = operation_timeout};
+    place const through_proxy{.servers = {way.url()}, .operation_timeout = run.control ? busy_machine + 1s : operation_timeout,
+                              .connect_timeout = connect_timeout};
+    place const through_network{.servers = {network.url(0)}, .operation_timeout = operation_timeout, .connect_timeout = connect_timeout};
 
     auto const trials = run.count(1, 20);
     for (std::size_t n = 0; n < trials; ++n) {
@@ -191,22 +259,14 @@ void deadlines(run_options const& run, findings& to)
             network.mend(0);
             clear();
         });
-        {
-            full_queue const nobody;
-            auto const client = connect({.servers = {nobody.url()}, .operation_timeout = operation_timeout});
-            auto options = through_network.options();
-            options.unavailable_after = deadline;
-            options.ttl = 60s;
-            auto const lock = client->lock("faults/0", options);
-            m.call("SYNs are dropped: try_lock", operation_timeout, [&] { static_cast<void>(lock->try_lock()); });
-            m.call("SYNs are dropped: try_lock_for", deadline + operation_timeout, [&] { static_cast<void>(lock->try_lock_for(deadline)); });
-            m.call("SYNs are dropped: lock", deadline + operation_timeout, [&] { lock->lock(); });
-        }
+        never_connected(m, [&](full_queue const& nobody) {
+            return place{.servers = {"redis://" + nobody.address()}, .operation_timeout = operation_timeout, .connect_timeout = connect_timeout};
+        });
         {
             // Five masters of which three do not answer; each call waits for them once.
             test::redis_fleet fleet{5};
             std::vector<test::proxy> to_fleet;
-            place five{.what = place::store::redlock, .servers = {}, .operation_timeout = operation_timeout};
+            place five{.what = place::store::redlock, .servers = {}, .operation_timeout = operation_timeout, .connect_timeout = connect_timeout};
             for (auto const& one : fleet) five.servers.push_back(to_fleet.emplace_back(one.port()).url());
             calls(m, "three of five never answer", five, [&] {
                 for (std::size_t i = 0; i < 3; ++i) to_fleet[i].blackhole();
@@ -219,7 +279,9 @@ void deadlines(run_options const& run, findings& to)
             });
         }
     }
-    m.finish(network.how(), names.how());
+    to.figure("connections are cut by", std::string{network.how()});
+    to.figure("names are looked up at", names.how());
+    m.finish(run);
 }
 
 }  // namespace holdfast::faults

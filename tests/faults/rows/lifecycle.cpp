@@ -3,12 +3,11 @@
 // Locks that end in unusual ways. Each case is a process of its own: it has to end by itself, and well.
 #include "rows.hpp"
 
-#include "../verify.hpp"
+#include "../site.hpp"
 
 #include <support/eventually.hpp>
 #include <support/locks.hpp>
 #include <support/process.hpp>
-#include <support/redis_server.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -22,6 +21,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace holdfast::faults {
 namespace {
@@ -36,13 +36,35 @@ constexpr std::chrono::seconds hanging{20};
 
 struct oops {};
 
-/// What a case has: a server of its own.
+/// What a case has: servers, and the locks of their store.
 struct scene {
-    std::string url;
+    std::vector<std::string> servers;
     lock_options options{.ttl = ttl};
-
-    [[nodiscard]] redis::client client() const { return redis::client{url, {.operation_timeout = operation_timeout}}; }
+    int rounds = 50;  ///< of what is done again and again
 };
+
+struct of_redis {
+    using client = redis::client;
+    using mutex = redis::mutex;
+    static client connect(scene const& s) { return client{s.servers.at(0), {.operation_timeout = operation_timeout}}; }
+};
+
+struct of_redlock {
+    using client = redlock::masters;
+    using mutex = redlock::mutex;
+    static client connect(scene const& s)
+    {
+        return client{s.servers, {.node_timeout = operation_timeout, .restart_guard = std::chrono::milliseconds{0}}};
+    }
+};
+
+#ifdef HOLDFAST_TEST_ZOOKEEPER
+struct of_zookeeper {
+    using client = zookeeper::session;
+    using mutex = zookeeper::mutex;
+    static client connect(scene const& s) { return client{s.servers.at(0), {.session_timeout = ttl, .operation_timeout = operation_timeout}}; }
+};
+#endif
 
 /// One case: `act` runs in a process of its own, and returns 0 where all is well. One that is to see something happen stops itself before.
 struct unusual_end {
@@ -52,11 +74,12 @@ struct unusual_end {
     bool frees = true;         ///< the lock is free when it has ended, before its ttl
 };
 
+template <class Store>
 int unwinding(scene const& s)
 {
-    auto client = s.client();
-    redis::mutex a{client, "orders", s.options};
-    redis::mutex b{client, "stock", s.options};
+    auto client = Store::connect(s);
+    typename Store::mutex a{client, "orders", s.options};
+    typename Store::mutex b{client, "stock", s.options};
     try {
         std::scoped_lock const both{a, b};
         ::raise(SIGSTOP);
@@ -66,10 +89,11 @@ int unwinding(scene const& s)
     }
 }
 
+template <class Store>
 int unwinding_leased(scene const& s)
 {
-    auto client = s.client();
-    redis::mutex m{client, "orders", s.options};
+    auto client = Store::connect(s);
+    typename Store::mutex m{client, "orders", s.options};
     try {
         leased_lock const hold{m};
         ::raise(SIGSTOP);
@@ -79,10 +103,11 @@ int unwinding_leased(scene const& s)
     }
 }
 
+template <class Store>
 int destroyed_while_held(scene const& s)
 {
-    auto client = std::make_optional(s.client());
-    auto m = std::make_unique<redis::mutex>(*client, "orders", s.options);
+    auto client = std::make_optional(Store::connect(s));
+    auto m = std::make_unique<typename Store::mutex>(*client, "orders", s.options);
     m->lock();
     ::raise(SIGSTOP);
     auto const begun = boot_clock::now();
@@ -91,16 +116,17 @@ int destroyed_while_held(scene const& s)
     return boot_clock::now() - begun < operation_timeout + 3s ? 0 : 1;
 }
 
+template <class Store>
 int throwing_callback(scene const& s)
 {
-    auto client = s.client();
+    auto client = Store::connect(s);
     auto options = s.options;
     std::atomic<int> told{0};
     options.on_error = [&](error const&) {
         ++told;
         throw oops{};
     };
-    redis::mutex m{client, "orders", options};
+    typename Store::mutex m{client, "orders", options};
     m.lock();
     auto const lost = m.lease().lost_token();
     ::raise(SIGSTOP);  // the server dies: renewals fail, the lease is lost, the release is in vain
@@ -109,10 +135,11 @@ int throwing_callback(scene const& s)
     return eventually([&] { return told > 0; }) ? 0 : 2;
 }
 
+template <class Store>
 int fork_while_holding(scene const& s)
 {
-    auto client = std::make_optional(s.client());
-    auto m = std::make_unique<redis::mutex>(*client, "orders", s.options);
+    auto client = std::make_optional(Store::connect(s));
+    auto m = std::make_unique<typename Store::mutex>(*client, "orders", s.options);
     m->lock();
     auto const lease = m->lease();
     auto born = child::fork([&] {
@@ -130,10 +157,11 @@ int fork_while_holding(scene const& s)
     return ec ? 3 : 0;
 }
 
+template <class Store>
 int exits_in_a_forked_child(scene const& s)
 {
-    static auto client = std::make_unique<redis::client>(s.client());
-    static auto m = std::make_unique<redis::mutex>(*client, "orders", s.options);
+    static auto client = std::make_unique<typename Store::client>(Store::connect(s));
+    static auto m = std::make_unique<typename Store::mutex>(*client, "orders", s.options);
     m->lock();
     auto born = child::fork([]() -> int { std::exit(m->lease().still_held() ? 1 : 0); });  // destroys what is static
     if (born.wait_for(hanging) != 0) return 1;
@@ -142,35 +170,38 @@ int exits_in_a_forked_child(scene const& s)
     return ec ? 2 : 0;
 }
 
+template <class Store>
 int thread_exit(scene const& s)
 {
-    auto client = s.client();
-    redis::mutex m{client, "orders", s.options};
+    auto client = Store::connect(s);
+    typename Store::mutex m{client, "orders", s.options};
     std::thread{[&] { m.lock(); }}.join();  // its owner is the object, not the thread
     if (eventually([&] { return !m.lease().still_held(); }, 2 * ttl)) return 1;
     std::thread{[&] { m.unlock(); }}.join();
     std::thread{[&] {
-        thread_local redis::mutex mine{client, "stock", s.options};
+        thread_local typename Store::mutex mine{client, "stock", s.options};
         mine.lock();
     }}.join();  // released when the thread ends
-    redis::mutex stock{client, "stock", s.options};
+    typename Store::mutex stock{client, "stock", s.options};
     return stock.try_lock() ? 0 : 2;
 }
 
+template <class Store>
 int exit_while_holding(scene const& s)
 {
-    static auto client = s.client();
-    static redis::mutex m{client, "orders", s.options};
+    static auto client = Store::connect(s);
+    static typename Store::mutex m{client, "orders", s.options};
     m.lock();
     std::exit(0);  // runs the destructor
 }
 
+template <class Store>
 int two_destroy_at_once(scene const& s)
 {
-    for (int i = 0; i < 50; ++i) {
-        auto client = std::make_optional(s.client());
-        auto a = std::make_unique<redis::mutex>(*client, "orders", s.options);
-        auto b = std::make_unique<redis::mutex>(*client, "stock", s.options);
+    for (int i = 0; i < s.rounds; ++i) {
+        auto client = std::make_optional(Store::connect(s));
+        auto a = std::make_unique<typename Store::mutex>(*client, "orders", s.options);
+        auto b = std::make_unique<typename Store::mutex>(*client, "stock", s.options);
         a->lock();
         b->lock();
         std::jthread const one{[&] { a.reset(); }};
@@ -185,42 +216,63 @@ int terminates(scene const&)
     std::terminate();
 }
 
+template <class Store>
+std::vector<unusual_end> all_cases()
+{
+    return {
+        {"destructors while an exception unwinds", unwinding<Store>},
+        {"a leased_lock while an exception unwinds", unwinding_leased<Store>},
+        {"destructors while an exception unwinds, server dead", unwinding<Store>, true, false},
+        {"a leased_lock while an exception unwinds, server dead", unwinding_leased<Store>, true, false},
+        {"a lock destroyed while it is held, after its client", destroyed_while_held<Store>},
+        {"the same, server dead", destroyed_while_held<Store>, true, false},
+        {"a callback that throws", throwing_callback<Store>, true, false},
+        {"fork while holding", fork_while_holding<Store>},
+        {"exit of a child forked while holding", exits_in_a_forked_child<Store>},
+        {"exit of a thread", thread_exit<Store>},
+        {"exit of the process while holding", exit_while_holding<Store>},
+        {"locks destroyed by two threads at once", two_destroy_at_once<Store>},
+    };
+}
+
+std::vector<unusual_end> cases_of(place::store what)
+{
+    switch (what) {
+    case place::store::redis: return all_cases<of_redis>();
+    case place::store::redlock: return all_cases<of_redlock>();
+    case place::store::zookeeper:
+#ifdef HOLDFAST_TEST_ZOOKEEPER
+        return all_cases<of_zookeeper>();
+#endif
+        break;
+    }
+    throw std::runtime_error{"this program was built without that store"};
+}
+
 }  // namespace
 
 void lifecycle(run_options const& run, findings& to)
 {
-    std::vector<unusual_end> cases{
-        {"destructors while an exception unwinds", unwinding},
-        {"a leased_lock while an exception unwinds", unwinding_leased},
-        {"destructors while an exception unwinds, server dead", unwinding, true, false},
-        {"a leased_lock while an exception unwinds, server dead", unwinding_leased, true, false},
-        {"a lock destroyed while it is held, after its client", destroyed_while_held},
-        {"the same, server dead", destroyed_while_held, true, false},
-        {"a callback that throws", throwing_callback, true, false},
-        {"fork while holding", fork_while_holding},
-        {"exit of a child forked while holding", exits_in_a_forked_child},
-        {"exit of a thread", thread_exit},
-        {"exit of the process while holding", exit_while_holding},
-        {"locks destroyed by two threads at once", two_destroy_at_once},
-    };
-    if (run.control) cases = {{"std::terminate", terminates}};
-
+    bool const one_redis = run.on == place::store::redis;
+    auto const cases = run.control ? std::vector<unusual_end>{{"std::terminate", terminates}} : cases_of(run.on);
+    auto const servers = open_site(run.on);
+    scene const s{.servers = servers->where().servers, .rounds = one_redis ? 50 : 10};
     breaches found;
     auto const times = run.count(1, 20);
     for (std::size_t n = 0; n < times; ++n)
         for (auto const& one : cases) {
-            test::redis_server server;
-            scene const s{.url = server.url()};
             auto process = child::fork([&] { return one.act(s); });
             // Cases that stop themselves hold the lock then. Others just end.
             static_cast<void>(eventually([&] { return process.stopped_itself() || !process.running(); }, hanging));
-            if (one.server_dies) server.kill();
+            if (one.server_dies) servers->kill();
             process.resume();
             auto const status = process.wait_for(hanging);
             if (!status) found.push_back(one.name + ": hangs");
             if (status && *status != 0) found.push_back(one.name + ": ends with " + std::to_string(*status));
-            if (!one.server_dies && one.frees && !eventually([&] { return server.command({"EXISTS", "orders", "stock"}).integer == 0; }, ttl / 2))
-                found.push_back(one.name + ": the lock is not freed");
+            if (one.server_dies) servers->restart();
+            auto const free = [&] { return servers->copies_of("orders").all + servers->copies_of("stock").all == 0; };
+            if (!one.server_dies && one.frees && !eventually(free, ttl / 2)) found.push_back(one.name + ": the lock is not freed");
+            if (!eventually(free, hanging)) found.push_back(one.name + ": the lock is never freed");  // nor for the next case
         }
     to.figure("cases, each a process of its own", cases.size());
     to.check("nothing terminates or hangs, what is held is freed", found);

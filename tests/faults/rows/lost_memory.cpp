@@ -18,6 +18,7 @@
 #include <memory>
 #include <random>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -93,6 +94,7 @@ void lost_memory(run_options const& run, findings& to)
             throw std::runtime_error{"the masters do not all come to vote"};
         holder->release(ec);
         if (!acquire(*holder, first, n, n, 5s)) continue;
+        std::stop_callback const on_loss{holder->lease().lost_token(), [&] { first.write({.lock = n, .hold = n, .what = event::loss_announced}); }};
         static_cast<void>(eventually(on_all, 200ms));
         auto const victim = random() % 5;
         for (std::size_t spared = 0, i = (victim + 1) % 5; spared < 2; ++spared, i = (i + 1) % 5) servers[i].command({"DEL", name});
@@ -112,7 +114,7 @@ void lost_memory(run_options const& run, findings& to)
     to.figure("granted to the rival only when the lease was over", guarded);
     to.require(tried > 0, "there was no case to try");
     auto records = read_journals(folder);
-    verify(to, records, refused_by::holder_or_contender);
+    verify(run, to, records, refused_by::holder_or_contender);
     to.show(std::move(records));
 }
 

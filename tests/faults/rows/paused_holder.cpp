@@ -4,10 +4,10 @@
 #include "rows.hpp"
 
 #include "../crew.hpp"
+#include "../site.hpp"
 #include "../verify.hpp"
 
 #include <support/eventually.hpp>
-#include <support/redis_server.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -45,7 +45,7 @@ void pause_again_and_again(crew& workers, std::size_t lane, std::size_t times, s
 }
 
 /// Effects: looks at what each paused holder found: a lease that is lost, on the first question, and announced once.
-void look_at_holders(findings& to, std::vector<record> const& records)
+void look_at_holders(run_options const& run, findings& to, std::vector<record> const& records)
 {
     struct state {
         std::int64_t continued = 0;
@@ -79,7 +79,7 @@ void look_at_holders(findings& to, std::vector<record> const& records)
         }
     }
     to.figure("pauses of 1.5 to 5 ttl", pauses);
-    to.times("from SIGCONT to the announced loss", latencies, aim);
+    to.demanded_times(run, "from SIGCONT to the announced loss", latencies, aim);
     if (!latencies.empty() && *std::max_element(latencies.begin(), latencies.end()) > too_late) found.push_back("a loss was announced too late");
     to.figure("lost before they were stopped", early);
     if (latencies.size() + early != pauses) found.push_back(std::to_string(latencies.size()) + " losses were announced after " + std::to_string(pauses) + " pauses");
@@ -90,17 +90,17 @@ void look_at_holders(findings& to, std::vector<record> const& records)
 
 void paused_holder(run_options const& run, findings& to)
 {
-    test::redis_server server;
-    place const where{.servers = {server.url()}};
-    crew workers{{.where = where, .processes = 2 * lanes, .lanes = lanes, .tokens_checked = !run.control}, to.folder("journals")};
-    auto const each = run.count(6, 125);
+    auto const servers = open_site(run.on);
+    auto const ttl = servers->where().ttl;
+    crew workers{{.where = servers->where(), .processes = 2 * lanes, .lanes = lanes, .tokens_checked = !run.control}, to.folder("journals")};
+    auto const each = run.on == place::store::redis ? run.count(6, 125) : run.count(2, 50);
     {
         std::vector<std::exception_ptr> failed(lanes);
         std::vector<std::jthread> faults;
         for (std::size_t lane = 0; lane < lanes; ++lane)
             faults.emplace_back([&, lane] {
                 try {
-                    pause_again_and_again(workers, lane, each, where.ttl, run.seed);
+                    pause_again_and_again(workers, lane, each, ttl, run.seed);
                 } catch (...) {
                     failed[lane] = std::current_exception();
                 }
@@ -111,9 +111,9 @@ void paused_holder(run_options const& run, findings& to)
     }
     workers.end();
     auto records = workers.records();
-    verify(to, records, refused_by::holder, each * lanes / 5);
-    look_at_holders(to, records);
-    to.check("K7", check_remains(remains_on(server, where.ttl + 5s)));
+    verify(run, to, records, servers->whom(), each * lanes / 5);
+    look_at_holders(run, to, records);
+    to.check("K7", check_remains(servers->left(2 * ttl + 10s)));
     to.show(std::move(records));
 }
 

@@ -96,11 +96,11 @@ public:
     void judge()
     {
         auto records = workers_.records();
-        verify(to_, records, whom_);
+        verify(run_, to_, records, whom_);
         counters(records);
         auto const k6 = check_takeover(records, std::chrono::nanoseconds{freed_within_ + busy_machine}.count());
         to_.check("K6", k6.found);
-        to_.times("from a death to the next grant", k6.times, std::chrono::nanoseconds{freed_within_}.count());
+        to_.demanded_times(run_, "from a death to the next grant", k6.times, std::chrono::nanoseconds{freed_within_}.count());
         footprints();
         std::string all;
         for (auto const& [name, count] : counts_) all.append(all.empty() ? "" : ", ").append(name + ": " + std::to_string(count));

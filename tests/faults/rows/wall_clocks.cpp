@@ -69,7 +69,7 @@ void of_a_client(run_options const& run, findings& to)
     to.figure("holds of the client whose clock jumped", holds);
     to.require(holds > 10, "the client whose clock jumped hardly got the lock");
     to.check("the client: no effect", found);
-    verify(to, records, refused_by::holder);
+    verify(run, to, records, refused_by::holder);
 }
 
 /// Effects: waits until a worker is in its section and has the lock on every server: contenders may leave it no more than a majority, of which
@@ -138,7 +138,7 @@ void wall_clocks(run_options const& run, findings& to)
 {
     of_a_client(run, to);
     auto one = of_masters(run, to, run.control ? 3 : 1, "one of five masters");
-    verify(to, one, refused_by::holder_or_contender);
+    verify(run, to, one, refused_by::holder_or_contender);
     auto const three = of_masters(run, to, 3, "three of five masters");
     to.figure("three of five masters: overlapping holds, as documented", check_exclusion(three).size());
     auto const k3 = check_fenced_writes(three);

@@ -150,7 +150,7 @@ void zookeeper_cut_off(run_options const& run, findings& to)
     auto records = workers.records();
     to.figure("holders cut off until their session has expired", trials);
     look_at_losses(to, records, true);
-    verify(to, records, refused_by::holder_or_contender);
+    verify(run, to, records, refused_by::holder_or_contender);
     to.check("K7", check_remains(remains_below(path, server.address(), 2 * session_timeout + 10s)));
     to.show(std::move(records));
 }
@@ -186,7 +186,7 @@ void zookeeper_leader_stopped(run_options const& run, findings& to)
     to.figure("leaders stopped, of which replaced", std::to_string(trials) + ", " + std::to_string(elections));
     to.check("elections", elections != 0 || run.control ? breaches{} : breaches{"no other leader was elected: the row shows nothing"});
     to.times("until sections are done again", recovery, 2'000'000'000);
-    verify(to, records, refused_by::holder_or_contender);
+    verify(run, to, records, refused_by::holder_or_contender);
     to.check("K7", check_remains(remains_below(path, servers.addresses(), 2 * session_timeout + 10s)));
     to.show(std::move(records));
 }

@@ -7,6 +7,7 @@
 #include <support/zookeeper_tree.hpp>
 
 #include <chrono>
+#include <stdexcept>
 #include <string>
 
 namespace holdfast::faults {
@@ -15,10 +16,14 @@ namespace holdfast::faults {
 [[nodiscard]] inline remains remains_below(std::string const& path, std::string const& servers, std::chrono::milliseconds limit)
 {
     test::zookeeper_tree tree{servers};
-    remains left;
+    remains left{.keys = {"nobody could look below " + path}};
     static_cast<void>(test::eventually(
         [&] {
-            left.keys = tree.children(path);
+            try {
+                left.keys = tree.children(path);
+            } catch (std::runtime_error const&) {  // an ensemble that is electing once more: it is asked again
+                return false;
+            }
             return left.keys.empty();
         },
         limit));
