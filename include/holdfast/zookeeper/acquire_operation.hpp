@@ -160,7 +160,7 @@ private:
                               : core_.connected() || request_.deadline != boot_clock::time_point::max()
                                   ? boot_clock::time_point::max()
                                   : std::max(started_, core_.suspended_since()) + (request_.unavailable_at - started_);
-        auto const limit = under_way ? deadline : std::min(deadline, patience);
+        auto const limit = std::min(deadline, under_way ? saturating_add(patience, timeout) : patience);
         if (canceled_.load(std::memory_order_acquire))
             machine_->give_up(std::make_error_code(std::errc::operation_canceled));
         else if (core_.refused())
@@ -208,7 +208,7 @@ private:
         auto const timeout = core_.options().operation_timeout;
         undo_limit_ = now + timeout;
         if (why != std::errc::operation_canceled)  // what waits no longer than it was told to has had that time already
-            undo_limit_ = std::clamp(saturating_add(once_ ? started_ : request_.deadline, timeout), now, undo_limit_);
+            undo_limit_ = std::clamp(saturating_add(once_ ? started_ : std::min(request_.deadline, request_.unavailable_at), timeout), now, undo_limit_);
         return wait_for_undo(now);
     }
 

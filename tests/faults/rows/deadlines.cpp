@@ -101,10 +101,8 @@ private:
     breaches found_;
 };
 
-/// Effects: has every call made while something is wrong, which `strike` begins and `mend` ends. A session of ZooKeeper is thought to be well
-/// for `unnoticed` where it stood before, and only then begins what `lock()` waits for at most.
-void calls(measured& m, std::string const& name, place const& where, std::function<void()> const& strike, std::function<void()> const& mend,
-           std::chrono::milliseconds unnoticed = {})
+/// Effects: has every call made while something is wrong, which `strike` begins and `mend` ends.
+void calls(measured& m, std::string const& name, place const& where, std::function<void()> const& strike, std::function<void()> const& mend)
 {
     auto const limit = operation_timeout;
     for (bool const used_before : {true, false}) {
@@ -134,7 +132,7 @@ void calls(measured& m, std::string const& name, place const& where, std::functi
             m.call(what + "release", limit, [&] { held->release(ec); });
             m.call(what + "destructor", limit, [&] { in_destructor.reset(); });
         }
-        attempt("lock", (used_before ? unnoticed : 0ms) + deadline + limit, [&] {
+        attempt("lock", deadline + limit, [&] {
             lock->lock();
             return true;
         });
@@ -203,20 +201,19 @@ void deadlines_zookeeper(run_options const& run, findings& to)
     test::zookeeper_proxy way{server.port()};
     measured m{to};
     constexpr std::chrono::milliseconds session_timeout{4000};
-    constexpr auto unnoticed = session_timeout * 2 / 3;  // after which the C client gives up a server that is silent
     auto const at = [&](std::string address, std::chrono::milliseconds limit) {
         return place{.what = place::store::zookeeper, .servers = {std::move(address)}, .ttl = session_timeout, .operation_timeout = limit};
     };
     auto const through_proxy = at(way.address(), run.control ? busy_machine + 1s : operation_timeout);
     auto const trials = run.count(1, 20);
     for (std::size_t n = 0; n < trials; ++n) {
-        calls(m, "accepts and never answers", through_proxy, [&] { way.silence(); }, [&] { way.heal(); }, unnoticed);
+        calls(m, "accepts and never answers", through_proxy, [&] { way.silence(); }, [&] { way.heal(); });
         if (run.control) break;  // slow enough
         calls(m, "closes every connection", through_proxy, [&] { way.cut(); }, [&] { way.heal(); });
-        calls(m, "stopped", through_proxy, [&] { server.pause(); }, [&] { server.resume(); }, unnoticed);
+        calls(m, "stopped", through_proxy, [&] { server.pause(); }, [&] { server.resume(); });
         if (run.own_network) {
             ways network{{server.port()}, true};
-            calls(m, "gone without a word", at(server.address(), operation_timeout), [&] { network.cut(0); }, [&] { network.mend(0); }, unnoticed);
+            calls(m, "gone without a word", at(server.address(), operation_timeout), [&] { network.cut(0); }, [&] { network.mend(0); });
         }
         never_connected(m, [&](full_queue const& nobody) { return at(nobody.address(), operation_timeout); });
     }

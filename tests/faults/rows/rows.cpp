@@ -40,7 +40,7 @@ std::vector<row> const& all_rows()
         {"killed_holder_zookeeper", "the lock of a dead holder is free within the session timeout + 2 ticks + 200 ms", "the lock guards nothing", killed_holder,
          zookeeper},
         {"lifecycle_zookeeper", "nothing terminates or hangs, and what was held is freed", "a process that terminates", lifecycle, zookeeper},
-        {"deadlines_zookeeper", "every call returns by its deadline + one operation timeout; lock() counts from when a silent server is given up",
+        {"deadlines_zookeeper", "every call returns by its deadline + one operation timeout",
          "the operation timeout is longer than said", deadlines, zookeeper},
         {"zookeeper_expiry", "a session ended by a duplicate: the loss is announced, no stale write is taken", "the register does not check tokens",
          zookeeper_expiry},
