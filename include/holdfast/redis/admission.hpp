@@ -72,6 +72,14 @@ public:
         return seen.near + unknown_ < quorum(nodes_) ? errc::clock_out_of_line : errc::clock_not_compared;
     }
 
+    /// Returns: whether the node's clock looks out of line and is known only roughly, as its greeting took long: another look may show it in line.
+    /// Two clocks that agree, and are known better than this, are never found apart.
+    [[nodiscard]] bool vague(unsigned node) const noexcept
+    {
+        auto const& seen = seen_[node];
+        return guard_ != boot_clock::duration::zero() && seen.connected && seen.near + unknown_ < quorum(nodes_) && seen.doubt > half_guard() / 4;
+    }
+
     /// Returns: how long the restart guard still keeps the node from voting.
     [[nodiscard]] boot_clock::duration guarded_for(unsigned node, boot_clock::time_point now) const noexcept
     {

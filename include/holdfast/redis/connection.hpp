@@ -93,6 +93,7 @@ public:
             failing_.splice(failing_.end(), undecided_);
             fail(refused, now);
         }
+        if (admission_ && admission_->vague(node_)) return disconnect(errc::clock_out_of_line, now);  // the next one may look closer
         while (!undecided_.empty()) transmit_first(undecided_);
     } catch (std::bad_alloc const&) {
         disconnect(std::make_error_code(std::errc::not_enough_memory), now);
@@ -199,7 +200,6 @@ private:
     {
         if (admission_) admission_->disconnected(node_);
         bool const sent = std::exchange(sent_, false);
-        failing_.splice(failing_.end(), undecided_);
         entries old;
         old.swap(queue_);
         while (!old.empty()) {
@@ -213,7 +213,9 @@ private:
             else
                 old.pop_front();
         }
-        fail(why, now);
+        failing_.splice(failing_.end(), undecided_);
+        if (sent && why == errc::protocol_error) fail_first(why, now);  // the others just lost their connection
+        fail(sent && why == errc::protocol_error ? errc::connection_lost : why, now);
     }
 
     /// An acquire that arrived behind its roll-back, which goes over the next connection, would leave a lock that nobody knows of.
@@ -233,11 +235,15 @@ private:
 
     void fail(std::error_code why, boot_clock::time_point now) noexcept
     {
-        while (!failing_.empty()) {
-            auto const whom = failing_.front().whom;
-            failing_.pop_front();
-            if (whom) whom->on_answer(node_, answer::failed(why), now);
-        }
+        while (!failing_.empty()) fail_first(why, now);
+    }
+
+    void fail_first(std::error_code why, boot_clock::time_point now) noexcept
+    {
+        if (failing_.empty()) return;
+        auto const whom = failing_.front().whom;
+        failing_.pop_front();
+        if (whom) whom->on_answer(node_, answer::failed(why), now);
     }
 
     /// Returns: what undoes an acquire whose answer was lost. It goes before everything else, also before the same acquire sent again.

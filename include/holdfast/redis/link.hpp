@@ -84,7 +84,7 @@ public:
         pause_ = was_up ? boot_clock::duration::zero() : std::clamp<boot_clock::duration>(2 * pause_, first_pause, longest_pause);
         not_before_ = now + pause_;
         ++generation_;
-        told_ = was_up ? errc::connection_lost : why;
+        told_ = was_up && why != errc::protocol_error ? errc::connection_lost : why;
         on_down(told_, now);
     }
 
