@@ -192,6 +192,28 @@ TEST_CASE("counters are kept for an hour, or for as long as a longer guard")
     CHECK(a.fence_lifetime() == 12h);
 }
 
+TEST_CASE("a clock that looks out of line is looked at again only where it is known roughly")
+{
+    auto const seen = [](boot_clock::duration guard, std::chrono::milliseconds off, boot_clock::duration took) {
+        admission a{3, guard};
+        a.connected(0, epoch, long_up, now);
+        a.connected(1, epoch, long_up, now);
+        a.connected(2, epoch + off, long_up, now, took);
+        return a;
+    };
+    CHECK(seen(4s, 1500ms, 3s).vague(2));
+    CHECK_FALSE(seen(4s, 1500ms, 3s).vague(0));
+    CHECK_FALSE(seen(4s, 3s, 1s).vague(2));  // out of line, and well known
+    CHECK_FALSE(seen(4s, 0s, 1500ms).vague(2));
+    CHECK_FALSE(seen(0s, 3s, 3s).vague(2));
+    auto gone = seen(4s, 1500ms, 3s);
+    gone.disconnected(2);
+    CHECK_FALSE(gone.vague(2));
+    admission alone{3, 4s};
+    alone.connected(2, epoch, long_up, now, 3s);
+    CHECK_FALSE(alone.vague(2));
+}
+
 TEST_CASE("where no clock is in line nothing is proposed")
 {
     CHECK(admission{5, 30s}.proposal(now) == 0);

@@ -2,9 +2,12 @@
 #include "masters.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/proxy.hpp"
 
 #include <chrono>
+#include <future>
 #include <string>
+#include <thread>
 
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
@@ -15,6 +18,7 @@ using holdfast::test::code_of;
 using holdfast::test::contains;
 using holdfast::test::eventually;
 using holdfast::test::five_masters;
+using holdfast::test::proxy;
 using holdfast::test::redis_fleet;
 
 TEST_CASE("masters that have just been started have no vote until the guard has passed")
@@ -32,6 +36,23 @@ TEST_CASE("masters that have just been started have no vote until the guard has 
     masters bold{five.servers.urls(), {.node_timeout = 1000ms, .restart_guard = 2500ms}};
     mutex n{bold, "orders", {.ttl = 2500ms}};
     CHECK(n.try_lock_for(30s));
+}
+
+TEST_CASE("a clock that was seen so late that it may be out of line is looked at again")
+{
+    redis_fleet servers{3};
+    proxy way{servers[0].port()};
+    masters client{{way.url(), servers[1].url(), servers[2].url()}, {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = 4s}};
+    mutex m{client, "orders", {.ttl = 4s, .unavailable_after = 10min}};
+    way.delay(0ms, 3s);
+    auto locked = std::async(std::launch::async, [&] { m.lock(); });  // two are enough, when they have run for long enough
+    CHECK(eventually([&] { return way.requests() >= 2; }));
+    std::this_thread::sleep_for(100ms);  // the answers to the greeting are under way, and late; what comes behind them is not
+    way.delay(0ms, 0ms);
+    locked.get();
+    m.unlock();
+    servers[1].kill();
+    CHECK(m.try_lock_for(1min));
 }
 
 TEST_CASE("the guard is as long as the longest ttl where nothing else is said")
