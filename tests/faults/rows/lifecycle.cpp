@@ -30,7 +30,7 @@ using namespace std::chrono_literals;
 using test::child;
 using test::eventually;
 
-constexpr std::chrono::milliseconds ttl{2000};
+constexpr std::chrono::milliseconds ttl{5000};
 constexpr std::chrono::milliseconds operation_timeout{500};
 constexpr std::chrono::seconds hanging{20};
 
