@@ -67,6 +67,7 @@ public:
     {
         if (!under_way_.has(node)) return;
         under_way_.remove(node);
+        if (a.what == answer::kind::yes) said_yes_.add(node);
         // Whether a lease can still be used is judged by a clock that is read behind the answer: between `now` and it this thread may have stood still.
         perform(machine_.on_answer(node, a, transport_.now()));
     }
@@ -102,10 +103,17 @@ private:
                 unsent = {};
                 forget(under_way_);
             }
-            step.roll_back.for_each([&](unsigned node) { transport_.send(node, make(command::verb::release), nullptr); });
+            step.roll_back.for_each([&](unsigned node) {
+                auto undo = make(command::verb::release);
+                undo.granted = said_yes_.has(node);
+                transport_.send(node, undo, nullptr);
+            });
             forget(step.give_up & under_way_);
             step.give_up.for_each([&](unsigned node) { transport_.give_up(node); });
-            if (step.new_token) draw_token();
+            if (step.new_token) {
+                draw_token();
+                said_yes_ = {};
+            }
             auto const send = [&](unsigned node, command const& c, std::error_code refused) {
                 why[node] = refused ? refused : transport_.send(node, c, this);
                 (why[node] ? unsent : under_way_).add(node);
@@ -181,6 +189,7 @@ private:
     owner_token token_;
     std::error_code no_token_;  ///< why there is none
     node_set under_way_;
+    node_set said_yes_;  // to an acquire of the present token
     bool started_ = false;
     bool settled_ = false;
     bool asked_before_ = false;

@@ -47,6 +47,7 @@ struct command {
     std::chrono::milliseconds fence_lifetime = shortest_fence_lifetime;
     bool first = false;       ///< of an acquire: no server was sent this token before
     bool keep_end = false;    ///< of a fence that there is: it was put off lately
+    bool granted = false;     ///< of a release: the server is known to have said yes to an acquire of this token
     std::uint64_t floor = 1;  ///< what a fence is at the least that the server has not brought back from an old snapshot
 };
 

@@ -43,9 +43,10 @@ public:
     /// Effects: see `Transport`.
     std::error_code send(command const& c, listener* whom, boot_clock::time_point now) noexcept
     try {
+        bool const was_up = up();
         discard_stale(now);
-        if (!whom && !up()) {  // the vote that it is to roll back may have been granted before the link went down
-            keep_rollback(c, now);
+        if (!whom && !up()) {  // what was under way when the link went down is rolled back when it comes up, in any case
+            if (c.granted || was_up) keep_rollback(c, now);
             return {};
         }
         if (auto const why = connect(now)) return why;
