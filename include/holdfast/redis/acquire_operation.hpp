@@ -110,10 +110,7 @@ private:
             });
             forget(step.give_up & under_way_);
             step.give_up.for_each([&](unsigned node) { transport_.give_up(node); });
-            if (step.new_token) {
-                draw_token();
-                said_yes_ = {};
-            }
+            if (step.new_token) draw_token();
             auto const send = [&](unsigned node, command const& c, std::error_code refused) {
                 why[node] = refused ? refused : transport_.send(node, c, this);
                 (why[node] ? unsent : under_way_).add(node);
@@ -159,6 +156,7 @@ private:
     void draw_token() noexcept
     try {
         no_token_ = {};
+        said_yes_ = {};
         token_ = transport_.fresh_token();
     } catch (error const& e) {
         no_token_ = e.code();
