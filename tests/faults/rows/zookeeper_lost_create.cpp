@@ -13,6 +13,8 @@
 #include <support/zookeeper_server.hpp>
 #include <support/zookeeper_tree.hpp>
 
+#include <holdfast/core/options.hpp>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -93,8 +95,8 @@ public:
             wrong(trial, "there are " + std::to_string(nodes.size()) + " nodes where one has the lock");
         } else {
             auto const node = tree.get(of(nodes.front()));
-            if (m.lease().fencing_token() / 64 != static_cast<std::uint64_t>(node.czxid)) wrong(trial, "the node is not the one that the lock stands on");
-            if (node.owner == tree.session_id()) wrong(trial, "it was taken over a node of another session");
+            if (m.lease().fencing_token() / (most_local_handoffs + 1) != static_cast<std::uint64_t>(node.czxid)) wrong(trial, "the node is not the one that the lock stands on");
+            if (node.owner == tree.session_id()) wrong(trial, "it was taken over a node that is not its own");
         }
         if (!m.lease().still_held()) wrong(trial, "the lock is not held");
         std::error_code ec;
