@@ -48,6 +48,35 @@ struct faulty {
     }
 };
 
+/// A holder whose release was not answered in time and is held on its way, and a rival that waits for the end of its lease.
+struct held_back {
+    redis_server server;
+    proxy way{server.port()};
+    client redis{way.url(), {.operation_timeout = 1s}};
+    client elsewhere{server.url(), unhurried()};
+    mutex m{redis, "orders", {.ttl = 3s, .renew = false}};
+    mutex rival{elsewhere, "orders"};
+
+    held_back()
+    {
+        m.lock();
+        way.hold(containing("orders"));
+        std::error_code ec;
+        m.release(ec);
+        CHECK(ec);
+    }
+
+    /// Effects: requires that the rival has the lock, and frees it.
+    void check_rival_has_it()
+    {
+        CHECK(rival.lease().still_held());
+        CHECK(exists(server, "orders"));
+        std::error_code ec;
+        rival.release(ec);
+        CHECK_FALSE(ec);
+    }
+};
+
 void check_held_once(faulty& f, bool fencing)
 {
     mutex m{f.redis, "orders", {.ttl = 1h, .fencing = fencing}};
@@ -141,50 +170,25 @@ TEST_CASE("a release whose reply is lost is repeated and freed the lock")
 
 TEST_CASE("a release that came late frees no successor")
 {
-    redis_server server;
-    proxy way{server.port()};
-    client redis{way.url(), {.operation_timeout = 1s}};
-    client elsewhere{server.url(), unhurried()};
-    mutex m{redis, "orders", {.ttl = 3s, .renew = false}};
-    mutex rival{elsewhere, "orders"};
-    m.lock();
-    way.hold(containing("orders"));
-    std::error_code ec;
-    m.release(ec);
-    CHECK(ec);
-    rival.lock();
-    let_go_late(server, way);
-    mutex probe{redis, "invoices"};
+    held_back h;
+    h.rival.lock();
+    let_go_late(h.server, h.way);
+    mutex probe{h.redis, "invoices"};
     CHECK(probe.try_lock_for(20s));
-    CHECK(rival.lease().still_held());
-    CHECK(exists(server, "orders"));
-    rival.release(ec);
-    CHECK_FALSE(ec);
+    h.check_rival_has_it();
 }
 
 TEST_CASE("a second release, after one that failed, leaves a successor alone, and the lock can be taken again")
 {
-    redis_server server;
-    proxy way{server.port()};
-    client redis{way.url(), {.operation_timeout = 200ms}};
-    client elsewhere{server.url()};
-    mutex m{redis, "orders", {.ttl = 500ms, .renew = false}};
-    mutex rival{elsewhere, "orders"};
-    m.lock();
-    way.hold(containing("orders"));
+    held_back h;
+    h.way.heal();
+    h.rival.lock();
     std::error_code ec;
-    m.release(ec);
-    CHECK(ec);
-    way.heal();
-    rival.lock();
-    m.release(ec);
+    h.m.release(ec);
     CHECK(ec == errc::not_owner);
-    m.unlock();
-    CHECK(rival.lease().still_held());
-    CHECK(exists(server, "orders"));
-    rival.release(ec);
-    CHECK_FALSE(ec);
-    CHECK(m.try_lock_for(20s));
+    h.m.unlock();
+    h.check_rival_has_it();
+    CHECK(h.m.try_lock_for(20s));
 }
 
 TEST_CASE("a renewal that came late does not prolong the lease of a successor")
