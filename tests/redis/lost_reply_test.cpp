@@ -151,16 +151,19 @@ TEST_CASE("a single attempt whose reply is lost for good leaves nothing behind")
     CHECK(eventually([&] { return !exists(f.server, "orders"); }));
 }
 
-TEST_CASE("a release whose reply is lost is repeated and freed the lock")
+TEST_CASE("a release whose reply is lost or spoilt is repeated and freed the lock")
 {
-    auto const lost = GENERATE(0, 1);
+    auto const lost = GENERATE(0, 1, 2);
+    CAPTURE(lost);
     faulty f;
     mutex m{f.redis, "orders", {.ttl = 1h}};
     m.lock();
     if (lost == 0)
         f.way.swallow_next_reply({.matches = containing("orders")});
-    else
+    else if (lost == 1)
         f.way.drop_next_request({.matches = containing("orders")});
+    else
+        f.way.answer_next_request("HTTP/1.1 400 Bad Request\r\n\r\n", {.matches = containing("orders")});
     std::error_code ec;
     m.release(ec);
     CHECK_FALSE(ec);

@@ -215,7 +215,8 @@ private:
                 old.pop_front();
         }
         failing_.splice(failing_.end(), undecided_);
-        if (sent && why == errc::protocol_error) fail_first(why, now);  // the others just lost their connection
+        // Others just lost their connection, and so did a release, which is sent again.
+        if (sent && why == errc::protocol_error && !failing_.empty() && asks_for_vote(failing_.front())) fail_first(why, now);
         fail(sent && why == errc::protocol_error ? errc::connection_lost : why, now);
     }
 
@@ -241,7 +242,6 @@ private:
 
     void fail_first(std::error_code why, boot_clock::time_point now) noexcept
     {
-        if (failing_.empty()) return;
         auto const whom = failing_.front().whom;
         failing_.pop_front();
         if (whom) whom->on_answer(node_, answer::failed(why), now);
