@@ -31,7 +31,7 @@ void crew::start(std::size_t i)
         what.clients.push_back(next_client_++);
         auto& s = of(i, l);
         s.stay = false;
-        s.in_section = 0;
+        s.staying = false;
         s.client = what.clients.back();
     }
     auto* const on = &*stage_;
@@ -79,13 +79,6 @@ void crew::end()
         auto const status = process(i).wait_for(20s);
         if (status != 0) throw std::runtime_error{"worker " + std::to_string(i) + (status ? " ended with status " + std::to_string(*status) : " does not end")};
     }
-}
-
-std::size_t crew::holder(std::size_t lane)
-{
-    for (std::size_t i = lane; i < size(); i += options_.lanes)
-        if (of(i).in_section != 0) return i;
-    return size();
 }
 
 std::uint64_t crew::sections() const

@@ -51,8 +51,6 @@ public:
     [[nodiscard]] test::child& process(std::size_t i) { return members_.at(i).process; }
     [[nodiscard]] slot& of(std::size_t i, std::uint32_t lock = 0) { return stage_->slots.at(i * options_.locks + lock); }
     [[nodiscard]] stage& shared() { return *stage_; }
-    /// Returns: the number of the process of `lane` that is in a section of its first lock; `size()` for none.
-    [[nodiscard]] std::size_t holder(std::size_t lane = 0);
     [[nodiscard]] std::uint64_t sections() const;
     /// Returns: how many were killed.
     [[nodiscard]] std::size_t killed() const noexcept { return killed_; }

@@ -10,6 +10,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -64,7 +66,8 @@ try {
     std::signal(SIGPIPE, SIG_IGN);
     options.on = chosen->on;
     options.own_network = enter_own_network();
-    holdfast::test::temporary_folder folder;
+    // Journals are mapped, and whoever writes to a page of a disk's file may have to wait until the disk has written it: in memory, where that is.
+    holdfast::test::temporary_folder folder{::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"};
     findings found{folder.path()};
     auto const begun = std::chrono::steady_clock::now();
     chosen->run(options, found);

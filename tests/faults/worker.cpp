@@ -35,7 +35,7 @@ public:
           lock_number_{what.first_lock + static_cast<std::uint32_t>(i)}, journal_{what.folder, what.clients.at(i)},
           lock_{client.lock(what.lock_name(i), what.where.options())}, random_{what.clients.at(i)}
     {
-        slot_.in_section = 0;
+        slot_.staying = false;
         slot_.client = what.clients.at(i);
     }
 
@@ -76,8 +76,8 @@ private:
                                          }};
         auto const seen = resource_.counter.load();
         std::this_thread::sleep_for(std::chrono::microseconds{100 + random_() % 400});
-        slot_.in_section = hold_;
         while (slot_.stay && !on_.stop) {
+            slot_.staying = true;
             look_at(lease);
             std::this_thread::sleep_for(300us);
         }
@@ -90,7 +90,7 @@ private:
             resource_.counter = seen + 1;
             note({.value = seen + 1, .what = event::counter_written});
         }
-        slot_.in_section = 0;
+        slot_.staying = false;
         std::error_code ec;
         note({.what = event::release_begun});
         lock_->release(ec);

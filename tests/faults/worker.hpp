@@ -26,10 +26,17 @@ struct resource {
 /// How the one who does the faults and one thread of a worker talk.
 struct slot {
     std::atomic<bool> stay{false};              ///< asked of the worker: remain in your section
-    std::atomic<std::uint32_t> in_section{0};   ///< the number of its hold
+    std::atomic<bool> staying{false};           ///< it has seen that, and is in a section that lasts until `stay` is taken back
     std::atomic<std::uint32_t> sections{0};     ///< that it has done
     std::atomic<std::uint32_t> losses{0};       ///< that were announced
     std::atomic<std::uint32_t> client{0};       ///< who is here now
+
+    /// Effects: asks for that. What was said to have been seen before, says nothing of this.
+    void ask_to_stay() noexcept
+    {
+        staying = false;
+        stay = true;
+    }
 };
 
 /// Memory that all processes of a run share.

@@ -13,10 +13,10 @@ namespace holdfast::test {
 /// A fresh folder that only this user can read, removed with all it holds.
 class temporary_folder {
 public:
-    temporary_folder()
+    // Not TMPDIR: a socket's path may have 107 characters at most.
+    explicit temporary_folder(std::string const& below = "/tmp")
     {
-        // Not TMPDIR: a socket's path may have 107 characters at most.
-        std::string pattern = "/tmp/holdfast-XXXXXX";
+        auto pattern = below + "/holdfast-XXXXXX";
         if (::mkdtemp(pattern.data()) == nullptr) throw std::system_error{errno, std::system_category(), pattern};
         path_ = pattern;
     }

@@ -40,8 +40,8 @@ void killed_holder(run_options const& run, findings& to)
     for (std::size_t n = 0; n < kills; ++n) {
         auto const who = random() % workers.size();
         auto& of = workers.of(who);
-        of.stay = true;
-        if (!eventually([&] { return of.in_section != 0; }, 30s)) throw std::runtime_error{"a worker does not get the lock"};
+        of.ask_to_stay();
+        if (!eventually([&] { return of.staying.load(); }, 30s)) throw std::runtime_error{"a worker does not get the lock"};
         std::this_thread::sleep_for(std::chrono::microseconds{random() % 150'000});
         auto const others = workers.sections();
         workers.kill(who);

@@ -22,7 +22,7 @@ using test::eventually;
 
 constexpr std::size_t lanes = 4;
 constexpr std::int64_t aim = 50'000'000;      // ns
-constexpr std::int64_t too_late = 2'000'000'000;
+constexpr std::int64_t too_late = 4'000'000'000;  // a worker waits longer than that before it goes on
 
 /// Effects: stops the holder of one lane `times` times.
 void pause_again_and_again(crew& workers, std::size_t lane, std::size_t times, std::chrono::milliseconds ttl, std::uint64_t seed)
@@ -32,8 +32,8 @@ void pause_again_and_again(crew& workers, std::size_t lane, std::size_t times, s
     for (std::size_t n = 0; n < times; ++n) {
         auto const who = lane + lanes * (random() % 2);
         auto& of = workers.of(who);
-        of.stay = true;
-        if (!eventually([&] { return of.in_section != 0; }, 30s)) throw std::runtime_error{"a worker does not get the lock"};
+        of.ask_to_stay();
+        if (!eventually([&] { return of.staying.load(); }, 30s)) throw std::runtime_error{"a worker does not get the lock"};
         std::this_thread::sleep_for(std::chrono::milliseconds{static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(ttl.count()))});
         auto const sections = of.sections.load();
         workers.pause(who);

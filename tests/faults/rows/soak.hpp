@@ -126,11 +126,11 @@ private:
         auto const lock = static_cast<std::uint32_t>(random_() % locks);
         auto const others = [&] { return workers_.sections() - sections_of(lock); };
         auto const before = others();
-        for (std::size_t i = 1; i < workers_.size(); ++i) workers_.of(i, lock).stay = true;  // the first lasts: to see what it uses in the end
+        for (std::size_t i = 1; i < workers_.size(); ++i) workers_.of(i, lock).ask_to_stay();  // the first lasts: to see what it uses in the end
         std::size_t who = 0;
         auto const held = [&] {
             for (who = 1; who < workers_.size(); ++who)
-                if (workers_.of(who, lock).in_section != 0) return true;
+                if (workers_.of(who, lock).staying) return true;
             return false;
         };
         if (test::eventually(held, std::chrono::seconds{30})) return who;

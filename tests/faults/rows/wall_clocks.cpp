@@ -81,8 +81,8 @@ void wait_for_all_votes(crew& workers, slot& of, std::vector<test::redis_server>
         return !value.empty() && std::all_of(servers.begin(), servers.end(), [&](auto& one) { return one.command({"GET", "faults/0"}).text == value; });
     };
     for (auto const end = boot_clock::now() + 60s; boot_clock::now() < end;) {
-        of.stay = true;
-        if (!eventually([&] { return of.in_section != 0; }, 20s)) break;
+        of.ask_to_stay();
+        if (!eventually([&] { return of.staying.load(); }, 20s)) break;
         if (eventually(on_all, 20ms)) return;
         auto const sections = workers.sections();
         of.stay = false;

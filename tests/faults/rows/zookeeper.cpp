@@ -47,8 +47,8 @@ place at(std::string const& address)
 /// Effects: waits until this worker is in its section, and stays there.
 void wait_for_holder(slot& of)
 {
-    of.stay = true;
-    if (!eventually([&] { return of.in_section != 0; }, 60s)) throw std::runtime_error{"a worker does not get the lock"};
+    of.ask_to_stay();
+    if (!eventually([&] { return of.staying.load(); }, 60s)) throw std::runtime_error{"a worker does not get the lock"};
 }
 
 /// Effects: says of each fault, which struck the holder at that time, how long before the next grant its loss was announced. Where `demanded`,
