@@ -8,7 +8,7 @@
 #
 #   --full        with the counts of a release: some hours. Stores a report with pictures in tests/faults/results
 #   --controls    also with what each row is about switched off, which it has to find
-#   --jobs N      N rows at once, as most of them mostly wait; 1. Rows whose times are judged come last, and alone
+#   --jobs N      N rows at once, as most of them mostly wait; 1. Rows whose times are judged come first, and alone
 #   --list        say which rows there are
 #
 #   HOLDFAST_BUILD_DIR   where to build; build/gcc in the source tree
@@ -70,7 +70,6 @@ failed=()
 # only means something where nothing else runs. Soaks are judged, too, but are too long for that: what they aim at has room for some neighbours.
 timed=' paused_holder paused_holder_redlock paused_holder_zookeeper unknown_outcome unknown_outcome_redlock unknown_outcome_zookeeper '
 timed+='killed_holder killed_holder_redlock killed_holder_zookeeper masters_down lost_memory deadlines deadlines_zookeeper '
-at_once=$jobs
 said=$(mktemp -d)
 declare -a of=()
 declare -A running=()
@@ -130,13 +129,15 @@ each()
   start "$row" "${full[@]}"
   if [ "$controls" ] && grep -qx "$row control" <<<"$listed"; then start "$row" --control; fi
 }
-later=()
+at_once=1
 for row in "${rows[@]}"; do
-  if [ "$jobs" -gt 1 ] && [[ $timed == *" $row "* ]]; then later+=("$row"); else each "$row"; fi
+  if [[ $timed == *" $row "* ]]; then each "$row"; fi
 done
 end_all
-at_once=1
-for row in "${later[@]}"; do each "$row"; done
+at_once=$jobs
+for row in "${rows[@]}"; do
+  if [[ $timed != *" $row "* ]]; then each "$row"; fi
+done
 end_all
 
 {
