@@ -58,7 +58,7 @@ struct item final : kept {
 std::shared_ptr<item> keep(keeper& k)
 {
     auto one = std::make_shared<item>(k);
-    keeper::prepare(one->place, one);
+    k.prepare(one->place, one);
     return one;
 }
 

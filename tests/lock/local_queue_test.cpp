@@ -11,7 +11,11 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 using namespace std::chrono_literals;
@@ -34,6 +38,39 @@ struct ending_backend : holdfast::memory::backend {
 
     void on_loss(std::function<void()> f) { alarm = std::move(f); }
     [[nodiscard]] bool still_leased(owner_token const&) const noexcept { return !ended.exchange(false); }
+
+    std::atomic<bool> end_when_granted{false};
+
+    struct acquire_operation : backend::acquire_operation {
+        acquire_operation(ending_backend& b, key const& name, acquire_request const& request) : backend::acquire_operation{b, name, request}, ends{b} {}
+
+        [[nodiscard]] holdfast::result<holdfast::grant> outcome() const
+        {
+            auto const got = backend::acquire_operation::outcome();
+            if (ends.end_when_granted) {
+                ends.ended = true;
+                ends.alarm();
+            }
+            return got;
+        }
+
+        ending_backend& ends;
+    };
+
+    struct extend_operation : backend::extend_operation {
+        extend_operation(ending_backend& b, key const& name, owner_token const& token, std::chrono::milliseconds ttl)
+            : backend::extend_operation{b, name, token, ttl}, ends{b}
+        {
+        }
+
+        [[nodiscard]] holdfast::result<boot_clock::time_point> outcome() const
+        {
+            if (ends.ended) return errc::lease_lost;
+            return backend::extend_operation::outcome();
+        }
+
+        ending_backend& ends;
+    };
 };
 
 struct fixture {
@@ -49,6 +86,13 @@ struct noting_backend : holdfast::memory::backend {
     std::atomic<int> acquires{0};
     std::atomic<int> acquires_before_the_wait{0};  // for the answer to the last release
     std::atomic<boot_clock::time_point> not_before{boot_clock::time_point{}};
+    std::atomic<bool> releases_unanswered{false};
+    std::atomic<bool> extends_unanswered{false};
+
+    static void wait_while(std::atomic<bool> const& so)
+    {
+        while (so) std::this_thread::sleep_for(1ms);
+    }
 
     struct acquire_operation : backend::acquire_operation {
         acquire_operation(noting_backend& b, key const& name, acquire_request const& request)
@@ -65,9 +109,25 @@ struct noting_backend : holdfast::memory::backend {
         [[nodiscard]] bool wait_until(boot_clock::time_point) const
         {
             notes.acquires_before_the_wait = notes.acquires.load();
+            wait_while(notes.releases_unanswered);
             return true;
         }
         [[nodiscard]] bool others_wait() const { return notes.others; }
+
+        noting_backend& notes;
+    };
+
+    struct extend_operation : backend::extend_operation {
+        extend_operation(noting_backend& b, key const& name, owner_token const& token, std::chrono::milliseconds ttl)
+            : backend::extend_operation{b, name, token, ttl}, notes{b}
+        {
+        }
+
+        [[nodiscard]] bool wait_until(boot_clock::time_point) const
+        {
+            wait_while(notes.extends_unanswered);
+            return true;
+        }
 
         noting_backend& notes;
     };
@@ -112,6 +172,48 @@ TEST_CASE("an alarm ends the leases that the store has ended, renewed or not")
     CHECK_FALSE(lease.still_held());
 }
 
+TEST_CASE("an alarm that comes before the holder has heard of its grant ends the lease, renewed or not")
+{
+    fixture f;
+    ending_mutex m{f.domain, "orders", lock_options{.ttl = 1h, .renew = GENERATE(true, false)}};
+    f.store->end_when_granted = true;
+    m.lock();
+    f.store->end_when_granted = false;
+    auto const lease = m.lease();
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
+    CHECK_FALSE(lease.still_held());
+    std::error_code ec;
+    m.release(ec);
+    CHECK(ec == errc::lease_lost);
+    m.lock();
+    CHECK(m.lease().still_held());
+}
+
+TEST_CASE("the callback of a loss that an extend finds may destroy the last lock")
+{
+    auto f = std::make_optional<fixture>();
+    auto m = std::make_unique<ending_mutex>(f->domain, std::string(100, 'x'), lock_options{.ttl = 1h});
+    m->lock();
+    f->store->ended = true;
+    std::stop_callback const on_loss{m->lease().lost_token(), [&] {
+                                         f.reset();
+                                         m.reset();
+                                     }};
+    std::error_code ec;
+    if (GENERATE(false, true)) {
+        CHECK_FALSE(m->extend(1h, ec));
+    } else {
+        try {
+            m->extend(1h);
+        } catch (holdfast::error const& e) {
+            ec = e.code();
+            CHECK(std::string{e.what()}.find(std::string(100, 'x')) != std::string::npos);
+        }
+    }
+    CHECK(ec == errc::lease_lost);
+    CHECK_FALSE(m);
+}
+
 TEST_CASE("the request of the next in line follows the release at once, unless others wait: then it lets them in first")
 {
     auto const store = std::make_shared<noting_backend>(std::make_shared<holdfast::memory::data>());
@@ -146,4 +248,60 @@ TEST_CASE("the request of the next in line follows the release at once, unless o
     hand_over(one, other);
     CHECK(store->acquires_before_the_wait == 6);
     other.unlock();
+}
+
+TEST_CASE("a lease that is being extended is passed to nobody, and the answer is not the next holder's")
+{
+    auto const store = std::make_shared<noting_backend>(std::make_shared<holdfast::memory::data>());
+    auto const domain = std::make_shared<holdfast::detail::domain<noting_backend>>(store);
+    noting_mutex one{domain, "orders", lock_options{.ttl = 30s}};
+    noting_mutex next{domain, "orders", lock_options{.ttl = 30s}};
+    one.lock();
+    sleeper waits{[&] { next.lock(); }};
+    CHECK(waits.sleeps());
+    store->extends_unanswered = true;
+    std::error_code extended;
+    sleeper extends{[&] { return one.extend(1h, extended); }};
+    CHECK(extends.sleeps());
+    sleeper unlocks{[&] { one.unlock(); }};
+    waits.join();
+    store->extends_unanswered = false;
+    unlocks.join();
+    CHECK_FALSE(extends.join());
+    CHECK(extended == errc::lease_lost);
+    CHECK(next.lease().still_held());
+    CHECK(next.lease().remaining() <= 30s);
+    next.unlock();
+}
+
+TEST_CASE("a waiter whose turn comes when its time is over asks for nothing, and the next in line does")
+{
+    auto const store = std::make_shared<noting_backend>(std::make_shared<holdfast::memory::data>());
+    auto const domain = std::make_shared<holdfast::detail::domain<noting_backend>>(store);
+    lock_options const options{.max_local_handoffs = 0};
+    noting_mutex one{domain, "orders", options};
+    noting_mutex hurried{domain, "orders", options};
+    noting_mutex patient{domain, "orders", options};
+    store->others = true;
+    one.lock();
+    one.unlock();  // learns that others wait: from now on the next in line is woken when the answer to the release is there
+    one.lock();
+    auto const deadline = boot_clock::now() + 300ms;
+    sleeper waits{[&] { return hurried.try_lock_until(deadline); }};
+    CHECK(waits.sleeps());
+    sleeper waits_long{[&] { patient.lock(); }};
+    CHECK(waits_long.sleeps());
+    auto const before = store->acquires.load();
+    store->releases_unanswered = true;
+    sleeper unlocks{[&] { one.unlock(); }};
+    CHECK(eventually([&] { return boot_clock::now() > deadline && unlocks.sleeps(); }));
+    store->releases_unanswered = false;
+    CHECK_FALSE(waits.join());
+    waits_long.join();
+    CHECK(store->acquires == before + 1);
+    CHECK(patient.lease().still_held());
+    unlocks.join();
+    patient.unlock();
+    CHECK(hurried.try_lock());
+    hurried.unlock();
 }

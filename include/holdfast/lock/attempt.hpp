@@ -3,6 +3,7 @@
 
 #include <holdfast/core/backend.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/lock/renewal.hpp>
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <optional>
 #include <stop_token>
+#include <system_error>
 
 namespace holdfast::detail {
 
@@ -33,6 +35,26 @@ template <class Release>
     return now + std::min<boot_clock::duration>(2 * (now - begun), longest);
 }
 
+/// Since when the store has been unavailable: an outage that one thread in line waited out is not waited out again by each of those behind it.
+class outage {
+public:
+    /// Returns: since when `one` has seen nothing but that.
+    [[nodiscard]] boot_clock::time_point seen_by(waiter const& one) const noexcept
+    {
+        return since_ ? std::max(one.since, *since_) : boot_clock::now();
+    }
+
+    /// Effects: notes what came of an attempt by one who had seen that since `asked_since`.
+    void note(std::error_code outcome, boot_clock::time_point asked_since) noexcept
+    {
+        since_.reset();
+        if (outcome == errc::unavailable) since_ = asked_since;
+    }
+
+private:
+    std::optional<boot_clock::time_point> since_;
+};
+
 /// What a thread in line asks of the store when its turn has come. Whoever gives the lock back may begin it for the next one: its request
 /// then leaves right behind the release, and one answer of the server often carries both.
 template <Backend B>
@@ -47,6 +69,9 @@ public:
     attempt& operator=(attempt const&) = delete;
 
     [[nodiscard]] bool begun() const noexcept { return operation_.has_value(); }
+
+    /// Returns: whether it is too late to begin it.
+    [[nodiscard]] bool late() const noexcept { return boot_clock::now() >= deadline_; }
 
     /// Returns: what `begin` was told.
     [[nodiscard]] boot_clock::time_point asked_since() const noexcept { return asked_since_; }

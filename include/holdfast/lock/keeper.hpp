@@ -63,8 +63,7 @@ public:
         schedule_type::node_type spare;
         schedule_type::iterator place{};
         bool scheduled = false;
-        bool kept = false;         ///< since it was scheduled first, until it is canceled
-        std::uint64_t alarms = 0;  ///< how many there had been when it was looked after last
+        std::uint64_t alarms = 0;  ///< how many there had been when it was looked after last, canceled or prepared
     };
 
     keeper() = default;
@@ -88,11 +87,12 @@ public:
     }
 
     /// Effects: prepares `t` as the ticket of `whom`.
-    static void prepare(ticket& t, std::weak_ptr<kept> whom)
+    void prepare(ticket& t, std::weak_ptr<kept> whom)
     {
         schedule_type one;
         one.emplace(boot_clock::time_point{}, entry{std::move(whom), &t});
         t.spare = one.extract(one.begin());
+        cancel(t);  // alarms before do not concern it
     }
 
     /// Effects: starts the thread where it does not run yet.
@@ -110,8 +110,8 @@ public:
         }
     }
 
-    /// Effects: has `whom` called at `due`, in place of the time it was scheduled for before; at once where it has not been told of an alarm since
-    /// it is kept.
+    /// Effects: has `whom` called at `due`, in place of the time it was scheduled for before; at once where there was an alarm of which it has not
+    /// been told since it was canceled: what it is kept for now may have been granted before that.
     void schedule(ticket& t, boot_clock::time_point due) noexcept { state_->schedule(t, due); }
 
     /// Effects: takes `t` out of the schedule. A call of `on_due` that has begun already goes on.
@@ -160,7 +160,6 @@ private:
         void schedule(ticket& t, boot_clock::time_point due) noexcept
         {
             std::scoped_lock guard{mutex_};
-            if (!std::exchange(t.kept, true)) t.alarms = alarms_;
             if (t.alarms != alarms_) due = at_once;
             auto node = t.scheduled ? schedule_.extract(t.place) : std::move(t.spare);
             node.key() = due;
@@ -172,7 +171,7 @@ private:
         void cancel(ticket& t) noexcept
         {
             std::scoped_lock guard{mutex_};
-            t.kept = false;
+            t.alarms = alarms_;
             if (!t.scheduled) return;
             t.spare = schedule_.extract(t.place);
             t.scheduled = false;

@@ -56,7 +56,7 @@ public:
         auto const me = self.emplace(self.end(), owner);
         me->request = &request;
         if (std::unique_lock guard{mutex_}; state_ == state::idle && !owner.held) {  // nobody else in line can go on
-            if (!ticket_.scheduled && !ticket_.spare) keeper::prepare(ticket_, this->weak_from_this());
+            if (!ticket_.scheduled && !ticket_.spare) keeper_->prepare(ticket_, this->weak_from_this());
             state_ = state::asking;
             me->now = waiter::stage::first;
             me->not_before = others_first_until_;
@@ -81,7 +81,8 @@ public:
         auto const deadline = mine->deadline();
         bool const valid = mine == tenure_.holder() && mine->still_held() && still_leased(*backend_, owner.token);
         mine->end();
-        if (auto* const next = valid ? line_.next() : nullptr; next && tenure_.may_pass_to(*next, deadline)) {
+        // What an extend under way makes of the lease is not known.
+        if (auto* const next = valid && extending_ == 0 ? line_.next() : nullptr; next && tenure_.may_pass_to(*next, deadline)) {
             bool const limited = tenure_.options()->max_hold.has_value();  // the time of one holder is not that of the next
             tenure_.count_handoff();
             tenure_.give(*next, deadline);
@@ -96,7 +97,7 @@ public:
         if (mine == tenure_.holder()) withdraw(renewing_);  // not to be sent again behind the release
         releasing.start();
         auto* next = mine == tenure_.holder() || state_ == state::idle ? leave() : nullptr;
-        if (next && !others_wait_) next->request->try_begin(unavailable_since(*next), tenure_.handoffs_for(*next));  // the answers come together
+        if (next && !others_wait_) next->request->try_begin(outage_.seen_by(*next), tenure_.handoffs_for(*next));  // the answers come together
         bool const deferred = owner.options->deferred_release;
         guard.unlock();  // `owner` may be gone from here on
         {
@@ -185,29 +186,23 @@ private:
     std::optional<failure> ask(waiter& me, attempt<B>& request, std::stop_token const& stop)
     {
         try {
-            if (!request.begun()) request.begin(unavailable_since(me), tenure_.handoffs_for(me), me.not_before);
-            result<grant> const got = request.outcome(stop);
+            bool const too_late = me.was_in_line() && !request.begun() && request.late();
+            if (!too_late && !request.begun()) request.begin(outage_.seen_by(me), tenure_.handoffs_for(me), me.not_before);
+            auto const got = too_late ? result<grant>{errc::timed_out} : request.outcome(stop);
             std::unique_lock guard{mutex_};
-            unavailable_since_.reset();
+            if (!too_late) outage_.note(got.code(), request.asked_since());
             if (got) {
                 take_over(me, *got);
                 return std::nullopt;
             }
-            if (got.code() == errc::unavailable) unavailable_since_ = request.asked_since();
+            std::optional<failure> why{got.why()};  // before it leaves: what throws afterwards would have it leave again
             leave_and_wake(guard);
-            return got.why();
+            return why;
         } catch (...) {
             std::unique_lock guard{mutex_};
             leave_and_wake(guard);
             throw;
         }
-    }
-
-    /// Returns: since when this waiter has seen nothing but unavailability: an outage that the one before it waited out is not waited
-    /// out again by each of those behind it.
-    [[nodiscard]] boot_clock::time_point unavailable_since(waiter const& me) const noexcept
-    {
-        return unavailable_since_ ? std::max(me.since, *unavailable_since_) : boot_clock::now();
     }
 
     void take_over(waiter& me, grant const& got) noexcept
@@ -290,7 +285,7 @@ private:
     state state_ = state::idle;
     bool others_wait_ = false;                   // as the last release learnt that was waited for
     boot_clock::time_point others_first_until_;  // since it did
-    std::optional<boot_clock::time_point> unavailable_since_;  // changed by the one who asks
+    outage outage_;  // changed by the one who asks
     tenure tenure_;
     std::optional<renewal<B>> renewing_;
     unsigned extending_ = 0;

@@ -36,6 +36,8 @@ struct waiter {
 
     explicit waiter(lock_owner& o) : owner{&o} {}
 
+    [[nodiscard]] bool was_in_line() const noexcept { return home != nullptr; }
+
     lock_owner* owner;
     head_start* request = nullptr;
     boot_clock::time_point since = boot_clock::now();
