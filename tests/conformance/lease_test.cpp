@@ -164,7 +164,8 @@ TEMPLATE_TEST_CASE("what cannot be extended is refused", "", HOLDFAST_STORES)
     CHECK_THROWS_AS(m.extend(1min), holdfast::error);
     m.lock();
     auto const lease = m.lease();
-    for (auto const bad : {0ms, -1ms, std::chrono::milliseconds{25h}}) {
+    using std::chrono::milliseconds;
+    for (auto const bad : {0ms, -1ms, milliseconds{25h}, milliseconds::min(), milliseconds{-9223372036855}, milliseconds::max()}) {
         CHECK_FALSE(m.extend(bad, ec));
         CHECK(ec == errc::misconfigured);
     }

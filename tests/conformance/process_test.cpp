@@ -8,12 +8,17 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
 
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
 using holdfast::errc;
+using holdfast::lock_options;
 using holdfast::test::brief;
 using holdfast::test::child;
 using holdfast::test::eventually;
@@ -74,6 +79,39 @@ TEMPLATE_TEST_CASE("a forked child can neither use nor harm the locks of its par
     std::error_code ec;
     m->release(ec);
     CHECK_FALSE(ec);
+}
+
+TEMPLATE_TEST_CASE("a child that is forked while its client is busy waits for nothing that was locked then", "", HOLDFAST_STORES)
+{
+    TestType store;
+    auto client = store.another();
+    lock_options const options{.ttl = 1min, .unavailable_after = 1min};
+    typename TestType::mutex m{client, "orders", options};
+    m.lock();
+    std::atomic<bool> stop{false};
+    std::vector<std::jthread> busy;
+    for (int i = 0; i < 4; ++i)
+        busy.emplace_back([&, i] {
+            typename TestType::mutex own{client, "orders/" + std::to_string(i), options};
+            while (!stop) std::scoped_lock const guard{own};
+        });
+    for (int n = 0; n < 100; ++n) {
+        auto born = child::fork([&] {
+            std::error_code ec;
+            int wrong = m.extend(30s, ec) || ec != errc::not_owner ? 1 : 0;
+            m.release(ec);
+            wrong += ec == errc::not_owner ? 0 : 2;
+            wrong += is_misconfigured([&] { m.lock(); }) ? 0 : 4;
+            wrong += m.lease().still_held() ? 8 : 0;
+            return wrong;
+        });
+        auto const status = born.wait_for(2min);
+        CHECK(status == 0);
+        if (!status) break;  // it hangs
+    }
+    stop = true;
+    busy.clear();
+    CHECK(m.lease().still_held());
 }
 
 TEMPLATE_TEST_CASE("a forked child may destroy a client whose locks are gone", "", HOLDFAST_STORES)

@@ -72,6 +72,7 @@ TEST_CASE("each field that is wrong is named")
     CHECK_THAT(refused({.retry = {.first = -1us}}), contains("retry.first"));
     CHECK_THAT(refused({.retry = {.first = 2ms, .most = 1ms}}), contains("retry.most") && contains("retry.first"));
     CHECK_THAT(refused({.retry = {.most = 24h + 1ms}}), contains("retry.most is 86400001 ms"));
+    CHECK_THAT(refused({.retry = {.most = std::chrono::milliseconds::max()}}), contains("retry.most is 9223372036854775807 ms"));
     CHECK_THAT(refused({.unavailable_after = -1ms}), contains("unavailable_after"));
 }
 

@@ -50,17 +50,23 @@ void basic_mutex<B>::release(std::error_code& ec) noexcept
 template <class B>
 bool basic_mutex<B>::extend(std::chrono::milliseconds ttl, std::error_code& ec)
 {
-    bool possible = ttl <= longest_ttl && can_be_held(ttl);
-    if constexpr (requires(B& backend) { backend.may_lease(ttl); }) possible = possible && queue_->backend().may_lease(ttl);
-    ec = possible ? queue_->extend(owner_, ttl) : make_error_code(errc::misconfigured);
+    auto const queue = queue_;  // who hears of a loss may destroy this
+    if (queue->in_child()) {    // before anything that may be locked there for ever
+        ec = make_error_code(errc::not_owner);
+        return false;
+    }
+    bool possible = ttl.count() > 0 && ttl <= longest_ttl && can_be_held(ttl);
+    if constexpr (requires(B& backend) { backend.may_lease(ttl); }) possible = possible && queue->backend().may_lease(ttl);
+    ec = possible ? queue->extend(owner_, ttl) : make_error_code(errc::misconfigured);
     return !ec;
 }
 
 template <class B>
 void basic_mutex<B>::extend(std::chrono::milliseconds ttl)
 {
+    auto const queue = queue_;
     std::error_code ec;
-    if (!extend(ttl, ec)) throw error{ec, "lock " + holdfast::quoted(name()) + ": extend"};
+    if (!extend(ttl, ec)) throw error{ec, "lock " + holdfast::quoted(queue->name()) + ": extend"};
 }
 
 template <class B>
