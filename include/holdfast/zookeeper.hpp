@@ -16,6 +16,7 @@
 #include <holdfast/zookeeper/session_options.hpp>
 #include <holdfast/zookeeper/session_thread.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -40,21 +41,25 @@ public:
         plain_ = domain_of({.queueing = queueing::none});
     }
 
-    /// Returns: what it is in.
+    /// Returns: what it is in; `lost` in a forked child.
     [[nodiscard]] session_state state() const
     {
+        if (thread_->in_child()) return session_state::lost;
         std::scoped_lock guard{thread_->core().mutex()};
         return thread_->core().state();
     }
 
-    /// Effects: connects, and waits until that is done, for `d` at most. Returns: whether it is connected.
+    /// Effects: connects, and waits until that is done, for `d` at most, or it is known that no session will ever be had (`auth_scheme`).
+    /// Returns: whether it is connected.
     /// Throws: `error`: `unavailable` where the system has no thread left, `misconfigured` in a forked child.
     bool connect_for(std::chrono::milliseconds d)
     {
         thread_->ensure_running();
         auto& core = thread_->core();
         std::unique_lock guard{core.mutex()};
-        return core.changed().wait_for(guard, d, [&] { return core.connected(); });
+        constexpr std::chrono::hours longest{24 * 365 * 100};  // from now it can be counted in nanoseconds
+        core.changed().wait_for(guard, std::min<std::chrono::milliseconds>(d, longest), [&] { return core.connected() || core.refused(); });
+        return core.connected();
     }
 
 private:
@@ -83,7 +88,7 @@ private:
 /// those who have the lock or wait for it; a name that does not begin with a slash is a path below the root. Meets `Lock`; see
 /// `basic_mutex` for its members.
 ///
-/// A lease is the session's: `ttl` is `session_options::session_timeout`, of which five eighths are confirmed at a time; the lock's own
+/// A lease is the session's: `ttl` is `session_options::session_timeout`, of which half is confirmed at a time; the lock's own
 /// `ttl`, and that of `extend`, have no effect but that they are checked. The fencing token is the `czxid` of the lock's node times 64, and
 /// one more for each time that the lock was handed on within the process.
 class mutex : public basic_mutex<backend> {
@@ -98,6 +103,7 @@ public:
     /// Throws: `error`: `unavailable` where no server answers within the operation timeout, `misconfigured`.
     [[nodiscard]] std::vector<participant> contenders()
     {
+        place_.thread().ensure_running();  // before anything is locked, which in a child may be for ever
         contenders_operation asking{place_, place_.core().chroot() + lock_path(name())};
         auto got = asking.ask();
         if (!got) throw error{got.code(), "lock " + holdfast::quoted(name()) + ": contenders"};

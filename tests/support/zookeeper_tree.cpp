@@ -153,6 +153,13 @@ std::vector<std::string> zookeeper_tree::acl(std::string const& path)
     return all;
 }
 
+void zookeeper_tree::permit(std::string const& path, int permissions)
+{
+    ACL one{permissions, ZOO_ANYONE_ID_UNSAFE};
+    ACL_vector const list{1, &one};
+    require(::zoo_set_acl(impl_->zk.get(), path.c_str(), -1, &list), "set acl of " + path);
+}
+
 std::string zookeeper_tree::create(std::string const& path, std::string const& data, bool ephemeral, bool sequential)
 {
     for (auto slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {

@@ -33,6 +33,9 @@ public:
     /// Returns: the permissions and identities, as "31 digest:user:…", one for each entry.
     [[nodiscard]] std::vector<std::string> acl(std::string const& path);
 
+    /// Effects: everybody may do with the node what `permissions` says, of the C client's.
+    void permit(std::string const& path, int permissions);
+
     /// Effects: makes a node that everybody may use, with its parents. Returns: its path.
     std::string create(std::string const& path, std::string const& data = {}, bool ephemeral = false, bool sequential = false);
     /// Effects: removes the node and what is below it, where it is there.

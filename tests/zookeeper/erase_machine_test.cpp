@@ -67,8 +67,14 @@ TEST_CASE("a delete is repeated until it is confirmed")
     SECTION("refused")
     {
         e.answer_to(0, {.what = answer::refused, .code = holdfast::zookeeper::errc::not_permitted});
-        CHECK(e.machine.done());
+        CHECK(e.machine.settled());
         CHECK(e.machine.outcome() == errc::misconfigured);
+        CHECK_FALSE(e.machine.done());  // the lock is taken as long as the node is there
+        CHECK(e.sent().empty());
+        e.machine.connected(1);
+        CHECK(e.sent() == words{"erase /a/_c_1-lock-0000000001"});
+        e.answer_to(0, only(answer::ok));
+        CHECK(e.machine.done());
     }
 }
 
@@ -93,6 +99,23 @@ TEST_CASE("a node that may have been made is looked for by its GUID behind a syn
     {
         e.answer_to(1, only(answer::no_node));
         CHECK(e.machine.done());
+    }
+}
+
+TEST_CASE("what is not found behind a sync that was not done may be there all the same")
+{
+    auto const what = GENERATE(answer::postponed, answer::lost);
+    for (bool const queued : {true, false}) {
+        driven<erase_machine> e{queued ? unknown() : plain()};
+        auto const search = queued ? words{"sync /a", "children /a"} : words{"sync /a", "data /a"};
+        e.machine.connected(1);
+        CHECK(e.sent() == search);
+        e.answer_to(0, only(what));
+        e.answer_to(1, queued ? names({}) : only(answer::no_node));
+        CHECK_FALSE(e.machine.settled());
+        CHECK(e.sent().empty());
+        e.machine.connected(1);
+        CHECK(e.sent() == search);
     }
 }
 

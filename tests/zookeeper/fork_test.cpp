@@ -12,12 +12,39 @@
 #include <mutex>
 #include <stop_token>
 #include <thread>
+#include <vector>
 
 using namespace std::chrono_literals;
 using holdfast::test::child;
 using holdfast::test::connected;
 using holdfast::test::zookeeper_server;
 using holdfast::zookeeper::mutex;
+
+TEST_CASE("a child that is forked beside a busy session is told that it is not its own, and waits for nothing that was locked then")
+{
+    zookeeper_server server;
+    auto zk = connected(server.address());
+    mutex m{zk, "/orders"};
+    std::vector<std::jthread> busy;
+    for (int i = 0; i < 4; ++i)
+        busy.emplace_back([&](std::stop_token const& stop) {
+            while (!stop.stop_requested()) static_cast<void>(zk.state());
+        });
+    for (int i = 0; i < 100; ++i) {
+        auto born = child::fork([&] {
+            if (zk.state() != holdfast::zookeeper::session_state::lost) return 1;
+            try {
+                static_cast<void>(m.contenders());
+                return 2;
+            } catch (holdfast::error const& e) {
+                return e.code() == holdfast::errc::misconfigured ? 0 : 3;
+            }
+        });
+        auto const status = born.wait_for(1min);
+        CHECK(status == 0);
+        if (!status) break;  // it hangs
+    }
+}
 
 TEST_CASE("children that are forked beside a busy session make sessions of their own")
 {

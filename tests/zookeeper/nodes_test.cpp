@@ -15,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <stop_token>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -270,6 +271,33 @@ TEST_CASE("an identity that the server does not know is refused for good")
         } catch (holdfast::error const& e) {
             CHECK(e.code() == errc::misconfigured);
         }
+    CHECK_FALSE(zk.connect_for(1h));  // which is known at once
+}
+
+TEST_CASE("any time can be waited for a connection")
+{
+    zookeeper_server server;
+    session zk{server.address()};
+    CHECK_FALSE(zk.connect_for(std::chrono::milliseconds::min()));
+    CHECK(zk.connect_for(std::chrono::milliseconds::max()));
+}
+
+TEST_CASE("a node that may not be removed goes as soon as it may")
+{
+    zookeeper_server server;
+    auto zk = connected(server.address());
+    zookeeper_tree tree{server.address()};
+    tree.create("/orders");
+    tree.permit("/orders", 1 | 4 | 16);  // to read, to create below it, to change this
+    mutex m{zk, "/orders"};
+    m.lock();
+    std::error_code ec;
+    m.release(ec);
+    CHECK(ec == holdfast::zookeeper::errc::not_permitted);
+    CHECK(tree.children("/orders").size() == 1);
+    tree.permit("/orders", 31);
+    CHECK(eventually([&] { return tree.children("/orders").empty(); }));
+    CHECK(m.try_lock());
 }
 
 TEST_CASE("locks go on in their order when the sequence is exhausted")

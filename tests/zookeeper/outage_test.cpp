@@ -196,7 +196,7 @@ TEST_CASE("a holder cut off from its server announces the loss before the server
     auto const lease = m.lease();
     server.pause();
     auto const paused = boot_clock::now();
-    CHECK(lease.expires_at() < paused + 5 * timeout / 8);
+    CHECK(lease.expires_at() < paused + timeout / 2);
     CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
     CHECK(boot_clock::now() - paused < timeout);
     CHECK(eventually([&] { return zk.state() == session_state::lost; }));

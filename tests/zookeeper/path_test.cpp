@@ -53,6 +53,10 @@ TEST_CASE("what cannot be a path is refused, and said why")
     CHECK_THAT(refused("/.."), contains("\"..\""));
     CHECK_THAT(refused("/a/.."), contains("\"..\""));
     CHECK_THAT(refused("/zookeeper"), contains("/zookeeper"));
+    CHECK_THAT(refused("/orders/x-lock-0000000042"), contains("the lock above it"));
+    CHECK_THAT(refused("/orders/0123__lock__0000000042/more"), contains("the lock above it"));
+    CHECK(refused("/x-lock-0000000042") == "accepted");
+    CHECK(refused("/orders/x-lock-42") == "accepted");
     CHECK_THAT(refused("/zookeeper/quota"), contains("/zookeeper"));
     for (auto const* const bad : {"/a\n", "/\x1f", "/\x7f", "/\xC2\x80", "/\xC0\xAF", "/\xE0\x80\x80", "/\xED\xA0\x80", "/\xEE\x80\x80", "/\xEF\xBF\xBF", "/\xF5\x80\x80\x80",
                                   "/\xC3", "/\x80"})

@@ -225,6 +225,22 @@ TEST_CASE("a create whose answer was lost is looked for behind a sync and never 
     }
 }
 
+TEST_CASE("a node that is not found behind a sync that was not done is not made again")
+{
+    queue q;
+    q.machine.connected(1);
+    static_cast<void>(q.sent());
+    q.answer_to(0, only(answer::lost));
+    q.answer_to(1, only(answer::lost));
+    q.machine.connected(1);
+    CHECK(q.sent() == words{"sync /a/b", "children /a/b"});
+    q.answer_to(0, only(answer::postponed));
+    q.answer_to(1, names({}));
+    CHECK(q.sent().empty());
+    q.machine.connected(1);
+    CHECK(q.sent() == words{"sync /a/b", "children /a/b"});
+}
+
 TEST_CASE("a create that was answered is not looked for when only the list is lost")
 {
     queue q;

@@ -96,6 +96,7 @@ public:
 
 private:
     using phase = acquirer::phase;
+    static constexpr unsigned confirm_tag = ~0U;  // of no round of a machine
 
     [[nodiscard]] static std::uint64_t seed() noexcept { return static_cast<std::uint64_t>(boot_clock::now().time_since_epoch().count()); }
 
@@ -106,7 +107,10 @@ private:
 
     void on_answer(unsigned tag, reply const& r) override
     {
-        machine_->answered(tag, r);
+        if (tag == confirm_tag)
+            confirming_ = false;
+        else
+            machine_->answered(tag, r);
         act();
     }
     void on_notice(unsigned tag) override
@@ -186,8 +190,12 @@ private:
         if (until - now < boot_clock::duration{ttl} / 2) {  // woken long after it was confirmed, or a process that was paused
             if (canceled_.load(std::memory_order_acquire)) return fail(now, std::make_error_code(std::errc::operation_canceled));
             if (now >= limit) return fail(now, errc::not_confirmed);
-            core_.show_life(true, now - timeout / 32);
-            return std::min(limit, now + timeout / 32);
+            if (confirming_ || !core_.connected()) return limit;
+            if (now < confirm_at_) return std::min(limit, confirm_at_);
+            confirming_ = true;
+            confirm_at_ = now + timeout / 32;
+            core_.perform(*this, {{{request::kind::confirm}, confirm_tag}});
+            return limit;
         }
         constexpr unsigned tokens_of_a_node = most_local_handoffs + 1;
         auto const fence = request_.fences == 0 ? 0 : static_cast<std::uint64_t>(machine_->czxid()) * tokens_of_a_node;
@@ -214,7 +222,7 @@ private:
 
     boot_clock::time_point wait_for_undo(boot_clock::time_point now)
     {
-        if (!undoing_->done() && now < undo_limit_) return undo_limit_;
+        if (!undoing_->settled() && now < undo_limit_) return undo_limit_;
         undoing_->forget();
         outcome_.emplace(why_);
         return now;
@@ -247,6 +255,8 @@ private:
     boot_clock::time_point started_{};
     bool late_ = false;  // the deadline has passed, and the attempt that was under way has not been answered
     std::optional<boot_clock::time_point> resume_at_;
+    bool confirming_ = false;  // a quorum has been asked whether the session lives
+    boot_clock::time_point confirm_at_{};
     std::error_code why_;
     std::shared_ptr<eraser> undoing_;
     boot_clock::time_point undo_limit_{};

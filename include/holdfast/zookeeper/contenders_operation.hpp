@@ -46,10 +46,10 @@ public:
         core_.detach(*this);
     }
 
-    /// Returns: the list in the order in which they get the lock, or why it could not be had within the operation timeout.
+    /// Returns: the list in the order in which they get the lock, or why it could not be had within the operation timeout. Requires: the
+    /// session's thread runs.
     [[nodiscard]] result<list> ask()
     {
-        place_.thread().ensure_running();
         auto const limit = boot_clock::now() + core_.options().operation_timeout;
         std::unique_lock guard{core_.mutex()};
         core_.attach(*this);

@@ -20,14 +20,20 @@ namespace holdfast::zookeeper {
 /// |-----------|----------------|---------------|
 /// | searching | sync, children | a node that begins with the prefix → erasing; none → done |
 /// | checking  | sync, data     | the node is ours → erasing; another's, or gone → done (`not_owner`) |
-/// | erasing   | erase          | ok → done; gone → done, `not_owner` where no erase was sent before; refused → done, with the reason |
+/// | erasing   | erase          | ok → done; gone → done, `not_owner` where no erase was sent before |
+/// | any       |                | refused → settled, with the reason; it is tried again, as the node keeps the lock taken |
 ///
-/// Only a node at the lock's own path is checked: another one's name is nobody else's. An answer that was lost is asked for again.
+/// Only a node at the lock's own path is checked: another one's name is nobody else's. An answer that was lost is asked for again; without
+/// that to the sync, the one behind it says nothing.
 class erase_machine {
 public:
     explicit erase_machine(remains what) : what_{std::move(what)} {}
 
+    /// Returns: whether the node is gone, or will go with its session.
     [[nodiscard]] bool done() const noexcept { return done_; }
+    /// Returns: whether there is an outcome: it is done, or was refused.
+    [[nodiscard]] bool settled() const noexcept { return done_ || refused_; }
+    [[nodiscard]] bool refused() const noexcept { return refused_; }
     [[nodiscard]] std::error_code outcome() const noexcept { return outcome_; }
     [[nodiscard]] bool asked() const noexcept { return asked_; }
 
@@ -42,12 +48,17 @@ public:
 
     void answered(unsigned tag, reply const& r)
     {
-        if (done_ || tag == sync_tag) return;
+        if (done_ || stalled_) return;
         if (r.what == answer::lost || r.what == answer::postponed) {
             stalled_ = true;
             return;
         }
-        if (r.what == answer::refused) return finish(r.code);
+        if (tag == sync_tag) return;
+        if (r.what == answer::refused) {
+            stalled_ = refused_ = true;
+            outcome_ = r.code;
+            return;
+        }
         if (tag == children_tag) {
             auto const found = std::find_if(r.children.begin(), r.children.end(), [&](std::string const& one) { return one.starts_with(what_.prefix); });
             if (found == r.children.end()) return finish({});
@@ -111,6 +122,7 @@ private:
     bool asked_ = false;
     bool erased_ = false;
     bool first_erase_ = false;
+    bool refused_ = false;
     bool done_ = false;
     std::error_code outcome_;
     std::vector<action> actions_;

@@ -15,12 +15,13 @@ namespace holdfast::zookeeper {
 
 class session_core;
 
-/// Runs an `erase_machine` in the background of a session. Where memory runs out it tries again later.
+/// Runs an `erase_machine` in the background of a session. Where memory runs out, or it is refused, it tries again later.
 class eraser final : public receiver {
 public:
     eraser(session_core& core, remains what, holdfast::detail::parker* bed) : core_{core}, machine_{std::move(what)}, bed_{bed} {}
 
     [[nodiscard]] bool done() const noexcept { return machine_.done(); }
+    [[nodiscard]] bool settled() const noexcept { return machine_.settled(); }
     [[nodiscard]] std::error_code outcome() const noexcept { return machine_.outcome(); }
 
     /// Returns: whether anything was sent.

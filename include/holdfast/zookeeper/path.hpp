@@ -3,6 +3,7 @@
 
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/name.hpp>
+#include <holdfast/zookeeper/node_name.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -47,6 +48,7 @@ namespace detail {
         auto const part = path.substr(at, end - at);
         if (part.empty()) return "has an empty part";
         if (part == "." || part == "..") return "has a part that is \".\" or \"..\"";
+        if (at > 1 && sequence_of(part)) return "has a part that is named as those are who wait for the lock above it";
         if (at == 1 && part == "zookeeper") return "is below /zookeeper, which belongs to the server";
         at = end + 1;
     }

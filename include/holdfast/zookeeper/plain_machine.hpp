@@ -74,11 +74,14 @@ private:
 
     void take(unsigned slot, reply const& r) override
     {
-        if (state_ == state::checking && slot == first) return;  // what counts is what came behind it
         bool const answered = r.what != answer::lost && r.what != answer::postponed;
+        if (state_ == state::checking && slot == first && answered) return;  // what counts is what came behind it
         if (answered) reach();
         if (state_ == state::creating) in_doubt_ = r.what == answer::lost;
-        if (!answered) return stall();
+        if (!answered) {
+            if (state_ == state::checking) next_round();  // what comes behind a sync that was not done says nothing
+            return stall();
+        }
         if (r.what == answer::refused) return fail(r.code);
         switch (state_) {
         case state::creating: return take_created(r);

@@ -107,8 +107,11 @@ private:
         if (r.what != answer::lost && r.what != answer::postponed) reach();
         if (state_ == state::creating && slot == first) return take_created(r);
         if (state_ == state::parents) return take_parent(r);
+        if (r.what == answer::lost || r.what == answer::postponed) {
+            if (state_ == state::searching) next_round();  // what comes behind a sync that was not done says nothing
+            return stall();
+        }
         if (state_ == state::searching && slot == first) return;  // what counts is what came behind it
-        if (r.what == answer::lost || r.what == answer::postponed) return stall();
         if (r.what == answer::refused) return fail(r.code);
         switch (state_) {
         case state::creating:

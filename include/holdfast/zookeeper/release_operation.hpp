@@ -57,7 +57,7 @@ public:
             auto const now = boot_clock::now();
             {
                 std::scoped_lock guard{core_.mutex()};
-                bool const done = erasing_->done();
+                bool const done = erasing_->settled();
                 if (done || now >= limit_) {
                     outcome_ = done ? erasing_->outcome() : erasing_->asked() ? make_error_code(holdfast::errc::outcome_unknown) : make_error_code(errc::not_connected);
                     erasing_->forget();

@@ -100,7 +100,7 @@ public:
 
     [[nodiscard]] held_nodes& held() noexcept { return held_; }
 
-    /// Effects: removes a node, going on by itself until that is confirmed or the session is over; `bed` is woken then, until `forget`.
+    /// Effects: removes a node, until that is confirmed or the session is over; `bed` is woken when it is settled, until `forget`.
     [[nodiscard]] std::shared_ptr<eraser> erase(remains what, holdfast::detail::parker* bed)
     {
         auto one = std::make_shared<eraser>(*this, std::move(what), bed);
@@ -172,8 +172,7 @@ private:
 
     void deliver(sent_call const& of, reply const& r) noexcept
     {
-        // An answer may be lost without the connection: whoever missed it is then told to go on all the same, though not at once.
-        if (r.what == answer::lost || r.what == answer::postponed) go_on_later();
+        if (r.what == answer::lost || r.what == answer::postponed) go_on_later();  // the connection may stand all the same
         if (of.from) of.from->hear([&] { of.from->on_answer(of.tag, r); });
     }
 
@@ -286,7 +285,8 @@ private:
 inline void eraser::act()
 {
     core_.perform(*this, machine_.take_actions());
-    if (!machine_.done()) return;
+    if (machine_.refused() && !machine_.done()) core_.go_on_later();
+    if (!machine_.settled()) return;
     if (bed_) bed_->unpark();
     core_.wake_thread();
 }

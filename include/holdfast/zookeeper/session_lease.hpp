@@ -13,23 +13,25 @@ namespace holdfast::zookeeper {
 
 /// Until when a session cannot have expired, whatever becomes of the servers: what its answers prove. Arithmetic only.
 ///
-/// The leader expires a session when it has not heard of it for the timeout T. It hears of one that is connected to a follower every
-/// half tick, which is T/4 at most (a T of less than two ticks is not granted). So when a quorum answers to what was sent at `s`, the
-/// follower is in touch with the leader and has told it of every request that was answered T/4 before `s`: the session lives for T from
-/// when the last of these was sent. An answer of the follower alone proves nothing: it may be cut off from the leader and not know it.
+/// The leader expires a session when it has not heard of it for the timeout T. It asks every follower each half tick, which is T/4 at most
+/// (a T of less than two ticks is not granted), of which sessions that one has heard; that it decides on a write is no word of a session.
+/// Leader and follower talk over one connection, on which nothing overtakes anything. So where a quorum answered to what was sent at `p`,
+/// the follower has been asked behind all that was answered T/4 before `p`, and has said so before it passed on what was sent later, at `s`:
+/// once a quorum answers to that, too, the leader has heard of it, and the session lives for T from when the last of it was sent. One answer of
+/// a quorum is not enough, as the follower's word may be behind it; one of the follower alone proves nothing: it may be cut off from the leader.
 ///
-/// | event               | settled: sent at, and known to the leader | until                             |
-/// |---------------------|-------------------------------------------|-----------------------------------|
-/// | begin(asked)        | asked                                     | asked + lease                     |
-/// | reconnected(since)  | since, where later; notes are dropped     | as before                         |
-/// | answer, no quorum   | as before; the answer is noted            | as before                         |
-/// | answer of a quorum  | the last note answered before sent − T/4  | min(settled + T, sent + lease)    |
-/// | end                 | –                                         | never                             |
+/// | event               | settled: sent at, and known to the leader                        | until                             |
+/// |---------------------|------------------------------------------------------------------|-----------------------------------|
+/// | begin(asked)        | asked                                                            | asked + lease                     |
+/// | reconnected(since)  | since, where later; notes and words are dropped                  | as before                         |
+/// | answer, no quorum   | as before; the answer is noted                                   | as before                         |
+/// | answer of a quorum  | the last word answered before sent; its own word, the last note answered before sent − T/4, is kept | min(settled + T, sent + lease) |
+/// | end                 | –                                                                | never                             |
 class session_lease {
 public:
-    /// Returns: how long a session of the timeout `t` is good for once it is confirmed: five eighths of it. A quarter is what the leader may
-    /// be behind by, an eighth is the time between two requests of an idle session.
-    [[nodiscard]] static constexpr std::chrono::milliseconds duration(std::chrono::milliseconds t) noexcept { return 5 * t / 8; }
+    /// Returns: how long a session of the timeout `t` is good for once it is confirmed: half of it. A quarter is what the leader may be behind
+    /// by, an eighth each is the time between two requests of an idle session and between two that a quorum answers.
+    [[nodiscard]] static constexpr std::chrono::milliseconds duration(std::chrono::milliseconds t) noexcept { return t / 2; }
 
     /// Returns: how often an idle session has to send something.
     [[nodiscard]] static constexpr std::chrono::milliseconds interval(std::chrono::milliseconds t) noexcept { return t / 8; }
@@ -38,7 +40,7 @@ public:
     void begin(boot_clock::time_point asked, std::chrono::milliseconds timeout) noexcept
     {
         timeout_ = timeout;
-        notes_ = {};
+        notes_ = words_ = {};
         settled_ = asked;
         until_ = valid_until(asked, duration(timeout));
     }
@@ -46,7 +48,7 @@ public:
     /// Effects: the session goes on over a connection that was asked for after `since`; the server has asked the leader about it.
     void reconnected(boot_clock::time_point since) noexcept
     {
-        notes_ = {};
+        notes_ = words_ = {};
         settled_ = std::max(settled_, since);
     }
 
@@ -55,13 +57,15 @@ public:
     {
         if (timeout_.count() == 0) return;
         if (by_quorum) {
-            for (auto const& one : notes_)
-                if (one.received <= sent - timeout_ / 4) settled_ = std::max(settled_, one.sent);
+            for (auto const& one : words_)
+                if (one.received <= sent) settled_ = std::max(settled_, one.proves);
             until_ = std::max(until_, std::min(settled_ + timeout_ - drift(timeout_), valid_until(sent, duration(timeout_))));
+            boot_clock::time_point known{};
+            for (auto const& one : notes_)
+                if (one.received <= sent - timeout_ / 4) known = std::max(known, one.proves);
+            keep(words_, {sent, received, known});
         }
-        auto& oldest = *std::min_element(notes_.begin(), notes_.end(), [](note const& a, note const& b) { return a.sent < b.sent; });
-        auto const& newest = *std::max_element(notes_.begin(), notes_.end(), [](note const& a, note const& b) { return a.sent < b.sent; });
-        if (sent >= newest.sent + timeout_ / 16) oldest = {sent, received};
+        keep(notes_, {sent, received, sent});
     }
 
     void end() noexcept { *this = {}; }
@@ -72,13 +76,25 @@ public:
     [[nodiscard]] boot_clock::time_point until() const noexcept { return until_; }
 
 private:
+    /// What an answer says.
     struct note {
         boot_clock::time_point sent{};
         boot_clock::time_point received = boot_clock::time_point::max();
+        boot_clock::time_point proves{};  ///< that the session had been heard of then
     };
+    using notes = std::array<note, 8>;  // a sixteenth of the timeout apart: the last half of it
+
+    /// Effects: keeps `n` in place of the oldest, where the newest is not as good.
+    void keep(notes& all, note const& n) const noexcept
+    {
+        auto const earlier = [](note const& a, note const& b) { return a.sent < b.sent; };
+        if (n.sent < std::max_element(all.begin(), all.end(), earlier)->sent + timeout_ / 16) return;
+        *std::min_element(all.begin(), all.end(), earlier) = n;
+    }
 
     std::chrono::milliseconds timeout_{0};
-    std::array<note, 8> notes_{};  // a sixteenth of the timeout apart: the last half of it
+    notes notes_{};
+    notes words_{};  // of a quorum
     boot_clock::time_point settled_{};
     boot_clock::time_point until_{};
 };

@@ -28,7 +28,7 @@ enum class session_state : std::uint8_t {
 /// How to talk to an ensemble. An aggregate: `session zk{"10.0.0.1:2181,10.0.0.2:2181/app", {.session_timeout = 10s}};`
 struct session_options {
     /// How long the servers keep a session that they do not hear from; they may grant less or more (2 to 20 of their ticks). It takes the
-    /// place of a lock's `ttl`: a lock is confirmed for five eighths of it at a time. Short: a pause of the process or the network loses
+    /// place of a lock's `ttl`: a lock is confirmed for half of it at a time. Short: a pause of the process or the network loses
     /// its locks. Long: a crashed holder blocks the others for that long.
     std::chrono::milliseconds session_timeout{10'000};
 

@@ -54,6 +54,8 @@ public:
 
     [[nodiscard]] session_core& core() const noexcept { return *core_; }
 
+    [[nodiscard]] bool in_child() const noexcept { return origin_.in_child(); }
+
     /// Effects: starts the thread where it does not run yet.
     /// Throws: `error` (`unavailable`) where the system has no thread left; (`misconfigured`) in a forked child.
     void ensure_running()

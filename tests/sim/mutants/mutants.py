@@ -31,7 +31,7 @@ MUTANTS = {
     ),
     "a follower's word taken for a quorum's": (LEASE, [("if (by_quorum) {", "{")], ["zookeeper"]),
     "a leader that knows at once whom a follower heard of": (LEASE, [("if (one.received <= sent - timeout_ / 4)", "if (one.received <= sent)")], ["zookeeper"]),
-    "a write taken for word of its session": (LEASE, [("for (auto const& one : notes_)\n", "settled_ = sent; for (auto const& one : notes_)\n")], ["zookeeper"]),
+    "a write taken for word of its session": (LEASE, [("for (auto const& one : words_)\n", "settled_ = sent; for (auto const& one : words_)\n")], ["zookeeper"]),
     "wall-clock validity": ("core/clock.hpp", [("::clock_gettime(CLOCK_BOOTTIME, &t);", "::clock_gettime(CLOCK_REALTIME, &t);")]),
     "a clock that stands still while the machine sleeps": (
         "core/clock.hpp",
