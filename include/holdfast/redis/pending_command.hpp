@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/clock.hpp>
+#include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/protocol.hpp>
+#include <holdfast/redis/transport.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <list>
+#include <optional>
+
+namespace holdfast::redis {
+
+/// A command that one node has not answered yet.
+struct pending_command {
+    command what;
+    listener* whom = nullptr;  ///< null: nobody waits for the answer
+    boot_clock::time_point sent{};
+    script_form form = script_form::by_text;
+    std::optional<answer> locked{};  ///< the first of two replies
+
+    [[nodiscard]] bool asks_for_vote() const noexcept { return what.what == command::verb::acquire || what.what == command::verb::take; }
+    [[nodiscard]] bool releases() const noexcept { return what.what == command::verb::release; }
+
+    /// Returns: whether it is still to be sent: somebody wants the answer, or it rolls back what may be there.
+    [[nodiscard]] bool wanted(boot_clock::time_point now) const noexcept
+    {
+        return whom || (releases() && now - sent < std::max<boot_clock::duration>(what.ttl, longest_rollback));
+    }
+
+private:
+    /// A release that may not have arrived is sent again for at most this long: then the key is gone by itself, for most ttls.
+    static constexpr std::chrono::seconds longest_rollback{30};
+};
+
+/// Elements go from one to another without memory.
+using pending_commands = std::list<pending_command>;
+
+}  // namespace holdfast::redis
