@@ -12,15 +12,18 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 using namespace std::chrono_literals;
 using holdfast::errc;
 using holdfast::redis::client;
 using holdfast::redis::mutex;
 using holdfast::test::aftermath;
+using holdfast::test::code_of;
 using holdfast::test::containing;
 using holdfast::test::eventually;
 using holdfast::test::exists;
@@ -34,7 +37,7 @@ namespace {
 struct faulty {
     redis_server server;
     proxy way{server.port()};
-    client redis{way.url(), {.operation_timeout = 2s}};
+    client redis{way.url(), {.operation_timeout = 2s, .connections = 1}};
 
     faulty()
     {
@@ -149,6 +152,26 @@ TEST_CASE("a single attempt whose reply is lost for good leaves nothing behind")
     mutex other{f.redis, "invoices"};
     CHECK(other.try_lock_for(20s));  // the next connection rolls back
     CHECK(eventually([&] { return !exists(f.server, "orders"); }));
+}
+
+TEST_CASE("a roll-back that was kept for longer than the operation timeout does not make its new connection a stale one")
+{
+    faulty f;
+    f.way.swallow_next_reply({.matches = containing("orders"), .times = 2});
+    mutex m{f.redis, "orders", {.ttl = 1h}};
+    CHECK(code_of([&] { (void)m.try_lock(); }) == errc::unavailable);
+    std::this_thread::sleep_for(2100ms);
+    auto const connections = f.way.connections();
+    f.way.delay(0us, 500ms);
+    mutex other{f.redis, "invoices", {.ttl = 1h}};
+    std::stop_source stop;
+    auto locking = std::async(std::launch::async, [&] { return other.lock(stop.get_token()); });
+    REQUIRE(eventually([&] { return exists(f.server, "invoices"); }));
+    stop.request_stop();
+    if (locking.get()) other.unlock();
+    CHECK(eventually([&] { return !exists(f.server, "invoices"); }, 10s));
+    CHECK_FALSE(exists(f.server, "orders"));
+    CHECK(f.way.connections() == connections + 1);
 }
 
 TEST_CASE("a release whose reply is lost or spoilt is repeated and freed the lock")

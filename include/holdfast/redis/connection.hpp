@@ -52,13 +52,13 @@ public:
         if (auto const why = connect(now)) return why;
         if (queue_.size() >= longest_queue) return errc::no_answer;
         pending_commands one;
-        one.push_back({.what = c, .whom = whom, .sent = now, .form = first_form(c, whom)});
+        one.push_back({.what = c, .whom = whom, .since = now, .form = first_form(c, whom)});
         if (!up())
             queue_.splice(queue_.end(), one);
         else if (one.front().asks_for_vote() && undecided(now))
             undecided_.splice(undecided_.end(), one);
         else
-            transmit(one);
+            transmit(one, now);
         return {};
     } catch (std::bad_alloc const&) {
         return std::make_error_code(std::errc::not_enough_memory);
@@ -94,7 +94,7 @@ public:
             fail(refused, now);
         }
         if (admission_ && admission_->vague(node_)) return disconnect(errc::clock_out_of_line, now);  // the next one may look closer
-        while (!undecided_.empty()) transmit_first(undecided_);
+        while (!undecided_.empty()) transmit_first(undecided_, now);
     } catch (std::bad_alloc const&) {
         disconnect(std::make_error_code(std::errc::not_enough_memory), now);
     }
@@ -103,22 +103,23 @@ private:
     static constexpr std::size_t longest_queue = 65536;
 
     /// Effects: puts the only element of `one` on the wire. Throws: `std::bad_alloc`, in which case it is not, and stays where it was.
-    void transmit(pending_commands& one)
+    void transmit(pending_commands& one, boot_clock::time_point now)
     {
-        auto& c = one.front().what;
-        if (admission_) c.floor = admission_->floor(node_);
-        upkeep_.prepare(c, one.front().sent, admission_ ? admission_->fence_lifetime() : shortest_fence_lifetime);
-        write(encode(c, one.front().form));
+        auto& e = one.front();
+        e.written = now;
+        if (admission_) e.what.floor = admission_->floor(node_);
+        upkeep_.prepare(e.what, now, admission_ ? admission_->fence_lifetime() : shortest_fence_lifetime);
+        write(encode(e.what, e.form));
         queue_.splice(queue_.end(), one, one.begin());
     }
 
     /// Effects: as above, for the first of some, which leaves them.
-    void transmit_first(pending_commands& some)
+    void transmit_first(pending_commands& some, boot_clock::time_point now)
     {
         pending_commands one;
         one.splice(one.end(), some, some.begin());
         try {
-            transmit(one);
+            transmit(one, now);
         } catch (...) {
             some.splice(some.begin(), one);
             throw;
@@ -134,17 +135,16 @@ private:
         pending_commands waiting;
         waiting.swap(queue_);
         try {
-            for (auto& kept = kept_.wanted(now); !kept.empty();) transmit_first(kept);
+            for (auto& kept = kept_.wanted(now); !kept.empty();) transmit_first(kept, now);
             while (!waiting.empty()) {
                 auto& e = waiting.front();
                 e.form = first_form(e.what, e.whom);
-                if (e.whom) e.sent = now;
                 if (!e.wanted(now))
                     waiting.pop_front();
                 else if (e.whom && e.asks_for_vote())
                     undecided_.splice(undecided_.end(), waiting, waiting.begin());
                 else
-                    transmit_first(waiting);
+                    transmit_first(waiting, now);
             }
         } catch (std::bad_alloc const&) {
             queue_.splice(queue_.end(), waiting);
@@ -165,7 +165,7 @@ private:
         auto& e = one.front();
         auto const a = e.locked ? decode_fence(*e.locked, r) : decode(e.what, r);
         e.locked.reset();
-        bool const counts = upkeep_.note(e.what, a, e.sent);
+        bool const counts = upkeep_.note(e.what, a, e.written);
         bool const unknown = a.error == errc::no_script && e.form == script_form::by_hash;
         if (e.releases()) has_release_ = a.error != errc::no_script;
         if (unknown || !counts) {
@@ -174,7 +174,7 @@ private:
             if (unknown) e.form = script_form::by_text;
             if (!counts) e.what.what = command::verb::acquire;
             try {
-                transmit(one);
+                transmit(one, now);
             } catch (std::bad_alloc const&) {  // failed with all that is under way
                 queue_.splice(queue_.begin(), one);
                 throw;
@@ -238,9 +238,11 @@ private:
     /// Effects: drops a connection that has not answered in time, where nobody waits for it who would have noticed.
     void discard_stale(boot_clock::time_point now)
     {
-        if (!up() || queue_.empty() || now - queue_.front().sent <= operation_timeout_) return;
-        bool const awaited = std::any_of(queue_.begin(), queue_.end(), [](auto const& e) { return e.whom != nullptr; });
-        if (!awaited && !readable()) disconnect(errc::connection_lost, now);
+        if (!up() || queue_.empty() || now - queue_.front().written <= operation_timeout_) return;
+        auto const awaited = [](pending_commands const& some) {
+            return std::any_of(some.begin(), some.end(), [](auto const& e) { return e.whom != nullptr; });
+        };
+        if (!awaited(queue_) && !awaited(undecided_) && !readable()) disconnect(errc::connection_lost, now);
     }
 
     unsigned node_;

@@ -25,7 +25,7 @@ public:
     try {
         c.what = command::verb::release;
         pending_commands one;
-        one.push_back({.what = std::move(c), .sent = now});
+        one.push_back({.what = std::move(c), .since = now});
         keep_first(one);
     } catch (std::bad_alloc const&) {
     }

@@ -17,7 +17,8 @@ namespace holdfast::redis {
 struct pending_command {
     command what;
     listener* whom = nullptr;  ///< null: nobody waits for the answer
-    boot_clock::time_point sent{};
+    boot_clock::time_point since{};    ///< when it was asked for; of a release that is kept, from when on
+    boot_clock::time_point written{};  ///< when it was put on the wire, the last time
     script_form form = script_form::by_text;
     std::optional<answer> locked{};  ///< the first of two replies
 
@@ -27,7 +28,7 @@ struct pending_command {
     /// Returns: whether it is still to be sent: somebody wants the answer, or it rolls back what may be there.
     [[nodiscard]] bool wanted(boot_clock::time_point now) const noexcept
     {
-        return whom || (releases() && now - sent < std::max<boot_clock::duration>(what.ttl, longest_rollback));
+        return whom || (releases() && now - since < std::max<boot_clock::duration>(what.ttl, longest_rollback));
     }
 
 private:
