@@ -174,6 +174,55 @@ TEST_CASE("a roll-back that was kept for longer than the operation timeout does 
     CHECK(f.way.connections() == connections + 1);
 }
 
+TEST_CASE("a release that the server refuses for now is repeated when it answers again")
+{
+    auto const* const refusal = GENERATE("-LOADING Redis is loading the dataset in memory\r\n", "-BUSY Redis is busy running a script.\r\n",
+                                         "-MASTERDOWN Link with MASTER is down.\r\n", "-ERR max number of clients reached\r\n");
+    bool const rolled_back = GENERATE(true, false);
+    CAPTURE(refusal, rolled_back);
+    faulty f;
+    mutex m{f.redis, "orders", {.ttl = 1h}};
+    mutex other{f.redis, "invoices"};
+    if (rolled_back) {
+        f.way.swallow_next_reply({.matches = containing("orders")});
+        f.way.answer_next_request(refusal, {.matches = containing("orders"), .times = 1000});
+        CHECK(code_of([&] { (void)m.try_lock(); }) == errc::unavailable);
+    } else {
+        m.lock();
+        f.way.answer_next_request(refusal, {.matches = containing("orders"), .times = 1000});
+        std::error_code ec;
+        m.release(ec);
+        CHECK(ec == errc::unavailable);
+    }
+    CHECK(eventually([&] { return exists(f.server, "orders"); }));
+    CHECK(other.try_lock());
+    other.unlock();
+    CHECK(exists(f.server, "orders"));
+    f.way.heal();
+    CHECK(other.try_lock());
+    CHECK(eventually([&] { return !exists(f.server, "orders"); }, 10s));
+}
+
+TEST_CASE("a release that was refused for now does not free what is acquired with its token again")
+{
+    faulty f;
+    f.way.swallow_next_reply({.matches = containing("orders")});
+    f.way.answer_next_request("-LOADING Redis is loading the dataset in memory\r\n", {.matches = containing("orders")});
+    mutex m{f.redis, "orders", {.ttl = 1h, .renew = false}};
+    mutex other{f.redis, "invoices"};
+    REQUIRE(m.try_lock_for(20s));
+    CHECK(f.way.struck() == 2);
+    for (int i = 0; i < 3; ++i) {
+        CHECK(other.try_lock());
+        other.unlock();
+    }
+    CHECK(m.lease().still_held());
+    CHECK(exists(f.server, "orders"));
+    std::error_code ec;
+    m.release(ec);
+    CHECK_FALSE(ec);
+}
+
 TEST_CASE("a release whose reply is lost or spoilt is repeated and freed the lock")
 {
     auto const lost = GENERATE(0, 1, 2);

@@ -51,6 +51,7 @@ public:
         }
         if (auto const why = connect(now)) return why;
         if (queue_.size() >= longest_queue) return errc::no_answer;
+        if (c.what == command::verb::release) kept_.drop(c.token);
         pending_commands one;
         one.push_back({.what = c, .whom = whom, .since = now, .form = first_form(c, whom)});
         if (!up())
@@ -106,6 +107,7 @@ private:
     void transmit(pending_commands& one, boot_clock::time_point now)
     {
         auto& e = one.front();
+        if (e.asks_for_vote()) send_kept(1, now);
         e.written = now;
         if (admission_) e.what.floor = admission_->floor(node_);
         upkeep_.prepare(e.what, now, admission_ ? admission_->fence_lifetime() : shortest_fence_lifetime);
@@ -126,6 +128,12 @@ private:
         }
     }
 
+    /// Effects: sends so many of the releases that are kept.
+    void send_kept(std::size_t most, boot_clock::time_point now)
+    {
+        for (auto& kept = kept_.wanted(now); !kept.empty() && most-- > 0;) transmit_first(kept, now);
+    }
+
     void on_up(greeting const& g, boot_clock::time_point now) override
     {
         if (admission_) admission_->connected(node_, g.server_time, admission::certain_uptime(g.uptime), now, g.took);
@@ -135,7 +143,7 @@ private:
         pending_commands waiting;
         waiting.swap(queue_);
         try {
-            for (auto& kept = kept_.wanted(now); !kept.empty();) transmit_first(kept, now);
+            send_kept(kept_releases::most, now);
             while (!waiting.empty()) {
                 auto& e = waiting.front();
                 e.form = first_form(e.what, e.whom);
@@ -179,9 +187,13 @@ private:
                 queue_.splice(queue_.begin(), one);
                 throw;
             }
-        } else if (e.whom) {
-            e.whom->on_answer(node_, a, now);
+            return;
         }
+        auto* const whom = std::exchange(e.whom, nullptr);
+        auto const more = a.what == answer::kind::error ? 0 : e.releases() ? kept_releases::most : e.asks_for_vote() ? 1 : 0;
+        if (e.releases() && a.error == holdfast::errc::unavailable && !asked_again(e.what.token)) kept_.keep_first(one);
+        if (whom) whom->on_answer(node_, a, now);
+        if (up()) send_kept(more, now);
     }
 
     void on_down(std::error_code why, boot_clock::time_point now) noexcept override
@@ -211,6 +223,13 @@ private:
     [[nodiscard]] bool harmful_later() const noexcept override
     {
         return sent_ && std::any_of(queue_.begin(), queue_.end(), [](auto const& e) { return e.asks_for_vote(); });
+    }
+
+    /// Returns: whether somebody waits for the answer to an acquire for `token`, and will roll it back himself, or hold it.
+    [[nodiscard]] bool asked_again(owner_token const& token) const noexcept
+    {
+        auto const same = [&](pending_command const& e) { return e.whom && e.asks_for_vote() && e.what.token == token; };
+        return std::any_of(queue_.begin(), queue_.end(), same) || std::any_of(undecided_.begin(), undecided_.end(), same);
     }
 
     void fail(std::error_code why, boot_clock::time_point now) noexcept

@@ -14,8 +14,15 @@
 
 namespace holdfast::redis {
 
-/// Releases that go over the next connection to a node, before everything else, and for whose answers nobody waits: of what may be there, because
-/// the answer to an acquire was lost, or to a release. One for each owner token, and not more than `most`.
+/// Releases for whose answers nobody waits, of what may be there: the answer to an acquire was lost, or that to a release; or the server
+/// refused the release for now. One for each owner token, and not more than `most`.
+///
+/// | sent                                                      | how many |
+/// |-----------------------------------------------------------|----------|
+/// | over the next connection to the node, before all else      | all |
+/// | over one that stands, ahead of a command that asks for a vote | one: it may be refused again |
+/// | behind a yes or no to such a command                      | one |
+/// | behind a yes or no to a release                           | all |
 class kept_releases {
 public:
     static constexpr std::size_t most = 1024;
@@ -38,6 +45,12 @@ public:
         one.splice(one.end(), some, some.begin());
         one.front().form = script_form::by_text;
         if (room) kept_.splice(kept_.end(), one);
+    }
+
+    /// Effects: keeps none for `token`.
+    void drop(owner_token const& token) noexcept
+    {
+        kept_.remove_if([&](pending_command const& e) { return e.what.token == token; });
     }
 
     /// Returns: those that are still to be sent, to be taken from there.
