@@ -154,6 +154,22 @@ TEST_CASE("a single attempt whose reply is lost for good leaves nothing behind")
     CHECK(eventually([&] { return !exists(f.server, "orders"); }));
 }
 
+TEST_CASE("an acquire whose reply is spoilt is held once and one unlock frees it")
+{
+    bool const fencing = GENERATE(true, false);
+    auto const* const spoilt = GENERATE("HTTP/1.1 400 Bad Request\r\n\r\n", "+OK?\r\n", "$-7\r\n");
+    CAPTURE(fencing, spoilt);
+    faulty f;
+    f.way.spoil_next_reply(spoilt, {.matches = containing("orders")});
+    mutex m{f.redis, "orders", {.ttl = 1h, .fencing = fencing}};
+    CHECK(m.try_lock());
+    CHECK(f.way.struck() == 1);
+    std::error_code ec;
+    m.release(ec);
+    CHECK_FALSE(ec);
+    CHECK_FALSE(exists(f.server, "orders"));
+}
+
 TEST_CASE("a roll-back that was kept for longer than the operation timeout does not make its new connection a stale one")
 {
     faulty f;

@@ -202,6 +202,8 @@ private:
         bool const sent = std::exchange(sent_, false);
         pending_commands old;
         old.swap(queue_);
+        bool const spoilt = sent && why == errc::protocol_error;
+        bool const spoilt_vote = spoilt && !old.empty() && old.front().whom && old.front().asks_for_vote();
         while (!old.empty()) {
             auto& e = old.front();
             bool const may_hold = sent && e.whom && e.asks_for_vote();
@@ -214,9 +216,9 @@ private:
                 old.pop_front();
         }
         failing_.splice(failing_.end(), undecided_);
-        // Others just lost their connection, and so did a release, which is sent again.
-        if (sent && why == errc::protocol_error && !failing_.empty() && failing_.front().asks_for_vote()) fail_first(why, now);
-        fail(sent && why == errc::protocol_error ? errc::connection_lost : why, now);
+        // Whose acquire had no answer is told so. Others just lost their connection, and so did a release, which is sent again.
+        if (spoilt_vote) fail_first(why, now);
+        fail(spoilt ? errc::connection_lost : why, now);
     }
 
     /// An acquire that arrived behind its roll-back, which goes over the next connection, would leave a lock that nobody knows of.
