@@ -49,9 +49,13 @@ public:
             if (c.granted || was_up) kept_.keep(c, now);
             return {};
         }
-        if (auto const why = connect(now)) return why;
-        if (queue_.size() >= longest_queue) return errc::no_answer;
-        if (c.what == command::verb::release) kept_.drop(c.token);
+        bool const may_be_there = c.what == command::verb::release && (kept_.drop(c.token) || c.granted || was_up);
+        auto why = connect(now);
+        if (!why && queue_.size() >= longest_queue) why = errc::no_answer;
+        if (why) {
+            if (may_be_there) kept_.keep(c, now);
+            return why;
+        }
         pending_commands one;
         one.push_back({.what = c, .whom = whom, .since = now, .form = first_form(c, whom)});
         if (!up())
@@ -206,8 +210,8 @@ private:
         bool const spoilt_vote = spoilt && !old.empty() && old.front().whom && old.front().asks_for_vote();
         while (!old.empty()) {
             auto& e = old.front();
-            bool const may_hold = sent && e.whom && e.asks_for_vote();
-            if (may_hold) kept_.keep(e.what, now);
+            bool const may_hold = sent ? e.asks_for_vote() || e.releases() : e.releases() && e.what.granted;
+            if (may_hold && e.whom) kept_.keep(e.what, now);
             if (e.whom)
                 failing_.splice(failing_.end(), old, old.begin());
             else if (e.wanted(now))

@@ -47,10 +47,10 @@ public:
         if (room) kept_.splice(kept_.end(), one);
     }
 
-    /// Effects: keeps none for `token`.
-    void drop(owner_token const& token) noexcept
+    /// Effects: keeps none for `token`. Returns: whether there was one.
+    bool drop(owner_token const& token) noexcept
     {
-        kept_.remove_if([&](pending_command const& e) { return e.what.token == token; });
+        return kept_.remove_if([&](pending_command const& e) { return e.what.token == token; }) > 0;
     }
 
     /// Returns: those that are still to be sent, to be taken from there.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/options.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/protocol.hpp>
 #include <holdfast/redis/transport.hpp>
@@ -25,15 +26,16 @@ struct pending_command {
     [[nodiscard]] bool asks_for_vote() const noexcept { return what.what == command::verb::acquire || what.what == command::verb::take; }
     [[nodiscard]] bool releases() const noexcept { return what.what == command::verb::release; }
 
-    /// Returns: whether it is still to be sent: somebody wants the answer, or it rolls back what may be there.
+    /// Returns: whether it is still to be sent: somebody wants the answer, or it frees what may be there, which is gone by itself after its ttl.
     [[nodiscard]] bool wanted(boot_clock::time_point now) const noexcept
     {
-        return whom || (releases() && now - since < std::max<boot_clock::duration>(what.ttl, longest_rollback));
+        auto const there = what.ttl.count() == 0 ? longest_ttl : std::max<std::chrono::milliseconds>(what.ttl, shortest_keeping);
+        return whom || (releases() && now - since < there);
     }
 
 private:
-    /// A release that may not have arrived is sent again for at most this long: then the key is gone by itself, for most ttls.
-    static constexpr std::chrono::seconds longest_rollback{30};
+    /// A server that stood still has the key for longer.
+    static constexpr std::chrono::seconds shortest_keeping{30};
 };
 
 /// Elements go from one to another without memory.
