@@ -12,6 +12,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <list>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -217,6 +218,26 @@ TEST_CASE("a release that the server refuses for now is repeated when it answers
     f.way.heal();
     CHECK(other.try_lock());
     CHECK(eventually([&] { return !exists(f.server, "orders"); }, 10s));
+}
+
+TEST_CASE("a server that refuses releases for now is not stormed with them, and gets all of them when it answers one")
+{
+    faulty f;
+    std::list<mutex> many;
+    for (int i = 0; i < 8; ++i) many.emplace_back(f.redis, "orders/" + std::to_string(i), holdfast::lock_options{.ttl = 1h}).lock();
+    f.way.answer_next_request("-LOADING Redis is loading the dataset in memory\r\n", {.matches = containing("orders"), .times = 1000});
+    for (auto& m : many) {
+        std::error_code ec;
+        m.release(ec);
+        CHECK(ec == errc::unavailable);
+    }
+    mutex other{f.redis, "invoices"};
+    auto const before = f.way.requests();
+    CHECK(other.try_lock());
+    CHECK(eventually([&] { return f.way.requests() == before + 3; }));
+    f.way.heal();
+    other.unlock();
+    CHECK(eventually([&] { return f.server.command({"KEYS", "orders*"}).elements.empty(); }, 10s));
 }
 
 TEST_CASE("a release that was refused for now does not free what is acquired with its token again")
