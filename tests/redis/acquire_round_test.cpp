@@ -90,13 +90,15 @@ TEST_CASE("a confirm that is refused or fails takes the node's vote back")
     }
 }
 
-TEST_CASE("a node whose connection was lost is asked once more, and only once")
+TEST_CASE("a node whose connection was lost, or whose answer was none, is asked once more, and only once")
 {
+    auto const why = GENERATE(errc::connection_lost, errc::protocol_error);
     auto r = round_of(3);
-    CHECK(r.on_answer(1, failed(errc::connection_lost)).ask == nodes(1));
-    CHECK(r.on_answer(1, failed(errc::connection_lost)).ask.empty());
+    CHECK(r.on_answer(1, failed(why)).ask == nodes(1));
+    CHECK(r.on_answer(1, failed(why)).ask.empty());
+    CHECK(r.why().error == why);
     CHECK_FALSE(r.lost());
-    CHECK(r.on_answer(2, failed(errc::connection_lost)).ask == nodes(2));
+    CHECK(r.on_answer(2, failed(why)).ask == nodes(2));
     CHECK(r.on_answer(2, yes(70)).ask.empty());
     CHECK(r.on_answer(0, yes(70)).ask.empty());
     CHECK(r.won());

@@ -12,15 +12,19 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <list>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 
 using namespace std::chrono_literals;
 using holdfast::errc;
 using holdfast::redis::client;
 using holdfast::redis::mutex;
 using holdfast::test::aftermath;
+using holdfast::test::code_of;
 using holdfast::test::containing;
 using holdfast::test::eventually;
 using holdfast::test::exists;
@@ -34,7 +38,7 @@ namespace {
 struct faulty {
     redis_server server;
     proxy way{server.port()};
-    client redis{way.url(), {.operation_timeout = 2s}};
+    client redis{way.url(), {.operation_timeout = 2s, .connections = 1}};
 
     faulty()
     {
@@ -149,6 +153,111 @@ TEST_CASE("a single attempt whose reply is lost for good leaves nothing behind")
     mutex other{f.redis, "invoices"};
     CHECK(other.try_lock_for(20s));  // the next connection rolls back
     CHECK(eventually([&] { return !exists(f.server, "orders"); }));
+}
+
+TEST_CASE("an acquire whose reply is spoilt is held once and one unlock frees it")
+{
+    bool const fencing = GENERATE(true, false);
+    auto const* const spoilt = GENERATE("HTTP/1.1 400 Bad Request\r\n\r\n", "+OK?\r\n", "$-7\r\n");
+    CAPTURE(fencing, spoilt);
+    faulty f;
+    f.way.spoil_next_reply(spoilt, {.matches = containing("orders")});
+    mutex m{f.redis, "orders", {.ttl = 1h, .fencing = fencing}};
+    CHECK(m.try_lock());
+    CHECK(f.way.struck() == 1);
+    std::error_code ec;
+    m.release(ec);
+    CHECK_FALSE(ec);
+    CHECK_FALSE(exists(f.server, "orders"));
+}
+
+TEST_CASE("a roll-back that was kept for longer than the operation timeout does not make its new connection a stale one")
+{
+    faulty f;
+    f.way.swallow_next_reply({.matches = containing("orders"), .times = 2});
+    mutex m{f.redis, "orders", {.ttl = 1h}};
+    CHECK(code_of([&] { (void)m.try_lock(); }) == errc::unavailable);
+    std::this_thread::sleep_for(2100ms);
+    auto const connections = f.way.connections();
+    f.way.delay(0us, 500ms);
+    mutex other{f.redis, "invoices", {.ttl = 1h}};
+    std::stop_source stop;
+    auto locking = std::async(std::launch::async, [&] { return other.lock(stop.get_token()); });
+    REQUIRE(eventually([&] { return exists(f.server, "invoices"); }));
+    stop.request_stop();
+    if (locking.get()) other.unlock();
+    CHECK(eventually([&] { return !exists(f.server, "invoices"); }, 10s));
+    CHECK_FALSE(exists(f.server, "orders"));
+    CHECK(f.way.connections() == connections + 1);
+}
+
+TEST_CASE("a release that the server refuses for now is repeated when it answers again")
+{
+    auto const* const refusal = GENERATE("-LOADING Redis is loading the dataset in memory\r\n", "-BUSY Redis is busy running a script.\r\n",
+                                         "-MASTERDOWN Link with MASTER is down.\r\n", "-ERR max number of clients reached\r\n");
+    bool const rolled_back = GENERATE(true, false);
+    CAPTURE(refusal, rolled_back);
+    faulty f;
+    mutex m{f.redis, "orders", {.ttl = 1h}};
+    mutex other{f.redis, "invoices"};
+    if (rolled_back) {
+        f.way.swallow_next_reply({.matches = containing("orders")});
+        f.way.answer_next_request(refusal, {.matches = containing("orders"), .times = 1000});
+        CHECK(code_of([&] { (void)m.try_lock(); }) == errc::unavailable);
+    } else {
+        m.lock();
+        f.way.answer_next_request(refusal, {.matches = containing("orders"), .times = 1000});
+        std::error_code ec;
+        m.release(ec);
+        CHECK(ec == errc::unavailable);
+    }
+    CHECK(eventually([&] { return exists(f.server, "orders"); }));
+    CHECK(other.try_lock());
+    other.unlock();
+    CHECK(exists(f.server, "orders"));
+    f.way.heal();
+    CHECK(other.try_lock());
+    CHECK(eventually([&] { return !exists(f.server, "orders"); }, 10s));
+}
+
+TEST_CASE("a server that refuses releases for now is not stormed with them, and gets all of them when it answers one")
+{
+    faulty f;
+    std::list<mutex> many;
+    for (int i = 0; i < 8; ++i) many.emplace_back(f.redis, "orders/" + std::to_string(i), holdfast::lock_options{.ttl = 1h}).lock();
+    f.way.answer_next_request("-LOADING Redis is loading the dataset in memory\r\n", {.matches = containing("orders"), .times = 1000});
+    for (auto& m : many) {
+        std::error_code ec;
+        m.release(ec);
+        CHECK(ec == errc::unavailable);
+    }
+    mutex other{f.redis, "invoices"};
+    auto const before = f.way.requests();
+    CHECK(other.try_lock());
+    CHECK(eventually([&] { return f.way.requests() == before + 3; }));
+    f.way.heal();
+    other.unlock();
+    CHECK(eventually([&] { return f.server.command({"KEYS", "orders*"}).elements.empty(); }, 10s));
+}
+
+TEST_CASE("a release that was refused for now does not free what is acquired with its token again")
+{
+    faulty f;
+    f.way.swallow_next_reply({.matches = containing("orders")});
+    f.way.answer_next_request("-LOADING Redis is loading the dataset in memory\r\n", {.matches = containing("orders")});
+    mutex m{f.redis, "orders", {.ttl = 1h, .renew = false}};
+    mutex other{f.redis, "invoices"};
+    REQUIRE(m.try_lock_for(20s));
+    CHECK(f.way.struck() == 2);
+    for (int i = 0; i < 3; ++i) {
+        CHECK(other.try_lock());
+        other.unlock();
+    }
+    CHECK(m.lease().still_held());
+    CHECK(exists(f.server, "orders"));
+    std::error_code ec;
+    m.release(ec);
+    CHECK_FALSE(ec);
 }
 
 TEST_CASE("a release whose reply is lost or spoilt is repeated and freed the lock")

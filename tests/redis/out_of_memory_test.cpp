@@ -7,6 +7,7 @@
 
 #include "observed.hpp"
 #include "support/catch.hpp"
+#include "support/eventually.hpp"
 
 #include <holdfast/redis.hpp>
 #ifdef HOLDFAST_TEST_TLS
@@ -15,11 +16,15 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <future>
+#include <string>
 #include <system_error>
 
 using namespace std::chrono_literals;
 using holdfast::redis::client;
 using holdfast::redis::mutex;
+using holdfast::test::code_of;
+using holdfast::test::eventually;
 using holdfast::test::redis_server;
 
 namespace {
@@ -104,6 +109,48 @@ TEST_CASE("a waiter whose memory runs out in any step leaves no trace, and waits
     held.unlock();
     mutex after{holding, "orders"};
     CHECK(after.try_lock_for(20s));
+}
+
+TEST_CASE("a connection that comes up at once and runs out of memory answers no later request with an earlier one's reply")
+{
+    redis_server server;
+    server.command({"SET", "held", "by another"});
+    client redis{server.unix_url(), {.operation_timeout = 2s, .connect_timeout = 1min, .connections = 1}};
+    mutex lost{redis, "orders", {.ttl = 1h}};
+    mutex m{redis, "invoices", {.retry = {.most = 20ms}}};
+    mutex held{redis, "held"};
+    mutex next{redis, "next"};
+    // A roll-back is left to be sent when the connection is made again. The server holds the acquire back, until it has ended its connection twice.
+    auto const cut_off_in_the_middle = [&] {
+        server.command({"CLIENT", "PAUSE", "600000", "WRITE"});
+        auto acquiring = std::async(std::launch::async, [&] { return code_of([&] { (void)lost.try_lock(); }); });
+        for (int i = 0; i < 2; ++i) {
+            REQUIRE(eventually([&] { return server.command({"INFO", "clients"}).text.find("blocked_clients:1") != std::string::npos; }));
+            server.command({"CLIENT", "KILL", "TYPE", "normal"});
+        }
+        CHECK(acquiring.get() == holdfast::errc::unavailable);
+        server.command({"CLIENT", "UNPAUSE"});
+    };
+    auto const granted = [](mutex& one) {
+        bool got = false;
+        return !code_of([&] { got = one.try_lock(); }) && got;
+    };
+    cut_off_in_the_middle();
+    CHECK(holdfast::test::refuse_each_request(
+              holdfast::test::whose::this_threads, 1,
+              [&] {
+                  if (m.try_lock()) m.unlock();
+              },
+              [&] {
+                  auto const asked = holdfast::test::lock_requests(server);
+                  auto beside = std::async(std::launch::async, [&] { return granted(held); });
+                  CHECK(eventually([&] { return holdfast::test::lock_requests(server) > asked || beside.wait_for(0s) == std::future_status::ready; }));
+                  if (granted(next)) next.unlock();
+                  CHECK_FALSE(beside.get());
+                  CHECK(next.try_lock_for(20s));
+                  next.unlock();
+                  cut_off_in_the_middle();
+              }) > 5);
 }
 
 #endif

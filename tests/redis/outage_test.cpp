@@ -91,6 +91,43 @@ TEST_CASE("an unlock that gets no answer ends after one operation timeout and sa
     }));
 }
 
+TEST_CASE("an unlock that finds no server is repeated by the next use of the client")
+{
+    redis_server server;
+    client redis{server.url(), {.operation_timeout = 2s, .connections = 1}};
+    mutex m{redis, "orders", {.ttl = 1h}};
+    mutex other{redis, "invoices", {.unavailable_after = 1min}};
+    m.lock();
+    server.command({"SAVE"});
+    server.kill();
+    std::error_code ec;
+    m.release(ec);
+    CHECK(ec);
+    server.restart();
+    CHECK(exists(server, "orders"));
+    other.lock();
+    CHECK(eventually([&] { return !exists(server, "orders"); }, 10s));
+}
+
+TEST_CASE("an unlock whose connection is refused is repeated by the next use of the client")
+{
+    redis_server server;
+    proxy way{server.port()};
+    client redis{way.url(), {.operation_timeout = 2s, .connections = 1}};
+    mutex m{redis, "orders", {.ttl = 1h}};
+    mutex other{redis, "invoices", {.unavailable_after = 1min}};
+    m.lock();
+    way.refuse();
+    CHECK(code_of([&] { (void)other.try_lock(); }) == errc::unavailable);  // it is known to be down
+    std::error_code ec;
+    m.release(ec);
+    CHECK(ec);
+    way.pass();
+    CHECK(exists(server, "orders"));
+    other.lock();
+    CHECK(eventually([&] { return !exists(server, "orders"); }, 10s));
+}
+
 TEST_CASE("after the server was restarted while idle the next lock works")
 {
     redis_server server;

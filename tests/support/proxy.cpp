@@ -65,6 +65,11 @@ void proxy::cut_mid_reply(std::size_t passed_bytes, fault_options options)
     add(std::move(options), fault::kind::cut_reply, passed_bytes);
 }
 
+void proxy::spoil_next_reply(std::string answer, fault_options options)
+{
+    add(std::move(options), fault::kind::spoil_reply, 0, std::move(answer));
+}
+
 void proxy::answer_next_request(std::string answer, fault_options options)
 {
     add(std::move(options), fault::kind::answer_instead, 0, std::move(answer));

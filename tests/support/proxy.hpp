@@ -59,6 +59,9 @@ public:
     /// The client gets this much of the reply.
     void cut_mid_reply(std::size_t passed_bytes, fault_options options = {});
 
+    /// The server has done what was asked, and the client gets `answer`, which may be anything.
+    void spoil_next_reply(std::string answer, fault_options options = {});
+
     /// The client gets `answer`, which may be anything, and the server nothing of the request.
     void answer_next_request(std::string answer, fault_options options = {});
 

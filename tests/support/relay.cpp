@@ -107,7 +107,7 @@ void relay::send_reply(std::string bytes) { client_.out.push({action::send, std:
 void relay::strike(fault const& f, std::string reply)
 {
     ++rules_.struck;
-    if (f.what == fault::kind::answer_instead) return send_reply(f.answer);
+    if (f.what == fault::kind::answer_instead || f.what == fault::kind::spoil_reply) return send_reply(f.answer);
     if (f.what == fault::kind::cut_reply) send_reply(reply.substr(0, f.passed_bytes));
     client_.out.push({action_of(f.then), {}, after(rules_.delay_to_client)});
 }

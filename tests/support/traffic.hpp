@@ -20,7 +20,7 @@ enum class aftermath { reset, silence };
 
 /// Something that happens to a request or to its reply.
 struct fault {
-    enum class kind { drop_request, swallow_reply, cut_reply, answer_instead };
+    enum class kind { drop_request, swallow_reply, cut_reply, spoil_reply, answer_instead };
 
     kind what = kind::drop_request;
     request_predicate matches;

@@ -19,7 +19,7 @@ namespace holdfast::redis {
 ///
 /// | vote      | meaning                                         | left by |
 /// |-----------|-------------------------------------------------|---------|
-/// | pending   | asked                                           | yes → granted; no → held; error → failed, or asked once more where only the connection was lost: the server recognises the token |
+/// | pending   | asked                                           | yes → granted; no → held; error → failed, or asked once more where it may have been done: the connection was lost, or the answer was none; the server recognises the token |
 /// | granted   | the key is ours; its fence is below the agreed  | confirm: yes → confirmed; no, error → failed |
 /// | confirmed | the key is ours and its fence is no less        | |
 /// | held      | the key is another's                            | |
@@ -48,7 +48,8 @@ public:
         auto& v = votes_[node];
         bool const to_confirm = v.now == vote::granted;
         bool const yes = a.what == answer::kind::yes;
-        if (!to_confirm && a.what == answer::kind::error && a.error == errc::connection_lost && !asked_again_.has(node)) {
+        bool const unclear = a.what == answer::kind::error && (a.error == errc::connection_lost || a.error == errc::protocol_error);
+        if (!to_confirm && unclear && !asked_again_.has(node)) {
             asked_again_.add(node);
             next.ask.add(node);
             return next;

@@ -142,7 +142,7 @@ class release_operation : public ballot_operation<release_machine, T> {
 public:
     release_operation(T& transport, shared_keys const& keys, owner_token const& token)
         : ballot_operation<release_machine, T>{transport,
-                                               {.what = command::verb::release, .keys = keys, .token = token},
+                                               {.what = command::verb::release, .keys = keys, .token = token, .granted = transport.size() == 1},
                                                {transport.size(), transport.node_timeout()}}
     {
     }

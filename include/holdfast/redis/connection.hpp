@@ -3,15 +3,15 @@
 
 #include <holdfast/redis/admission.hpp>
 #include <holdfast/redis/fence_upkeep.hpp>
+#include <holdfast/redis/kept_releases.hpp>
 #include <holdfast/redis/link.hpp>
+#include <holdfast/redis/pending_command.hpp>
 #include <holdfast/redis/protocol.hpp>
 #include <holdfast/redis/transport.hpp>
 
 #include <algorithm>
-#include <list>
 #include <memory>
 #include <new>
-#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -46,20 +46,24 @@ public:
         bool const was_up = up();
         discard_stale(now);
         if (!whom && !up()) {  // what was under way when the link went down is rolled back when it comes up, in any case
-            if (c.granted || was_up) keep_rollback(c, now);
+            if (c.granted || was_up) kept_.keep(c, now);
             return {};
         }
-        if (auto const why = connect(now)) return why;
-        if (queue_.size() >= longest_queue) return errc::no_answer;
-        entry e{.what = c, .whom = whom, .sent = now, .form = first_form(c, whom)};
-        entries one;
-        one.push_back(std::move(e));
+        bool const may_be_there = c.what == command::verb::release && (kept_.drop(c.token) || c.granted || was_up);
+        auto why = connect(now);
+        if (!why && queue_.size() >= longest_queue) why = errc::no_answer;
+        if (why) {
+            if (may_be_there) kept_.keep(c, now);
+            return why;
+        }
+        pending_commands one;
+        one.push_back({.what = c, .whom = whom, .since = now, .form = first_form(c, whom)});
         if (!up())
             queue_.splice(queue_.end(), one);
-        else if (asks_for_vote(one.front()) && undecided(now))
+        else if (one.front().asks_for_vote() && undecided(now))
             undecided_.splice(undecided_.end(), one);
         else
-            transmit(one);
+            transmit(one, now);
         return {};
     } catch (std::bad_alloc const&) {
         return std::make_error_code(std::errc::not_enough_memory);
@@ -89,54 +93,49 @@ public:
     try {
         if (!up() || undecided(now)) return;
         auto const refused = may_vote(now);
-        undecided_.remove_if([](entry const& e) { return !e.whom; });
+        undecided_.remove_if([](pending_command const& e) { return !e.whom; });
         if (refused) {
             failing_.splice(failing_.end(), undecided_);
             fail(refused, now);
         }
         if (admission_ && admission_->vague(node_)) return disconnect(errc::clock_out_of_line, now);  // the next one may look closer
-        while (!undecided_.empty()) transmit_first(undecided_);
+        while (!undecided_.empty()) transmit_first(undecided_, now);
     } catch (std::bad_alloc const&) {
         disconnect(std::make_error_code(std::errc::not_enough_memory), now);
     }
 
 private:
-    struct entry {
-        command what;
-        listener* whom;
-        boot_clock::time_point sent;
-        script_form form;
-        std::optional<answer> locked{};  // the first of two replies
-    };
-    using entries = std::list<entry>;  // whose elements go from one to another without memory
-
     static constexpr std::size_t longest_queue = 65536;
-    static constexpr std::size_t most_rollbacks = 1024;
-
-    /// A release that may not have arrived is sent again for at most this long: then the key is gone by itself, for most ttls.
-    static constexpr std::chrono::seconds longest_rollback{30};
 
     /// Effects: puts the only element of `one` on the wire. Throws: `std::bad_alloc`, in which case it is not, and stays where it was.
-    void transmit(entries& one)
+    void transmit(pending_commands& one, boot_clock::time_point now)
     {
-        auto& c = one.front().what;
-        if (admission_) c.floor = admission_->floor(node_);
-        upkeep_.prepare(c, one.front().sent, admission_ ? admission_->fence_lifetime() : shortest_fence_lifetime);
-        write(encode(c, one.front().form));
+        auto& e = one.front();
+        if (e.asks_for_vote()) send_kept(1, now);
+        e.written = now;
+        if (admission_) e.what.floor = admission_->floor(node_);
+        upkeep_.prepare(e.what, now, admission_ ? admission_->fence_lifetime() : shortest_fence_lifetime);
+        write(encode(e.what, e.form));
         queue_.splice(queue_.end(), one, one.begin());
     }
 
     /// Effects: as above, for the first of some, which leaves them.
-    void transmit_first(entries& some)
+    void transmit_first(pending_commands& some, boot_clock::time_point now)
     {
-        entries one;
+        pending_commands one;
         one.splice(one.end(), some, some.begin());
         try {
-            transmit(one);
+            transmit(one, now);
         } catch (...) {
             some.splice(some.begin(), one);
             throw;
         }
+    }
+
+    /// Effects: sends so many of the releases that are kept.
+    void send_kept(std::size_t most, boot_clock::time_point now)
+    {
+        for (auto& kept = kept_.wanted(now); !kept.empty() && most-- > 0;) transmit_first(kept, now);
     }
 
     void on_up(greeting const& g, boot_clock::time_point now) override
@@ -145,19 +144,19 @@ private:
         upkeep_.connected(now);
         sent_ = true;
         has_release_ = false;
-        entries waiting;
+        pending_commands waiting;
         waiting.swap(queue_);
         try {
+            send_kept(kept_releases::most, now);
             while (!waiting.empty()) {
                 auto& e = waiting.front();
                 e.form = first_form(e.what, e.whom);
-                if (e.whom) e.sent = now;
-                if (!wanted(e, now))
+                if (!e.wanted(now))
                     waiting.pop_front();
-                else if (e.whom && asks_for_vote(e))
+                else if (e.whom && e.asks_for_vote())
                     undecided_.splice(undecided_.end(), waiting, waiting.begin());
                 else
-                    transmit_first(waiting);
+                    transmit_first(waiting, now);
             }
         } catch (std::bad_alloc const&) {
             queue_.splice(queue_.end(), waiting);
@@ -173,66 +172,70 @@ private:
             e.locked = decode(e.what, r);
             return;
         }
-        entries one;
+        pending_commands one;
         one.splice(one.end(), queue_, queue_.begin());
         auto& e = one.front();
         auto const a = e.locked ? decode_fence(*e.locked, r) : decode(e.what, r);
         e.locked.reset();
-        bool const counts = upkeep_.note(e.what, a, e.sent);
+        bool const counts = upkeep_.note(e.what, a, e.written);
         bool const unknown = a.error == errc::no_script && e.form == script_form::by_hash;
-        if (e.what.what == command::verb::release) has_release_ = a.error != errc::no_script;
+        if (e.releases()) has_release_ = a.error != errc::no_script;
         if (unknown || !counts) {
             // An acquire that nobody waits for may have been rolled back behind its first sending; the roll-back always goes.
-            if (!wanted(e, now)) return;
+            if (!e.wanted(now)) return;
             if (unknown) e.form = script_form::by_text;
             if (!counts) e.what.what = command::verb::acquire;
             try {
-                transmit(one);
+                transmit(one, now);
             } catch (std::bad_alloc const&) {  // failed with all that is under way
                 queue_.splice(queue_.begin(), one);
                 throw;
             }
-        } else if (e.whom) {
-            e.whom->on_answer(node_, a, now);
+            return;
         }
+        auto* const whom = std::exchange(e.whom, nullptr);
+        auto const more = a.what == answer::kind::error ? 0 : e.releases() ? kept_releases::most : e.asks_for_vote() ? 1 : 0;
+        if (e.releases() && a.error == holdfast::errc::unavailable && !asked_again(e.what.token)) kept_.keep_first(one);
+        if (whom) whom->on_answer(node_, a, now);
+        if (up()) send_kept(more, now);
     }
 
     void on_down(std::error_code why, boot_clock::time_point now) noexcept override
     {
         if (admission_) admission_->disconnected(node_);
         bool const sent = std::exchange(sent_, false);
-        entries old;
+        pending_commands old;
         old.swap(queue_);
+        bool const spoilt = sent && why == errc::protocol_error;
+        bool const spoilt_vote = spoilt && !old.empty() && old.front().whom && old.front().asks_for_vote();
         while (!old.empty()) {
             auto& e = old.front();
-            bool const may_hold = sent && e.whom && asks_for_vote(e);
-            if (may_hold) keep_rollback(rollback_of(e.what), now);
+            bool const may_hold = sent ? e.asks_for_vote() || e.releases() : e.releases() && e.what.granted;
+            if (may_hold && e.whom) kept_.keep(e.what, now);
             if (e.whom)
                 failing_.splice(failing_.end(), old, old.begin());
-            else if (wanted(e, now) && queue_.size() < most_rollbacks)
-                queue_.splice(queue_.end(), old, old.begin());
+            else if (e.wanted(now))
+                kept_.keep_first(old);
             else
                 old.pop_front();
         }
         failing_.splice(failing_.end(), undecided_);
-        // Others just lost their connection, and so did a release, which is sent again.
-        if (sent && why == errc::protocol_error && !failing_.empty() && asks_for_vote(failing_.front())) fail_first(why, now);
-        fail(sent && why == errc::protocol_error ? errc::connection_lost : why, now);
+        // Whose acquire had no answer is told so. Others just lost their connection, and so did a release, which is sent again.
+        if (spoilt_vote) fail_first(why, now);
+        fail(spoilt ? errc::connection_lost : why, now);
     }
 
     /// An acquire that arrived behind its roll-back, which goes over the next connection, would leave a lock that nobody knows of.
     [[nodiscard]] bool harmful_later() const noexcept override
     {
-        return sent_ && std::any_of(queue_.begin(), queue_.end(), asks_for_vote);
+        return sent_ && std::any_of(queue_.begin(), queue_.end(), [](auto const& e) { return e.asks_for_vote(); });
     }
 
-    /// Effects: has a roll-back go over the next connection, once. Where there is no memory for it, what is there dies with its ttl.
-    void keep_rollback(command const& c, boot_clock::time_point now) noexcept
-    try {
-        auto const same = [&](entry const& e) { return !e.whom && e.what.what == c.what && e.what.token == c.token; };
-        if (queue_.size() >= most_rollbacks || std::any_of(queue_.begin(), queue_.end(), same)) return;
-        queue_.push_back({.what = c, .whom = nullptr, .sent = now, .form = script_form::by_text});
-    } catch (std::bad_alloc const&) {
+    /// Returns: whether somebody waits for the answer to an acquire for `token`, and will roll it back himself, or hold it.
+    [[nodiscard]] bool asked_again(owner_token const& token) const noexcept
+    {
+        auto const same = [&](pending_command const& e) { return e.whom && e.asks_for_vote() && e.what.token == token; };
+        return std::any_of(queue_.begin(), queue_.end(), same) || std::any_of(undecided_.begin(), undecided_.end(), same);
     }
 
     void fail(std::error_code why, boot_clock::time_point now) noexcept
@@ -247,13 +250,6 @@ private:
         if (whom) whom->on_answer(node_, answer::failed(why), now);
     }
 
-    /// Returns: what undoes an acquire whose answer was lost. It goes before everything else, also before the same acquire sent again.
-    [[nodiscard]] static command rollback_of(command c) noexcept
-    {
-        c.what = command::verb::release;
-        return c;
-    }
-
     /// A roll-back goes as text, and so does a release where it is not known that the server has the script: when a majority has answered,
     /// nobody may be there any more to hear that this one does not.
     [[nodiscard]] script_form first_form(command const& c, listener const* whom) const noexcept
@@ -264,24 +260,14 @@ private:
 
     [[nodiscard]] bool undecided(boot_clock::time_point now) const noexcept { return admission_ && admission_->undecided(node_, now); }
 
-    [[nodiscard]] static bool asks_for_vote(entry const& e) noexcept
-    {
-        return e.what.what == command::verb::acquire || e.what.what == command::verb::take;
-    }
-
-    /// Returns: whether `e` is still to be sent: somebody wants the answer, or it rolls back what may be there.
-    [[nodiscard]] static bool wanted(entry const& e, boot_clock::time_point now) noexcept
-    {
-        if (e.whom) return true;
-        return e.what.what == command::verb::release && now - e.sent < std::max<boot_clock::duration>(e.what.ttl, longest_rollback);
-    }
-
     /// Effects: drops a connection that has not answered in time, where nobody waits for it who would have noticed.
     void discard_stale(boot_clock::time_point now)
     {
-        if (!up() || queue_.empty() || now - queue_.front().sent <= operation_timeout_) return;
-        bool const awaited = std::any_of(queue_.begin(), queue_.end(), [](auto const& e) { return e.whom != nullptr; });
-        if (!awaited && !readable()) disconnect(errc::connection_lost, now);
+        if (!up() || queue_.empty() || now - queue_.front().written <= operation_timeout_) return;
+        auto const awaited = [](pending_commands const& some) {
+            return std::any_of(some.begin(), some.end(), [](auto const& e) { return e.whom != nullptr; });
+        };
+        if (!awaited(queue_) && !awaited(undecided_) && !readable()) disconnect(errc::connection_lost, now);
     }
 
     unsigned node_;
@@ -289,11 +275,12 @@ private:
     admission* admission_;
     greeting_listener& told_;
     fence_upkeep upkeep_{node_};
-    bool has_release_ = false;   // the server knows the script
-    bool sent_ = false;          // what is in queue_
-    entries queue_;              // on the wire where the link is up, otherwise waiting for it
-    entries undecided_;          // the link is up, the node's vote is not decided
-    entries failing_;            // being told that they failed
+    bool has_release_ = false;    // the server knows the script
+    bool sent_ = false;           // what is in queue_
+    pending_commands queue_;      // on the wire where the link is up, otherwise waiting for it
+    pending_commands undecided_;  // the link is up, the node's vote is not decided
+    pending_commands failing_;    // being told that they failed
+    kept_releases kept_;
 };
 
 }  // namespace holdfast::redis

@@ -57,13 +57,18 @@ public:
         since_ = now;
         state_ = state::greeting;
         heard_ = false;
-        if (!stream_.open(target())) {
-            disconnect_for_stream(errc::cannot_connect, now);
+        try {
+            if (!stream_.open(target())) {
+                disconnect_for_stream(errc::cannot_connect, now);
+                return why_;
+            }
+            reactor_.changed();
+            if (stream_.now() == io::stream::state::open) say_hello();
+            return {};
+        } catch (std::bad_alloc const&) {  // it may be up, with some of what waited for that not sent
+            disconnect(std::make_error_code(std::errc::not_enough_memory), now);
             return why_;
         }
-        reactor_.changed();
-        if (stream_.now() == io::stream::state::open) say_hello();
-        return {};
     }
 
     /// Effects: closes the connection, because of `why`; `reason` has more words about it, for messages.

@@ -59,7 +59,7 @@ struct words {
     std::string name;
     std::string answer;  ///< as bytes
     code expected;
-    int asked = 1;         ///< how often one attempt sends its acquire: again only where it cannot have been done
+    int asked = 1;  ///< how often one attempt sends its acquire: again where it cannot have been done, or nobody knows
 };
 
 std::vector<words> const& answers()
@@ -81,10 +81,10 @@ std::vector<words> const& answers()
         {"ASK", "-ASK 3999 127.0.0.1:6381\r\n", code::moved},
         {"too many clients", "-ERR max number of clients reached\r\n", code::too_many_clients},
         {"an unknown error", "-ERR something else\r\n", code::server_error},
-        {"a status for a number", "+OK\r\n", code::protocol_error},
-        {"a text for a number", "$2\r\n17\r\n", code::protocol_error},
-        {"an array for a number", "*2\r\n:1\r\n:2\r\n", code::protocol_error},
-        {"nil for a number", "$-1\r\n", code::protocol_error},
+        {"a status for a number", "+OK\r\n", code::protocol_error, 2},
+        {"a text for a number", "$2\r\n17\r\n", code::protocol_error, 2},
+        {"an array for a number", "*2\r\n:1\r\n:2\r\n", code::protocol_error, 2},
+        {"nil for a number", "$-1\r\n", code::protocol_error, 2},
     };
     return all;
 }
@@ -95,13 +95,13 @@ std::vector<words> const& spoilt()
     std::string deep;
     for (int i = 0; i < 100; ++i) deep += "*1\r\n";
     static std::vector<words> const all{
-        {"another protocol", "HTTP/1.1 400 Bad Request\r\n\r\n", code::protocol_error},
-        {"arrays in arrays in arrays", deep + ":1\r\n", code::protocol_error},
+        {"another protocol", "HTTP/1.1 400 Bad Request\r\n\r\n", code::protocol_error, 2},
+        {"arrays in arrays in arrays", deep + ":1\r\n", code::protocol_error, 2},
         {"a text of 1 GB, announced", "$1073741824\r\n" + std::string(4096, 'x'), code::no_answer},
-        {"a text of 1 GB, of which 2 MB come", "$1073741824\r\n" + std::string(std::size_t{2} << 20U, 'x'), code::protocol_error},
-        {"a length that is no number", "$x\r\n", code::protocol_error},
-        {"a length below nothing", "$-7\r\n", code::protocol_error},
-        {"a number without an end", ":12345678901234567890123456789\r\n", code::protocol_error},
+        {"a text of 1 GB, of which 2 MB come", "$1073741824\r\n" + std::string(std::size_t{2} << 20U, 'x'), code::protocol_error, 2},
+        {"a length that is no number", "$x\r\n", code::protocol_error, 2},
+        {"a length below nothing", "$-7\r\n", code::protocol_error, 2},
+        {"a number without an end", ":12345678901234567890123456789\r\n", code::protocol_error, 2},
     };
     return all;
 }
