@@ -24,7 +24,10 @@ namespace {
 
 command release_of(std::size_t number, std::chrono::milliseconds ttl)
 {
-    return {.what = command::verb::release, .keys = std::make_shared<lock_keys const>("orders"), .token = owner_token::from_bits(0, number), .ttl = ttl};
+    return {.what = command::verb::release,
+            .keys = std::make_shared<lock_keys const>("orders"),
+            .token = owner_token::from_bits(0, number),
+            .ttl = ttl};
 }
 
 }  // namespace

@@ -17,12 +17,12 @@ namespace holdfast::redis {
 /// Releases for whose answers nobody waits, of what may be there: the answer to an acquire was lost, or that to a release; or the server
 /// refused the release for now. One for each owner token, and not more than `most`.
 ///
-/// | sent                                                      | how many |
-/// |-----------------------------------------------------------|----------|
-/// | over the next connection to the node, before all else      | all |
+/// | sent                                                          | how many |
+/// |---------------------------------------------------------------|----------|
+/// | over the next connection to the node, before all else         | all |
 /// | over one that stands, ahead of a command that asks for a vote | one: it may be refused again |
-/// | behind a yes or no to such a command                      | one |
-/// | behind a yes or no to a release                           | all |
+/// | behind a yes or no to such a command                          | one |
+/// | behind a yes or no to a release                               | all |
 class kept_releases {
 public:
     static constexpr std::size_t most = 1024;

@@ -17,7 +17,7 @@ namespace holdfast::redis {
 /// A command that one node has not answered yet.
 struct pending_command {
     command what;
-    listener* whom = nullptr;  ///< null: nobody waits for the answer
+    listener* whom = nullptr;          ///< null: nobody waits for the answer
     boot_clock::time_point since{};    ///< when it was asked for; of a release that is kept, from when on
     boot_clock::time_point written{};  ///< when it was put on the wire, the last time
     script_form form = script_form::by_text;
