@@ -49,7 +49,8 @@ public:
             if (c.granted || was_up) kept_.keep(c, now);
             return {};
         }
-        bool const may_be_there = c.what == command::verb::release && (kept_.drop(c.token) || c.granted || was_up);
+        bool const releases = c.what == command::verb::release;
+        bool const may_be_there = releases && (kept_.has(c.token) || c.granted || was_up);
         auto why = connect(now);
         if (!why && queue_.size() >= longest_queue) why = errc::no_answer;
         if (why) {
@@ -58,12 +59,14 @@ public:
         }
         pending_commands one;
         one.push_back({.what = c, .whom = whom, .since = now, .form = first_form(c, whom)});
+        one.front().what.granted = c.granted || may_be_there;
         if (!up())
             queue_.splice(queue_.end(), one);
         else if (one.front().asks_for_vote() && undecided(now))
             undecided_.splice(undecided_.end(), one);
         else
             transmit(one, now);
+        if (releases || c.what == command::verb::extend) kept_.drop(c.token);  // this does it; who extends has it, and will release it
         return {};
     } catch (std::bad_alloc const&) {
         return std::make_error_code(std::errc::not_enough_memory);
@@ -231,10 +234,10 @@ private:
         return sent_ && std::any_of(queue_.begin(), queue_.end(), [](auto const& e) { return e.asks_for_vote(); });
     }
 
-    /// Returns: whether somebody waits for the answer to an acquire for `token`, and will roll it back himself, or hold it.
+    /// Returns: whether somebody waits for the answer to an acquire or an extend for `token`, and will release it himself.
     [[nodiscard]] bool asked_again(owner_token const& token) const noexcept
     {
-        auto const same = [&](pending_command const& e) { return e.whom && e.asks_for_vote() && e.what.token == token; };
+        auto const same = [&](pending_command const& e) { return e.whom && !e.releases() && e.what.token == token; };
         return std::any_of(queue_.begin(), queue_.end(), same) || std::any_of(undecided_.begin(), undecided_.end(), same);
     }
 

@@ -47,10 +47,15 @@ public:
         if (room) kept_.splice(kept_.end(), one);
     }
 
-    /// Effects: keeps none for `token`. Returns: whether there was one.
-    bool drop(owner_token const& token) noexcept
+    /// Effects: keeps none for `token`.
+    void drop(owner_token const& token) noexcept
     {
-        return kept_.remove_if([&](pending_command const& e) { return e.what.token == token; }) > 0;
+        kept_.remove_if([&](pending_command const& e) { return e.what.token == token; });
+    }
+
+    [[nodiscard]] bool has(owner_token const& token) const noexcept
+    {
+        return std::any_of(kept_.begin(), kept_.end(), [&](pending_command const& e) { return e.what.token == token; });
     }
 
     /// Returns: those that are still to be sent, to be taken from there.
@@ -61,11 +66,6 @@ public:
     }
 
 private:
-    [[nodiscard]] bool has(owner_token const& token) const noexcept
-    {
-        return std::any_of(kept_.begin(), kept_.end(), [&](pending_command const& e) { return e.what.token == token; });
-    }
-
     pending_commands kept_;
 };
 

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+//
+// Releases that one master did not take at first: when they are repeated, and when no more.
+#include "redis/observed.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/proxy.hpp"
+
+#include <holdfast/redlock.hpp>
+
+#include <chrono>
+#include <future>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::redlock::masters;
+using holdfast::redlock::mutex;
+using holdfast::test::containing;
+using holdfast::test::eventually;
+using holdfast::test::proxy;
+using holdfast::test::redis_fleet;
+
+namespace {
+
+/// Three masters behind proxies, and a client that is connected to all.
+struct proxied_masters {
+    redis_fleet servers{3};
+    std::vector<proxy> ways;
+    masters client{make_ways(), {.node_timeout = 10s, .restart_guard = 0ms}};
+    mutex probe{client, "invoices", {.ttl = 1h}};
+
+    proxied_masters() { use(); }
+
+    std::vector<std::string> make_ways()
+    {
+        std::vector<std::string> urls;
+        for (auto& server : servers) urls.push_back(ways.emplace_back(server.port()).url());
+        return urls;
+    }
+
+    /// Effects: locks and frees another lock, until the third master was among those asked: shortly after its connection broke it is not.
+    void use()
+    {
+        CHECK(eventually([&] {
+            if (!probe.try_lock_for(20s)) return false;
+            bool const asked = eventually([&] { return exists(2, "invoices"); }, 500ms);
+            probe.unlock();
+            return asked;
+        }));
+    }
+
+    [[nodiscard]] bool exists(std::size_t i, std::string const& key) { return servers[i].command({"EXISTS", key}).integer == 1; }
+};
+
+}  // namespace
+
+TEST_CASE("a roll-back that a master refused for now does not free what was extended there since")
+{
+    proxied_masters three;
+    mutex m{three.client, "orders", {.ttl = 1min, .renew = false, .fencing = false}};
+    three.ways[1].hold(containing("orders"));
+    three.ways[2].swallow_next_reply({.matches = containing("orders")});
+    three.ways[2].hold(containing("PUBLISH"));
+    three.ways[2].answer_next_request("-LOADING Redis is loading the dataset in memory\r\n", {.matches = containing("PUBLISH")});
+    auto attempt = std::async(std::launch::async, [&] { return m.try_lock(); });
+    CHECK(eventually([&] { return three.ways[2].held() == 1; }));  // the roll-back, with the second acquire behind it
+    three.ways[1].let_go();
+    REQUIRE(attempt.get());
+    three.ways[2].let_go();
+    CHECK(eventually([&] { return three.ways[2].struck() == 2; }));
+    std::this_thread::sleep_for(100ms);  // its answer arrives; where it is late, the extension is on its way when it does
+    m.extend(1h);
+    CHECK(eventually([&] { return three.servers[2].command({"PTTL", "orders"}).integer > 600'000; }));
+    three.use();
+    CHECK(three.exists(2, "orders"));
+    m.unlock();
+    CHECK(eventually([&] { return !three.exists(2, "orders"); }));
+}
+
+TEST_CASE("a release whose connection broke and could not be made again is repeated by the next use of the masters")
+{
+    proxied_masters three;
+    mutex m{three.client, "orders", {.ttl = 1h, .renew = false}};
+    m.lock();
+    CHECK(eventually([&] { return three.exists(2, "orders"); }));
+    for (std::size_t i : {1U, 2U}) three.ways[i].hold(containing("orders"));
+    auto released = std::async(std::launch::async, [&] {
+        std::error_code ec;
+        m.release(ec);
+        return ec;
+    });
+    CHECK(eventually([&] { return three.ways[2].held() == 1; }));
+    three.ways[2].refuse();
+    std::this_thread::sleep_for(100ms);  // it is sent again, in vain
+    three.ways[1].let_go();
+    CHECK_FALSE(released.get());
+    CHECK(three.exists(2, "orders"));
+    three.ways[2].heal();
+    three.use();
+    CHECK(eventually([&] { return !three.exists(2, "orders"); }));
+}
