@@ -34,7 +34,7 @@ struct lock_options {
     std::chrono::milliseconds ttl{30'000};
 
     /// Renew the lease every third of `ttl` while it is held. Without it a section that takes longer than `ttl` loses its lock.
-    /// ZooKeeper: of five eighths of the session's timeout, in place of `ttl`; a lease that is not renewed ends although its session lives.
+    /// ZooKeeper: of half of the session's timeout, in place of `ttl`; a lease that is not renewed ends although its session lives.
     bool renew = true;
 
     /// Renewal ends when a holder has had the lock for this long; the lease then runs out and its loss is announced. Without it a
