@@ -76,6 +76,20 @@ TEST_CASE("a delete is repeated until it is confirmed")
         e.answer_to(0, only(answer::ok));
         CHECK(e.machine.done());
     }
+    SECTION("refused again and again, it is repeated ever more seldom, until it is given up")
+    {
+        std::vector<int> waits;
+        for (int i = 0; i < 9; ++i) {
+            e.answer_to(0, {.what = answer::refused, .code = holdfast::zookeeper::errc::not_permitted});
+            waits.push_back(0);
+            for (e.machine.connected(1); e.sent().empty(); e.machine.connected(1)) REQUIRE(++waits.back() < 1000);
+        }
+        CHECK(waits == std::vector<int>{0, 1, 3, 7, 15, 31, 63, 63, 63});
+        e.machine.give_up();
+        CHECK(e.machine.done());
+        CHECK(e.machine.outcome() == errc::misconfigured);
+        CHECK(e.sent().empty());
+    }
 }
 
 TEST_CASE("a node that may have been made is looked for by its GUID behind a sync")

@@ -21,7 +21,7 @@ namespace holdfast::zookeeper {
 /// | searching | sync, children | a node that begins with the prefix → erasing; none → done |
 /// | checking  | sync, data     | the node is ours → erasing; another's, or gone → done (`not_owner`) |
 /// | erasing   | erase          | ok → done; gone → done, `not_owner` where no erase was sent before |
-/// | any       |                | refused → settled, with the reason; it is tried again, as the node keeps the lock taken |
+/// | any       |                | refused → settled, with the reason; it is tried again, ever more seldom, as the node keeps the lock taken |
 ///
 /// Only a node at the lock's own path is checked: another one's name is nobody else's. An answer that was lost is asked for again; without
 /// that to the sync, the one behind it says nothing.
@@ -41,6 +41,10 @@ public:
     {
         if (done_) return;
         if (session != what_.session) return finish({});
+        if (refused_ && stalled_ && wait_ > 0) {
+            --wait_;
+            return;
+        }
         if (std::exchange(stalled_, false)) begin();
     }
 
@@ -57,6 +61,7 @@ public:
         if (r.what == answer::refused) {
             stalled_ = refused_ = true;
             outcome_ = r.code;
+            wait_ = std::exchange(next_wait_, std::min(2 * next_wait_ + 1, longest_wait));
             return;
         }
         if (tag == children_tag) {
@@ -73,6 +78,9 @@ public:
         }
     }
 
+    /// Effects: leaves the node where it is, after a refusal.
+    void give_up() { finish(outcome_); }
+
     /// Effects: it threw while it was told something: begins again when it is told that requests can be sent.
     void interrupt() noexcept
     {
@@ -87,6 +95,7 @@ private:
     static constexpr unsigned children_tag = 1;
     static constexpr unsigned data_tag = 2;
     static constexpr unsigned erase_tag = 3;
+    static constexpr unsigned longest_wait = 63;
 
     void begin()
     {
@@ -123,6 +132,8 @@ private:
     bool erased_ = false;
     bool first_erase_ = false;
     bool refused_ = false;
+    unsigned wait_ = 0;  // how often it does not go on when it could, after a refusal
+    unsigned next_wait_ = 0;
     bool done_ = false;
     std::error_code outcome_;
     std::vector<action> actions_;

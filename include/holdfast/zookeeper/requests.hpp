@@ -42,7 +42,7 @@ enum class answer : std::uint8_t {
     no_node,      ///< the node, or the one above it, is not there
     node_exists,  ///< it is there already
     lost,         ///< no answer came: it may or may not have taken effect
-    refused,      ///< it took no effect and never will: see `reply::code`
+    refused,      ///< it took no effect, and will not as things stand: see `reply::code`
     postponed,    ///< it took no effect and may when it is sent again
 };
 

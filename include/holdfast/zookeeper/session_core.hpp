@@ -60,7 +60,6 @@ public:
     [[nodiscard]] bool connected() const noexcept { return state_ == session_state::connected; }
     [[nodiscard]] std::int64_t session() const noexcept { return session_; }
     [[nodiscard]] session_lease const& lease() const noexcept { return lease_; }
-
     /// Returns: since when no server has been reached, where one was before.
     [[nodiscard]] boot_clock::time_point suspended_since() const noexcept { return suspended_since_; }
     /// Returns: why no session will ever be had; no error where one may.
@@ -90,8 +89,7 @@ public:
         for (auto const& one : actions) send(&from, one.tag, one.what);
     }
 
-    /// Effects: sends something that only shows that the session lives; where `to_quorum`, what a quorum answers to. Nothing where the same
-    /// was sent since `not_before`.
+    /// Effects: sends what only shows that the session lives, `to_quorum` what a quorum answers. Nothing where that was sent since `not_before`.
     void show_life(bool to_quorum, boot_clock::time_point not_before)
     {
         if (!connected() || (to_quorum ? last_write_ : last_sent_) > not_before) return;
@@ -103,12 +101,14 @@ public:
     /// Effects: removes a node, until that is confirmed or the session is over; `bed` is woken when it is settled, until `forget`.
     [[nodiscard]] std::shared_ptr<eraser> erase(remains what, holdfast::detail::parker* bed)
     {
-        auto one = std::make_shared<eraser>(*this, std::move(what), bed);
-        erasers_.push_back(one);
+        auto one = erasers_.emplace_back(std::make_shared<eraser>(*this, std::move(what), bed));
         attach(*one);
         if (one->done()) wake_thread();
         return one;
     }
+
+    /// Returns: whether no more of them can be kept that are refused.
+    [[nodiscard]] bool has_many_erasers() const noexcept { return erasers_.size() > 1024; }
 
     /// Effects: has `f` called when the session is over, by the thread that learns it, with no lock held.
     void add_alarm(std::function<void()> f) { alarms_.add(std::move(f)); }
@@ -285,7 +285,7 @@ private:
 inline void eraser::act()
 {
     core_.perform(*this, machine_.take_actions());
-    if (machine_.refused() && !machine_.done()) core_.go_on_later();
+    if (machine_.refused() && !machine_.done()) core_.has_many_erasers() ? machine_.give_up() : core_.go_on_later();
     if (!machine_.settled()) return;
     if (bed_) bed_->unpark();
     core_.wake_thread();
