@@ -57,6 +57,19 @@ TEST_CASE("of each owner token one release is kept, and not more of all than the
     CHECK(kept.wanted(t0).size() == kept_releases::most - 1);
 }
 
+TEST_CASE("an extension drops what is kept of its token, but for what may still arrive")
+{
+    kept_releases kept;
+    kept.keep(release_of(1, 10s), t0);
+    kept.keep(release_of(2, 10s), t0, t0);
+    kept.keep(release_of(3, 10s), t0);
+    kept.keep(release_of(3, 10s), t0, t0);
+    for (std::size_t n : {1U, 2U, 3U}) kept.drop_extended(owner_token::from_bits(0, n));
+    CHECK_FALSE(kept.has(owner_token::from_bits(0, 1)));
+    CHECK(kept.has(owner_token::from_bits(0, 2)));
+    CHECK(kept.has(owner_token::from_bits(0, 3)));
+}
+
 TEST_CASE("what is kept of an acquire is its release, as text")
 {
     kept_releases kept;

@@ -50,7 +50,7 @@ public:
         ::shutdown(at_.fd.get(), SHUT_RDWR);
     }
 
-    [[nodiscard]] std::string url() const { return "redis://u:canary@127.0.0.1:" + std::to_string(at_.port); }
+    [[nodiscard]] std::string url(std::string const& user = "u:canary@") const { return "redis://" + user + "127.0.0.1:" + std::to_string(at_.port); }
 
 private:
     holdfast::test::bound_socket at_ = holdfast::test::bind_free_port();
@@ -128,6 +128,10 @@ TEST_CASE("a server that answers something else is no Redis server")
 {
     rude_server const server{"HTTP/1.1 400 Bad Request\r\n\r\n"};
     std::error_code code;
-    CHECK_THAT(complaint(server.url(), &code), contains("is this a Redis server?"));
+    auto const url = server.url(GENERATE("u:canary@", ""));  // without a user nothing is asked before the lock
+    CHECK_THAT(complaint(url, &code), contains("is this a Redis server?"));
     CHECK(code == holdfast::redis::errc::protocol_error);
+    client redis{url, {.operation_timeout = 10s}};
+    mutex m{redis, "orders"};
+    CHECK(code_of([&] { (void)m.try_lock(); }) == holdfast::redis::errc::protocol_error);
 }

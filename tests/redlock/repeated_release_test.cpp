@@ -29,10 +29,10 @@ namespace {
 struct proxied_masters {
     redis_fleet servers{3};
     std::vector<proxy> ways;
-    masters client{make_ways(), {.node_timeout = 10s, .restart_guard = 0ms}};
+    masters client;
     mutex probe{client, "invoices", {.ttl = 1h}};
 
-    proxied_masters() { use(); }
+    explicit proxied_masters(std::chrono::milliseconds node_timeout = 10s) : client{make_ways(), {.node_timeout = node_timeout, .restart_guard = 0ms}} { use(); }
 
     std::vector<std::string> make_ways()
     {
@@ -101,4 +101,24 @@ TEST_CASE("a release whose connection broke and could not be made again is repea
     three.ways[2].heal();
     three.use();
     CHECK(eventually([&] { return !three.exists(2, "orders"); }));
+}
+
+TEST_CASE("an extension does not count where a roll-back that may still arrive would undo it")
+{
+    constexpr auto node_timeout = 5s;
+    proxied_masters three{node_timeout};
+    mutex m{three.client, "orders", {.ttl = 1min, .renew = false, .fencing = false}};
+    three.ways[1].hold(containing("orders"));
+    three.ways[2].swallow_next_reply({.matches = containing("orders")});
+    three.ways[2].hold(containing("PUBLISH"));
+    auto attempt = std::async(std::launch::async, [&] { return m.try_lock(); });
+    CHECK(eventually([&] { return three.ways[2].held() == 1; }));
+    three.ways[1].let_go();
+    REQUIRE(attempt.get());
+    std::this_thread::sleep_for(node_timeout + 100ms);  // the connection is given up, and not what is under way over it
+    three.ways[0].blackhole();
+    std::error_code ec;
+    CHECK_FALSE(m.extend(1h, ec));
+    CHECK(ec);
+    CHECK(three.servers[2].command({"PTTL", "orders"}).integer < 60'000);
 }

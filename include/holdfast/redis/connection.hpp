@@ -66,7 +66,7 @@ public:
             undecided_.splice(undecided_.end(), one);
         else
             transmit(one, now);
-        if (releases || c.what == command::verb::extend) kept_.drop(c.token);  // this does it; who extends has it, and will release it
+        if (releases) kept_.drop(c.token);
         return {};
     } catch (std::bad_alloc const&) {
         return std::make_error_code(std::errc::not_enough_memory);
@@ -74,7 +74,8 @@ public:
 
     void forget(listener* whom) noexcept
     {
-        for (auto* const queue : {&queue_, &undecided_, &failing_})
+        undecided_.remove_if([whom](pending_command const& e) { return e.whom == whom; });  // they were not sent
+        for (auto* const queue : {&queue_, &failing_})
             for (auto& e : *queue)
                 if (e.whom == whom) e.whom = nullptr;
     }
@@ -96,7 +97,6 @@ public:
     try {
         if (!up() || undecided(now)) return;
         auto const refused = may_vote(now);
-        undecided_.remove_if([](pending_command const& e) { return !e.whom; });
         if (refused) {
             failing_.splice(failing_.end(), undecided_);
             fail(refused, now);
@@ -115,6 +115,7 @@ private:
     {
         auto& e = one.front();
         if (e.asks_for_vote()) send_kept(1, now);
+        if (e.extends()) kept_.drop_extended(e.what.token);
         e.written = now;
         if (admission_) e.what.floor = admission_->floor(node_);
         upkeep_.prepare(e.what, now, admission_ ? admission_->fence_lifetime() : shortest_fence_lifetime);
@@ -149,6 +150,8 @@ private:
         has_release_ = false;
         pending_commands waiting;
         waiting.swap(queue_);
+        for (auto const& e : waiting)
+            if (e.whom && e.extends()) kept_.drop_extended(e.what.token);
         try {
             send_kept(kept_releases::most, now);
             while (!waiting.empty()) {
@@ -198,7 +201,10 @@ private:
         }
         auto* const whom = std::exchange(e.whom, nullptr);
         auto const more = a.what == answer::kind::error ? 0 : e.releases() ? kept_releases::most : e.asks_for_vote() ? 1 : 0;
-        if (e.releases() && a.error == holdfast::errc::unavailable && !asked_again(e.what.token)) kept_.keep_first(one);
+        if (e.releases() && a.error == holdfast::errc::unavailable && !asked_again(e.what.token)) {
+            e.written = {};  // and did nothing
+            kept_.keep_first(one);
+        }
         if (whom) whom->on_answer(node_, a, now);
         if (up()) send_kept(more, now);
     }
@@ -210,11 +216,12 @@ private:
         pending_commands old;
         old.swap(queue_);
         bool const spoilt = sent && why == errc::protocol_error;
-        bool const spoilt_vote = spoilt && !old.empty() && old.front().whom && old.front().asks_for_vote();
+        auto const awaited = std::find_if(old.begin(), old.end(), [](auto const& e) { return e.whom != nullptr; });
+        bool const spoilt_vote = spoilt && awaited != old.end() && awaited->asks_for_vote();  // a roll-back may be ahead of it
         while (!old.empty()) {
             auto& e = old.front();
             bool const may_hold = sent ? e.asks_for_vote() || e.releases() : e.releases() && e.what.granted;
-            if (may_hold && e.whom) kept_.keep(e.what, now);
+            if (may_hold && e.whom) kept_.keep(e.what, now, e.releases() ? e.written : boot_clock::time_point{});
             if (e.whom)
                 failing_.splice(failing_.end(), old, old.begin());
             else if (e.wanted(now))

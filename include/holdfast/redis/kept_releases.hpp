@@ -27,12 +27,13 @@ class kept_releases {
 public:
     static constexpr std::size_t most = 1024;
 
-    /// Effects: keeps the release of what `c` acquires or releases. Where there is no memory for it, what is there dies with its ttl.
-    void keep(command c, boot_clock::time_point now) noexcept
+    /// Effects: keeps the release of what `c` acquires or releases; a release that was `written` may still arrive. Where there is no memory for
+    /// it, what is there dies with its ttl.
+    void keep(command c, boot_clock::time_point now, boot_clock::time_point written = {}) noexcept
     try {
         c.what = command::verb::release;
         pending_commands one;
-        one.push_back({.what = std::move(c), .since = now});
+        one.push_back({.what = std::move(c), .since = now, .written = written});
         keep_first(one);
     } catch (std::bad_alloc const&) {
     }
@@ -40,23 +41,29 @@ public:
     /// Effects: keeps the first of `some`, which leaves them. Requires: it is a release that nobody waits for.
     void keep_first(pending_commands& some) noexcept
     {
-        bool const room = kept_.size() < most && !has(some.front().what.token);
         pending_commands one;
         one.splice(one.end(), some, some.begin());
         one.front().form = script_form::by_text;
-        if (room) kept_.splice(kept_.end(), one);
+        if (auto const same = find(one.front().what.token); same != kept_.end())
+            same->written = std::max(same->written, one.front().written);
+        else if (kept_.size() < most)
+            kept_.splice(kept_.end(), one);
     }
 
-    /// Effects: keeps none for `token`.
+    /// Effects: keeps none for `token`: it is sent now.
     void drop(owner_token const& token) noexcept
     {
         kept_.remove_if([&](pending_command const& e) { return e.what.token == token; });
     }
 
-    [[nodiscard]] bool has(owner_token const& token) const noexcept
+    /// Effects: keeps none for `token`, which is extended: who does that has the lock, and will release it himself. One that may still arrive is
+    /// kept all the same, and sent ahead of the extension: otherwise it would free what that has counted.
+    void drop_extended(owner_token const& token) noexcept
     {
-        return std::any_of(kept_.begin(), kept_.end(), [&](pending_command const& e) { return e.what.token == token; });
+        kept_.remove_if([&](pending_command const& e) { return e.what.token == token && e.written == boot_clock::time_point{}; });
     }
+
+    [[nodiscard]] bool has(owner_token const& token) noexcept { return find(token) != kept_.end(); }
 
     /// Returns: those that are still to be sent, to be taken from there.
     [[nodiscard]] pending_commands& wanted(boot_clock::time_point now) noexcept
@@ -66,6 +73,11 @@ public:
     }
 
 private:
+    [[nodiscard]] pending_commands::iterator find(owner_token const& token) noexcept
+    {
+        return std::find_if(kept_.begin(), kept_.end(), [&](pending_command const& e) { return e.what.token == token; });
+    }
+
     pending_commands kept_;
 };
 

@@ -25,6 +25,7 @@ struct pending_command {
 
     [[nodiscard]] bool asks_for_vote() const noexcept { return what.what == command::verb::acquire || what.what == command::verb::take; }
     [[nodiscard]] bool releases() const noexcept { return what.what == command::verb::release; }
+    [[nodiscard]] bool extends() const noexcept { return what.what == command::verb::extend; }
 
     /// Returns: whether it is still to be sent: somebody wants the answer, or it frees what may be there, which is gone by itself after its ttl.
     [[nodiscard]] bool wanted(boot_clock::time_point now) const noexcept
