@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A server that dies, comes back, forgets or hangs.
+#include "conformance/sleeper.hpp"
 #include "observed.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
@@ -10,6 +11,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <stop_token>
 #include <thread>
 
 using namespace std::chrono_literals;
@@ -46,6 +48,25 @@ TEST_CASE("where nobody listens a lock is unavailable by its deadline")
     begun = boot_clock::now();
     CHECK(code_of([&] { m.lock(); }) == errc::unavailable);
     CHECK(boot_clock::now() - begun < 200ms + slack);
+}
+
+TEST_CASE("who waits behind one who finds no server is told of that, too")
+{
+    redis_server server;
+    client redis{server.url()};
+    mutex before{redis, "orders", {.unavailable_after = 1min}};
+    mutex behind{redis, "orders"};
+    server.kill();
+    std::stop_source stop;
+    holdfast::test::sleeper waits{[&] { return before.lock(stop.get_token()); }};
+    CHECK(waits.sleeps());
+    CHECK(code_of([&] { (void)behind.try_lock_for(1s); }) == errc::unavailable);
+    CHECK(code_of([&] { (void)behind.try_lock(); }) == errc::unavailable);
+    server.restart();
+    CHECK(eventually([&] { return before.lease().still_held(); }));
+    CHECK_FALSE(behind.try_lock_for(10ms));
+    stop.request_stop();
+    CHECK(waits.join());
 }
 
 TEST_CASE("a server that accepts and never answers is unavailable by the deadline and one operation timeout")

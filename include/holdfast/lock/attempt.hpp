@@ -10,6 +10,7 @@
 #include <holdfast/lock/waiting_line.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <stop_token>
@@ -44,6 +45,16 @@ public:
         return since_ ? std::max(one.since, *since_) : boot_clock::now();
     }
 
+    /// Returns: whether there has been nothing but that since `one` came. Requires: somebody asks, which was noted.
+    [[nodiscard]] bool is_all_for(waiter const& one) const noexcept
+    {
+        auto const since = since_ ? since_ : asks_->unavailable_since();
+        return since && *since <= one.since;
+    }
+
+    /// Effects: notes whose turn it is.
+    void asked_by(waiter const& one) noexcept { asks_ = one.request; }
+
     /// Effects: notes what came of an attempt by one who had seen that since `asked_since`.
     void note(std::error_code outcome, boot_clock::time_point asked_since) noexcept
     {
@@ -53,6 +64,7 @@ public:
 
 private:
     std::optional<boot_clock::time_point> since_;
+    head_start const* asks_ = nullptr;  // dangles when nobody asks any more
 };
 
 /// What a thread in line asks of the store when its turn has come. Whoever gives the lock back may begin it for the next one: its request
@@ -90,6 +102,7 @@ public:
                                            .deadline = deadline_,
                                            .unavailable_at = deadline_ != boot_clock::time_point::max() ? deadline_ : unavailable_at});
         operation_->start();
+        begun_.store(true, std::memory_order_release);
     }
 
     /// Effects: as `begin`; nothing where memory ran out.
@@ -98,6 +111,13 @@ public:
         begin(asked_since, handoffs);
     } catch (...) {
         operation_.reset();
+    }
+
+    [[nodiscard]] std::optional<boot_clock::time_point> unavailable_since() const noexcept override
+    {
+        if constexpr (requires { operation_->unavailable(); })
+            if (begun_.load(std::memory_order_acquire) && operation_->unavailable()) return asked_since_;
+        return std::nullopt;
     }
 
     /// Effects: waits for the answer. Requires: `begun()`.
@@ -115,6 +135,7 @@ private:
     boot_clock::time_point deadline_;
     boot_clock::time_point asked_since_{};
     std::optional<typename B::acquire_operation> operation_;
+    std::atomic<bool> begun_{false};  // as others may look at it
 };
 
 }  // namespace holdfast::detail

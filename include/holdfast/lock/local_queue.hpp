@@ -59,6 +59,7 @@ public:
             if (!ticket_.scheduled && !ticket_.spare) keeper_->prepare(ticket_, this->weak_from_this());
             state_ = state::asking;
             me->now = waiter::stage::first;
+            outage_.asked_by(*me);
             me->not_before = others_first_until_;
         } else if (deadline != boot_clock::time_point::min()) {
             line_.join(self);
@@ -67,7 +68,9 @@ public:
         }
         if (me->now == waiter::stage::first) return ask(*me, request, stop);
         if (me->now == waiter::stage::granted) return std::nullopt;
-        return failure{stop.stop_requested() ? std::make_error_code(std::errc::operation_canceled) : make_error_code(errc::timed_out), {}};
+        if (stop.stop_requested()) return failure{std::make_error_code(std::errc::operation_canceled), {}};
+        std::scoped_lock guard{mutex_};
+        return failure{make_error_code(state_ == state::asking && outage_.is_all_for(*me) ? errc::unavailable : errc::timed_out), {}};
     }
 
     /// Effects: gives up what `owner` has: to the next in line, or back to the store, for whose answer it waits. Whoever has the lock then may
@@ -188,7 +191,7 @@ private:
         try {
             bool const too_late = me.was_in_line() && !request.begun() && request.late();
             if (!too_late && !request.begun()) request.begin(outage_.seen_by(me), tenure_.handoffs_for(me), me.not_before);
-            auto const got = too_late ? result<grant>{errc::timed_out} : request.outcome(stop);
+            auto const got = too_late ? result<grant>{outage_.is_all_for(me) ? errc::unavailable : errc::timed_out} : request.outcome(stop);
             std::unique_lock guard{mutex_};
             if (!too_late) outage_.note(got.code(), request.asked_since());
             if (got) {
@@ -220,6 +223,7 @@ private:
         tenure_.end(next);
         keeper_->cancel(ticket_);
         if (next) line_.choose(*next, waiter::stage::first);
+        if (next) outage_.asked_by(*next);
         state_ = next ? state::asking : state::idle;
         return next;
     }

@@ -11,6 +11,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 
 namespace holdfast::detail {
@@ -21,6 +22,9 @@ public:
     /// Effects: begins, with fencing tokens for so many handoffs; the store has been unavailable since `asked_since`, as far as is known. Nothing
     /// where memory ran out.
     virtual void try_begin(boot_clock::time_point asked_since, unsigned handoffs) noexcept = 0;
+
+    /// Returns: since when the store has been unavailable, where it has seen nothing else. May be called from any thread.
+    [[nodiscard]] virtual std::optional<boot_clock::time_point> unavailable_since() const noexcept = 0;
 
 protected:
     ~head_start() = default;

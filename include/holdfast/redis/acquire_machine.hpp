@@ -67,9 +67,10 @@ public:
 
     /// Returns: when `on_time` is to be called next.
     [[nodiscard]] boot_clock::time_point wake_at() const noexcept { return wake_at_; }
-
     /// Returns: the fence to confirm.
     [[nodiscard]] std::uint64_t fence() const noexcept { return round_.fence(); }
+    /// Returns: whether rounds were lost, and in none of them a majority could be asked.
+    [[nodiscard]] bool unavailable_so_far() const noexcept { return !ever_asked_ && last_cause_.error; }
 
     [[nodiscard]] acquire_step start(boot_clock::time_point now)
     {

@@ -48,6 +48,13 @@ public:
         if (!done()) perform(machine_.cancel(transport_.now()));
     }
 
+    /// Returns: whether rounds have failed, and no quorum could be asked so far. May be called from any thread.
+    [[nodiscard]] bool unavailable() const noexcept
+    {
+        std::scoped_lock guard{transport_};
+        return machine_.unavailable_so_far();
+    }
+
     /// Requires: `done()`.
     [[nodiscard]] result<grant> outcome() const
     {

@@ -92,6 +92,13 @@ public:
         bed_.unpark();
     }
 
+    /// Returns: whether no server could be asked so far. May be called from any thread.
+    [[nodiscard]] bool unavailable() const noexcept
+    {
+        std::scoped_lock guard{core_.mutex()};
+        return !core_.connected() && !machine_->reached();
+    }
+
     [[nodiscard]] result<grant> outcome() const { return *outcome_; }
 
 private:
