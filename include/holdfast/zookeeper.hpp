@@ -104,7 +104,7 @@ public:
     [[nodiscard]] std::vector<participant> contenders()
     {
         place_.thread().ensure_running();  // before anything is locked, which in a child may be for ever
-        contenders_operation asking{place_, place_.core().chroot() + lock_path(name())};
+        contenders_operation asking{place_, lock_path(name(), place_.core().chroot())};
         auto got = asking.ask();
         if (!got) throw error{got.code(), "lock " + holdfast::quoted(name()) + ": contenders"};
         return std::move(*got);

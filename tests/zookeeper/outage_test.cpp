@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Sessions that end, servers that die or hang.
+#include "conformance/sleeper.hpp"
 #include "patient.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
@@ -15,6 +16,7 @@
 #include <chrono>
 #include <future>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -227,7 +229,30 @@ TEST_CASE("without any server a lock is unavailable, in time")
     CHECK(thrown([&] { static_cast<void>(m.try_lock()); }) == errc::unavailable);
     CHECK(thrown([&] { static_cast<void>(m.try_lock_for(100ms)); }) == errc::unavailable);
     CHECK(thrown([&] { m.lock(); }) == errc::unavailable);
+
+    std::stop_source stop;
+    mutex patient{zk, "/orders", {.unavailable_after = 10min}};
+    holdfast::test::sleeper waits{[&] { return patient.lock(stop.get_token()); }};
+    CHECK(waits.sleeps());
+    CHECK(thrown([&] { static_cast<void>(m.try_lock_for(100ms)); }) == errc::unavailable);  // behind one who has seen nothing else
+    stop.request_stop();
+    CHECK_FALSE(waits.join());
     CHECK(boot_clock::now() - begun < 2min);
+}
+
+TEST_CASE("a session that the server would end earlier than was agreed is given up, and its locks with it")
+{
+    zookeeper_server server;
+    auto zk = connected(server.address(), {.session_timeout = 30min});
+    mutex m{zk, "/orders"};
+    m.lock();
+    auto const lease = m.lease();
+    server.restart_with_longest_session(1min);
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
+    m.unlock();
+    CHECK(m.try_lock_for(3min));
+    CHECK(m.lease().remaining() <= 1min);
+    m.unlock();
 }
 
 TEST_CASE("one who waits gives up when no server is reached for unavailable_after, and leaves nothing")

@@ -31,7 +31,7 @@ public:
 
     using lock_place::lock_place;
 
-    [[nodiscard]] key make_key(std::string_view name) const { return std::make_shared<std::string const>(core().chroot() + lock_path(name)); }
+    [[nodiscard]] key make_key(std::string_view name) const { return std::make_shared<std::string const>(lock_path(name, core().chroot())); }
 
     void on_loss(std::function<void()> alarm) const
     {

@@ -52,7 +52,8 @@ public:
 
     void answered(unsigned tag, reply const& r)
     {
-        if (done_ || stalled_) return;
+        if (done_ || stalled_ || tag / tags != round_) return;  // one of an earlier round may stand behind a sync that was not done
+        tag %= tags;
         if (r.what == answer::lost || r.what == answer::postponed) {
             stalled_ = true;
             return;
@@ -78,9 +79,6 @@ public:
         }
     }
 
-    /// Effects: leaves the node where it is, after a refusal.
-    void give_up() { finish(outcome_); }
-
     /// Effects: it threw while it was told something: begins again when it is told that requests can be sent.
     void interrupt() noexcept
     {
@@ -95,25 +93,29 @@ private:
     static constexpr unsigned children_tag = 1;
     static constexpr unsigned data_tag = 2;
     static constexpr unsigned erase_tag = 3;
+    static constexpr unsigned tags = 4;
     static constexpr unsigned longest_wait = 63;
 
     void begin()
     {
         asked_ = true;
+        ++round_;
         if (what_.prefix.empty()) {
-            actions_.push_back({{request::kind::sync, what_.lock}, sync_tag});
-            actions_.push_back({{request::kind::data, what_.lock}, data_tag});
+            ask(request::kind::sync, what_.lock, sync_tag);
+            ask(request::kind::data, what_.lock, data_tag);
         } else if (what_.node.empty()) {
-            actions_.push_back({{request::kind::sync, what_.lock}, sync_tag});
-            actions_.push_back({{request::kind::children, what_.lock}, children_tag});
+            ask(request::kind::sync, what_.lock, sync_tag);
+            ask(request::kind::children, what_.lock, children_tag);
         } else {
             erase();
         }
     }
 
+    void ask(request::kind what, std::string const& path, unsigned tag) { actions_.push_back({{what, path}, round_ * tags + tag}); }
+
     void erase()
     {
-        actions_.push_back({{request::kind::erase, what_.prefix.empty() ? what_.lock : what_.node}, erase_tag});
+        ask(request::kind::erase, what_.prefix.empty() ? what_.lock : what_.node, erase_tag);
         first_erase_ = !erased_;
         erased_ = true;
     }
@@ -127,6 +129,7 @@ private:
     }
 
     remains what_;
+    unsigned round_ = 0;
     bool stalled_ = true;
     bool asked_ = false;
     bool erased_ = false;

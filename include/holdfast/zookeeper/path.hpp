@@ -38,8 +38,8 @@ namespace detail {
     return true;
 }
 
-/// Returns: what is wrong with `path`, which begins with a slash; nothing where it can be the path of a node.
-[[nodiscard]] inline std::string fault_of(std::string_view path)
+/// Returns: what is wrong with `path`, which begins with a slash and is `below` another or the root; nothing where it can be the path of a node.
+[[nodiscard]] inline std::string fault_of(std::string_view path, std::string_view below = {})
 {
     if (path.size() < 2) return "is empty";
     if (path.back() == '/') return "ends with a slash";
@@ -48,7 +48,7 @@ namespace detail {
         auto const part = path.substr(at, end - at);
         if (part.empty()) return "has an empty part";
         if (part == "." || part == "..") return "has a part that is \".\" or \"..\"";
-        if (at > 1 && sequence_of(part)) return "has a part that is named as those are who wait for the lock above it";
+        if ((at > 1 || !below.empty()) && sequence_of(part)) return "has a part that is named as those are who wait for the lock above it";
         if (at == 1 && part == "zookeeper") return "is below /zookeeper, which belongs to the server";
         at = end + 1;
     }
@@ -58,14 +58,14 @@ namespace detail {
 
 }  // namespace detail
 
-/// Returns: the path of the lock `name`: the name itself, or below the root where it does not begin with a slash.
+/// Returns: the path of the lock `name` below `chroot`: the name itself, or with a slash before it where it does not begin with one.
 /// Throws: `error` (`misconfigured`) where that cannot be the path of a node.
-[[nodiscard]] inline std::string lock_path(std::string_view name)
+[[nodiscard]] inline std::string lock_path(std::string_view name, std::string const& chroot = {})
 {
-    auto path = name.starts_with('/') ? std::string{name} : '/' + std::string{name};
-    if (auto const fault = detail::fault_of(path); !fault.empty())
+    auto const path = name.starts_with('/') ? std::string{name} : '/' + std::string{name};
+    if (auto const fault = detail::fault_of(path, chroot); !fault.empty())
         throw error{holdfast::errc::misconfigured, "lock " + holdfast::quoted(name) + ": its name is the path of a ZooKeeper node and " + fault};
-    return path;
+    return chroot + path;
 }
 
 /// Returns: the path of the node above `path`; empty for one below the root.

@@ -107,9 +107,6 @@ public:
         return one;
     }
 
-    /// Returns: whether no more of them can be kept that are refused.
-    [[nodiscard]] bool has_many_erasers() const noexcept { return erasers_.size() > 1024; }
-
     /// Effects: has `f` called when the session is over, by the thread that learns it, with no lock held.
     void add_alarm(std::function<void()> f) { alarms_.add(std::move(f)); }
 
@@ -132,7 +129,6 @@ public:
 
 private:
     friend class session_thread;
-
     struct sent_call : handle_events::call {
         receiver* from = nullptr;
         unsigned tag = 0;
@@ -157,7 +153,8 @@ private:
         calls_.splice(calls_.end(), made);
         one.sent = last_sent_ = boot_clock::now();
         if (is_write(what.what)) last_write_ = one.sent;
-        if (handle_ && connected() && handle_->send(what, one, one.watch, creator_only())) return;
+        bool const first = unsent_.empty();  // otherwise a sync may be missing, without which its answer says nothing
+        if (first && handle_ && connected() && handle_->send(what, one, one.watch, creator_only())) return;
         unsent_.splice(unsent_.end(), calls_, one.place);
         wake_thread();
     }
@@ -217,9 +214,13 @@ private:
             } else {
                 lease_.reconnected(last_answered_);
             }
-            announce(session_state::connected);
-            remove_abandoned();
-            receivers_.tell_connected(session_);
+            if (timeout < lease_.timeout()) {  // a server with a lower limit ends it earlier than was counted on
+                finish_session();
+            } else {
+                announce(session_state::connected);
+                remove_abandoned();
+                receivers_.tell_connected(session_);
+            }
         } else if (s == handle_events::state::suspended) {
             if (!connected()) return;
             suspended_since_ = boot_clock::now();
@@ -285,7 +286,7 @@ private:
 inline void eraser::act()
 {
     core_.perform(*this, machine_.take_actions());
-    if (machine_.refused() && !machine_.done()) core_.has_many_erasers() ? machine_.give_up() : core_.go_on_later();
+    if (machine_.refused() && !machine_.done()) core_.go_on_later();
     if (!machine_.settled()) return;
     if (bed_) bed_->unpark();
     core_.wake_thread();

@@ -19,6 +19,7 @@ namespace holdfast::zookeeper {
 /// the follower has been asked behind all that was answered T/4 before `p`, and has said so before it passed on what was sent later, at `s`:
 /// once a quorum answers to that, too, the leader has heard of it, and the session lives for T from when the last of it was sent. One answer of
 /// a quorum is not enough, as the follower's word may be behind it; one of the follower alone proves nothing: it may be cut off from the leader.
+/// Of an observer that follows a follower (`observerMasterPort`) this does not hold: its word takes two hops, and the time of both.
 ///
 /// | event               | settled: sent at, and known to the leader                        | until                             |
 /// |---------------------|------------------------------------------------------------------|-----------------------------------|
