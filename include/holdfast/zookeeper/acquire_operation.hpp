@@ -92,11 +92,11 @@ public:
         bed_.unpark();
     }
 
-    /// Returns: whether no server could be asked so far. May be called from any thread.
+    /// Returns: whether no server could be asked so far, and there was time for it. May be called from any thread.
     [[nodiscard]] bool unavailable() const noexcept
     {
         std::scoped_lock guard{core_.mutex()};
-        return !core_.connected() && !machine_->reached();
+        return !core_.connected() && !reached_before_ && !machine_->reached() && boot_clock::now() - started_ >= core_.options().operation_timeout;
     }
 
     [[nodiscard]] result<grant> outcome() const { return *outcome_; }
@@ -187,6 +187,7 @@ private:
     boot_clock::time_point confirm(boot_clock::time_point now, boot_clock::time_point limit)
     {
         if (machine_->session() != core_.session()) {
+            reached_before_ = true;
             machine_ = make_machine();
             if (core_.connected()) on_connected(core_.session());
             return now;  // a cancel that came with the end of the session has not been looked at
@@ -259,6 +260,7 @@ private:
     bool once_ = request_.deadline <= boot_clock::now();
     holdfast::detail::random_sequence jitter_;
     std::unique_ptr<acquirer> machine_;
+    bool reached_before_ = false;  // a server, by an earlier machine
     boot_clock::time_point started_{};
     bool late_ = false;  // the deadline has passed, and the attempt that was under way has not been answered
     std::optional<boot_clock::time_point> resume_at_;

@@ -60,6 +60,7 @@ public:
     [[nodiscard]] bool connected() const noexcept { return state_ == session_state::connected; }
     [[nodiscard]] std::int64_t session() const noexcept { return session_; }
     [[nodiscard]] session_lease const& lease() const noexcept { return lease_; }
+    [[nodiscard]] held_nodes& held() noexcept { return held_; }
     /// Returns: since when no server has been reached, where one was before.
     [[nodiscard]] boot_clock::time_point suspended_since() const noexcept { return suspended_since_; }
     /// Returns: why no session will ever be had; no error where one may.
@@ -95,8 +96,6 @@ public:
         if (!connected() || (to_quorum ? last_write_ : last_sent_) > not_before) return;
         send(nullptr, 0, {to_quorum ? request::kind::confirm : request::kind::touch});
     }
-
-    [[nodiscard]] held_nodes& held() noexcept { return held_; }
 
     /// Effects: removes a node, until that is confirmed or the session is over; `bed` is woken when it is settled, until `forget`.
     [[nodiscard]] std::shared_ptr<eraser> erase(remains what, holdfast::detail::parker* bed)

@@ -138,7 +138,10 @@ private:
     {
         auto unsent = std::move(core.unsent_);
         core.unsent_.clear();
-        for (auto const& one : unsent) core.deliver(one, {answer::lost, errc::connection_lost});
+        for (auto& one : unsent) {
+            core.deliver(one, {answer::lost, errc::connection_lost});
+            if (!one.unwatched.empty() && core.session_ != 0) core.watches_.abandon(std::move(one.unwatched));
+        }
         core.erasers_.remove_if([&](auto const& one) {
             if (one->done()) core.detach(*one);
             return one->done();
