@@ -69,6 +69,28 @@ TEST_CASE("who waits behind one who finds no server is told of that, too")
     CHECK(waits.join());
 }
 
+TEST_CASE("who waits behind one who waits for another client is not told of an outage that is over")
+{
+    redis_server server;
+    client redis{server.url()};
+    client elsewhere{server.url(), unhurried()};
+    mutex before{redis, "orders", {.unavailable_after = 1min}};
+    mutex behind{redis, "orders"};
+    mutex there{elsewhere, "orders", {.ttl = 1h}};
+    server.kill();
+    CHECK(code_of([&] { (void)behind.try_lock_for(100ms); }) == errc::unavailable);
+    server.restart();
+    CHECK(there.try_lock_for(20s));
+    std::stop_source stop;
+    holdfast::test::sleeper waits{[&] { return before.lock(stop.get_token()); }};
+    CHECK(waits.sleeps());
+    CHECK(eventually([&] { return server.command({"PUBSUB", "CHANNELS"}).elements.size() == 1; }));  // it has been told who has it
+    CHECK_FALSE(behind.try_lock());
+    CHECK_FALSE(behind.try_lock_for(10ms));
+    stop.request_stop();
+    CHECK_FALSE(waits.join());
+}
+
 TEST_CASE("a server that accepts and never answers is unavailable by the deadline and one operation timeout")
 {
     redis_server server;

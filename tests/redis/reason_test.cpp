@@ -60,9 +60,9 @@ private:
 };
 
 /// Returns: what is said of a lock at `url`, which cannot be had.
-std::string complaint(std::string const& url, std::error_code* code = nullptr)
+std::string complaint(std::string const& url, std::error_code* code = nullptr, std::chrono::milliseconds operation_timeout = 200ms)
 {
-    client redis{url, {.operation_timeout = 200ms, .connect_timeout = 400ms}};
+    client redis{url, {.operation_timeout = operation_timeout, .connect_timeout = 2 * operation_timeout}};
     mutex m{redis, "orders", {.unavailable_after = 1s}};
     std::string what;
     auto const got = code_of([&] { m.lock(); }, &what);
@@ -129,7 +129,7 @@ TEST_CASE("a server that answers something else is no Redis server")
     rude_server const server{"HTTP/1.1 400 Bad Request\r\n\r\n"};
     std::error_code code;
     auto const url = server.url(GENERATE("u:canary@", ""));  // without a user nothing is asked before the lock
-    CHECK_THAT(complaint(url, &code), contains("is this a Redis server?"));
+    CHECK_THAT(complaint(url, &code, 10s), contains("is this a Redis server?"));
     CHECK(code == holdfast::redis::errc::protocol_error);
     client redis{url, {.operation_timeout = 10s}};
     mutex m{redis, "orders"};

@@ -48,12 +48,16 @@ public:
     /// Returns: whether there has been nothing but that since `one` came. Requires: somebody asks, which was noted.
     [[nodiscard]] bool is_all_for(waiter const& one) const noexcept
     {
-        auto const since = since_ ? since_ : asks_->unavailable_since();
+        auto const since = asks_->unavailable_since(since_);
         return since && *since <= one.since;
     }
 
-    /// Effects: notes whose turn it is.
-    void asked_by(waiter const& one) noexcept { asks_ = one.request; }
+    /// Effects: notes whose turn it is. What was seen before one who did not have to wait for that may be long ago.
+    void asked_by(waiter const& one) noexcept
+    {
+        asks_ = one.request;
+        if (!one.was_in_line()) since_.reset();
+    }
 
     /// Effects: notes what came of an attempt by one who had seen that since `asked_since`.
     void note(std::error_code outcome, boot_clock::time_point asked_since) noexcept
@@ -113,10 +117,11 @@ public:
         operation_.reset();
     }
 
-    [[nodiscard]] std::optional<boot_clock::time_point> unavailable_since() const noexcept override
+    [[nodiscard]] std::optional<boot_clock::time_point> unavailable_since(std::optional<boot_clock::time_point> before) const noexcept override
     {
+        if (!begun_.load(std::memory_order_acquire)) return before;
         if constexpr (requires { operation_->unavailable(); })
-            if (begun_.load(std::memory_order_acquire) && operation_->unavailable()) return asked_since_;
+            if (operation_->unavailable()) return asked_since_;
         return std::nullopt;
     }
 

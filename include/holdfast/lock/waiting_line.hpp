@@ -23,8 +23,9 @@ public:
     /// where memory ran out.
     virtual void try_begin(boot_clock::time_point asked_since, unsigned handoffs) noexcept = 0;
 
-    /// Returns: since when the store has been unavailable, where it has seen nothing else. May be called from any thread.
-    [[nodiscard]] virtual std::optional<boot_clock::time_point> unavailable_since() const noexcept = 0;
+    /// Returns: since when the store has been unavailable, where it has seen nothing else; `before` where it has not begun. May be called from
+    /// any thread.
+    [[nodiscard]] virtual std::optional<boot_clock::time_point> unavailable_since(std::optional<boot_clock::time_point> before) const noexcept = 0;
 
 protected:
     ~head_start() = default;

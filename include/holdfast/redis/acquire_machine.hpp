@@ -70,7 +70,7 @@ public:
     /// Returns: the fence to confirm.
     [[nodiscard]] std::uint64_t fence() const noexcept { return round_.fence(); }
     /// Returns: whether rounds were lost, and in none of them a majority could be asked.
-    [[nodiscard]] bool unavailable_so_far() const noexcept { return !ever_asked_ && last_cause_.error; }
+    [[nodiscard]] bool unavailable_so_far() const noexcept { return phase_ != phase::done && !ever_asked_ && last_cause_.error; }
 
     [[nodiscard]] acquire_step start(boot_clock::time_point now)
     {
@@ -243,10 +243,7 @@ private:
     {
         waits_for_release_ = false;
         auto const pause = at_most(collision_window_);
-        if (pause.count() == 0)
-            ask(now, step);
-        else
-            sleep(now, pause);
+        pause.count() == 0 ? ask(now, step) : sleep(now, pause);
     }
 
     void sleep(boot_clock::time_point now, boot_clock::duration d) noexcept { wake_at_ = std::min(now + d, set_.request.deadline); }

@@ -201,7 +201,7 @@ private:
         }
         auto* const whom = std::exchange(e.whom, nullptr);
         auto const more = a.what == answer::kind::error ? 0 : e.releases() ? kept_releases::most : e.asks_for_vote() ? 1 : 0;
-        if (e.releases() && a.error == holdfast::errc::unavailable && !asked_again(e.what.token)) {
+        if (e.releases() && a.error == holdfast::errc::unavailable && (whom || !asked_again(e.what.token))) {
             e.written = {};  // and did nothing
             kept_.keep_first(one);
         }
