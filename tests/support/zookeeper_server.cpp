@@ -106,12 +106,6 @@ void zookeeper_server::restart()
     if (id_ == 0) await();
 }
 
-void zookeeper_server::restart_with_longest_session(std::chrono::milliseconds longest)
-{
-    options_.longest_session = longest;
-    restart();
-}
-
 void zookeeper_server::restart_with_sequence(std::string const& path, std::int32_t value)
 {
     restart();  // writes a snapshot of all there is

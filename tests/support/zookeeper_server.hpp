@@ -49,8 +49,6 @@ public:
     void kill() { process_.kill(); }
     /// Effects: killed if it still runs; comes back on the same port with its data.
     void restart();
-    /// Effects: restarts it, to grant no longer sessions than this.
-    void restart_with_longest_session(std::chrono::milliseconds longest);
 
     /// Effects: restarts it, with the counter at `value` from which the children of the node at `path` have their sequence.
     void restart_with_sequence(std::string const& path, std::int32_t value);

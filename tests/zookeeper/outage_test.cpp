@@ -241,21 +241,6 @@ TEST_CASE("without any server a lock is unavailable, in time")
     CHECK(boot_clock::now() - begun < 2min);
 }
 
-TEST_CASE("a session that the server would end earlier than was agreed is given up, and its locks with it")
-{
-    zookeeper_server server;
-    auto zk = connected(server.address(), {.session_timeout = 30min});
-    mutex m{zk, "/orders"};
-    m.lock();
-    auto const lease = m.lease();
-    server.restart_with_longest_session(1min);
-    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
-    m.unlock();
-    CHECK(m.try_lock_for(3min));
-    CHECK(m.lease().remaining() <= 1min);
-    m.unlock();
-}
-
 TEST_CASE("one who waits gives up when no server is reached for unavailable_after, and leaves nothing")
 {
     zookeeper_server server;

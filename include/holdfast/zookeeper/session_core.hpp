@@ -213,13 +213,9 @@ private:
             } else {
                 lease_.reconnected(last_answered_);
             }
-            if (timeout < lease_.timeout()) {  // a server with a lower limit ends it earlier than was counted on
-                finish_session();
-            } else {
-                announce(session_state::connected);
-                remove_abandoned();
-                receivers_.tell_connected(session_);
-            }
+            announce(session_state::connected);
+            remove_abandoned();
+            receivers_.tell_connected(session_);
         } else if (s == handle_events::state::suspended) {
             if (!connected()) return;
             suspended_since_ = boot_clock::now();
