@@ -5,6 +5,8 @@
 # One Catch2 executable, holdfast_test_<name>; each of its test cases is a CTest test "<name>/<test case>"
 # with the label <name>, so that `ctest -L name`, `-R words` and `-j` work case by case.
 #
+# A TIMEOUT only has to end a test that hangs: 600 where none is given.
+#
 # Catch2 2.13 and 3 both do. Its main and its precompiled header are built once, in holdfast_catch.
 
 find_package(Catch2 REQUIRED)
@@ -41,7 +43,7 @@ endif()
 function(holdfast_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    set(arg_TIMEOUT 600)
   endif()
 
   set(target "holdfast_test_${name}")

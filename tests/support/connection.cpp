@@ -14,7 +14,7 @@
 namespace holdfast::test {
 namespace {
 
-constexpr ::timeval patience{5, 0};
+constexpr ::timeval patience{60, 0};
 
 /// hiredis writes to sockets without MSG_NOSIGNAL; a server killed meanwhile must not end the test.
 class sigpipe_blocked {

@@ -41,7 +41,7 @@ public:
     explicit connection(std::filesystem::path socket, std::string password = {});
     ~connection();
 
-    /// Effects: sends one command and waits up to 5 s for its reply; never sends it twice.
+    /// Effects: sends one command and waits up to a minute for its reply; never sends it twice.
     /// Returns: the reply, which may be an error.
     /// Throws: std::runtime_error when there is none.
     reply operator()(std::vector<std::string> const& command);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace holdfast::test {
 
@@ -89,5 +90,14 @@ private:
 
     std::unique_ptr<proxy_loop> loop_;
 };
+
+/// Returns: the URLs of `ways`, in their order.
+[[nodiscard]] inline std::vector<std::string> urls(std::vector<proxy> const& ways)
+{
+    std::vector<std::string> all;
+    all.reserve(ways.size());
+    for (auto const& one : ways) all.push_back(one.url());
+    return all;
+}
 
 }  // namespace holdfast::test

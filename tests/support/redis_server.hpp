@@ -66,7 +66,7 @@ public:
     void restart();
 
     /// Effects: sends one command over a connection of its own, by the socket: it works whatever
-    /// happens to the port. Throws: std::runtime_error when there is no reply within 5 s.
+    /// happens to the port. Throws: std::runtime_error when there is no reply within a minute.
     reply command(std::vector<std::string> const& words) { return (*inspector_)(words); }
 
 private:

@@ -42,6 +42,35 @@ std::optional<std::string> take_packet(std::string& stream)
     return packet;
 }
 
+void append_number(std::string& packet, std::int32_t value)
+{
+    for (unsigned shift = 32; shift > 0; shift -= 8) packet += static_cast<char>(static_cast<std::uint32_t>(value) >> (shift - 8));
+}
+
+/// Returns: a request that changes nothing and can be answered at any time, whether there is a node "/", with the number of `request`.
+std::string harmless(std::string const& request)
+{
+    constexpr std::int32_t exists = 3;
+    std::string packet;
+    append_number(packet, 14);
+    packet += request.substr(4, 4);
+    append_number(packet, exists);
+    append_number(packet, 1);
+    packet += '/';
+    packet += '\0';  // and sets no watch
+    return packet;
+}
+
+/// Returns: an answer with an error, with the numbers of the request and the transaction that `answer` has.
+std::string failed(std::string const& answer, std::int32_t code)
+{
+    std::string packet;
+    append_number(packet, 16);
+    packet += answer.substr(4, 12);
+    append_number(packet, code);
+    return packet;
+}
+
 bool send_all(int fd, std::string const& text)
 {
     for (std::size_t sent = 0; sent < text.size();) {
@@ -66,11 +95,13 @@ public:
         thread_ = std::jthread{[this](std::stop_token const& stop) { accept(stop); }};
     }
 
-    enum class effect { drop, swallow, swallow_and_cut };
+    enum class effect { drop, swallow, swallow_and_cut, refuse };
 
     struct fault {
         operation what;
         effect then;
+        std::int32_t code = 0;
+        int times = 1;
     };
 
     std::uint16_t target_;
@@ -84,7 +115,7 @@ public:
 
 private:
     /// Requests, and what becomes of their answers.
-    using swallowed_answers = std::map<std::int32_t, effect>;
+    using struck_answers = std::map<std::int32_t, fault>;
 
     struct connection {
         std::atomic<bool> ended{false};
@@ -120,7 +151,7 @@ private:
         std::string to_server;
         std::string to_client;
         bool first = true;
-        swallowed_answers swallowed;
+        struck_answers struck_here;
         while (!stop.stop_requested() && !cut_) {
             if (silent_) {
                 std::this_thread::sleep_for(std::chrono::milliseconds{5});
@@ -131,32 +162,37 @@ private:
             if ((both[0].revents != 0 && !read(client, to_server)) || (both[1].revents != 0 && !read(server.get(), to_client))) break;
             if (silent_) continue;
             bool open = true;
-            while (auto const packet = open ? take_packet(to_server) : std::nullopt) {
-                open = first || pass_request(*packet, swallowed);
+            while (auto packet = open ? take_packet(to_server) : std::nullopt) {
+                open = first || pass_request(*packet, struck_here);
                 first = false;
                 open = open && send_all(server.get(), *packet);
             }
             while (auto const packet = open ? take_packet(to_client) : std::nullopt) {
-                auto const found = swallowed.find(number(*packet, 4));
-                if (found != swallowed.end() && found->second == effect::swallow_and_cut) cut_ = true;
-                open = found == swallowed.end() && send_all(client, *packet);
+                auto const found = struck_here.find(number(*packet, 4));
+                bool const as_it_is = found == struck_here.end();
+                bool const refused = !as_it_is && found->second.then == effect::refuse;
+                if (!as_it_is && found->second.then == effect::swallow_and_cut) cut_ = true;
+                open = (as_it_is || refused) && send_all(client, as_it_is ? *packet : failed(*packet, found->second.code));
             }
             if (!open) break;
         }
         ::shutdown(client, SHUT_RDWR);
     }
 
-    bool pass_request(std::string const& packet, swallowed_answers& swallowed)
+    /// Returns: whether it reaches the server, in the form that it has then.
+    bool pass_request(std::string& packet, struck_answers& struck_here)
     {
         auto const type = packet.size() < 12 ? 0 : number(packet, 8);
         std::scoped_lock const guard{mutex_};
         ++seen_[type];
         if (!fault_ || fault_->what != type) return true;
-        auto const then = fault_->then;
-        fault_.reset();
+        auto const one = *fault_;
+        if (--fault_->times == 0) fault_.reset();
         ++struck_;
-        if (then != effect::drop) swallowed.emplace(number(packet, 4), then);
-        return then != effect::drop;
+        if (one.then == effect::drop) return false;
+        struck_here.emplace(number(packet, 4), one);
+        if (one.then == effect::refuse) packet = harmless(packet);
+        return true;
     }
 
     static bool read(int fd, std::string& into)
@@ -191,6 +227,12 @@ void zookeeper_proxy::swallow_next_and_cut(operation what)
 {
     std::scoped_lock const guard{impl_->mutex_};
     impl_->fault_ = impl::fault{what, impl::effect::swallow_and_cut};
+}
+
+void zookeeper_proxy::refuse_next(operation what, std::int32_t code, int times)
+{
+    std::scoped_lock const guard{impl_->mutex_};
+    impl_->fault_ = impl::fault{what, impl::effect::refuse, code, times};
 }
 
 void zookeeper_proxy::silence() { impl_->silent_ = true; }

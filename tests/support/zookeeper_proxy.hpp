@@ -12,7 +12,7 @@ namespace holdfast::test {
 class zookeeper_proxy {
 public:
     /// Types of requests, as in ZooKeeper's protocol.
-    enum operation : std::int32_t { erase = 2, get_data = 4, get_children = 8, sync = 9, create = 15, create_container = 19 };
+    enum operation : std::int32_t { erase = 2, get_data = 4, get_children = 8, create = 15, create_container = 19 };
 
     explicit zookeeper_proxy(std::uint16_t target);
     ~zookeeper_proxy();
@@ -27,6 +27,8 @@ public:
     void swallow_next(operation what);
     /// The same, and then as `cut`.
     void swallow_next_and_cut(operation what);
+    /// The server gets nothing of the next `times` requests of `what`, and the client is told that they failed with `code`, one of the protocol's.
+    void refuse_next(operation what, std::int32_t code, int times = 1);
     /// Nothing is passed on in either direction, and new connections are not answered, until `pass`.
     void silence();
     /// All connections are closed, and new ones, too, as soon as they are made, until `pass`.

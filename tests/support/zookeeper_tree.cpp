@@ -141,6 +141,15 @@ zookeeper_tree::node zookeeper_tree::get(std::string const& path)
     return {data, stat.czxid, stat.ephemeralOwner, stat.version};
 }
 
+std::optional<std::int64_t> zookeeper_tree::owner_of(std::string const& path)
+{
+    Stat stat{};
+    int const rc = ::zoo_exists(impl_->zk.get(), path.c_str(), 0, &stat);
+    if (rc == ZNONODE) return std::nullopt;
+    require(rc, "owner of " + path);
+    return stat.ephemeralOwner;
+}
+
 std::vector<std::string> zookeeper_tree::acl(std::string const& path)
 {
     ACL_vector list{};

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ public:
     [[nodiscard]] bool exists(std::string const& path);
     /// Throws: std::runtime_error where there is no such node.
     [[nodiscard]] node get(std::string const& path);
+    /// Returns: the session of an ephemeral node; nothing where there is no such node, as that can end at any time.
+    [[nodiscard]] std::optional<std::int64_t> owner_of(std::string const& path);
     /// Returns: the permissions and identities, as "31 digest:user:…", one for each entry.
     [[nodiscard]] std::vector<std::string> acl(std::string const& path);
 

@@ -4,6 +4,8 @@
 #include "../support/process.hpp"
 #include "../support/shared.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -48,7 +50,8 @@ TEST_CASE("turns are given once each, in the order of tokens, by threads and a p
     };
     for (int i = 0; i < 5; ++i) {
         auto killed = child::fork([&] {
-            for (;;) write();
+            for (int n = 0; n < 100'000; ++n) write();  // there is room for so many each time
+            for (;;) ::pause();
             return 0;
         });
         std::vector<std::pair<std::uint64_t, std::uint64_t>> taken[2];

@@ -169,7 +169,7 @@ TEST_CASE("children die with a parent that is killed")
     ::pollfd hung_up{ours.get(), 0, 0};
     CHECK(::poll(&hung_up, 1, 0) == 0);
     parent.kill();
-    CHECK(::poll(&hung_up, 1, 10'000) == 1);  // nobody is left who holds the other end
+    CHECK(::poll(&hung_up, 1, 60'000) == 1);  // nobody is left who holds the other end
 }
 
 TEST_CASE("a child outlives the thread that forked it")
@@ -246,6 +246,6 @@ TEST_CASE("a child that stops itself is seen to have, and goes on when it is tol
     CHECK(one.running());
     one.resume();
     CHECK_FALSE(one.paused());
-    CHECK(one.wait_for(10s) == 7);
+    CHECK(one.wait_for(1min) == 7);
     CHECK_FALSE(one.stopped_itself());
 }
