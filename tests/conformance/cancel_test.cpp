@@ -45,7 +45,7 @@ TEMPLATE_TEST_CASE("a waiter behind a thread of its own process is cancelled", "
 {
     TestType store;
     typename TestType::mutex holder{store.one, "orders"};
-    typename TestType::mutex waiting{store.one, "orders"};
+    typename TestType::mutex waiting{store.one, "orders", {.unavailable_after = 5min}};  // nothing can be thrown out of a thread
     std::stop_source stop;
     holder.lock();
     {
@@ -66,7 +66,7 @@ TEMPLATE_TEST_CASE("a waiter behind another client is cancelled and leaves nothi
 {
     TestType store;
     typename TestType::mutex holder{store.one, "orders"};
-    typename TestType::mutex waiting{store.other, "orders"};
+    typename TestType::mutex waiting{store.other, "orders", {.unavailable_after = 5min}};
     std::stop_source stop;
     holder.lock();
     {
@@ -88,8 +88,8 @@ TEMPLATE_TEST_CASE("the one behind a cancelled waiter gets its turn", "", HOLDFA
 {
     TestType store;
     typename TestType::mutex holder{store.one, "orders"};
-    typename TestType::mutex cancelled{store.other, "orders"};
-    typename TestType::mutex patient{store.other, "orders"};
+    typename TestType::mutex cancelled{store.other, "orders", {.unavailable_after = 5min}};
+    typename TestType::mutex patient{store.other, "orders", {.unavailable_after = 5min}};
     std::stop_source stop;
     holder.lock();
     sleeper first{[&] { return cancelled.lock(stop.get_token()); }};

@@ -162,7 +162,7 @@ TEMPLATE_TEST_CASE("a waiter of another client gets the lock when it is released
 {
     TestType store;
     typename TestType::mutex here{store.one, "orders"};
-    typename TestType::mutex there{store.other, "orders"};
+    typename TestType::mutex there{store.other, "orders", {.unavailable_after = 5min}};
     here.lock();
     sleeper waiter{[&] { there.lock(); }};
     CHECK(waiter.sleeps());
@@ -175,7 +175,7 @@ TEMPLATE_TEST_CASE("a waiter of another client gets the lock when it is released
 TEMPLATE_TEST_CASE("locking an object that is locked waits for its unlock", "", HOLDFAST_STORES)
 {
     TestType store;
-    typename TestType::mutex m{store.one, "orders"};
+    typename TestType::mutex m{store.one, "orders", {.unavailable_after = 5min}};
     m.lock();
     CHECK_FALSE(m.try_lock());
     CHECK_FALSE(m.try_lock_for(20ms));

@@ -70,7 +70,8 @@ TEMPLATE_TEST_CASE("fencing tokens increase while threads and clients hand the l
     TestType store;
     resource r;
     auto const work = [&](typename TestType::client& client, unsigned handoffs) {
-        typename TestType::mutex m{client, "orders", {.max_local_handoffs = handoffs}};
+        // Nothing can be thrown out of a thread.
+        typename TestType::mutex m{client, "orders", {.max_local_handoffs = handoffs, .unavailable_after = 5min}};
         for (int i = 0; i < 20; ++i) {
             std::scoped_lock const hold{m};
             r.write(m.lease().fencing_token());
@@ -90,7 +91,8 @@ TEMPLATE_TEST_CASE("fencing tokens increase while threads and clients hand the l
 TEMPLATE_TEST_CASE("fencing tokens increase over the end of a lease and over one taken away", "", HOLDFAST_STORES)
 {
     TestType store;
-    typename TestType::mutex here{store.one, "orders", not_renewed<TestType>()};
+    auto client = store.another(TestType::ttl);
+    typename TestType::mutex here{client, "orders", not_renewed<TestType>()};
     typename TestType::mutex there{store.other, "orders"};
     resource r;
     here.lock();
@@ -122,7 +124,7 @@ TEMPLATE_TEST_CASE("without fencing the token is 0", "", HOLDFAST_STORES)
 {
     TestType store;
     typename TestType::mutex here{store.one, "orders", {.fencing = false}};
-    typename TestType::mutex beside{store.one, "orders", {.fencing = false}};
+    typename TestType::mutex beside{store.one, "orders", {.fencing = false, .unavailable_after = 5min}};
     typename TestType::mutex there{store.other, "orders"};
     here.lock();
     CHECK(here.lease().fencing_token() == 0);

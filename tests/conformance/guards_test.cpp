@@ -39,7 +39,8 @@ TEMPLATE_TEST_CASE("leased_lock holds for its scope and answers for its lease", 
 TEMPLATE_TEST_CASE("leased_lock learns of a loss", "", HOLDFAST_STORES)
 {
     TestType store;
-    typename TestType::mutex m{store.one, "orders", brief<TestType>()};
+    auto client = store.another(TestType::ttl);
+    typename TestType::mutex m{client, "orders", brief<TestType>()};
     leased_lock hold{m};
     store.break_lock("orders");
     CHECK(eventually([&] { return hold.lost_token().stop_requested(); }));

@@ -11,23 +11,27 @@ using namespace std::chrono_literals;
 using holdfast::boot_clock;
 using holdfast::errc;
 using holdfast::test::eventually;
+using holdfast::test::goes_on;
 using holdfast::test::is_free;
 using holdfast::test::not_renewed;
 using holdfast::test::renewed;
-using holdfast::test::renewed_ttl;
 
 TEMPLATE_TEST_CASE("a lease is renewed for as long as it is held", "", HOLDFAST_STORES)
 {
+    constexpr auto ttl = 12s;
     TestType store;
-    typename TestType::mutex m{store.one, "orders", renewed<TestType>()};
+    auto client = store.another(ttl);
+    auto options = renewed<TestType>();
+    options.ttl = ttl;
+    typename TestType::mutex m{client, "orders", options};
     typename TestType::mutex rival{store.other, "orders"};
     m.lock();
     auto const lease = m.lease();
-    CHECK_FALSE(rival.try_lock_for(5 * renewed_ttl<TestType> / 2));
-    CHECK(lease.still_held());
+    CHECK_FALSE(rival.try_lock_for(ttl + 1s));
+    CHECK(goes_on(lease));
     CHECK_FALSE(lease.lost_token().stop_requested());
     CHECK(lease.remaining() > 0ms);
-    CHECK(lease.remaining() < renewed_ttl<TestType>);
+    CHECK(lease.remaining() < ttl);
     std::error_code ec;
     m.release(ec);
     CHECK_FALSE(ec);
@@ -39,7 +43,8 @@ TEMPLATE_TEST_CASE("a lease that is not renewed is lost before another can have 
     std::atomic<int> told{0};
     auto options = not_renewed<TestType>();
     options.on_error = [&](holdfast::error const& e) { told += e.code() == errc::lease_lost ? 1 : 100; };
-    typename TestType::mutex m{store.one, "orders", options};
+    auto client = store.another(TestType::ttl);
+    typename TestType::mutex m{client, "orders", options};
     typename TestType::mutex rival{store.other, "orders"};
     auto const begun = boot_clock::now();
     m.lock();
@@ -88,47 +93,53 @@ TEMPLATE_TEST_CASE("after a loss renewals go on for the next lease", "", HOLDFAS
     CHECK(eventually([&] { return lost.lost_token().stop_requested(); }));
     m.unlock();
     m.lock();
-    auto const lease = m.lease();
-    CHECK_FALSE(eventually([&] { return !lease.still_held(); }, 2 * renewed_ttl<TestType>));
+    CHECK(goes_on(m.lease()));
     CHECK_FALSE(lost.still_held());
 }
 
 TEMPLATE_TEST_CASE("renewal ends when a holder has had the lock for max_hold", "", HOLDFAST_STORES)
 {
+    constexpr auto ttl = 12s;
     TestType store;
+    auto client = store.another(ttl);
     auto options = renewed<TestType>();
-    options.max_hold = 3 * renewed_ttl<TestType> / 2;
-    typename TestType::mutex m{store.one, "orders", options};
+    options.ttl = ttl;
+    options.max_hold = ttl / 2;  // the renewal after a third of the ttl is the last
+    typename TestType::mutex m{client, "orders", options};
     typename TestType::mutex rival{store.other, "orders"};
     auto const begun = boot_clock::now();
     m.lock();
     auto const lease = m.lease();
+    CHECK(goes_on(lease));
     rival.lock();
     auto const lasted = boot_clock::now() - begun;
     CHECK_FALSE(lease.still_held());
     CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
     CHECK(lasted >= *options.max_hold);
-    CHECK(lasted < *options.max_hold + renewed_ttl<TestType> + 1min);
+    CHECK(lasted < *options.max_hold + ttl + 1min);
 }
 
 TEMPLATE_TEST_CASE("extend makes a lease longer", "", HOLDFAST_STORES_WITH_TTL)
 {
+    constexpr auto ttl = 10s;
     TestType store;
-    typename TestType::mutex m{store.one, "orders", {.ttl = renewed_ttl<TestType>, .renew = false}};
+    auto client = store.another(ttl);
+    typename TestType::mutex m{client, "orders", {.ttl = ttl, .renew = false}};
     m.lock();
     auto const lease = m.lease();
     auto const asked = boot_clock::now();
     m.extend(1h);
     CHECK(lease.expires_at() > asked + 58min);
     CHECK(lease.expires_at() < boot_clock::now() + 1h);
-    CHECK_FALSE(eventually([&] { return !lease.still_held(); }, renewed_ttl<TestType> + 100ms));
+    CHECK_FALSE(eventually([&] { return !lease.still_held(); }, ttl + 100ms));
     CHECK_FALSE(is_free(store, "orders"));
 }
 
 TEMPLATE_TEST_CASE("extend makes a lease shorter", "", HOLDFAST_STORES)
 {
     TestType store;
-    typename TestType::mutex m{store.one, "orders", {.ttl = 1h, .renew = false}};
+    auto client = store.another(TestType::ttl);
+    typename TestType::mutex m{client, "orders", {.ttl = 1h, .renew = false}};
     typename TestType::mutex rival{store.other, "orders"};
     m.lock();
     auto const lease = m.lease();
@@ -146,12 +157,12 @@ TEMPLATE_TEST_CASE("renewals keep to the ttl that was asked for last", "", HOLDF
     TestType store;
     typename TestType::mutex m{store.one, "orders", {.ttl = 1h}};
     m.lock();
-    m.extend(renewed_ttl<TestType>);
+    m.extend(TestType::lasting);
     auto const lease = m.lease();
     auto const asked_for = lease.expires_at();
     CHECK(eventually([&] { return lease.expires_at() != asked_for; }));
     CHECK(lease.still_held());
-    CHECK(lease.remaining() <= renewed_ttl<TestType>);
+    CHECK(lease.remaining() <= TestType::lasting);
 }
 
 TEMPLATE_TEST_CASE("what cannot be extended is refused", "", HOLDFAST_STORES)

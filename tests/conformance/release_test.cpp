@@ -22,7 +22,6 @@ using holdfast::test::eventually;
 using holdfast::test::is_free;
 using holdfast::test::not_renewed;
 using holdfast::test::renewed;
-using holdfast::test::renewed_ttl;
 using holdfast::test::sleeper;
 
 TEMPLATE_TEST_CASE("release says what happened", "", HOLDFAST_STORES)
@@ -84,7 +83,8 @@ TEMPLATE_TEST_CASE("unlocking what is not locked has no effect and is told to th
 TEMPLATE_TEST_CASE("the release of a lease that ran out says so", "", HOLDFAST_STORES)
 {
     TestType store;
-    typename TestType::mutex m{store.one, "orders", not_renewed<TestType>()};
+    auto client = store.another(TestType::ttl);
+    typename TestType::mutex m{client, "orders", not_renewed<TestType>()};
     std::error_code ec;
     m.lock();
     auto const lease = m.lease();
@@ -116,8 +116,9 @@ TEMPLATE_TEST_CASE("a late unlock frees neither a rival nor the next thread of t
 {
     TestType store;
     auto options = not_renewed<TestType>();
-    options.ttl = renewed_ttl<TestType>;  // the second lease has to last for a moment
-    typename TestType::mutex m{store.one, "orders", options};
+    options.ttl = 10s;  // the second lease has to last for a moment
+    auto client = store.another(options.ttl);
+    typename TestType::mutex m{client, "orders", options};
     typename TestType::mutex rival{store.other, "orders"};
     m.lock();
     auto const lost = m.lease();
@@ -139,9 +140,10 @@ TEMPLATE_TEST_CASE("whoever waits on the object of a loser keeps no other object
 {
     TestType store;
     auto options = not_renewed<TestType>();
-    options.ttl = renewed_ttl<TestType>;  // the second lease has to last for a moment
-    typename TestType::mutex loser{store.one, "orders", options};
-    typename TestType::mutex beside{store.one, "orders"};
+    options.ttl = 10s;  // the second lease has to last for a moment
+    auto client = store.another(options.ttl);
+    typename TestType::mutex loser{client, "orders", options};
+    typename TestType::mutex beside{client, "orders"};
     loser.lock();
     auto const lost = loser.lease().lost_token();
     sleeper stuck{[&] { loser.lock(); }};
@@ -214,7 +216,7 @@ TEMPLATE_TEST_CASE("threads of one client give locks back without waiting, and l
             crew.emplace_back([&, t] {
                 for (std::size_t i = 0; i < 60; ++i) {
                     auto const which = (i + t) % counted.size();
-                    typename TestType::mutex m{store.one, "orders/" + std::to_string(which), {.deferred_release = true}};
+                    typename TestType::mutex m{store.one, "orders/" + std::to_string(which), {.deferred_release = true, .unavailable_after = 5min}};
                     std::scoped_lock const hold{m};
                     ++counted[which];
                 }

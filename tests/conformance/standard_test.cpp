@@ -83,8 +83,8 @@ TEMPLATE_TEST_CASE("std::scoped_lock takes several locks without a deadlock", ""
     work(store.one, true);
     work(store.other, false);
     CHECK(sum == 20);
-    mutex a{store.one, "a"};
-    mutex b{store.one, "b"};
+    mutex a{store.one, "a", {.unavailable_after = 5min}};  // nothing can be thrown out of a thread
+    mutex b{store.one, "b", {.unavailable_after = 5min}};
     mutex b_there{store.other, "b"};
     b_there.lock();
     sleeper both{[&] { std::scoped_lock const hold{a, b}; }};
@@ -102,8 +102,8 @@ TEMPLATE_TEST_CASE("contenders that lock in different orders all get through", "
     TestType store;
     std::atomic<int> sum{0};
     auto const work = [&](typename TestType::client& client, bool turned) {
-        mutex a{client, "a"};
-        mutex b{client, "b"};
+        mutex a{client, "a", {.unavailable_after = 5min}};
+        mutex b{client, "b", {.unavailable_after = 5min}};
         for (int i = 0; i < 8; ++i) {
             auto& first = turned ? b : a;
             auto& second = turned ? a : b;
@@ -144,7 +144,7 @@ TEMPLATE_TEST_CASE("std::condition_variable_any gives the lock back while it wai
 {
     using mutex = typename TestType::mutex;
     TestType store;
-    mutex m{store.one, "orders"};
+    mutex m{store.one, "orders", {.unavailable_after = 5min}};
     mutex there{store.other, "orders"};
     std::condition_variable_any changed;
     bool ready = false;
@@ -173,7 +173,7 @@ TEMPLATE_TEST_CASE("a stop token ends the wait of std::condition_variable_any", 
 {
     using mutex = typename TestType::mutex;
     TestType store;
-    mutex m{store.one, "orders"};
+    mutex m{store.one, "orders", {.unavailable_after = 5min}};
     std::condition_variable_any changed;
     std::stop_source stop;
     sleeper waiter{[&] {

@@ -2,9 +2,11 @@
 //
 // The stores for which the suite in this folder is instantiated. A store has
 //
-// - `one` and `other`, two clients that share nothing but the store, and `another()`, which makes a third;
+// - `one` and `other`, two clients that share nothing but the store, and `another(t)`, which makes a third: for leases of a ttl of t or more,
+//   without an argument of `lasting`, as the first two. A single attempt of it has half of that time;
 // - `break_lock(name)`, which ends a lease behind its holder's back;
 // - `ttl`, about the shortest that it allows: what waits for the end of a lease waits that long;
+// - `lasting`, the ttl of a lease that is expected to last: renewed every third of it, it outlives that a process stands still for ten seconds;
 // - `crosses_processes`, whether forked processes see the same locks;
 // - `keeps_to_ttl`, whether a lease is as long as is asked for: one that is a session's is not;
 // - `any_name`, whether every sequence of bytes is a name;
@@ -15,6 +17,7 @@
 // that is said to an exception, a hook or a log (support/overheard.hpp).
 #pragma once
 
+#include "support/goes_on.hpp"
 #include "support/overheard.hpp"
 #include "support/redis_rights.hpp"
 #include "support/redis_server.hpp"
@@ -44,6 +47,7 @@ struct memory_store {
     using client = memory::store;
     using mutex = memory::mutex;
     static constexpr std::chrono::milliseconds ttl{600};
+    static constexpr std::chrono::milliseconds lasting{20'000};
     static constexpr bool crosses_processes = false;
     static constexpr bool keeps_to_ttl = true;
     static constexpr bool any_name = true;
@@ -52,7 +56,7 @@ struct memory_store {
     client one;
     client other = one.another_client();
 
-    [[nodiscard]] client another() const { return one.another_client(); }
+    [[nodiscard]] client another(std::chrono::milliseconds = lasting) const { return one.another_client(); }
     void break_lock(std::string const& name) { one.erase(name); }
 };
 
@@ -61,6 +65,9 @@ inline constexpr char const* app_password = "canary-of-the-app";
 
 /// Returns: the line of redis.conf for that user: with the names that the suite has, and no right that no lock needs.
 inline std::string app_user(std::string_view more = {}) { return least_rights(app_password, "~order* ~invoices ~counter ~a ~a?b ~b ~c", more); }
+
+/// How long a connection may take to be made: it ends nothing but a test that hangs.
+inline constexpr std::chrono::milliseconds connect_timeout = std::chrono::minutes{1};
 
 /// Returns: `made`, which has connected for the name `orders` then: that takes a busy machine longer than a test gives a single attempt.
 template <class Mutex, class Client>
@@ -76,6 +83,7 @@ struct redis_store {
     using client = redis::client;
     using mutex = redis::mutex;
     static constexpr std::chrono::milliseconds ttl{2000};
+    static constexpr std::chrono::milliseconds lasting{20'000};
     static constexpr bool crosses_processes = true;
     static constexpr bool keeps_to_ttl = true;
     static constexpr bool any_name = true;
@@ -85,9 +93,9 @@ struct redis_store {
     client one = connected<mutex>(another());
     client other = connected<mutex>(another());
 
-    [[nodiscard]] client another(std::chrono::milliseconds patience = ttl / 2) const
+    [[nodiscard]] client another(std::chrono::milliseconds least = lasting) const
     {
-        return client{server.url("app", app_password), {.operation_timeout = patience}};
+        return client{server.url("app", app_password), {.operation_timeout = least / 2, .connect_timeout = connect_timeout}};
     }
     void break_lock(std::string const& name) { server.command({"DEL", name}); }
 };
@@ -97,6 +105,7 @@ struct redis_tls_store {
     using client = redis::client;
     using mutex = redis::mutex;
     static constexpr std::chrono::milliseconds ttl{2000};
+    static constexpr std::chrono::milliseconds lasting{20'000};
     static constexpr bool crosses_processes = true;
     static constexpr bool keeps_to_ttl = true;
     static constexpr bool any_name = true;
@@ -108,10 +117,12 @@ struct redis_tls_store {
     client one = connected<mutex>(another());
     client other = connected<mutex>(another());
 
-    [[nodiscard]] client another(std::chrono::milliseconds patience = ttl / 2) const
+    [[nodiscard]] client another(std::chrono::milliseconds least = lasting) const
     {
         return client{server.url("app", app_password),
-                      {.operation_timeout = patience, .tls = {.ca_file = signer.file(), .certificate_file = shown.certificate, .key_file = shown.key}}};
+                      {.operation_timeout = least / 2,
+                       .connect_timeout = connect_timeout,
+                       .tls = {.ca_file = signer.file(), .certificate_file = shown.certificate, .key_file = shown.key}}};
     }
     void break_lock(std::string const& name) { server.command({"DEL", name}); }
 };
@@ -121,6 +132,7 @@ struct redlock_store {
     using client = redlock::masters;
     using mutex = redlock::mutex;
     static constexpr std::chrono::milliseconds ttl{2000};
+    static constexpr std::chrono::milliseconds lasting{20'000};
     static constexpr bool crosses_processes = true;
     static constexpr bool keeps_to_ttl = true;
     static constexpr bool any_name = true;
@@ -130,10 +142,10 @@ struct redlock_store {
     client one = connected<mutex>(another());
     client other = connected<mutex>(another());
 
-    [[nodiscard]] client another(std::chrono::milliseconds patience = ttl / 2) const
+    [[nodiscard]] client another(std::chrono::milliseconds least = lasting) const
     {
         using std::chrono_literals::operator""ms;
-        return client{servers.urls("app", app_password), {.node_timeout = patience, .restart_guard = 0ms}};
+        return client{servers.urls("app", app_password), {.node_timeout = least / 2, .connect_timeout = connect_timeout, .restart_guard = 0ms}};
     }
     void break_lock(std::string const& name) { servers.command({"DEL", name}); }
 };
@@ -142,8 +154,8 @@ struct redlock_store {
 struct zookeeper_store {
     using client = zookeeper::session;
     using mutex = zookeeper::mutex;
-    static constexpr std::chrono::milliseconds session_timeout{6400};
-    static constexpr std::chrono::milliseconds ttl = zookeeper::session_lease::duration(session_timeout);
+    static constexpr std::chrono::milliseconds ttl{3200};
+    static constexpr std::chrono::milliseconds lasting{15'000};
     static constexpr bool crosses_processes = true;
     static constexpr bool keeps_to_ttl = false;
     static constexpr bool any_name = false;
@@ -155,7 +167,7 @@ struct zookeeper_store {
     client one = connected();
     client other = connected();
 
-    [[nodiscard]] client another() const
+    [[nodiscard]] client another(std::chrono::milliseconds least = lasting) const
     {
         [[maybe_unused]] static bool const heard = [] {
             everything_heard().keep(std::string_view{credential}.substr(4));
@@ -163,7 +175,7 @@ struct zookeeper_store {
             return true;
         }();
         return client{server.address(),
-                      {.session_timeout = session_timeout,
+                      {.session_timeout = 2 * least,  // of which a lease is half
                        .operation_timeout = std::chrono::minutes{1},
                        .auth_scheme = "digest",
                        .auth_credential = credential,
@@ -186,11 +198,6 @@ struct zookeeper_store {
 };
 #endif
 
-/// The ttl of a lease that is to be renewed: long enough for a machine that is busy, on which a thread may not run for a second.
-template <class Store>
-inline constexpr std::chrono::milliseconds renewed_ttl =
-    Store::keeps_to_ttl ? std::max<std::chrono::milliseconds>(Store::ttl, std::chrono::seconds{3}) : Store::ttl;
-
 /// What the background says is heard where a test has no hook of its own.
 inline void hear(error const& e) { everything_heard().hear(e.what()); }
 
@@ -198,33 +205,28 @@ inline void hear(error const& e) { everything_heard().hear(e.what()); }
 template <class Store>
 [[nodiscard]] lock_options renewed()
 {
-    return {.ttl = renewed_ttl<Store>, .on_error = hear};
+    return {.ttl = Store::lasting, .unavailable_after = std::chrono::minutes{5}, .on_error = hear};
 }
 
-/// Returns: options with the shortest ttl of `Store`: for a lease that is expected to end.
+/// Returns: options with the shortest ttl of `Store`, for a client that is made for it: for a lease that is expected to end.
 template <class Store>
 [[nodiscard]] lock_options brief()
 {
-    return {.ttl = Store::ttl, .unavailable_after = std::chrono::minutes{1}, .on_error = hear};
+    return {.ttl = Store::ttl, .unavailable_after = std::chrono::minutes{5}, .on_error = hear};
 }
 
 /// Returns: the same without renewal: the lease is lost after the ttl.
 template <class Store>
 [[nodiscard]] lock_options not_renewed()
 {
-    return {.ttl = Store::ttl, .renew = false, .unavailable_after = std::chrono::minutes{1}, .on_error = hear};
+    return {.ttl = Store::ttl, .renew = false, .unavailable_after = std::chrono::minutes{5}, .on_error = hear};
 }
 
 /// Returns: whether a new client could take `name` just now. It gives it back at once.
 template <class Store>
 [[nodiscard]] bool is_free(Store& store, std::string const& name)
 {
-    auto client = [&] {
-        if constexpr (requires { store.another(std::chrono::seconds{10}); })
-            return store.another(std::chrono::seconds{10});
-        else
-            return store.another();
-    }();
+    auto client = store.another();
     typename Store::mutex probe{client, name};
     return probe.try_lock();
 }

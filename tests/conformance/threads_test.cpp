@@ -31,7 +31,6 @@ TEMPLATE_TEST_CASE("200 locks that are held and 200 threads that wait take no th
     std::thread{[] {}}.join();  // with which ThreadSanitizer begins one of its own
     auto const before = threads();
     auto options = renewed<TestType>();
-    options.ttl *= 3;  // so many are renewed beside so many threads
     TestType store;
     auto client = store.another();
     std::deque<typename TestType::mutex> others;

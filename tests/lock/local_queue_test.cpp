@@ -3,6 +3,7 @@
 // What a store knows by itself about the leases that its locks have.
 #include "conformance/sleeper.hpp"
 #include "support/catch.hpp"
+#include "support/code_of.hpp"
 #include "support/eventually.hpp"
 
 #include <holdfast/memory.hpp>
@@ -24,6 +25,7 @@ using holdfast::boot_clock;
 using holdfast::errc;
 using holdfast::lock_options;
 using holdfast::owner_token;
+using holdfast::test::code_of;
 using holdfast::test::eventually;
 using holdfast::test::sleeper;
 
@@ -132,6 +134,38 @@ struct noting_backend : holdfast::memory::backend {
         noting_backend& notes;
     };
 };
+
+/// A store that grants nothing and answers when it is told to.
+struct silent_backend : holdfast::memory::backend {
+    using backend::backend;
+
+    std::atomic<int> asked{0};
+    std::atomic<int> failed{0};        // so many acquires have ended
+    std::atomic<int> unavailable{-1};  // those that have not say so, or do not; below 0: do not know
+
+    struct acquire_operation {
+        acquire_operation(silent_backend& b, key const&, acquire_request const&) : store{b}, number{++b.asked} {}
+
+        void start() {}
+        bool wait_until(boot_clock::time_point t) const
+        {
+            while (store.failed < number && boot_clock::now() < t) std::this_thread::sleep_for(1ms);
+            return store.failed >= number;
+        }
+        void cancel() noexcept {}
+        [[nodiscard]] std::optional<bool> unavailable() const noexcept
+        {
+            auto const known = store.unavailable.load();
+            return known < 0 ? std::nullopt : std::optional{known != 0};
+        }
+        [[nodiscard]] static holdfast::result<holdfast::grant> outcome() { return make_error_code(errc::unavailable); }
+
+        silent_backend& store;
+        int number;
+    };
+};
+
+using silent_mutex = holdfast::basic_mutex<silent_backend>;
 
 using noting_mutex = holdfast::basic_mutex<noting_backend>;
 
@@ -272,6 +306,33 @@ TEST_CASE("a lease that is being extended is passed to nobody, and the answer is
     CHECK(next.lease().still_held());
     CHECK(next.lease().remaining() <= 30s);
     next.unlock();
+}
+
+TEST_CASE("who waits behind one whose attempt is not answered yet is told what the one before it saw")
+{
+    auto const store = std::make_shared<silent_backend>(std::make_shared<holdfast::memory::data>());
+    auto const domain = std::make_shared<holdfast::detail::domain<silent_backend>>(store);
+    silent_mutex one{domain, "orders", {}};
+    silent_mutex other{domain, "orders", {}};
+    silent_mutex third{domain, "orders", {}};
+    sleeper asks{[&] { return code_of([&] { (void)one.try_lock_for(1h); }) == errc::unavailable; }};
+    CHECK(eventually([&] { return store->asked == 1; }));
+    sleeper follows{[&] { return code_of([&] { (void)other.try_lock_for(1h); }) == errc::unavailable; }};
+    CHECK(follows.sleeps());
+    auto const behind = [&] { return code_of([&] { (void)third.try_lock_for(1ms); }); };
+    CHECK(behind() == std::error_code{});  // nothing is known
+    store->unavailable = 1;
+    CHECK(behind() == errc::unavailable);
+    store->failed = 1;
+    CHECK(asks.join());
+    CHECK(eventually([&] { return store->asked == 2; }));
+    CHECK(follows.sleeps());
+    store->unavailable = -1;
+    CHECK(behind() == errc::unavailable);  // nothing else is known
+    store->unavailable = 0;
+    CHECK(behind() == std::error_code{});
+    store->failed = 2;
+    CHECK(follows.join());
 }
 
 TEST_CASE("a waiter whose turn comes when its time is over asks for nothing, and the next in line does")

@@ -70,7 +70,7 @@ TEST_CASE("a thread that cannot say why it failed, as there is no memory, gives 
     auto const store = std::make_shared<failing_backend>(std::make_shared<holdfast::memory::data>());
     auto const domain = std::make_shared<holdfast::detail::domain<failing_backend>>(store);
     using mutex = holdfast::basic_mutex<failing_backend>;
-    lock_options const options{.ttl = 1s};
+    lock_options const options{.ttl = 12s};
     mutex failing{domain, "orders", options};
     mutex next{domain, "orders", options};
     mutex last{domain, "orders", options};

@@ -31,6 +31,9 @@ struct acquire_request {
 
     /// The acquire fails with `unavailable` when by then, and ever since it began, no quorum could be asked.
     boot_clock::time_point unavailable_at = boot_clock::time_point::max();
+
+    /// And when none could be asked for that long since one was.
+    boot_clock::duration unavailable_after = boot_clock::duration::max();
 };
 
 /// What an acquire got.
@@ -71,7 +74,8 @@ concept Operation = requires(O& operation, boot_clock::time_point t) {
 ///   deadline passed while others held it, also for a single attempt), `std::errc::operation_canceled` after `cancel()`,
 ///   `unavailable`, `misconfigured`. After a failure nothing of ours is left, or it dies with its ttl. `cancel()` may be called from
 ///   any thread between `start()` and the end of the last `wait_until`, also from a signal of a stop token; it does not wait. It may have
-///   `unavailable()`, which may be called from any thread after `start()`, with a lock held: whether it has tried to ask, and could not so far.
+///   `unavailable()`, which may be called from any thread after `start()`, with a lock held: whether it has tried to ask, and could not so far;
+///   nothing where that is not known yet.
 /// - `extend_operation(b, key, token, ttl)` is compare-and-extend and yields the new `valid_until`, counted from before its first byte
 ///   was sent. Failures: `lease_lost` only where the store said that the lock is not the token's; otherwise the deadline stands.
 ///   It may have `withdraw()`, which may be called as `cancel()` may: the lease has ended, and nothing more is sent; its result is of no account.

@@ -59,11 +59,11 @@ public:
         if (!one.was_in_line()) since_.reset();
     }
 
-    /// Effects: notes what came of an attempt by one who had seen that since `asked_since`.
-    void note(std::error_code outcome, boot_clock::time_point asked_since) noexcept
+    /// Effects: notes what came of an attempt; `since` is since when, where that is this.
+    void note(std::error_code outcome, boot_clock::time_point since) noexcept
     {
         since_.reset();
-        if (outcome == errc::unavailable) since_ = asked_since;
+        if (outcome == errc::unavailable) since_ = since;
     }
 
 private:
@@ -84,27 +84,35 @@ public:
     attempt(attempt const&) = delete;
     attempt& operator=(attempt const&) = delete;
 
-    [[nodiscard]] bool begun() const noexcept { return operation_.has_value(); }
+    [[nodiscard]] bool begun() const noexcept { return begun_.load(std::memory_order_acquire); }
 
     /// Returns: whether it is too late to begin it.
     [[nodiscard]] bool late() const noexcept { return boot_clock::now() >= deadline_; }
 
-    /// Returns: what `begin` was told.
-    [[nodiscard]] boot_clock::time_point asked_since() const noexcept { return asked_since_; }
+    /// Returns: since when the store has been unavailable, where that is what came of it.
+    [[nodiscard]] boot_clock::time_point unavailable_since_then() const noexcept
+    {
+        return std::max(asked_since_, boot_clock::now() - patience_);  // it may have been answered for a long while before
+    }
 
     /// Effects: sends the request, at `not_before` at the earliest, for a lease that is passed on at most `handoffs` times. The store has been
     /// unavailable since `asked_since`, as far as is known.
     void begin(boot_clock::time_point asked_since, unsigned handoffs, boot_clock::time_point not_before = {})
     {
         asked_since_ = asked_since;
-        auto const unavailable_at = saturating_add(asked_since, options_.unavailable_after);
+        auto unavailable_at = deadline_;  // who has one is told only where nobody was ever asked
+        if (deadline_ == boot_clock::time_point::max()) {
+            unavailable_at = saturating_add(asked_since, options_.unavailable_after);
+            if (unavailable_at != boot_clock::time_point::max()) patience_ = options_.unavailable_after;
+        }
         operation_.emplace(backend_, key_,
                            acquire_request{.ttl = options_.ttl,
                                            .fences = options_.fencing ? handoffs + 1 : 0,
                                            .retry = options_.retry,
                                            .not_before = not_before,
                                            .deadline = deadline_,
-                                           .unavailable_at = deadline_ != boot_clock::time_point::max() ? deadline_ : unavailable_at});
+                                           .unavailable_at = unavailable_at,
+                                           .unavailable_after = patience_});
         operation_->start();
         begun_.store(true, std::memory_order_release);
     }
@@ -119,9 +127,12 @@ public:
 
     [[nodiscard]] std::optional<boot_clock::time_point> unavailable_since(std::optional<boot_clock::time_point> before) const noexcept override
     {
-        if (!begun_.load(std::memory_order_acquire)) return before;
-        if constexpr (requires { operation_->unavailable(); })
-            if (operation_->unavailable()) return asked_since_;
+        if (!begun()) return before;
+        if constexpr (requires { operation_->unavailable(); }) {
+            auto const known = operation_->unavailable();
+            if (!known) return before;
+            if (*known) return asked_since_;
+        }
         return std::nullopt;
     }
 
@@ -139,8 +150,9 @@ private:
     lock_options const& options_;
     boot_clock::time_point deadline_;
     boot_clock::time_point asked_since_{};
+    boot_clock::duration patience_ = boot_clock::duration::max();  // with an outage, once it was answered
     std::optional<typename B::acquire_operation> operation_;
-    std::atomic<bool> begun_{false};  // as others may look at it
+    std::atomic<bool> begun_{false};  // others may look at the operation
 };
 
 }  // namespace holdfast::detail

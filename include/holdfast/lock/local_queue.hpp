@@ -193,7 +193,7 @@ private:
             if (!too_late && !request.begun()) request.begin(outage_.seen_by(me), tenure_.handoffs_for(me), me.not_before);
             auto const got = too_late ? result<grant>{outage_.is_all_for(me) ? errc::unavailable : errc::timed_out} : request.outcome(stop);
             std::unique_lock guard{mutex_};
-            if (!too_late) outage_.note(got.code(), request.asked_since());
+            if (!too_late) outage_.note(got.code(), request.unavailable_since_then());
             if (got) {
                 take_over(me, *got);
                 return std::nullopt;
