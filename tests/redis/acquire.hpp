@@ -13,6 +13,7 @@ struct acquire_terms {
     backoff_options retry{};
     boot_clock::time_point deadline = boot_clock::time_point::max();
     boot_clock::time_point unavailable_at = boot_clock::time_point::max();
+    boot_clock::duration unavailable_after = boot_clock::duration::max();
     std::uint64_t seed = 1;
     boot_clock::time_point not_before{};
 };
@@ -29,7 +30,8 @@ struct acquire {
                                .retry = terms.retry,
                                .not_before = terms.not_before,
                                .deadline = terms.deadline,
-                               .unavailable_at = terms.unavailable_at},
+                               .unavailable_at = terms.unavailable_at,
+                               .unavailable_after = terms.unavailable_after},
                    .seed = terms.seed}}
     {
     }

@@ -279,6 +279,7 @@ TEST_CASE("an outage that lasts to unavailable_at ends the acquire, no pause goe
     CHECK(a.machine.wake_at() <= limit);
     (void)a.machine.on_time(limit - 1ns);
     CHECK_FALSE(outage(a, limit - 1ns).done);
+    CHECK(a.machine.unavailable_so_far() == true);
     CHECK(a.machine.wake_at() == limit);
     (void)a.machine.on_time(limit);
     auto const step = outage(a, limit);
@@ -287,19 +288,33 @@ TEST_CASE("an outage that lasts to unavailable_at ends the acquire, no pause goe
     CHECK(step.done->error == holdfast::errc::unavailable);
     CHECK(step.done->node == 0);
     CHECK(step.done->cause == errc::cannot_connect);
+    CHECK(a.machine.unavailable_so_far() == true);  // for those who stand behind it, until they have heard of it
+}
+
+TEST_CASE("who let others in first, and could then ask nobody, is told so")
+{
+    acquire a{3, {.deadline = t0 + 1s, .not_before = t0 + 5ms}};
+    (void)a.machine.start(t0);
+    (void)a.machine.on_time(t0 + 5ms);
+    auto const step = outage(a, t0 + 1s);
+    REQUIRE(step.done);
+    CHECK(step.done->error == holdfast::errc::unavailable);
 }
 
 TEST_CASE("the patience with an outage begins anew whenever a majority has answered")
 {
-    acquire a{3, {.unavailable_at = t0 + 1s}};
+    acquire a{3, {.unavailable_at = t0 - 1s, .unavailable_after = 1s}};  // of one who came at the end of another's outage
     (void)a.machine.start(t0);
+    CHECK_FALSE(a.machine.unavailable_so_far());
     (void)held(a, t0 + 40ms);
+    CHECK(a.machine.unavailable_so_far() == false);
     (void)a.machine.on_time(t0 + 500ms);
     CHECK_FALSE(outage(a, t0 + 500ms).done);
     (void)a.machine.on_time(t0 + 1039ms);
     CHECK_FALSE(outage(a, t0 + 1039ms).done);
     (void)a.machine.on_time(t0 + 1040ms);
     CHECK(outage(a, t0 + 1040ms).done);
+    CHECK(a.machine.unavailable_so_far() == false);
 }
 
 TEST_CASE("an acquire without a limit to its patience outlasts any outage")

@@ -214,6 +214,24 @@ TEST_CASE("a clock that looks out of line is looked at again only where it is kn
     CHECK_FALSE(alone.vague(2));
 }
 
+TEST_CASE("a clock that is out of line may have been set when it was seen a while ago")
+{
+    admission a{3, 4s};
+    for (unsigned node : {0U, 1U}) a.connected(node, epoch, long_up, now);
+    a.connected(2, epoch + 3s, long_up, now);
+    CHECK_FALSE(a.out_of_line(0));
+    CHECK(a.out_of_line(2));
+    CHECK_FALSE(a.outdated(2, now + 9s));
+    CHECK(a.outdated(2, now + 10s));
+    a.connected(2, epoch + 10s, long_up, now + 10s);
+    CHECK_FALSE(a.out_of_line(2));
+    CHECK_FALSE(a.outdated(2, now + 11s));
+    a.connected(2, epoch + 14s, long_up, now + 10s);
+    CHECK(a.out_of_line(2));
+    a.disconnected(2);
+    CHECK_FALSE(a.out_of_line(2));
+}
+
 TEST_CASE("where no clock is in line nothing is proposed")
 {
     CHECK(admission{5, 30s}.proposal(now) == 0);

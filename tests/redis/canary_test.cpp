@@ -31,30 +31,45 @@ namespace {
 
 constexpr char const* password = "canary-of-the-user";
 
+/// How long is waited for servers.
+struct patience {
+    std::chrono::milliseconds answer;
+    std::chrono::milliseconds ttl;
+    std::chrono::milliseconds unavailable_after;
+};
+constexpr patience for_answers{10s, 30s, 1min};  // which come, however busy the machine is
+constexpr patience for_none{500ms, 2s, 300ms};
+
 struct of_redis {
     using client = holdfast::redis::client;
     using mutex = holdfast::redis::mutex;
-    static client connect(std::vector<std::string> const& urls) { return client{urls.front(), {.operation_timeout = 500ms}}; }
+    static client connect(std::vector<std::string> const& urls, patience const& p)
+    {
+        return client{urls.front(), {.operation_timeout = p.answer, .connect_timeout = 1min}};
+    }
 };
 
 struct of_redlock {
     using client = holdfast::redlock::masters;
     using mutex = holdfast::redlock::mutex;
-    static client connect(std::vector<std::string> const& urls) { return client{urls, {.node_timeout = 500ms, .restart_guard = 0ms}}; }
+    static client connect(std::vector<std::string> const& urls, patience const& p)
+    {
+        return client{urls, {.node_timeout = p.answer, .connect_timeout = 1min, .restart_guard = 0ms}};
+    }
 };
 
-holdfast::lock_options telling(std::vector<std::string>& told)
+holdfast::lock_options telling(std::vector<std::string>& told, patience const& p)
 {
-    return {.ttl = 2s, .unavailable_after = 300ms, .on_error = [&told](holdfast::error const& e) { told.emplace_back(e.what()); }};
+    return {.ttl = p.ttl, .unavailable_after = p.unavailable_after, .on_error = [&told](holdfast::error const& e) { told.emplace_back(e.what()); }};
 }
 
 /// Effects: does everything with a lock that fails. Returns: the code of `lock()`.
 template <class Store>
-std::error_code use(std::vector<std::string> const& urls)
+std::error_code use(std::vector<std::string> const& urls, patience const& p)
 {
     std::vector<std::string> told;
-    auto client = Store::connect(urls);
-    typename Store::mutex m{client, "orders", telling(told)};
+    auto client = Store::connect(urls, p);
+    typename Store::mutex m{client, "orders", telling(told, p)};
     std::string what;
     auto const code = code_of([&] { m.lock(); }, &what);
     CHECK(code);
@@ -67,11 +82,12 @@ std::error_code use(std::vector<std::string> const& urls)
 
 /// Effects: the same, of servers that are made with `options`, and then dealt with.
 template <class Store, class Deal>
-std::error_code refused(redis_options const& options, Deal deal, std::string const& user = "app", std::string const& with = password)
+std::error_code refused(redis_options const& options, Deal deal, std::string const& user = "app", std::string const& with = password,
+                        patience const& p = for_answers)
 {
     redis_fleet servers{3, options};
     for (auto& one : servers) deal(one);
-    return use<Store>(servers.urls(user, with));
+    return use<Store>(servers.urls(user, with), p);
 }
 
 redis_options with_user(std::string const& more) { return {.config = {std::string{"user app on >"} + password + " " + more}}; }
@@ -89,7 +105,7 @@ TEMPLATE_TEST_CASE("no refusal of a server is told with a password or an owner t
     CHECK(refused<TestType>(with_user("~* &* +@all -@scripting"), nothing) == errc::misconfigured);
     CHECK(refused<TestType>(with_user("~other &* +@all"), nothing) == errc::misconfigured);
     CHECK(refused<TestType>(all, [](auto& s) { s.command({"LPUSH", "holdfast:fence:{orders}", "x"}); }) == errc::misconfigured);
-    CHECK(refused<TestType>(all, [](auto& s) { s.command({"CONFIG", "SET", "maxmemory", "1"}); }) == errc::unavailable);
+    CHECK(refused<TestType>(all, [](auto& s) { s.command({"CONFIG", "SET", "maxmemory", "1"}); }, "app", password, for_none) == errc::unavailable);
     CHECK(everything_heard().leaks().empty());
 }
 
@@ -102,9 +118,9 @@ TEMPLATE_TEST_CASE("a server that repeats what it does not understand is not quo
         CAPTURE(command);
         std::vector<std::string> told;
         redis_fleet servers{3, options};
-        auto client = TestType::connect(servers.urls("app", password));
+        auto client = TestType::connect(servers.urls("app", password), for_none);
         for (bool const fencing : {true, false}) {
-            auto wanted = telling(told);
+            auto wanted = telling(told, for_none);
             wanted.fencing = fencing;
             typename TestType::mutex m{client, "orders", wanted};
             for (int i = 0; i < 3; ++i)  // by a script, and by plain commands
@@ -120,9 +136,9 @@ TEMPLATE_TEST_CASE("a server that cannot be reached or does not answer is told o
     redis_fleet servers{3, with_user("~* &* +@all")};
     auto const urls = servers.urls("app", password);
     for (auto& one : servers) one.pause();
-    CHECK(use<TestType>(urls) == errc::unavailable);
+    CHECK(use<TestType>(urls, for_none) == errc::unavailable);
     for (auto& one : servers) one.kill();
-    CHECK(use<TestType>(urls) == errc::unavailable);
+    CHECK(use<TestType>(urls, for_none) == errc::unavailable);
     CHECK(everything_heard().leaks().empty());
 }
 
@@ -130,8 +146,8 @@ TEMPLATE_TEST_CASE("what becomes of a lease is told without its owner token", ""
 {
     redis_fleet servers{3, with_user("~* &* +@all")};
     std::vector<std::string> told;
-    auto client = TestType::connect(servers.urls("app", password));
-    typename TestType::mutex m{client, "orders", telling(told)};
+    auto client = TestType::connect(servers.urls("app", password), for_answers);
+    typename TestType::mutex m{client, "orders", telling(told, for_answers)};
     auto const hold = [&] {
         REQUIRE(eventually([&] { return !code_of([&] { if (!m.try_lock_for(20s)) throw std::system_error{make_error_code(errc::contended)}; }); }));
         std::string token;
@@ -142,9 +158,9 @@ TEMPLATE_TEST_CASE("what becomes of a lease is told without its owner token", ""
     std::error_code ec;
     hold();
     for (auto& one : servers) one.command({"DEL", "orders"});
-    CHECK_FALSE(m.extend(3s, ec));
+    CHECK_FALSE(m.extend(30s, ec));
     CHECK(ec == errc::lease_lost);
-    CHECK_THROWS_AS(m.extend(3s), holdfast::error);
+    CHECK_THROWS_AS(m.extend(30s), holdfast::error);
     m.unlock();
     hold();
     for (auto& one : servers) one.command({"SET", "orders", "another"});

@@ -20,16 +20,19 @@
 using namespace std::chrono_literals;
 using holdfast::redis::client;
 using holdfast::redis::mutex;
+using holdfast::test::code_of;
+using holdfast::test::containing;
 using holdfast::test::eventually;
 using holdfast::test::proxy;
 using holdfast::test::redis_server;
+using holdfast::test::unhurried;
 
 TEST_CASE("a client makes no more connections for commands than it was told to")
 {
     auto const [told, made] = GENERATE(std::pair{1U, 1}, std::pair{3U, 3}, std::pair{4U, 4});
     redis_server server;
     proxy way{server.port()};
-    client redis{way.url(), {.operation_timeout = 10s, .connections = told}};
+    client redis{way.url(), {.operation_timeout = 10s, .connect_timeout = 1min, .connections = told}};
     for (int i = 0; i < 200; ++i) {
         mutex m{redis, "orders/" + std::to_string(i)};
         REQUIRE(m.try_lock());
@@ -38,13 +41,36 @@ TEST_CASE("a client makes no more connections for commands than it was told to")
     CHECK(way.connections() == made);
 }
 
+TEST_CASE("a connection on which releases are to be reported and nothing is answered is given up, and the next one asked")
+{
+    redis_server server;
+    proxy way{server.port()};
+    client there{server.url(), unhurried()};
+    client redis{way.url(), {.operation_timeout = 10s, .connect_timeout = 300ms, .connections = 1}};
+    mutex held{there, "orders", {.ttl = 1h}};
+    mutex m{redis, "orders"};
+    REQUIRE(held.try_lock());
+    way.hold(containing("SUBSCRIBE"));
+    // Each that waits asks, and asks no more when it gives up.
+    CHECK(eventually([&] {
+        (void)code_of([&] { (void)m.try_lock_for(5ms); });
+        return way.connections() > 4;
+    }));
+    way.let_go();
+    std::jthread waiter{[&] { m.lock(); }};
+    CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 1; }));
+    held.unlock();
+    waiter.join();
+    m.unlock();
+}
+
 TEST_CASE("those who wait for many locks share the connections that report releases")
 {
     auto const told = GENERATE(1U, 3U);
     redis_server server;
     proxy way{server.port()};
-    client there{server.url(), {.operation_timeout = 10s}};
-    client redis{way.url(), {.operation_timeout = 10s, .connections = told}};
+    client there{server.url(), unhurried()};
+    client redis{way.url(), {.operation_timeout = 10s, .connect_timeout = 1min, .connections = told}};
     std::deque<mutex> held;
     std::deque<mutex> wanted;
     std::vector<std::jthread> waiters;
@@ -64,7 +90,7 @@ TEST_CASE("all objects of one name share a connection, and nobody makes one befo
 {
     redis_server server;
     proxy way{server.port()};
-    client redis{way.url(), {.operation_timeout = 10s}};
+    client redis{way.url(), unhurried()};
     CHECK(way.connections() == 0);
     for (int i = 0; i < 20; ++i) {
         mutex m{redis, "orders"};
@@ -80,7 +106,7 @@ TEST_CASE("a server that does not answer keeps locks on no connection waiting fo
     proxy way{server.port()};
     client redis{way.url(), {.operation_timeout = 1s}};
     std::deque<mutex> locks;
-    for (int i = 0; i < 16; ++i) REQUIRE(locks.emplace_back(redis, "orders/" + std::to_string(i)).try_lock());
+    for (int i = 0; i < 16; ++i) REQUIRE(locks.emplace_back(redis, "orders/" + std::to_string(i)).try_lock_for(1min));
     for (auto& m : locks) m.unlock();
     way.blackhole();
     std::atomic<int> refused{0};

@@ -144,13 +144,15 @@ TEST_CASE("a host name is looked up")
     mutex lost{nowhere, "orders"};
     auto const begun = boot_clock::now();
     CHECK(holdfast::test::code_of([&] { (void)lost.try_lock_for(300ms); }) == holdfast::errc::unavailable);
-    CHECK(boot_clock::now() - begun < 10s);
+    CHECK(boot_clock::now() - begun < 1min);
 }
 
 TEST_CASE("options in place of a URL")
 {
     redis_server server{{.password = "secret"}};
-    client redis{{.server = {.host = "127.0.0.1", .port = server.port(), .password = "secret", .database = 1}}};
+    client redis{{.server = {.host = "127.0.0.1", .port = server.port(), .password = "secret", .database = 1},
+                  .operation_timeout = 10s,
+                  .connect_timeout = 1min}};
     mutex m{redis, "orders"};
     CHECK(m.try_lock());
 }

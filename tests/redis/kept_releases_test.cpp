@@ -45,7 +45,7 @@ TEST_CASE("a release is kept for as long as what it frees may be there, and half
     CHECK(kept.wanted(t0 + longest_ttl).empty());
 }
 
-TEST_CASE("of each owner token one release is kept, and not more of all than there may be")
+TEST_CASE("of each owner token one release is kept, and of all the latest, not more than there may be")
 {
     kept_releases kept;
     for (int i = 0; i < 2; ++i)
@@ -53,7 +53,9 @@ TEST_CASE("of each owner token one release is kept, and not more of all than the
             kept.keep(release_of(n, 10s), t0);
             CHECK(kept.wanted(t0).size() == (i == 0 ? std::min(n + 1, kept_releases::most) : kept_releases::most));
         }
-    kept.drop(owner_token::from_bits(0, 1));
+    CHECK_FALSE(kept.has(owner_token::from_bits(0, 1)));
+    CHECK(kept.has(owner_token::from_bits(0, 10)));
+    kept.drop(owner_token::from_bits(0, kept_releases::most + 9));
     CHECK(kept.wanted(t0).size() == kept_releases::most - 1);
 }
 

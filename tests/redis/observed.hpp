@@ -16,7 +16,7 @@
 namespace holdfast::test {
 
 /// Returns: options of a client that waits for a busy machine, and takes no slow answer for a lost one; for locks with a ttl of at least 20 s.
-inline redis::client_options unhurried() { return {.operation_timeout = std::chrono::seconds{10}}; }
+inline redis::client_options unhurried() { return {.operation_timeout = std::chrono::seconds{10}, .connect_timeout = std::chrono::minutes{1}}; }
 
 inline bool exists(redis_server& server, std::string const& key) { return server.command({"EXISTS", key}).integer == 1; }
 

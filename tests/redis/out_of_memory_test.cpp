@@ -15,8 +15,11 @@
 #endif
 
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
+#include <filesystem>
 #include <future>
+#include <iterator>
 #include <string>
 #include <system_error>
 
@@ -34,6 +37,12 @@ template <class F>
 long refuse_each_request(F&& f)
 {
     return holdfast::test::refuse_each_request(holdfast::test::whose::this_threads, 1, f, [] {});
+}
+
+std::ptrdiff_t open_descriptors()
+{
+    std::filesystem::directory_iterator const all{"/proc/self/fd"};
+    return std::distance(begin(all), end(all));
 }
 
 }  // namespace
@@ -54,6 +63,20 @@ TEST_CASE("a lock whose memory runs out in any step is not held, and is as good 
     client other{server.url()};
     mutex rival{other, "orders"};
     CHECK(rival.try_lock_for(60s));
+}
+
+TEST_CASE("a client whose memory runs out in any step leaves no descriptor open")
+{
+    redis_server server;
+    auto const use = [&] {
+        client redis{server.url(), {.operation_timeout = 250ms}};
+        mutex m{redis, "orders"};
+        if (m.try_lock_for(1s)) m.unlock();
+    };
+    use();
+    auto const before = open_descriptors();
+    CHECK(refuse_each_request(use) > 5);
+    CHECK(open_descriptors() == before);
 }
 
 #ifdef HOLDFAST_TEST_TLS
@@ -115,7 +138,7 @@ TEST_CASE("a connection that comes up at once and runs out of memory answers no 
 {
     redis_server server;
     server.command({"SET", "held", "by another"});
-    client redis{server.unix_url(), {.operation_timeout = 2s, .connect_timeout = 1min, .connections = 1}};
+    client redis{server.unix_url(), {.operation_timeout = 10s, .connect_timeout = 1min, .connections = 1}};
     mutex lost{redis, "orders", {.ttl = 1h}};
     mutex m{redis, "invoices", {.retry = {.most = 20ms}}};
     mutex held{redis, "held"};

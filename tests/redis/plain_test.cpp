@@ -116,10 +116,10 @@ TEST_CASE("a fence that is lost behind the client's back is made anew by the clo
 TEST_CASE("a lock that is taken again and again does not drive its fence ahead of the server's clock")
 {
     redis_server server;
-    client redis{server.unix_url(), {.operation_timeout = 10s}};
+    client redis{server.unix_url(), unhurried()};
     mutex m{redis, "orders", {.deferred_release = true}};
     std::uint64_t last = 0;
-    for (int i = 0; i < 20'000; ++i) last = take_and_free(m);
+    for (int i = 0; i < 1000; ++i) last = take_and_free(m);
     CHECK(last <= clock_of(server) + 64);
     server.command({"FLUSHALL"});
     CHECK(take_and_free(m) > last);

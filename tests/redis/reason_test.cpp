@@ -112,7 +112,7 @@ TEST_CASE("a server that accepts and does not answer the greeting is said not to
 TEST_CASE("a server that hangs up without a word may expect TLS, and the message says so")
 {
     rude_server const server{""};
-    CHECK_THAT(complaint(server.url()), contains("without an answer") && contains("rediss://"));
+    CHECK_THAT(complaint(server.url(), nullptr, 10s), contains("without an answer") && contains("rediss://"));
 }
 
 TEST_CASE("a server that answers in TLS is known for it at once")
@@ -120,7 +120,7 @@ TEST_CASE("a server that answers in TLS is known for it at once")
     using std::string_view_literals::operator""sv;
     rude_server const server{"\x15\x03\x01\x00\x02\x02\x46"sv};  // alert: protocol_version
     std::error_code code;
-    CHECK_THAT(complaint(server.url(), &code), contains("rediss://"));
+    CHECK_THAT(complaint(server.url(), &code, 10s), contains("rediss://"));
     CHECK(code == holdfast::tls::errc::tls_expected);
 }
 

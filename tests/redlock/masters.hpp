@@ -15,15 +15,37 @@
 
 namespace holdfast::test {
 
-/// Five masters without a restart guard, and a client of them that gives each a second to answer: tests run on busy machines.
+/// Returns: on how many of the masters that can be asked the key is.
+[[nodiscard]] inline std::size_t copies(redis_fleet& masters, std::string const& key)
+{
+    auto const all = masters.command({"EXISTS", key});
+    return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](reply const& r) { return r.integer == 1; }));
+}
+
+/// Effects: locks `m`, whose key is `key`, with the votes of all masters: a lock that a majority has granted may not be on the others yet, nor come
+/// there: one that is not connected yet is not asked, and one that does not know the script when the others have decided is not told it.
+/// Returns: whether it could, within `limit`.
+[[nodiscard]] inline bool lock_on_all(redis_fleet& masters, redlock::mutex& m, std::string const& key, std::chrono::milliseconds limit = std::chrono::minutes{1})
+{
+    using namespace std::chrono_literals;
+    return eventually([&] {
+        if (!m.try_lock_for(30s)) return false;
+        if (eventually([&] { return copies(masters, key) == masters.size(); }, 500ms)) return true;
+        m.unlock();
+        return false;
+    }, limit);
+}
+
+/// Five masters without a restart guard, and a client of them that gives each ten seconds to answer: tests run on busy machines. For locks with
+/// a ttl of at least 20 s.
 struct five_masters {
     redis_fleet servers{5};
     redlock::masters client{servers.urls(), options()};
 
     [[nodiscard]] static redlock::masters_options options()
     {
-        using std::chrono_literals::operator""ms;
-        return {.node_timeout = 1000ms, .restart_guard = 0ms};
+        using namespace std::chrono_literals;
+        return {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms};
     }
 
     /// Returns: a client that waits no longer for a master than one would in production: for tests in which no majority can answer, or that
@@ -34,25 +56,8 @@ struct five_masters {
         return redlock::masters{servers.urls(), {.node_timeout = 100ms, .restart_guard = 0ms}};
     }
 
-    /// Returns: on how many of the masters that can be asked the key is.
-    [[nodiscard]] long copies(std::string const& key)
-    {
-        auto const all = servers.command({"EXISTS", key});
-        return std::count_if(all.begin(), all.end(), [](reply const& r) { return r.integer == 1; });
-    }
-
-    /// Effects: locks `m`, whose key is `key`, with the votes of all masters: a lock that three have granted may not be on the others yet.
-    /// Returns: whether it could.
-    [[nodiscard]] bool lock_on_all(redlock::mutex& m, std::string const& key)
-    {
-        using namespace std::chrono_literals;
-        return eventually([&] {
-            if (!m.try_lock_for(30s)) return false;
-            if (eventually([&] { return copies(key) == 5; }, 500ms)) return true;
-            m.unlock();
-            return false;
-        });
-    }
+    [[nodiscard]] std::size_t copies(std::string const& key) { return test::copies(servers, key); }
+    [[nodiscard]] bool lock_on_all(redlock::mutex& m, std::string const& key) { return test::lock_on_all(servers, m, key); }
 };
 
 }  // namespace holdfast::test

@@ -126,8 +126,8 @@ TEST_CASE("a lock whose counter does not answer is taken with a token that is gr
     std::vector<holdfast::test::proxy> ways;
     std::vector<std::string> urls;
     for (auto const& one : five.servers) urls.push_back(ways.emplace_back(one.port()).url());
-    masters client{urls, five_masters::options()};
-    mutex m{client, "orders", {.ttl = 10s}};
+    masters client{urls, {.node_timeout = 3s, .connect_timeout = 1min, .restart_guard = 0ms}};  // a round without an answer takes as long
+    mutex m{client, "orders", {.unavailable_after = 5min}};
     take_and_free(m);
     auto const how = GENERATE(0, 1, 2);
     CHECK(eventually([&] {  // a machine that stood still for a second has the script asked

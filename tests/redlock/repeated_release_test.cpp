@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Releases that one master did not take at first: when they are repeated, and when no more.
+#include "masters.hpp"
 #include "redis/observed.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
@@ -32,7 +33,11 @@ struct proxied_masters {
     masters client;
     mutex probe{client, "invoices", {.ttl = 1h}};
 
-    explicit proxied_masters(std::chrono::milliseconds node_timeout = 10s) : client{make_ways(), {.node_timeout = node_timeout, .restart_guard = 0ms}} { use(); }
+    explicit proxied_masters(std::chrono::milliseconds node_timeout = 10s)
+        : client{make_ways(), {.node_timeout = node_timeout, .connect_timeout = 1min, .restart_guard = 0ms}}
+    {
+        use();
+    }
 
     std::vector<std::string> make_ways()
     {
@@ -41,18 +46,15 @@ struct proxied_masters {
         return urls;
     }
 
-    /// Effects: locks and frees another lock, until the third master was among those asked: shortly after its connection broke it is not.
+    /// Effects: locks and frees another lock, on every master.
     void use()
     {
-        CHECK(eventually([&] {
-            if (!probe.try_lock_for(20s)) return false;
-            bool const asked = eventually([&] { return exists(2, "invoices"); }, 500ms);
-            probe.unlock();
-            return asked;
-        }));
+        REQUIRE(holdfast::test::lock_on_all(servers, probe, "invoices"));
+        probe.unlock();
     }
 
     [[nodiscard]] bool exists(std::size_t i, std::string const& key) { return servers[i].command({"EXISTS", key}).integer == 1; }
+    [[nodiscard]] bool on_all(std::string const& key) { return holdfast::test::copies(servers, key) == servers.size(); }
 };
 
 }  // namespace
@@ -87,7 +89,7 @@ TEST_CASE("a release whose connection broke and could not be made again is repea
     proxied_masters three;
     mutex m{three.client, "orders", {.ttl = 1h, .renew = false}};
     m.lock();
-    CHECK(eventually([&] { return three.exists(2, "orders"); }));
+    CHECK(eventually([&] { return three.on_all("orders"); }));
     for (std::size_t i : {1U, 2U}) three.ways[i].hold(containing("orders"));
     auto released = std::async(std::launch::async, [&] {
         std::error_code ec;
@@ -105,9 +107,29 @@ TEST_CASE("a release whose connection broke and could not be made again is repea
     CHECK(eventually([&] { return !three.exists(2, "orders"); }));
 }
 
+TEST_CASE("a release that no master could be sent is repeated by the next use of the masters")
+{
+    proxied_masters three;
+    mutex m{three.client, "orders", {.ttl = 1h, .renew = false, .fencing = GENERATE(true, false)}};
+    m.lock();
+    CHECK(eventually([&] { return three.on_all("orders"); }));
+    for (auto& way : three.ways) way.refuse();
+    std::error_code ec;
+    CHECK(eventually([&] {  // until every connection is known to be down
+        ec.clear();
+        m.extend(2h, ec);
+        return ec == holdfast::errc::unavailable;
+    }));
+    m.release(ec);
+    CHECK(ec);
+    for (auto& way : three.ways) way.heal();
+    three.use();
+    CHECK(eventually([&] { return holdfast::test::copies(three.servers, "orders") == 0; }));
+}
+
 TEST_CASE("an extension does not count where a roll-back that may still arrive would undo it")
 {
-    constexpr auto node_timeout = 5s;
+    constexpr auto node_timeout = 10s;
     proxied_masters three{node_timeout};
     mutex m{three.client, "orders", {.ttl = 1min, .renew = false, .fencing = false}};
     three.ways[1].hold(containing("orders"));

@@ -32,7 +32,7 @@ using holdfast::test::secured_server;
 
 namespace {
 
-constexpr auto slack = 10s;
+constexpr auto slack = 1min;
 
 /// For clients that wait for a busy machine, and take no slow answer for a lost one.
 holdfast::lock_options patient() { return {.ttl = 10min}; }
@@ -55,17 +55,17 @@ TEST_CASE("a handshake of a byte a second is bounded by the timeouts, and given 
 {
     distant d;
     d.way.trickle(1000ms);
-    auto redis = d.make(1s, 1s);
-    mutex m{redis, "orders", {.unavailable_after = 2s}};  // for longer than a connection may take to be made
+    auto redis = d.make(5s, 5s);
+    mutex m{redis, "orders", {.unavailable_after = 7s}};  // for longer than a connection may take to be made
     std::string what;
     auto begun = boot_clock::now();
     CHECK(code_of([&] { (void)m.try_lock(); }, &what) == errc::unavailable);
     CHECK_THAT(what, contains("TLS handshake"));
-    CHECK(boot_clock::now() - begun < 1s + slack);
+    CHECK(boot_clock::now() - begun < 5s + slack);
     begun = boot_clock::now();
     CHECK(code_of([&] { m.lock(); }, &what) == errc::unavailable);
     CHECK_THAT(what, contains("TLS handshake"));
-    CHECK(boot_clock::now() - begun < 3s + slack);
+    CHECK(boot_clock::now() - begun < 12s + slack);
     CHECK(eventually([&] { return d.way.left() > 0; }));
     d.way.trickle(0ms);
     CHECK(m.try_lock_for(30s));

@@ -42,7 +42,7 @@ TEST_CASE("a majority of masters that can be trusted grants a lock, whatever the
     auto untrusted = master(theirs);
     auto untrusted_too = master(theirs);
     redis_server plain;
-    holdfast::redlock::masters_options const options{.node_timeout = 1000ms, .restart_guard = 0ms, .tls = {.ca_file = ours.file()}};
+    holdfast::redlock::masters_options const options{.node_timeout = 10s, .restart_guard = 0ms, .tls = {.ca_file = ours.file()}};
 
     masters three{{one.url(), two.url(), untrusted.url()}, options};
     mutex m{three, "orders"};

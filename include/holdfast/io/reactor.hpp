@@ -41,12 +41,13 @@ namespace holdfast::io {
 class reactor {
 public:
     /// Effects: prepares a reactor for at most `most_sources` sources.
-    explicit reactor(std::size_t most_sources) : wake_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)}
+    explicit reactor(std::size_t most_sources)
     {
-        if (wake_ < 0) throw error{errc::unavailable, "the process has no descriptor left for a client"};
         sources_.reserve(most_sources);
         ready_.reserve(most_sources);
         polled_.reserve(most_sources + 1);
+        wake_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);  // last: what throws behind it would leave it open
+        if (wake_ < 0) throw error{errc::unavailable, "the process has no descriptor left for a client"};
     }
 
     reactor(reactor const&) = delete;

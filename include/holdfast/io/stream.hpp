@@ -7,7 +7,6 @@
 #include <holdfast/io/secure_layer.hpp>
 #include <holdfast/io/tls_error.hpp>
 
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -91,7 +90,7 @@ public:
             return connect_to(std::move(got.found));
         }
         if (state_ == state::securing) {
-            if (out_->blocked()) out_->flush();
+            if (out_->blocked()) out_->flush_again();
             return shake_hands();
         }
         int error = 0;
@@ -144,12 +143,9 @@ public:
         }
     }
 
-    /// Returns: whether there is something to read now.
-    [[nodiscard]] bool readable() const noexcept
-    {
-        pollfd one{.fd = fd(), .events = POLLIN, .revents = 0};
-        return ::poll(&one, 1, 0) > 0;
-    }
+    /// Returns: whether there is something to read now; whether what it waits for is there.
+    [[nodiscard]] bool readable() const noexcept { return is_ready_for(POLLIN); }
+    [[nodiscard]] bool has_news() const noexcept { return is_ready_for(interest()); }
 
     /// Effects: closes the stream; what was to be sent before still goes out as far as the socket takes it.
     void close() noexcept
@@ -181,6 +177,15 @@ private:
         return connect_next();
     }
 
+    /// Effects: has the outlet own `fd`. Throws: `std::bad_alloc`, in which case it is closed.
+    void own(int fd)
+    try {
+        out_ = std::make_shared<outlet>(fd);
+    } catch (...) {
+        ::close(fd);
+        throw;
+    }
+
     bool connect_next()
     {
         while (!untried_.empty()) {
@@ -191,9 +196,8 @@ private:
                 why_ = of_system(errno);
                 continue;
             }
-            out_ = std::make_shared<outlet>(fd);
-            int const on = 1;
-            if (address.family() != AF_UNIX) ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+            own(fd);
+            if (address.family() != AF_UNIX) set_tcp_options(fd);
             if (::connect(fd, address.get(), address.size) == 0) return connected();
             if (errno == EINPROGRESS) {
                 state_ = state::connecting;
@@ -247,7 +251,7 @@ private:
             session_->finish();
             out_->append(session_->take_output());
         }
-        out_->flush();
+        out_->flush_again();
     } catch (std::bad_alloc const&) {  // it ends without a word
     }
 
@@ -276,6 +280,7 @@ private:
         return {code, code.message()};
     }
 
+    [[nodiscard]] bool is_ready_for(short events) const noexcept { return io::is_ready_for(descriptor(), events); }
     [[nodiscard]] int fd() const noexcept { return out_ ? out_->descriptor() : -1; }
 
     state state_ = state::closed;

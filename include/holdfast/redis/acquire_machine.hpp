@@ -69,17 +69,17 @@ public:
     [[nodiscard]] boot_clock::time_point wake_at() const noexcept { return wake_at_; }
     /// Returns: the fence to confirm.
     [[nodiscard]] std::uint64_t fence() const noexcept { return round_.fence(); }
-    /// Returns: whether rounds were lost, and in none of them a majority could be asked.
-    [[nodiscard]] bool unavailable_so_far() const noexcept { return phase_ != phase::done && !ever_asked_ && last_cause_.error; }
+    /// Returns: whether rounds were lost, and in none of them a majority could be asked; nothing where no round is over yet.
+    [[nodiscard]] std::optional<bool> unavailable_so_far() const noexcept
+    {
+        return ever_asked_ || last_cause_.error ? std::optional{!ever_asked_} : std::nullopt;
+    }
 
     [[nodiscard]] acquire_step start(boot_clock::time_point now)
     {
-        bool const for_ever = set_.request.unavailable_at == boot_clock::time_point::max();
-        patience_ = for_ever ? boot_clock::duration::max() : std::max(set_.request.unavailable_at, now) - now;
         acquire_step step;
-        bool const let_others_in = now < set_.request.not_before && set_.request.not_before < set_.request.deadline;
-        ever_asked_ = let_others_in;  // who said that others wait could be asked
-        if (let_others_in)
+        lets_others_in_ = now < set_.request.not_before && set_.request.not_before < set_.request.deadline;
+        if (lets_others_in_)
             sleep(now, set_.request.not_before - now);
         else
             ask(now, step);
@@ -163,6 +163,7 @@ private:
     void ask(boot_clock::time_point now, acquire_step& step)
     {
         phase_ = phase::asking;
+        lets_others_in_ = false;
         round_ = {set_.nodes, set_.request.ttl, now};
         released_ = {};
         step.new_token = true;
@@ -172,6 +173,7 @@ private:
 
     void evaluate(boot_clock::time_point now, acquire_step& step)
     {
+        ever_asked_ = ever_asked_ || round_.won();
         if (round_.won() && round_.usable(now))
             finish(step, {.valid_until = round_.validity(), .fence = first_of_batch()});
         else if (round_.won() || round_.lost())
@@ -190,7 +192,7 @@ private:
         last_cause_ = round_.why();
         if (round_.asked()) {
             ever_asked_ = true;
-            set_.request.unavailable_at = saturating_add(now, patience_);
+            set_.request.unavailable_at = saturating_add(now, set_.request.unavailable_after);
             outage_pause_ = first_reconnect;
         }
         if (last_cause_.hopeless)
@@ -260,7 +262,7 @@ private:
 
     [[nodiscard]] acquire_outcome unheld() const
     {
-        return ever_asked_ ? acquire_outcome{.error = make_error_code(holdfast::errc::timed_out)} : unavailable();
+        return ever_asked_ || lets_others_in_ ? acquire_outcome{.error = make_error_code(holdfast::errc::timed_out)} : unavailable();
     }
 
     void finish(acquire_step& step, acquire_outcome const& outcome)
@@ -284,7 +286,7 @@ private:
     acquire_round round_;
     node_set released_;  // since the round began
 
-    boot_clock::duration patience_{};
+    bool lets_others_in_ = false;  // no round has begun; who said that others wait could be asked
     bool ever_asked_ = false;
     acquire_round::cause last_cause_{};
     bool watching_ = false;

@@ -48,8 +48,8 @@ public:
         if (!done()) perform(machine_.cancel(transport_.now()));
     }
 
-    /// Returns: whether rounds have failed, and no quorum could be asked so far. May be called from any thread.
-    [[nodiscard]] bool unavailable() const noexcept
+    /// Returns: whether rounds have failed, and no quorum could be asked so far; nothing where no round is over. May be called from any thread.
+    [[nodiscard]] std::optional<bool> unavailable() const noexcept
     {
         std::scoped_lock guard{transport_};
         return machine_.unavailable_so_far();

@@ -44,7 +44,7 @@ public:
                    boot_clock::duration took = {}) noexcept
     {
         auto const doubt = std::chrono::ceil<microseconds>(took) / 2;
-        seen_[node] = {.connected = true, .ahead = server_time - since_boot(now) + doubt, .doubt = doubt, .started = now - uptime,
+        seen_[node] = {.connected = true, .at = now, .ahead = server_time - since_boot(now) + doubt, .doubt = doubt, .started = now - uptime,
                        .born = server_time - std::chrono::duration_cast<microseconds>(uptime)};
         compare();
     }
@@ -69,15 +69,24 @@ public:
         if (!seen.connected) return errc::cannot_connect;
         if (now - seen.started < guard_) return errc::restarted_recently;
         if (guard_ == boot_clock::duration::zero() || seen.near >= quorum(nodes_)) return {};
-        return seen.near + unknown_ < quorum(nodes_) ? errc::clock_out_of_line : errc::clock_not_compared;
+        return out_of_line(node) ? errc::clock_out_of_line : errc::clock_not_compared;
     }
+
+    /// Returns: whether the clock of a node that is connected looks out of line.
+    [[nodiscard]] bool out_of_line(unsigned node) const noexcept
+    {
+        auto const& seen = seen_[node];
+        return guard_ != boot_clock::duration::zero() && seen.connected && seen.near + unknown_ < quorum(nodes_);
+    }
+
+    /// Returns: whether the node's clock was seen so long ago that it may have been set since.
+    [[nodiscard]] bool outdated(unsigned node, boot_clock::time_point now) const noexcept { return now - seen_[node].at >= std::chrono::seconds{10}; }
 
     /// Returns: whether the node's clock looks out of line and is known only roughly, as its greeting took long: another look may show it in line.
     /// Two clocks that agree, and are known better than this, are never found apart.
     [[nodiscard]] bool vague(unsigned node) const noexcept
     {
-        auto const& seen = seen_[node];
-        return guard_ != boot_clock::duration::zero() && seen.connected && seen.near + unknown_ < quorum(nodes_) && seen.doubt > half_guard() / 4;
+        return out_of_line(node) && seen_[node].doubt > half_guard() / 4;
     }
 
     /// Returns: how long the restart guard still keeps the node from voting.
@@ -130,6 +139,7 @@ private:
 
     struct sight {
         bool connected = false;
+        boot_clock::time_point at{};            ///< when it was seen
         std::optional<microseconds> ahead{};   ///< the server's clock less ours
         microseconds doubt{};                   ///< by how much that may be wrong
         boot_clock::time_point started{};       ///< at the latest

@@ -19,13 +19,18 @@ struct client_options {
     /// is not used again. Long: calls take that long to find out that the server is gone; no ttl can be below twice as much.
     std::chrono::milliseconds operation_timeout{500};
 
-    /// How long a connection may take to be made, with authentication. Short: a distant server is never reached.
+    /// How long each step of making a connection may take: name, connection, TLS, authentication. Short: a distant server is never reached.
     std::chrono::milliseconds connect_timeout{2000};
 
     /// How many connections for commands the client makes at most, 1 to 64, each when it is first needed, and as many more for news of releases
     /// while locks are waited for; a lock has its place on one of them. Few: threads with different locks wait for each other. Many: descriptors,
     /// here and at the server, and fewer requests that go together.
     unsigned connections{4};
+
+    /// Whether waiting clients are told of releases, over a connection that they subscribe with. False: a waiter asks again when the holder's time
+    /// is over, and at least every `retry.most` or half a second, whichever is less; for servers that are to have no subscribers. The hand-over
+    /// takes that long then, and a process whose own threads want the lock does not know that others wait.
+    bool subscribe{true};
 
     /// Put before every lock's name to make its key. Clients that are to exclude each other need the same one.
     std::string key_prefix{};

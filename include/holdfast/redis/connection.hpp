@@ -43,14 +43,12 @@ public:
     /// Effects: see `Transport`.
     std::error_code send(command const& c, listener* whom, boot_clock::time_point now) noexcept
     try {
-        bool const was_up = up();
-        discard_stale(now);
         if (!whom && !up()) {  // what was under way when the link went down is rolled back when it comes up, in any case
-            if (c.granted || was_up) kept_.keep(c, now);
+            if (granted(c)) kept_.keep(c, now);
             return {};
         }
         bool const releases = c.what == command::verb::release;
-        bool const may_be_there = releases && (kept_.has(c.token) || c.granted || was_up);
+        bool const may_be_there = releases && (kept_.has(c.token) || granted(c) || up());
         auto why = connect(now);
         if (!why && queue_.size() >= longest_queue) why = errc::no_answer;
         if (why) {
@@ -74,11 +72,21 @@ public:
 
     void forget(listener* whom) noexcept
     {
-        undecided_.remove_if([whom](pending_command const& e) { return e.whom == whom; });  // they were not sent
+        auto const of_no_use = [&](pending_command const& e) { return e.whom == whom && !e.releases(); };
+        undecided_.remove_if(of_no_use);
+        if (!sent_) queue_.remove_if(of_no_use);
         for (auto* const queue : {&queue_, &failing_})
             for (auto& e : *queue)
                 if (e.whom == whom) e.whom = nullptr;
     }
+
+    /// Effects: gives up a connection that has not answered in time: a quorum that decides without this node does not wait until it notices.
+    void discard_unanswered(boot_clock::time_point now) noexcept
+    {
+        if (up() && !queue_.empty() && now - queue_.front().written > operation_timeout_ && !readable()) disconnect(errc::connection_lost, now);
+    }
+
+    [[nodiscard]] bool waits() const noexcept { return !queue_.empty(); }  ///< for answers
 
     /// Effects: see `Transport`. A connection that is still being made is given its own time.
     void give_up(boot_clock::time_point now)
@@ -147,7 +155,7 @@ private:
         if (admission_) admission_->connected(node_, g.server_time, admission::certain_uptime(g.uptime), now, g.took);
         upkeep_.connected(now);
         sent_ = true;
-        has_release_ = false;
+        forms_ = script_forms{};
         pending_commands waiting;
         waiting.swap(queue_);
         for (auto const& e : waiting)
@@ -184,13 +192,14 @@ private:
         auto const a = e.locked ? decode_fence(*e.locked, r) : decode(e.what, r);
         e.locked.reset();
         bool const counts = upkeep_.note(e.what, a, e.written);
+        if (auto& known = e.what.keys->known; e.asks_for_vote() && a.what == answer::kind::yes && node_ < known.size()) known[node_].holder = e.what.token;
         bool const unknown = a.error == errc::no_script && e.form == script_form::by_hash;
-        if (e.releases()) has_release_ = a.error != errc::no_script;
+        forms_.note(e.what, e.form, a.error);
         if (unknown || !counts) {
             // An acquire that nobody waits for may have been rolled back behind its first sending; the roll-back always goes.
             if (!e.wanted(now)) return;
-            if (unknown) e.form = script_form::by_text;
             if (!counts) e.what.what = command::verb::acquire;
+            e.form = unknown ? script_form::by_text : first_form(e.what, e.whom);
             try {
                 transmit(one, now);
             } catch (std::bad_alloc const&) {  // failed with all that is under way
@@ -260,32 +269,27 @@ private:
         if (whom) whom->on_answer(node_, answer::failed(why), now);
     }
 
-    /// A roll-back goes as text, and so does a release where it is not known that the server has the script: when a majority has answered,
-    /// nobody may be there any more to hear that this one does not.
+    /// Where nobody waits for the answer, nobody is there to say it in full when the server does not know the script.
     [[nodiscard]] script_form first_form(command const& c, listener const* whom) const noexcept
     {
-        bool const by_text = c.what == command::verb::release && !(whom && has_release_);
-        return by_text ? script_form::by_text : script_form::by_hash;
+        return whom ? forms_.next(c) : script_form::by_text;
+    }
+
+    /// Returns: whether the node said yes to the acquire of what `c` is about, as is known.
+    [[nodiscard]] bool granted(command const& c) const noexcept
+    {
+        auto const& known = c.keys->known;
+        return c.granted || (node_ < known.size() && known[node_].holder == c.token);
     }
 
     [[nodiscard]] bool undecided(boot_clock::time_point now) const noexcept { return admission_ && admission_->undecided(node_, now); }
-
-    /// Effects: drops a connection that has not answered in time, where nobody waits for it who would have noticed.
-    void discard_stale(boot_clock::time_point now)
-    {
-        if (!up() || queue_.empty() || now - queue_.front().written <= operation_timeout_) return;
-        auto const awaited = [](pending_commands const& some) {
-            return std::any_of(some.begin(), some.end(), [](auto const& e) { return e.whom != nullptr; });
-        };
-        if (!awaited(queue_) && !awaited(undecided_) && !readable()) disconnect(errc::connection_lost, now);
-    }
 
     unsigned node_;
     std::chrono::milliseconds operation_timeout_;
     admission* admission_;
     greeting_listener& told_;
     fence_upkeep upkeep_{node_};
-    bool has_release_ = false;    // the server knows the script
+    script_forms forms_;
     bool sent_ = false;           // what is in queue_
     pending_commands queue_;      // on the wire where the link is up, otherwise waiting for it
     pending_commands undecided_;  // the link is up, the node's vote is not decided

@@ -46,8 +46,9 @@ public:
         one.front().form = script_form::by_text;
         if (auto const same = find(one.front().what.token); same != kept_.end())
             same->written = std::max(same->written, one.front().written);
-        else if (kept_.size() < most)
+        else
             kept_.splice(kept_.end(), one);
+        if (kept_.size() > most) kept_.pop_front();  // its key dies before those of the others
     }
 
     /// Effects: keeps none for `token`: it is sent now.

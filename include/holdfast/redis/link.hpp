@@ -31,7 +31,7 @@ namespace holdfast::redis {
 /// | state    | meaning                            | left by |
 /// |----------|------------------------------------|---------|
 /// | down     | no connection; `reason` says why   | connect → greeting, when the pause after a failure is over |
-/// | greeting | connecting, or waiting for answers to the hello | all answered → up; an error, end of file, its time is over → down |
+/// | greeting | connecting, or waiting for answers to the hello | all answered → up; an error, end of file, a step's time is over → down |
 /// | up       | replies go to `on_reply`           | end of file, an error, `disconnect` → down |
 class link : public io::source {
 public:
@@ -51,10 +51,11 @@ public:
     /// Returns: no error where the link is up or on its way up, having begun to connect where it has to; otherwise why it is down.
     std::error_code connect(boot_clock::time_point now)
     {
+        if (overdue(now) && stream_.has_news()) since_ = now;  // nobody has looked: whoever comes next does
         if (overdue(now)) disconnect_overdue(now);
         if (state_ != state::down) return {};
         if (now < not_before_) return why_;
-        since_ = now;
+        since_ = looked_ = now;
         state_ = state::greeting;
         heard_ = false;
         try {
@@ -107,7 +108,10 @@ public:
 
     void on_ready(short, boot_clock::time_point now) override
     try {
+        auto const before = stream_.now();
+        bool const unattended = now - std::exchange(looked_, now) >= connect_timeout_;  // operations end without those who are still connected to
         go_on(now);
+        if (unattended || stream_.now() != before) since_ = now;
         if (overdue(now)) disconnect_overdue(now);
     } catch (std::bad_alloc const&) {
         disconnect(std::make_error_code(std::errc::not_enough_memory), now);
@@ -150,10 +154,13 @@ private:
         return state_ == state::greeting && now - since_ >= connect_timeout_;
     }
 
+    /// Effects: as `disconnect`; the pause began when the time was over.
     void disconnect_overdue(boot_clock::time_point now)
     {
+        auto const late = now - since_ - connect_timeout_;
         disconnect(errc::cannot_connect, now,
                    words([&] { return phase() + " within connect_timeout, " + std::to_string(connect_timeout_.count()) + " ms"; }));
+        not_before_ -= late;
     }
 
     /// Returns: what `f` has to say; nothing where there is no memory for that.
@@ -198,7 +205,7 @@ private:
             say_hello();
             if (!stream_.secured()) return;  // otherwise something may have come behind the handshake
         }
-        if (stream_.out()->blocked()) stream_.out()->flush();
+        if (stream_.out()->blocked()) stream_.out()->flush_again();
         read(now);
     }
 
@@ -263,7 +270,8 @@ private:
     std::error_code told_;  // why_ as others were told
     std::string reason_;
     bool heard_ = false;  // something came over this connection
-    boot_clock::time_point since_{};
+    boot_clock::time_point since_{};   // it takes the step that it is in
+    boot_clock::time_point looked_{};  // what came
     boot_clock::time_point not_before_{};
     boot_clock::duration pause_{};
     unsigned generation_ = 0;

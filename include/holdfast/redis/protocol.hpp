@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace holdfast::redis {
 
@@ -21,6 +22,32 @@ namespace holdfast::redis {
 enum class script_form {
     by_hash,  ///< EVALSHA
     by_text,  ///< EVAL, after NOSCRIPT
+};
+
+/// How the scripts go next over one connection: as text where the server was found not to know them. It may say so when nobody waits for the
+/// answer any more, as that of a node that is farther away than the others: so the next one, whoever sends it, says it in full.
+class script_forms {
+public:
+    [[nodiscard]] script_form next(command const& c) const noexcept { return as_text_[index(c)] ? script_form::by_text : script_form::by_hash; }
+
+    /// Effects: notes what the server answered to `c`, which went as `form`.
+    void note(command const& c, script_form form, std::error_code why) noexcept
+    {
+        as_text_[index(c)] = form == script_form::by_hash && why == errc::no_script;
+    }
+
+private:
+    static constexpr std::size_t verbs = static_cast<std::size_t>(command::verb::release) + 1;
+
+    /// An acquire has a script for each source of its fence.
+    [[nodiscard]] static std::size_t index(command const& c) noexcept
+    {
+        auto const what = static_cast<std::size_t>(c.what);
+        return c.what == command::verb::acquire && c.fence != fence_source::none ? verbs - 1 + static_cast<std::size_t>(c.fence) : what;
+    }
+
+    /// The first release goes as text in any case: it is the least apt to have somebody left who waits for the last answer.
+    std::array<bool, verbs + 2> as_text_{false, false, false, false, true};
 };
 
 namespace detail {

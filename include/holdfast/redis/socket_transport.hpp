@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct fleet_options {
     std::string key_prefix;
     std::optional<std::chrono::milliseconds> restart_guard;  ///< nothing: the longest ttl in use
     unsigned connections = 1;                                ///< to each server, at most
+    bool subscribe = true;                                   ///< to releases
 };
 
 /// A way to the real servers of a lock: one Redis, or the masters of a Redlock. Has one connection to each for commands, and one for news of
@@ -93,10 +95,20 @@ public:
     void forget(unsigned n, listener* whom) noexcept { nodes_[n]->commands.forget(whom); }
     void give_up(unsigned n) { nodes_[n]->commands.give_up(now()); }
 
-    /// Where there is no connection yet, the node's vote is decided when there is one.
-    [[nodiscard]] std::error_code may_vote(unsigned n, boot_clock::time_point now) const noexcept { return nodes_[n]->commands.may_vote(now); }
+    /// Where there is no connection yet, the node's vote is decided when there is one. One whose greeting showed a clock out of line a while ago
+    /// is given up: the next one shows it anew.
+    [[nodiscard]] std::error_code may_vote(unsigned n, boot_clock::time_point now) noexcept
+    {
+        auto& commands = nodes_[n]->commands;
+        if (!commands.waits() && admission_.out_of_line(n) && admission_.outdated(n, now)) commands.give_up(now);
+        return commands.may_vote(now);
+    }
 
-    std::error_code watch(unsigned n, shared_keys const& keys, listener* whom) noexcept { return nodes_[n]->releases.watch(keys->channel, whom, now()); }
+    std::error_code watch(unsigned n, shared_keys const& keys, listener* whom) noexcept
+    {
+        if (!options_.subscribe) return std::make_error_code(std::errc::operation_not_supported);
+        return nodes_[n]->releases.watch(keys->channel, whom, now());
+    }
 
     void unwatch(shared_keys const& keys, listener* whom) noexcept
     {
@@ -110,7 +122,17 @@ public:
 
     void updated(awaited& one) noexcept { reactor_.updated(one); }
     bool wait(awaited& one, boot_clock::time_point t) { return reactor_.wait(one, t); }
-    void lock() { reactor_.lock(); }
+
+    /// Effects: also gives up connections that have not answered in time: here, where no operation is in the middle of a step.
+    void lock()
+    {
+        reactor_.lock();
+        for (auto& n : nodes_) {
+            if (n->commands.waits()) n->commands.discard_unanswered(now());
+            if (n->releases.waits()) n->releases.discard_unanswered(now());
+        }
+    }
+
     void unlock() noexcept { reactor_.unlock(); }
 
 private:

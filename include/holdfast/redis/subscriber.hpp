@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
@@ -27,11 +28,13 @@ namespace holdfast::redis {
 /// | pending > 0  | that many SUBSCRIBEs are not confirmed        | the last confirmation: its watchers are told |
 /// | pending = 0  | subscribed                                    | a new watcher: SUBSCRIBE again, whose confirmation is the earliest moment it can rely on |
 /// | no watchers  | UNSUBSCRIBE is sent                           | the last confirmation: forgotten |
+///
+/// A connection on which a question is not answered for the connect timeout is given up: more and more of them would wait there.
 class subscriber final : private link {
 public:
     subscriber(io::reactor& reactor, unsigned node, endpoint const& server, std::shared_ptr<io::secure_layer const> tls,
                std::chrono::milliseconds connect_timeout)
-        : link{reactor, server, std::move(tls), connect_timeout, hello::plain}, node_{node}
+        : link{reactor, server, std::move(tls), connect_timeout, hello::plain}, node_{node}, answer_timeout_{connect_timeout}
     {
     }
 
@@ -62,6 +65,15 @@ public:
             unsubscribe(found);
     }
 
+    /// Effects: gives up a connection that has not answered in time; its watchers are told.
+    void discard_unanswered(boot_clock::time_point now) noexcept
+    {
+        if (up() && !asked_.empty() && now - asked_.front().asked > answer_timeout_ && !readable()) disconnect(errc::no_answer, now);
+    }
+
+    /// Returns: whether it waits for answers.
+    [[nodiscard]] bool waits() const noexcept { return !asked_.empty(); }
+
     /// Effects: connects again where a connection is wanted and there is none.
     void keep_up(boot_clock::time_point now) noexcept
     try {
@@ -77,6 +89,7 @@ private:
     struct question {
         std::string channel;
         bool subscribe;
+        boot_clock::time_point asked = boot_clock::now();
     };
     using channel_map = std::map<std::string, channel_state, std::less<>>;
 
@@ -171,6 +184,7 @@ private:
     }
 
     unsigned node_;
+    std::chrono::milliseconds answer_timeout_;
     channel_map channels_;
     std::deque<question> asked_;  ///< what is not answered yet
 };

@@ -20,8 +20,13 @@ struct masters_options {
     /// one more do not answer, a round takes that long. Much shorter than every ttl.
     std::chrono::milliseconds node_timeout{50};
 
-    /// How long a connection may take to be made, with authentication. Short: a distant master is never reached.
+    /// How long each step of making a connection may take: name, connection, TLS, authentication. Short: a distant master is never reached.
     std::chrono::milliseconds connect_timeout{1000};
+
+    /// Whether waiting clients are told of releases, over a connection to each master that they subscribe with. False: a waiter asks again when
+    /// the holder's time is over, and at least every `retry.most` or half a second, whichever is less; for servers that are to have no
+    /// subscribers. The hand-over takes that long then, and a process whose own threads want the lock does not know that others wait.
+    bool subscribe{true};
 
     /// Put before every lock's name to make its key. Clients that are to exclude each other need the same one.
     std::string key_prefix{};

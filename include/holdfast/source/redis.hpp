@@ -51,7 +51,8 @@ HOLDFAST_INLINE client::client(client_options options)
                                                                                     .connect_timeout = options.connect_timeout,
                                                                                     .key_prefix = std::move(options.key_prefix),
                                                                                     .restart_guard = options.restart_guard,
-                                                                                    .connections = options.connections}));
+                                                                                    .connections = options.connections,
+                                                                                    .subscribe = options.subscribe}));
 }
 
 }  // namespace holdfast::redis

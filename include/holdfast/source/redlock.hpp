@@ -60,7 +60,9 @@ HOLDFAST_INLINE masters::masters(std::vector<redis::endpoint> servers, masters_o
                                                             .node_timeout = options.node_timeout,
                                                             .connect_timeout = options.connect_timeout,
                                                             .key_prefix = std::move(options.key_prefix),
-                                                            .restart_guard = options.restart_guard}));
+                                                            .restart_guard = options.restart_guard,
+                                                            .connections = 1,
+                                                            .subscribe = options.subscribe}));
 }
 
 }  // namespace holdfast::redlock

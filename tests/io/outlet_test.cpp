@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "support/catch.hpp"
+#include "support/loopback.hpp"
+
+#include <holdfast/io/outlet.hpp>
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <string>
+#include <thread>
+
+using holdfast::io::outlet;
+using holdfast::test::bind_free_port;
+using holdfast::test::file_descriptor;
+using holdfast::test::start_connecting;
+
+namespace {
+
+/// Returns: whether the other side is told that the connection is over, and how much it got before.
+bool read_to_the_end(int fd, std::size_t& got)
+{
+    std::string part(65'536, '\0');
+    for (;;) {
+        auto const n = ::recv(fd, part.data(), part.size(), 0);
+        if (n <= 0) return n < 0 && errno == ECONNRESET;
+        got += static_cast<std::size_t>(n);
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a connection may be given up while another thread sends on it: it is reset, and nothing more is sent")
+{
+    for (int n = 0; n < 20; ++n) {
+        auto const bound = bind_free_port();
+        ::listen(bound.fd.get(), 1);
+        auto ours = start_connecting(bound.port);
+        file_descriptor const theirs{::accept(bound.fd.get(), nullptr, nullptr)};
+        REQUIRE(theirs);
+        outlet to{::dup(ours.get())};
+        std::atomic<bool> stop{false};
+        std::atomic<std::size_t> flushes{0};
+        std::jthread sender{[&] {
+            while (!stop) {
+                to.append("SET orders\r\n");
+                to.flush();
+                ++flushes;
+            }
+        }};
+        std::size_t got = 0;
+        bool reset = false;
+        std::jthread reader{[&] { reset = read_to_the_end(theirs.get(), got); }};
+        while (flushes < 10) std::this_thread::yield();
+        to.abandon();
+        auto const then = flushes.load();
+        while (flushes < then + 10) std::this_thread::yield();
+        reader.join();
+        CHECK(reset);
+        stop = true;
+    }
+}

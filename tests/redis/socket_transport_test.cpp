@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/proxy.hpp"
+#include "support/redis_server.hpp"
+
+#include <holdfast/redis/socket_transport.hpp>
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::owner_token;
+using holdfast::redis::answer;
+using holdfast::redis::command;
+using holdfast::redis::errc;
+using holdfast::redis::lock_keys;
+using holdfast::redis::parse_url;
+using holdfast::redis::socket_transport;
+using holdfast::test::eventually;
+using holdfast::test::proxy;
+using holdfast::test::redis_server;
+
+namespace {
+
+/// One who asks for an extension and waits for the answer without end: in a quorum, others may decide long before he has it.
+class patient final : public holdfast::redis::running_operation {
+public:
+    explicit patient(socket_transport& on) : on_{on} {}
+
+    void ask()
+    {
+        std::scoped_lock const guard{on_};
+        command const extend{.what = command::verb::extend, .keys = std::make_shared<lock_keys const>("orders"), .token = owner_token::fresh(), .ttl = 10s};
+        CHECK_FALSE(on_.send(0, extend, this));
+    }
+
+    void on_answer(unsigned, answer const& a, boot_clock::time_point) override { got = a; }
+    void on_watching(unsigned, boot_clock::time_point) override {}
+    void on_watch_failed(unsigned, std::error_code, boot_clock::time_point) override {}
+    void on_released(unsigned, boot_clock::time_point) override {}
+    [[nodiscard]] bool done() const noexcept override { return got.has_value(); }
+    [[nodiscard]] boot_clock::time_point wake_at() const noexcept override { return boot_clock::time_point::max(); }
+    void on_time(boot_clock::time_point) override {}
+
+    std::optional<answer> got;
+
+private:
+    socket_transport& on_;
+};
+
+}  // namespace
+
+TEST_CASE("a connection that does not answer is given up at the next use of the client, whoever waits for it")
+{
+    constexpr auto node_timeout = 500ms;
+    redis_server server;
+    proxy way{server.port()};
+    socket_transport transport{{.servers = {parse_url(way.url())}, .tls = nullptr, .node_timeout = node_timeout, .connect_timeout = 1min, .key_prefix = {},
+                                .restart_guard = 0ms}};
+    patient first{transport};
+    first.ask();
+    CHECK(transport.wait(first, boot_clock::now() + 1min));
+    way.hold();
+    patient second{transport};
+    second.ask();
+    CHECK(eventually([&] { return way.held() == 1; }));
+    std::this_thread::sleep_for(node_timeout + 10ms);
+    {
+        std::scoped_lock const others{transport};
+    }
+    std::scoped_lock const guard{transport};
+    REQUIRE(second.got);
+    CHECK(second.got->error == errc::connection_lost);
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+//
+// A master that always answers when the others have decided: it is connected to, and learns the scripts, all the same, so it counts when another
+// fails.
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/proxy.hpp"
+#include "support/redis_server.hpp"
+
+#include <holdfast/redlock.hpp>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::redlock::masters;
+using holdfast::redlock::masters_options;
+using holdfast::redlock::mutex;
+using holdfast::test::eventually;
+using holdfast::test::proxy;
+using holdfast::test::redis_fleet;
+
+namespace {
+
+/// Two masters nearby and one behind a proxy that delays, whose answers always come last.
+struct far_master {
+    redis_fleet servers{3};
+    proxy way{servers[2].port()};
+    masters client;
+
+    explicit far_master(masters_options options = {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms}) : client{delayed(), options} {}
+
+    std::vector<std::string> delayed()
+    {
+        way.delay(50ms, 50ms);
+        return {servers[0].url(), servers[1].url(), way.url()};
+    }
+
+    [[nodiscard]] bool holds() { return servers[2].command({"EXISTS", "orders"}).integer == 1; }
+};
+
+}  // namespace
+
+TEST_CASE("a master that is farther away than the others learns the scripts of acquire and extend")
+{
+    far_master three;
+    bool const fencing = GENERATE(false, true);
+    INFO("fencing " << fencing);
+    mutex m{three.client, "orders", {.ttl = 1min, .renew = false, .fencing = fencing}};
+    CHECK(eventually([&] {
+        if (!m.try_lock_for(20s)) return false;
+        bool const there = eventually([&] { return three.holds(); }, 500ms);
+        if (!there) m.unlock();
+        return there;
+    }));
+    CHECK(eventually([&] {
+        m.extend(1h);
+        return eventually([&] { return three.servers[2].command({"PTTL", "orders"}).integer > 600'000; }, 500ms);
+    }));
+    m.unlock();
+    CHECK(eventually([&] { return !three.holds(); }));
+}
+
+TEST_CASE("a master whose connection takes several operations to be made is connected to, though nobody looks in between")
+{
+    constexpr auto connect_timeout = 200ms;
+    far_master three{{.node_timeout = 10s, .connect_timeout = connect_timeout, .restart_guard = 0ms}};
+    mutex m{three.client, "orders", {.ttl = 1min, .renew = false}};
+    CHECK(eventually([&] {
+        if (!m.try_lock_for(20s)) return false;
+        std::this_thread::sleep_for(2 * connect_timeout);
+        if (three.holds()) return true;
+        m.unlock();
+        return false;
+    }));
+    three.way.cut_all();
+    three.way.delay(50ms, 50ms);
+    CHECK(eventually([&] {
+        std::this_thread::sleep_for(2 * connect_timeout);
+        m.extend(1h);
+        return three.servers[2].command({"PTTL", "orders"}).integer > 600'000;
+    }));
+}
