@@ -96,11 +96,11 @@ public:
         INFO("verb " << static_cast<int>(c.what) << ", fence source " << static_cast<int>(c.fence) << ", " << c.keys->lock);
         INFO(real.error.message());
         REQUIRE(real.what == model.what);
-        REQUIRE(std::chrono::abs(real.time_left - model.time_left) < 5s);
+        REQUIRE(std::chrono::abs(real.time_left - model.time_left) < 50s);
         REQUIRE((real.time_left < 0ms) == (model.time_left < 0ms));
         REQUIRE((real.fence == 0) == (model.fence == 0));
         auto const apart = std::max(real.fence, model.fence) - std::min(real.fence, model.fence);
-        REQUIRE(apart < (counted_on ? 1 : 5'000'000));  // µs, where both were taken from the clock
+        REQUIRE(apart < (counted_on ? 1 : 50'000'000));  // µs, where both were taken from the clock
         if (apart != 0) align(c, std::max(real.fence, model.fence));
         CHECK(server_.command({"GET", c.keys->lock}).text == node_.get(c.keys->lock, now()).value_or(""));
         auto const fence = server_.command({"GET", c.keys->fence}).text;

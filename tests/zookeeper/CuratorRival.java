@@ -16,7 +16,8 @@ import org.apache.curator.retry.RetryOneTime;
 
 public class CuratorRival {
     public static void main(String[] words) throws Exception {
-        try (CuratorFramework client = CuratorFrameworkFactory.newClient(words[1], 10000, 10000, new RetryOneTime(100))) {
+        int session = words[0].equals("hold") ? 20000 : 60000;  // the end of one who holds is waited for
+        try (CuratorFramework client = CuratorFrameworkFactory.newClient(words[1], session, 60000, new RetryOneTime(100))) {
             client.start();
             InterProcessMutex lock = new InterProcessMutex(client, words[2]);
             switch (words[0]) {

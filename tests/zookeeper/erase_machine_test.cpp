@@ -88,11 +88,11 @@ TEST_CASE("a delete is repeated until it is confirmed")
     }
 }
 
-TEST_CASE("a node that may have been made is looked for by its GUID behind a sync")
+TEST_CASE("a node that may have been made is looked for by its GUID behind a write")
 {
     driven<erase_machine> e{unknown()};
     e.machine.connected(1);
-    CHECK(e.sent() == words{"sync /a", "children /a"});
+    CHECK(e.sent() == words{"confirm", "children /a"});
     e.answer_to(0, only(answer::ok));
     SECTION("it is there")
     {
@@ -112,7 +112,7 @@ TEST_CASE("a node that may have been made is looked for by its GUID behind a syn
     }
 }
 
-TEST_CASE("an answer from behind a sync that was not done is not taken for one of the next round")
+TEST_CASE("an answer from behind a barrier that was not done is not taken for one of the next round")
 {
     for (bool const queued : {true, false}) {
         driven<erase_machine> e{queued ? unknown() : plain()};
@@ -130,12 +130,12 @@ TEST_CASE("an answer from behind a sync that was not done is not taken for one o
     }
 }
 
-TEST_CASE("what is not found behind a sync that was not done may be there all the same")
+TEST_CASE("what is not found behind a barrier that was not done may be there all the same")
 {
     auto const what = GENERATE(answer::postponed, answer::lost);
     for (bool const queued : {true, false}) {
         driven<erase_machine> e{queued ? unknown() : plain()};
-        auto const search = queued ? words{"sync /a", "children /a"} : words{"sync /a", "data /a"};
+        auto const search = queued ? words{"confirm", "children /a"} : words{"confirm", "data /a"};
         e.machine.connected(1);
         CHECK(e.sent() == search);
         e.answer_to(0, only(what));
@@ -151,7 +151,7 @@ TEST_CASE("a node at the lock's own path is removed only where it is ours")
 {
     driven<erase_machine> e{plain()};
     e.machine.connected(1);
-    CHECK(e.sent() == words{"sync /a", "data /a"});
+    CHECK(e.sent() == words{"confirm", "data /a"});
     SECTION("ours")
     {
         e.answer_to(1, stat(10, 1, "me"));
@@ -173,7 +173,7 @@ TEST_CASE("a node at the lock's own path is removed only where it is ours")
         static_cast<void>(e.sent());
         e.answer_to(0, only(answer::lost));
         e.machine.connected(1);
-        CHECK(e.sent() == words{"sync /a", "data /a"});
+        CHECK(e.sent() == words{"confirm", "data /a"});
         e.answer_to(1, stat(12, 3, "you"));
         CHECK(e.machine.done());
         CHECK_FALSE(e.machine.outcome());

@@ -17,8 +17,8 @@ from kazoo.client import KazooClient
 
 def main():
     what, hosts, path, names, *rest = sys.argv[1:]
-    client = KazooClient(hosts=hosts, timeout=10)
-    client.start()
+    client = KazooClient(hosts=hosts, timeout=20 if what == "hold" else 60)  # the end of one who holds is waited for
+    client.start(timeout=120)
     extra = {"extra_lock_patterns": ["-lock-"]} if names == "curator" else {}
     lock = client.Lock(path, "kazoo", **extra)
     if what == "count":

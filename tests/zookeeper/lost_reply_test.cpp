@@ -134,7 +134,7 @@ TEST_CASE("a holder cut off from every server loses its lock before a rival has 
         proxy.silence();
         rival.lock();
         CHECK_FALSE(lease.still_held());
-        CHECK(lease.lost_token().stop_requested());
+        CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
         rival.unlock();
         proxy.pass();
         holder.unlock();

@@ -44,7 +44,7 @@ public:
     {
         open_ = machine.take_actions();
         std::vector<std::string> words;
-        for (auto const& one : open_) words.push_back(word(one.what.what) + ' ' + one.what.path);
+        for (auto const& one : open_) words.push_back(word(one.what.what) + (one.what.path.empty() ? "" : ' ' + one.what.path));
         return words;
     }
 
@@ -65,7 +65,7 @@ private:
         case kind::data: return "data";
         case kind::watch: return "watch";
         case kind::erase: return "erase";
-        case kind::sync: return "sync";
+        case kind::confirm: return "confirm";
         default: return "?";
         }
     }

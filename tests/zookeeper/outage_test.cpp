@@ -4,6 +4,7 @@
 #include "conformance/sleeper.hpp"
 #include "patient.hpp"
 #include "support/catch.hpp"
+#include "support/code_of.hpp"
 #include "support/eventually.hpp"
 #include "support/zookeeper_proxy.hpp"
 #include "support/zookeeper_server.hpp"
@@ -12,8 +13,10 @@
 #include <holdfast/zookeeper.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <future>
 #include <mutex>
 #include <stop_token>
@@ -23,6 +26,7 @@
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
 using holdfast::errc;
+using holdfast::test::code_of;
 using holdfast::test::connected;
 using holdfast::test::eventually;
 using holdfast::test::zookeeper_ensemble;
@@ -107,7 +111,7 @@ TEST_CASE("the loss of a lock that is not renewed is announced when its session 
 {
     zookeeper_server server;
     zookeeper_proxy proxy{server.port()};
-    auto zk = connected(proxy.address(), {.session_timeout = 60s});
+    auto zk = connected(proxy.address(), {.session_timeout = 5min});
     mutex m{zk, "/orders", {.renew = false}};
     m.lock();
     auto const lease = m.lease();
@@ -123,7 +127,7 @@ TEST_CASE("the end of a session is announced to its holders while the user's cal
     zookeeper_server server;
     zookeeper_proxy proxy{server.port()};
     std::promise<void> done;
-    auto zk = connected(proxy.address(), {.session_timeout = 60s, .operation_timeout = 100ms, .on_state = [wait = done.get_future().share()](session_state) { wait.wait(); }});
+    auto zk = connected(proxy.address(), {.session_timeout = 5min, .operation_timeout = 100ms, .on_state = [wait = done.get_future().share()](session_state) { wait.wait(); }});
     mutex m{zk, "/orders", {.renew = false}};
     m.lock();
     auto const lease = m.lease();
@@ -270,32 +274,61 @@ TEST_CASE("one who waits gives up when no server is reached for unavailable_afte
     CHECK(eventually([&] { return tree.children("/orders").size() == 1; }));
 }
 
+TEST_CASE("one whose session ends when he is first in line gets in line again, however long he has waited")
+{
+    zookeeper_server server;
+    zookeeper_proxy way{server.port()};
+    constexpr auto patience = 10s;
+    auto here = connected(server.address(), {.session_timeout = 5min});
+    auto there = connected(way.address(), {.session_timeout = 4s, .operation_timeout = 100ms});
+    mutex holder{here, "/orders"};
+    mutex waiting{there, "/orders", {.unavailable_after = patience}};
+    holder.lock();
+    holdfast::test::sleeper waiter{[&] { return !code_of([&] { waiting.lock(); }); }};
+    zookeeper_tree tree{server.address()};
+    CHECK(eventually([&] { return tree.children("/orders").size() == 2; }));
+    std::this_thread::sleep_for(patience + 100ms);
+    way.cut();  // until it does not count on its session any more, which goes on
+    std::this_thread::sleep_for(3200ms);
+    holder.unlock();
+    way.pass();
+    CHECK(eventually([&] { return there.state() == session_state::connected || waiting.lease().still_held(); }));
+    std::this_thread::sleep_for(300ms);  // it is first, and confirms its session, which takes a quarter of its timeout
+    for (auto const& one : tree.children("/orders"))
+        if (auto const owner = tree.owner_of("/orders/" + one)) tree.end_session(*owner);
+    CHECK(waiter.join());
+}
+
 TEST_CASE("an ensemble that loses its leader keeps the locks, and no two have one")
 {
     zookeeper_ensemble servers{3, {.tick = 200ms}};
     auto here = connected(servers.addresses(), {.session_timeout = 20s});
     auto there = connected(servers.addresses(), {.session_timeout = 20s});
     std::atomic<bool> done{false};
-    std::atomic<int> inside{0};
+    std::mutex guard;
+    std::array<holdfast::lease, 2> leases;
     std::atomic<bool> alone{true};
     std::atomic<int> sections{0};
     std::atomic<std::uint64_t> last{0};
     std::atomic<bool> increasing{true};
-    auto const work = [&](session& zk) {
+    auto const work = [&](session& zk, std::size_t me) {
         mutex m{zk, "/orders", {.unavailable_after = 5min}};
         while (!done) {
             m.lock();
-            if (++inside != 1) alone = false;
             auto const token = m.lease().fencing_token();
+            {
+                std::scoped_lock const one{guard};
+                leases[me] = m.lease();
+                if (leases[1 - me].still_held() && m.lease().still_held()) alone = false;
+            }
             if (m.lease().still_held() && token <= last.exchange(token)) increasing = false;
             std::this_thread::sleep_for(1ms);
-            --inside;
             m.unlock();
             ++sections;
         }
     };
-    std::jthread a{[&] { work(here); }};
-    std::jthread b{[&] { work(there); }};
+    std::jthread a{[&] { work(here, 0); }};
+    std::jthread b{[&] { work(there, 1); }};
     CHECK(eventually([&] { return sections > 20; }, 2min));
     servers[servers.leader()].kill();
     auto const before = sections.load();
@@ -339,7 +372,7 @@ TEST_CASE("a holder cut off from all servers of an ensemble loses its lock befor
     zookeeper_proxy one{servers[0].port()};
     zookeeper_proxy two{servers[1].port()};
     zookeeper_proxy three{servers[2].port()};
-    auto here = connected(one.address() + ',' + two.address() + ',' + three.address(), {.session_timeout = 8s});
+    auto here = connected(one.address() + ',' + two.address() + ',' + three.address(), {.session_timeout = 20s});
     auto there = connected(servers.addresses());
     mutex holder{here, "/orders"};
     mutex rival{there, "/orders"};
@@ -348,7 +381,7 @@ TEST_CASE("a holder cut off from all servers of an ensemble loses its lock befor
     for (auto* const proxy : {&one, &two, &three}) refused ? proxy->cut() : proxy->silence();
     rival.lock();
     CHECK_FALSE(lease.still_held());
-    CHECK(lease.lost_token().stop_requested());
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
     for (auto* const proxy : {&one, &two, &three}) proxy->pass();
     rival.unlock();
     holder.unlock();
@@ -359,8 +392,8 @@ TEST_CASE("a holder cut off from all servers of an ensemble loses its lock befor
 TEST_CASE("while all servers of an ensemble are stopped a lock is lost in time, and is nobody's until they go on")
 {
     zookeeper_ensemble servers;
-    auto here = connected(servers.addresses(), {.session_timeout = 8s});
-    auto there = connected(servers.addresses(), {.session_timeout = 8s});
+    auto here = connected(servers.addresses(), {.session_timeout = 20s});
+    auto there = connected(servers.addresses(), {.session_timeout = 20s});
     mutex holder{here, "/orders"};
     mutex rival{there, "/orders", {.unavailable_after = 5min}};
     REQUIRE(holder.try_lock_for(2min));

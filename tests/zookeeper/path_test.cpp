@@ -37,7 +37,7 @@ TEST_CASE("a name is a path, with or without its first slash")
 {
     CHECK(lock_path("/locks/orders") == "/locks/orders");
     CHECK(lock_path("orders/42") == "/orders/42");
-    CHECK(lock_path("/a b/{}/.../..x/\xC3\xA4\xE2\x82\xAC\xF0\x9F\x94\x92") == "/a b/{}/.../..x/\xC3\xA4\xE2\x82\xAC\xF0\x9F\x94\x92");
+    CHECK(lock_path("/a b/{}/.../..x/\xC3\xA4\xE2\x82\xAC") == "/a b/{}/.../..x/\xC3\xA4\xE2\x82\xAC");
     CHECK(lock_path("orders", "/app") == "/app/orders");
     CHECK(lock_path("/zookeepers") == "/zookeepers");
     CHECK(lock_path("/locks/zookeeper") == "/locks/zookeeper");
@@ -60,8 +60,8 @@ TEST_CASE("what cannot be a path is refused, and said why")
     CHECK_THAT(refusal([] { static_cast<void>(lock_path("/x-lock-0000000042", "/orders")); }), contains("the lock above it"));
     CHECK(refused("/orders/x-lock-42") == "accepted");
     CHECK_THAT(refused("/zookeeper/quota"), contains("/zookeeper"));
-    for (auto const* const bad : {"/a\n", "/\x1f", "/\x7f", "/\xC2\x80", "/\xC0\xAF", "/\xE0\x80\x80", "/\xED\xA0\x80", "/\xEE\x80\x80", "/\xEF\xBF\xBF", "/\xF5\x80\x80\x80",
-                                  "/\xC3", "/\x80"})
+    for (auto const* const bad : {"/a\n", "/\x1f", "/\x7f", "/\xC2\x80", "/\xC0\xAF", "/\xE0\x80\x80", "/\xED\xA0\x80", "/\xEE\x80\x80", "/\xEF\xBF\xBF",
+                                  "/\xF0\x9F\x94\x92", "/\xF5\x80\x80\x80", "/\xC3", "/\x80"})
         CHECK_THAT(refused(bad), contains("characters"));
     CHECK_THAT(refused(std::string{"/a\0b", 4}), contains("characters"));
 }

@@ -75,19 +75,19 @@ TEST_CASE("the plain form makes the parents of the lock, not the lock")
     CHECK(p.sent() == words{"plain /a/b"});
 }
 
-TEST_CASE("a plain node that is not found behind a sync that was not done is looked for again")
+TEST_CASE("a plain node that is not found behind a barrier that was not done is looked for again")
 {
     plain p;
     static_cast<void>(p.sent());
     p.answer_to(0, only(answer::lost));
     p.machine.connected(1);
-    CHECK(p.sent() == words{"sync /a/b", "data /a/b"});
+    CHECK(p.sent() == words{"confirm", "data /a/b"});
     p.answer_to(0, only(answer::postponed));
     p.answer_to(1, only(answer::no_node));
     CHECK(p.sent().empty());
     CHECK(p.machine.left_something());
     p.machine.connected(1);
-    CHECK(p.sent() == words{"sync /a/b", "data /a/b"});
+    CHECK(p.sent() == words{"confirm", "data /a/b"});
 }
 
 TEST_CASE("a plain node whose answer was lost is ours only with our session and our content")
@@ -97,7 +97,7 @@ TEST_CASE("a plain node whose answer was lost is ours only with our session and 
     p.answer_to(0, only(answer::lost));
     CHECK(p.machine.left_something());
     p.machine.connected(1);
-    CHECK(p.sent() == words{"sync /a/b", "data /a/b"});
+    CHECK(p.sent() == words{"confirm", "data /a/b"});
     SECTION("ours")
     {
         p.answer_to(1, stat(10, 1, content('1')));

@@ -177,7 +177,7 @@ TEST_CASE("missing parents are made from the bottom up, and again when they are 
     CHECK(q.sent() == words{"container /a/b"});
 }
 
-TEST_CASE("a create whose answer was lost is looked for behind a sync and never repeated blindly")
+TEST_CASE("a create whose answer was lost is looked for behind a write and never repeated blindly")
 {
     queue q;
     q.machine.connected(1);
@@ -187,7 +187,7 @@ TEST_CASE("a create whose answer was lost is looked for behind a sync and never 
     CHECK(q.sent().empty());
     CHECK(q.machine.left_something());
     q.machine.connected(1);
-    CHECK(q.sent() == words{"sync /a/b", "children /a/b"});
+    CHECK(q.sent() == words{"confirm", "children /a/b"});
     q.answer_to(0, only(answer::ok));
     SECTION("it is there: adopted, once its session is seen to be ours")
     {
@@ -221,11 +221,11 @@ TEST_CASE("a create whose answer was lost is looked for behind a sync and never 
     {
         q.answer_to(1, only(answer::lost));
         q.machine.connected(1);
-        CHECK(q.sent() == words{"sync /a/b", "children /a/b"});
+        CHECK(q.sent() == words{"confirm", "children /a/b"});
     }
 }
 
-TEST_CASE("a node that is not found behind a sync that was not done is not made again")
+TEST_CASE("a node that is not found behind a barrier that was not done is not made again")
 {
     queue q;
     q.machine.connected(1);
@@ -233,12 +233,12 @@ TEST_CASE("a node that is not found behind a sync that was not done is not made 
     q.answer_to(0, only(answer::lost));
     q.answer_to(1, only(answer::lost));
     q.machine.connected(1);
-    CHECK(q.sent() == words{"sync /a/b", "children /a/b"});
+    CHECK(q.sent() == words{"confirm", "children /a/b"});
     q.answer_to(0, only(answer::postponed));
     q.answer_to(1, names({}));
     CHECK(q.sent().empty());
     q.machine.connected(1);
-    CHECK(q.sent() == words{"sync /a/b", "children /a/b"});
+    CHECK(q.sent() == words{"confirm", "children /a/b"});
 }
 
 TEST_CASE("a create that was answered is not looked for when only the list is lost")

@@ -6,6 +6,10 @@
 #include "support/zookeeper_server.hpp"
 #include "support/zookeeper_tree.hpp"
 
+#include <chrono>
+#include <string>
+#include <vector>
+
 using holdfast::test::eventually;
 using holdfast::test::zookeeper_ensemble;
 using holdfast::test::zookeeper_server;
@@ -14,7 +18,7 @@ using holdfast::test::zookeeper_tree;
 TEST_CASE("a server keeps what it is told over a restart")
 {
     zookeeper_server server;
-    CHECK(server.serves());
+    CHECK(server.serves(std::chrono::seconds{30}));
     {
         zookeeper_tree tree{server.address()};
         tree.create("/a/b", "data");

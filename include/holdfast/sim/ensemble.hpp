@@ -18,7 +18,7 @@ namespace holdfast::sim {
 /// their own pace, sessions and their ephemeral nodes. It does nothing by itself: whoever drives it says when a server catches up, when a
 /// session ends, when the empty container of the lock is collected.
 ///
-/// What is modelled: a server answers reads from what it has applied, and a write when it has applied it; `sync` has it catch up; children's
+/// What is modelled: a server answers reads from what it has applied, and a write when it has applied it; `confirm` has it catch up; children's
 /// numbers come from a signed counter that sticks at its end, or goes on with negative ones for a moment.
 class ensemble {
 public:
@@ -68,7 +68,7 @@ public:
     /// Returns: whether a server has to catch up before it can answer `r`.
     [[nodiscard]] bool must_catch_up(std::size_t server, zookeeper::request const& r) const
     {
-        return r.what == zookeeper::request::kind::sync && lag(server) > 0;
+        return r.what == zookeeper::request::kind::confirm && lag(server) > 0;
     }
 
     /// Effects: what a write does at the leader; the answer may only be given when the server has caught up. `pass_the_end`: the counter

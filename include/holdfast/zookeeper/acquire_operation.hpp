@@ -92,11 +92,13 @@ public:
         bed_.unpark();
     }
 
-    /// Returns: whether no server could be asked so far, and there was time for it. May be called from any thread.
-    [[nodiscard]] bool unavailable() const noexcept
+    /// Returns: whether no server could be asked so far; nothing where there was no time for it. May be called from any thread.
+    [[nodiscard]] std::optional<bool> unavailable() const noexcept
     {
         std::scoped_lock guard{core_.mutex()};
-        return !core_.connected() && !reached_before_ && !machine_->reached() && boot_clock::now() - started_ >= core_.options().operation_timeout;
+        if (reached()) return false;
+        bool const tried = !core_.connected() && boot_clock::now() - started_ >= core_.options().operation_timeout;
+        return tried ? std::optional{true} : std::nullopt;
     }
 
     [[nodiscard]] result<grant> outcome() const { return *outcome_; }
@@ -158,7 +160,7 @@ private:
         auto const limit = give_up_where_due(now);
         if (machine_->now() == phase::failed) return fail(now, machine_->why());
         if (machine_->now() == phase::granted) return confirm(now, limit);
-        return machine_->pausing() ? std::min(limit, pause(now)) : limit;
+        return machine_->pausing() && core_.connected() ? std::min(limit, pause(now)) : limit;
     }
 
     boot_clock::time_point give_up_where_due(boot_clock::time_point now)
@@ -167,21 +169,30 @@ private:
         bool const under_way = core_.connected() && !machine_->reached();  // an attempt that has begun is given its time
         auto const deadline = once_ ? started_ + timeout : under_way ? saturating_add(request_.deadline, timeout) : request_.deadline;
         auto const patience = once_ || request_.unavailable_at == boot_clock::time_point::max() ? boot_clock::time_point::max()
-                              : !machine_->reached()                                            ? request_.unavailable_at
+                              : !reached()                                                      ? request_.unavailable_at
                               : core_.connected() || request_.deadline != boot_clock::time_point::max()
                                   ? boot_clock::time_point::max()
-                                  : std::max(started_, core_.suspended_since()) + (request_.unavailable_at - started_);
+                                  : saturating_add(std::max(started_, core_.suspended_since()), request_.unavailable_after);
         auto const limit = std::min(deadline, under_way ? saturating_add(patience, timeout) : patience);
         if (canceled_.load(std::memory_order_acquire))
             machine_->give_up(std::make_error_code(std::errc::operation_canceled));
         else if (core_.refused())
             machine_->give_up(core_.refused());
-        else if (now >= limit && (!machine_->reached() || now >= patience))
-            machine_->give_up(errc::not_connected);
+        else if (now >= limit && (!reached() || now >= patience))
+            machine_->give_up(unanswered());
         else if (now >= limit)
-            machine_->give_up(once_ ? make_error_code(errc::no_answer) : make_error_code(holdfast::errc::timed_out));
+            machine_->give_up(once_ ? unanswered() : make_error_code(holdfast::errc::timed_out));
         late_ = now >= request_.deadline;
         return late_ ? limit : std::min(limit, request_.deadline);
+    }
+
+    /// Returns: whether a quorum could be asked, if in an earlier session.
+    [[nodiscard]] bool reached() const noexcept { return reached_before_ || machine_->reached(); }
+
+    [[nodiscard]] std::error_code unanswered() const
+    {
+        if (!core_.connected()) return errc::not_connected;
+        return machine_->put_off() ? machine_->put_off() : errc::no_answer;
     }
 
     boot_clock::time_point confirm(boot_clock::time_point now, boot_clock::time_point limit)

@@ -76,6 +76,7 @@ public:
     void answered(unsigned tag, reply const& r)
     {
         if (phase_ != phase::working || tag / slots != round_) return;
+        put_off_ = r.what == answer::lost || r.what == answer::postponed ? r.code : std::error_code{};
         take(tag % slots, r);
     }
 
@@ -113,6 +114,9 @@ public:
 
     /// Returns: whether anything was ever answered: a quorum could be asked.
     [[nodiscard]] bool reached() const noexcept { return reached_; }
+
+    /// Returns: why what was answered last is asked again; no error where it is not.
+    [[nodiscard]] std::error_code put_off() const noexcept { return put_off_; }
 
     /// Returns: whether it may have made a node.
     [[nodiscard]] bool left_something() const noexcept { return made_ || in_doubt_; }
@@ -163,6 +167,7 @@ private:
     acquire_plan plan_;
     phase phase_ = phase::working;
     std::error_code why_;
+    std::error_code put_off_;
     std::int64_t session_ = 0;
     unsigned round_ = 0;
     bool stalled_ = true;

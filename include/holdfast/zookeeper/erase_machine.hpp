@@ -16,15 +16,16 @@ namespace holdfast::zookeeper {
 
 /// Removes a node, until that is confirmed or its session is over.
 ///
-/// | state     | sent           | answer → next |
-/// |-----------|----------------|---------------|
-/// | searching | sync, children | a node that begins with the prefix → erasing; none → done |
-/// | checking  | sync, data     | the node is ours → erasing; another's, or gone → done (`not_owner`) |
-/// | erasing   | erase          | ok → done; gone → done, `not_owner` where no erase was sent before |
-/// | any       |                | refused → settled, with the reason; it is tried again, ever more seldom, as the node keeps the lock taken |
+/// | state     | sent              | answer → next |
+/// |-----------|-------------------|---------------|
+/// | searching | confirm, children | a node that begins with the prefix → erasing; none → done |
+/// | checking  | confirm, data     | the node is ours → erasing; another's, or gone → done (`not_owner`) |
+/// | erasing   | erase             | ok → done; gone → done, `not_owner` where no erase was sent before |
+/// | any       |                   | refused → settled, with the reason; it is tried again, ever more seldom, as the node keeps the lock taken |
 ///
 /// Only a node at the lock's own path is checked: another one's name is nobody else's. An answer that was lost is asked for again; without
-/// that to the sync, the one behind it says nothing.
+/// that to the confirm, the one behind it says nothing. ZooKeeper's own `sync` would not do: a leader that has been replaced and has not
+/// noticed yet answers it by itself.
 class erase_machine {
 public:
     explicit erase_machine(remains what) : what_{std::move(what)} {}
@@ -41,7 +42,7 @@ public:
     {
         if (done_) return;
         if (session != what_.session) return finish({});
-        if (refused_ && stalled_ && wait_ > 0) {
+        if (wait_ > 0) {
             --wait_;
             return;
         }
@@ -52,13 +53,13 @@ public:
 
     void answered(unsigned tag, reply const& r)
     {
-        if (done_ || stalled_ || tag / tags != round_) return;  // one of an earlier round may stand behind a sync that was not done
+        if (done_ || stalled_ || tag / tags != round_) return;  // one of an earlier round may stand behind a barrier that was not done
         tag %= tags;
         if (r.what == answer::lost || r.what == answer::postponed) {
             stalled_ = true;
             return;
         }
-        if (tag == sync_tag) return;
+        if (tag == barrier_tag) return;
         if (r.what == answer::refused) {
             stalled_ = refused_ = true;
             outcome_ = r.code;
@@ -89,7 +90,7 @@ public:
     [[nodiscard]] std::vector<action> take_actions() noexcept { return std::exchange(actions_, {}); }
 
 private:
-    static constexpr unsigned sync_tag = 0;
+    static constexpr unsigned barrier_tag = 0;
     static constexpr unsigned children_tag = 1;
     static constexpr unsigned data_tag = 2;
     static constexpr unsigned erase_tag = 3;
@@ -101,10 +102,10 @@ private:
         asked_ = true;
         ++round_;
         if (what_.prefix.empty()) {
-            ask(request::kind::sync, what_.lock, sync_tag);
+            ask(request::kind::confirm, {}, barrier_tag);
             ask(request::kind::data, what_.lock, data_tag);
         } else if (what_.node.empty()) {
-            ask(request::kind::sync, what_.lock, sync_tag);
+            ask(request::kind::confirm, {}, barrier_tag);
             ask(request::kind::children, what_.lock, children_tag);
         } else {
             erase();

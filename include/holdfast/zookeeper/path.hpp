@@ -15,13 +15,13 @@ namespace holdfast::zookeeper {
 
 namespace detail {
 
-/// Returns: whether `text` is UTF-8 of characters that ZooKeeper allows in a path: no control characters, surrogates, private ones
-/// below U+F900, or U+FFF0 to U+FFFF.
+/// Returns: whether `text` is UTF-8 of characters that ZooKeeper allows in a path: no control characters, none of U+D800 to U+F8FF or U+FFF0 to
+/// U+FFFF, and none above, as Java writes these as two of U+D800 to U+DFFF.
 [[nodiscard]] inline bool allowed_characters(std::string_view text) noexcept
 {
     for (std::size_t i = 0; i < text.size();) {
         auto const lead = static_cast<unsigned char>(text[i]);
-        std::size_t const size = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+        std::size_t const size = lead < 0x80 ? 1 : lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : 0;
         if (size == 0 || i + size > text.size()) return false;
         std::uint32_t code = size == 1 ? lead : lead & (0xFFU >> (size + 1));
         for (std::size_t k = 1; k < size; ++k) {
@@ -29,9 +29,9 @@ namespace detail {
             if ((next & 0xC0U) != 0x80) return false;
             code = (code << 6U) | (next & 0x3FU);
         }
-        bool const overlong = (size == 3 && code < 0x800) || (size == 4 && (code < 0x10000 || code > 0x10FFFF));
+        bool const overlong = size == 3 && code < 0x800;
         bool const control = code < 0x20 || (code >= 0x7F && code < 0xA0);
-        bool const reserved = (code >= 0xD800 && code < 0xF900) || (code >= 0xFFF0 && code < 0x10000);
+        bool const reserved = (code >= 0xD800 && code < 0xF900) || code >= 0xFFF0;
         if (overlong || control || reserved) return false;
         i += size;
     }

@@ -18,7 +18,7 @@ namespace holdfast::zookeeper {
 /// |----------|-----------------------------|---------------|
 /// | creating | create                      | made → granted; there already → watching, or failed (`timed_out`) where once; no parent → parents; lost → checking |
 /// | parents  | a container, from the bottom up | made → creating |
-/// | checking | sync, data of the node      | made by us → granted; otherwise → creating |
+/// | checking | confirm, data of the node   | made by us → granted; otherwise → creating |
 /// | watching | data of the node, with watch | there → waiting; made by us → granted; gone → creating |
 /// | waiting  | –                           | the notice → pausing |
 /// | pausing  | –                           | a short time, drawn at random → creating |
@@ -62,7 +62,7 @@ private:
     void check()
     {
         enter(state::checking);
-        send(first, {request::kind::sync, plan().lock});
+        send(first, {request::kind::confirm});
         send(second, {request::kind::data, plan().lock});
     }
 
@@ -79,7 +79,7 @@ private:
         if (answered) reach();
         if (state_ == state::creating) in_doubt_ = r.what == answer::lost;
         if (!answered) {
-            if (state_ == state::checking) next_round();  // what comes behind a sync that was not done says nothing
+            if (state_ == state::checking) next_round();  // what comes behind a barrier that was not done says nothing
             return stall();
         }
         if (r.what == answer::refused) return fail(r.code);

@@ -27,7 +27,7 @@ namespace holdfast::zookeeper {
 /// |-----------|------------------------------------|---------------|
 /// | creating  | create, children                   | made, children → judge; no parent → parents; create lost → searching; children lost → listing |
 /// | parents   | a container, from the bottom up    | made → creating; lost, or collected meanwhile → again |
-/// | searching | sync, children                     | a node with our GUID → checking; none → creating |
+/// | searching | confirm, children                  | a node with our GUID → checking; none → creating |
 /// | checking  | data of that node                  | made by us → judge; by somebody else → creating with a new GUID; gone → creating |
 /// | listing   | children                           | judge |
 /// | tied      | data of all with our sequence      | judge by czxid |
@@ -86,7 +86,7 @@ private:
     void search()
     {
         enter(state::searching);
-        send(first, {request::kind::sync, plan().lock});
+        send(first, {request::kind::confirm});
         send(second, {request::kind::children, plan().lock});
     }
 
@@ -108,7 +108,7 @@ private:
         if (state_ == state::creating && slot == first) return take_created(r);
         if (state_ == state::parents) return take_parent(r);
         if (r.what == answer::lost || r.what == answer::postponed) {
-            if (state_ == state::searching) next_round();  // what comes behind a sync that was not done says nothing
+            if (state_ == state::searching) next_round();  // what comes behind a barrier that was not done says nothing
             return stall();
         }
         if (state_ == state::searching && slot == first) return;  // what counts is what came behind it

@@ -18,9 +18,8 @@ struct request {
         data,               ///< a node's data and stat
         watch,              ///< the same, and a notice when the node changes or goes
         erase,              ///< delete the node
-        sync,               ///< answers to what is sent behind this are no older than now
         touch,              ///< tells the server that the session lives
-        confirm,            ///< a write without effect: a quorum answers
+        confirm,            ///< a write without effect: a quorum answers, and what is sent behind it is answered by what was known then, or later
         unwatch,            ///< remove the watch of the node
     };
 

@@ -61,6 +61,7 @@ public:
     [[nodiscard]] std::int64_t session() const noexcept { return session_; }
     [[nodiscard]] session_lease const& lease() const noexcept { return lease_; }
     [[nodiscard]] held_nodes& held() noexcept { return held_; }
+
     /// Returns: since when no server has been reached, where one was before.
     [[nodiscard]] boot_clock::time_point suspended_since() const noexcept { return suspended_since_; }
     /// Returns: why no session will ever be had; no error where one may.
@@ -128,6 +129,7 @@ public:
 
 private:
     friend class session_thread;
+
     struct sent_call : handle_events::call {
         receiver* from = nullptr;
         unsigned tag = 0;
@@ -152,7 +154,7 @@ private:
         calls_.splice(calls_.end(), made);
         one.sent = last_sent_ = boot_clock::now();
         if (is_write(what.what)) last_write_ = one.sent;
-        bool const first = unsent_.empty();  // otherwise a sync may be missing, without which its answer says nothing
+        bool const first = unsent_.empty();  // otherwise a barrier may be missing, without which its answer says nothing
         if (first && handle_ && connected() && handle_->send(what, one, one.watch, creator_only())) return;
         unsent_.splice(unsent_.end(), calls_, one.place);
         wake_thread();

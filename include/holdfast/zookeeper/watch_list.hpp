@@ -27,6 +27,7 @@ public:
     /// Effects: `of` watches `path`. Returns: the number of the watch; never 0.
     [[nodiscard]] std::uint64_t add(receiver& of, unsigned tag, std::string path)
     {
+        abandoned_.erase(path);
         watches_.emplace(last_ + 1, watch{&of, tag, std::move(path)});
         return ++last_;
     }

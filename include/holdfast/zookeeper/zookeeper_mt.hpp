@@ -92,7 +92,6 @@ public:
             // NOLINTNEXTLINE(performance-no-int-to-ptr): a number is never dangling
             return ::zoo_awget(zh_, path, &on_event, reinterpret_cast<void*>(static_cast<std::uintptr_t>(watch)), &on_data, &as) == ZOK;
         case request::kind::erase: return ::zoo_adelete(zh_, path, -1, &on_done, &as) == ZOK;
-        case request::kind::sync: return ::zoo_async(zh_, path, &on_text, &as) == ZOK;
         case request::kind::touch: return ::zoo_awexists(zh_, "/", nullptr, nullptr, &on_stat, &as) == ZOK;
         // The C client cannot check a version by itself: a delete that is bound to fail is agreed on by a quorum like any other.
         case request::kind::confirm: return ::zoo_adelete(zh_, "/zookeeper/holdfast", impossible_version, &on_done, &as) == ZOK;
@@ -143,6 +142,7 @@ private:
         case ZINVALIDACL: return {answer::refused, errc::bad_acl};
         case ZNOCHILDRENFOREPHEMERALS: return {answer::refused, errc::parent_is_ephemeral};
         case ZUNIMPLEMENTED:
+        case ZEPHEMERALONLOCALSESSION:  // servers that never make a local session a global one
         case ZBADARGUMENTS: return {answer::refused, errc::bad_request};
         case ZNOTEMPTY:
         case ZBADVERSION: return {answer::refused, errc::server_error};
@@ -209,10 +209,6 @@ private:
     }
 
     static void on_stat(int rc, Stat const*, void const* data)
-    {
-        give_made(data, [&] { return classified(rc); });
-    }
-    static void on_text(int rc, char const*, void const* data)
     {
         give_made(data, [&] { return classified(rc); });
     }

@@ -130,7 +130,7 @@ MUTANTS = {
     ),
     # ZooKeeper: whose node it is.
     "create repeated blindly": (QUEUE, [("else if (in_doubt_)\n            search();", "else if (in_doubt_)\n            create();")]),
-    "a lost node looked for without sync": (QUEUE, [("send(first, {request::kind::sync, plan().lock});", "")]),
+    "a lost node looked for without a barrier": (QUEUE, [("send(first, {request::kind::confirm});", "")]),
     # ephemeralOwner is a second lock on a door: a new session has a new GUID, too. So here the GUID of the last session is looked for once
     # in the next one, where the servers may still keep the last session and its node.
     "ephemeralOwner not checked": (

@@ -190,11 +190,14 @@ private:
     {
         auto const now = me_.now();
         auto const deadline = one_in(8) ? time_point::min() : now + (std::max(me_.present(), one_in(2) ? end_ : std::min(end_, me_.present() + up_to(3 * plan_.ttl))) - me_.present());
+        auto const fences = one_in(4) ? 33U : 1U;
+        bool const for_ever = one_in(2);
         return {.ttl = options_->ttl,
-                .fences = one_in(4) ? 33U : 1U,
+                .fences = fences,
                 .retry = {.first = std::chrono::microseconds{500}, .most = options_->ttl},
                 .deadline = deadline,
-                .unavailable_at = one_in(2) ? time_point::max() : now + 2 * plan_.ttl};
+                .unavailable_at = for_ever ? time_point::max() : now + 2 * plan_.ttl,
+                .unavailable_after = for_ever ? boot_clock::duration::max() : 2 * plan_.ttl};
     }
 
     /// Returns: whether an acquire took longer than its deadline and one node timeout, and a message more.

@@ -279,7 +279,7 @@ private:
             if (!l->intact && id >= l->arrives_below) continue;
             if (!servers_.state().lives(l->session)) return refuse(l);
             servers_.hear(l->server, l->session);
-            if (!is_write(what.what) && what.what != zookeeper::request::kind::sync) {
+            if (!is_write(what.what)) {
                 reply(l, id, servers_.state().process(l->server, l->session, what, false), what);
                 continue;
             }
@@ -294,7 +294,7 @@ private:
         if (t > world().now()) return world().at(t, [=, this] { ask_leader(l, id, what); });
         if (!servers_.state().lives(l->session)) return refuse(l);
         if (l != owners_[l->session]) return;  // the session has moved: the leader refuses what comes another way
-        auto const r = is_write(what.what) ? servers_.decide(l->server, l->session, what, me_.below(4) == 0) : zookeeper::reply{zookeeper::answer::ok};
+        auto const r = servers_.decide(l->server, l->session, what, me_.below(4) == 0);
         world().note(name(what.what, r.what), me_.index(), l->server, static_cast<std::uint64_t>(r.stat.czxid));
         servers_.answer(l->server, [=, this] {
             l->busy = false;
@@ -360,7 +360,6 @@ private:
         case create_plain: return ok ? "create: made" : "create: not made";
         case create_container: return ok ? "container: made" : "container: not made";
         case erase: return ok ? "delete: done" : "delete: gone already";
-        case sync: return "sync";
         default: return "confirms its session";
         }
     }
