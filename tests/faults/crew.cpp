@@ -76,7 +76,7 @@ void crew::end()
     stage_->stop = true;
     for (std::size_t i = 0; i < size(); ++i) {
         if (process(i).paused()) process(i).resume();
-        auto const status = process(i).wait_for(20s);
+        auto const status = process(i).wait_for(2min);
         if (status != 0) throw std::runtime_error{"worker " + std::to_string(i) + (status ? " ended with status " + std::to_string(*status) : " does not end")};
     }
 }

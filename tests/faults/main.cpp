@@ -25,7 +25,7 @@
 namespace {
 
 constexpr int good = 0;
-constexpr int bad = 1;     // a breach; of a control, that there was none
+constexpr int bad = 1;     // a breach; of a control, that there was none of its kind
 constexpr int failed = 2;  // it could not be done
 
 }  // namespace
@@ -53,12 +53,12 @@ try {
         return work_alone(alone[0], alone[1], static_cast<std::uint32_t>(std::stoul(alone[2])), std::chrono::milliseconds{std::stol(alone[3])});
 
     if (list) {
-        for (auto const& one : all_rows()) std::cout << one.name << (one.control.empty() ? "" : " control") << '\n';
+        for (auto const& one : all_rows()) std::cout << one.name << (one.control.without.empty() ? "" : " control") << '\n';
         return good;
     }
     auto const& rows = all_rows();
     auto const chosen = std::find_if(rows.begin(), rows.end(), [&](row const& r) { return r.name == name; });
-    if (chosen == rows.end() || (options.control && chosen->control.empty())) {
+    if (chosen == rows.end() || (options.control && chosen->control.without.empty())) {
         std::cerr << "there is no such row, or it has no control; see --list\n";
         return failed;
     }
@@ -74,7 +74,9 @@ try {
     auto const took = std::chrono::duration<double>{std::chrono::steady_clock::now() - begun};
     print(*chosen, options, found, took);
     if (!results.empty()) store(*chosen, options, found, took, results);
-    return found.wrong().empty() == options.control ? bad : good;
+    auto const of_its_kind = [&](std::string const& breach) { return breach.starts_with(chosen->control.finds); };
+    bool const as_it_must = options.control ? std::any_of(found.wrong().begin(), found.wrong().end(), of_its_kind) : found.wrong().empty();
+    return as_it_must ? good : bad;
 } catch (std::exception const& e) {
     std::cerr << "failed: " << e.what() << '\n';
     return failed;

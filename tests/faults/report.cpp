@@ -33,7 +33,7 @@ std::string joined(std::vector<std::string> const& words)
 void print(row const& of, run_options const& run, findings const& found, std::chrono::duration<double> took)
 {
     std::printf("%s%s: must show: %s\n", std::string{of.name}.c_str(), run.control ? ", control" : "", std::string{of.must_show}.c_str());
-    if (run.control) std::printf("  control: %s; breaches have to be found\n", std::string{of.control}.c_str());
+    if (run.control) std::printf("  control: %s; breaches have to be found that begin with: %s\n", std::string{of.control.without}.c_str(), std::string{of.control.finds}.c_str());
     for (auto const& [name, value] : found.figures()) std::printf("  %-46s %s\n", name.c_str(), value.c_str());
     std::printf("  %-46s %s\n", "checked", joined(found.checked()).c_str());
     auto const& wrong = found.wrong();
@@ -48,7 +48,7 @@ void store(row const& of, run_options const& run, findings const& found, std::ch
     bool const picture = !found.shown().empty();
     if (picture) draw(name, found.shown(), folder / (name + ".svg"));
     std::ofstream out{folder / (name + ".md")};
-    out << "| " << (picture ? "[" + name + "](" + name + ".svg)" : name) << " | " << (run.control ? of.control : of.must_show) << " | ";
+    out << "| " << (picture ? "[" + name + "](" + name + ".svg)" : name) << " | " << (run.control ? of.control.without : of.must_show) << " | ";
     for (auto const& [figure, value] : found.figures()) out << figure << ": " << value << "<br>";
     out << "checked: " << joined(found.checked()) << " | " << found.wrong().size() << (run.control ? ", as there must be" : "") << " | " << seconds(took)
         << " |\n";

@@ -35,7 +35,7 @@ public:
     /// Returns: a new folder in that of the run.
     [[nodiscard]] std::filesystem::path folder(std::string const& name) const
     {
-        auto const made = folder_ / name;
+        auto made = folder_ / name;
         std::filesystem::create_directory(made);
         return made;
     }
@@ -68,11 +68,17 @@ private:
     std::vector<record> shown_;
 };
 
+/// What shows that a row can fail.
+struct control_run {
+    std::string_view without;  ///< what is switched off
+    std::string_view finds;    ///< how a breach begins that has to be found then
+};
+
 /// One row of the table of faults.
 struct row {
     std::string_view name;
     std::string_view must_show;
-    std::string_view control;  ///< what is switched off in the control; empty for none
+    control_run control;
     void (*run)(run_options const&, findings&);
     place::store on = place::store::redis;  ///< what it is run with
 };

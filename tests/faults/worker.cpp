@@ -84,7 +84,7 @@ private:
         look_at(lease);
         bool const held = lease.still_held();
         note({.value = held ? 1U : 0U, .what = event::answered});
-        if (!held) static_cast<void>(test::eventually([&] { return announced.load(); }, 5s));
+        if (!held) static_cast<void>(test::eventually([&] { return announced.load(); }, 1min));
         write(lease.fencing_token());
         if (held) {
             resource_.counter = seen + 1;

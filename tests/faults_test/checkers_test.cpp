@@ -14,7 +14,9 @@
 
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstring>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -108,6 +110,14 @@ TEST_CASE("K4 compares the counter with what was written down")
     CHECK(check_counter(records, 1, 3, 1).empty());
     CHECK_FALSE(check_counter(records, 1, 4, 1).empty());
     CHECK_FALSE(check_counter(records, 1, 1, 1).empty());
+}
+
+TEST_CASE("a counter that was written after the hold says nothing")
+{
+    auto const in_time = history{}.granted(1, 1, 0, 1, 100).add(event::counter_written, 1, 1, 99);
+    CHECK(spoilt_counters(of(in_time)).empty());
+    auto const late = history{}.granted(1, 1, 0, 1, 100).add(event::counter_written, 1, 1, 101);
+    CHECK(spoilt_counters(of(late)) == std::set<std::uint32_t>{1});
 }
 
 TEST_CASE("K6 measures from a death to the next grant")

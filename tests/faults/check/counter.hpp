@@ -5,6 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
 
 namespace holdfast::faults {
 
@@ -19,6 +23,19 @@ namespace holdfast::faults {
     if (acknowledged <= at_the_end && at_the_end <= acknowledged + killed) return {};
     return {"lock " + std::to_string(lock) + ": the counter says " + std::to_string(at_the_end) + " after " + std::to_string(acknowledged) +
             " increments, and " + std::to_string(killed) + " at most that were not written down"};
+}
+
+/// Returns: the locks whose counter was written after a hold was over, by a holder that stood still between its last look at the lease and its
+/// write: such a counter says nothing.
+[[nodiscard]] inline std::set<std::uint32_t> spoilt_counters(std::vector<record> const& records)
+{
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> over;
+    for (auto const& [lock, holds] : holds_of(records))
+        for (auto const& h : holds) over[{h.client, h.number}] = h.over();
+    std::set<std::uint32_t> late;
+    for (auto const& r : records)
+        if (r.what == event::counter_written && r.at > over[{r.client, r.hold}]) late.insert(r.lock);
+    return late;
 }
 
 }  // namespace holdfast::faults

@@ -34,7 +34,7 @@ struct remains {
 }
 
 /// K7. Returns: what a process has more of than before the run; of memory, more than a MiB.
-[[nodiscard]] inline breaches check_footprint(std::string const& whose, footprint const& before, footprint const& after, long memory = 1024 * 1024)
+[[nodiscard]] inline breaches check_footprint(std::string const& whose, footprint const& before, footprint const& after, long memory = 1024L * 1024)
 {
     breaches found;
     auto const compare = [&](char const* what, long was, long is, long allowed) {

@@ -24,7 +24,8 @@ namespace {
 using namespace std::chrono_literals;
 using test::eventually;
 
-constexpr std::chrono::milliseconds busy_machine{3000};  // what is taken for a failure: a waiter that nothing wakes waits for ever
+/// Beyond which it is taken for a failure: a waiter that nothing wakes waits for ever.
+constexpr std::chrono::seconds busy_machine(run_options const& run) { return std::chrono::seconds{run.full ? 3 : 30}; }
 
 std::int64_t ns(std::chrono::nanoseconds d) { return d.count(); }
 
@@ -36,23 +37,26 @@ void killed_holder(run_options const& run, findings& to)
     auto const soon = servers->freed_within();
     crew workers{{.where = servers->where(), .processes = 8, .patience = 8s, .guarded = !run.control}, to.folder("journals")};
     std::mt19937_64 random{run.seed};
-    auto const kills = run.on == place::store::redis ? run.count(16, 500) : run.count(4, 200);
+    auto const kills = run.count(run.on == place::store::redis ? 16 : 4, 500);
     for (std::size_t n = 0; n < kills; ++n) {
         auto const who = random() % workers.size();
         auto& of = workers.of(who);
         of.ask_to_stay();
-        if (!eventually([&] { return of.staying.load(); }, 30s)) throw std::runtime_error{"a worker does not get the lock"};
+        if (!eventually([&] { return of.staying.load(); }, 2min)) throw std::runtime_error{"a worker does not get the lock"};
         std::this_thread::sleep_for(std::chrono::microseconds{random() % 150'000});
         auto const others = workers.sections();
         workers.kill(who);
         workers.replace(who);
-        if (!eventually([&] { return workers.sections() != others; }, soon + busy_machine + 1s)) break;  // that is enough for K6
+        if (!eventually([&] { return workers.sections() != others; }, soon + busy_machine(run) + 1s)) break;  // that is enough for K6
     }
     workers.end();
     auto records = workers.records();
     verify(run, to, records, servers->whom());
-    to.check("K4", check_counter(records, 0, workers.shared().resources[0].counter, workers.killed()));
-    auto const k6 = check_takeover(records, ns(soon + busy_machine));
+    if (spoilt_counters(records).empty())
+        to.check("K4", check_counter(records, 0, workers.shared().resources[0].counter, workers.killed()));
+    else
+        to.figure("counters that a worker spoilt that stood still", 1);
+    auto const k6 = check_takeover(records, ns(soon + busy_machine(run)));
     to.check("K6", k6.found);
     to.figure("holders killed", workers.killed());
     to.demanded_times(run, "from the death to the next grant, ttl " + std::to_string(servers->where().ttl.count()) + " ms", k6.times, ns(soon));

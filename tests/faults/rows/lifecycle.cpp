@@ -6,6 +6,7 @@
 #include "../site.hpp"
 
 #include <support/eventually.hpp>
+#include <support/goes_on.hpp>
 #include <support/locks.hpp>
 #include <support/process.hpp>
 
@@ -29,10 +30,15 @@ namespace {
 using namespace std::chrono_literals;
 using test::child;
 using test::eventually;
+using test::goes_on;
 
-constexpr std::chrono::milliseconds ttl{5000};
-constexpr std::chrono::milliseconds operation_timeout{500};
-constexpr std::chrono::seconds hanging{20};
+constexpr std::chrono::milliseconds ttl{20'000};
+constexpr std::chrono::milliseconds operation_timeout{10'000};
+constexpr std::chrono::minutes connect_timeout{1};
+constexpr std::chrono::milliseconds session_timeout{30'000};
+constexpr std::chrono::milliseconds session_that_ends{9000};  // where the server dies
+constexpr std::chrono::milliseconds session_operation_timeout{3000};  // a release waits that long for a server that is dead
+constexpr std::chrono::minutes hanging{2};
 
 struct oops {};
 
@@ -40,13 +46,14 @@ struct oops {};
 struct scene {
     std::vector<std::string> servers;
     lock_options options{.ttl = ttl};
+    std::chrono::milliseconds session = session_timeout;
     int rounds = 50;  ///< of what is done again and again
 };
 
 struct of_redis {
     using client = redis::client;
     using mutex = redis::mutex;
-    static client connect(scene const& s) { return client{s.servers.at(0), {.operation_timeout = operation_timeout}}; }
+    static client connect(scene const& s) { return client{s.servers.at(0), {.operation_timeout = operation_timeout, .connect_timeout = connect_timeout}}; }
 };
 
 struct of_redlock {
@@ -54,7 +61,7 @@ struct of_redlock {
     using mutex = redlock::mutex;
     static client connect(scene const& s)
     {
-        return client{s.servers, {.node_timeout = operation_timeout, .restart_guard = std::chrono::milliseconds{0}}};
+        return client{s.servers, {.node_timeout = operation_timeout, .connect_timeout = connect_timeout, .restart_guard = std::chrono::milliseconds{0}}};
     }
 };
 
@@ -62,7 +69,7 @@ struct of_redlock {
 struct of_zookeeper {
     using client = zookeeper::session;
     using mutex = zookeeper::mutex;
-    static client connect(scene const& s) { return client{s.servers.at(0), {.session_timeout = ttl, .operation_timeout = operation_timeout}}; }
+    static client connect(scene const& s) { return client{s.servers.at(0), {.session_timeout = s.session, .operation_timeout = session_operation_timeout}}; }
 };
 #endif
 
@@ -113,7 +120,7 @@ int destroyed_while_held(scene const& s)
     auto const begun = boot_clock::now();
     client.reset();
     m.reset();
-    return boot_clock::now() - begun < operation_timeout + 3s ? 0 : 1;
+    return boot_clock::now() - begun < operation_timeout + 1min ? 0 : 1;
 }
 
 template <class Store>
@@ -151,7 +158,7 @@ int fork_while_holding(scene const& s)
         return refused ? 0 : 1;
     });
     if (born.wait_for(hanging) != 0) return 1;
-    if (eventually([&] { return !lease.still_held(); }, 2 * ttl)) return 2;  // the child neither freed it nor ended its renewal
+    if (!goes_on(lease)) return 2;  // the child neither freed it nor ended its renewal
     std::error_code ec;
     m->release(ec);
     return ec ? 3 : 0;
@@ -176,7 +183,7 @@ int thread_exit(scene const& s)
     auto client = Store::connect(s);
     typename Store::mutex m{client, "orders", s.options};
     std::thread{[&] { m.lock(); }}.join();  // its owner is the object, not the thread
-    if (eventually([&] { return !m.lease().still_held(); }, 2 * ttl)) return 1;
+    if (!goes_on(m.lease())) return 1;
     std::thread{[&] { m.unlock(); }}.join();
     std::thread{[&] {
         thread_local typename Store::mutex mine{client, "stock", s.options};
@@ -256,11 +263,13 @@ void lifecycle(run_options const& run, findings& to)
     bool const one_redis = run.on == place::store::redis;
     auto const cases = run.control ? std::vector<unusual_end>{{"std::terminate", terminates}} : cases_of(run.on);
     auto const servers = open_site(run.on);
-    scene const s{.servers = servers->where().servers, .rounds = one_redis ? 50 : 10};
+    scene s{.servers = servers->where().servers, .rounds = one_redis ? 50 : 10};
+    auto const at_once = run.on == place::store::zookeeper ? session_timeout * 3 / 4 : ttl / 2;  // before what is left would be over by itself
     breaches found;
     auto const times = run.count(1, 20);
     for (std::size_t n = 0; n < times; ++n)
         for (auto const& one : cases) {
+            s.session = one.server_dies ? session_that_ends : session_timeout;
             auto process = child::fork([&] { return one.act(s); });
             // Cases that stop themselves hold the lock then. Others just end.
             static_cast<void>(eventually([&] { return process.stopped_itself() || !process.running(); }, hanging));
@@ -271,7 +280,7 @@ void lifecycle(run_options const& run, findings& to)
             if (status && *status != 0) found.push_back(one.name + ": ends with " + std::to_string(*status));
             if (one.server_dies) servers->restart();
             auto const free = [&] { return servers->copies_of("orders").all + servers->copies_of("stock").all == 0; };
-            if (!one.server_dies && one.frees && !eventually(free, ttl / 2)) found.push_back(one.name + ": the lock is not freed");
+            if (!one.server_dies && one.frees && !eventually(free, at_once)) found.push_back(one.name + ": the lock is not freed");
             if (!eventually(free, hanging)) found.push_back(one.name + ": the lock is never freed");  // nor for the next case
         }
     to.figure("cases, each a process of its own", cases.size());

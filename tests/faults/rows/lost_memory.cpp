@@ -28,7 +28,6 @@ namespace {
 using namespace std::chrono_literals;
 using test::eventually;
 
-constexpr std::chrono::milliseconds ttl{1500};
 
 /// Effects: takes the lock, writing that down. Returns: whether it has it.
 bool acquire(any_lock& lock, journal& into, std::uint32_t hold, std::uint32_t which, std::chrono::milliseconds limit)
@@ -58,6 +57,7 @@ bool acquire(any_lock& lock, journal& into, std::uint32_t hold, std::uint32_t wh
 
 void lost_memory(run_options const& run, findings& to)
 {
+    std::chrono::milliseconds const ttl = run.control ? 20s : 1500ms;  // without a guard the rival has to be granted the lock before it is over
     test::redis_fleet servers{5};
     place const where{.what = place::store::redlock, .servers = servers.urls(), .ttl = ttl, .operation_timeout = 300ms,
                       .restart_guard = run.control ? 0ms : ttl};
@@ -72,7 +72,7 @@ void lost_memory(run_options const& run, findings& to)
     std::size_t guarded = 0;
 
     auto const trials = static_cast<std::uint32_t>(run.count(3, 60));
-    for (std::uint32_t n = 1; n <= trials; ++n) {
+    for (std::uint32_t n = 1; tried < trials && n <= 20 * trials; ++n) {
         auto const name = "faults/" + std::to_string(n);
         auto const holder = one->lock(name, {.ttl = ttl, .renew = false});
         auto const rival = other->lock(name, {.ttl = ttl, .renew = false, .retry = {.most = 20ms}});
@@ -93,16 +93,21 @@ void lost_memory(run_options const& run, findings& to)
             }, 60s))
             throw std::runtime_error{"the masters do not all come to vote"};
         holder->release(ec);
-        if (!acquire(*holder, first, n, n, 5s)) continue;
+        if (!acquire(*holder, first, n, n, 1min)) continue;
         std::stop_callback const on_loss{holder->lease().lost_token(), [&] { first.write({.lock = n, .hold = n, .what = event::loss_announced}); }};
-        static_cast<void>(eventually(on_all, 200ms));
+        if (!eventually(on_all, 200ms)) {  // one that has yet to grant it would do so after it was made to forget: once more
+            first.write({.lock = n, .hold = n, .what = event::release_begun});
+            holder->release(ec);
+            first.write({.value = static_cast<std::uint64_t>(ec ? release_result::unknown : release_result::freed), .lock = n, .hold = n, .what = event::release_done});
+            continue;
+        }
         auto const victim = random() % 5;
         for (std::size_t spared = 0, i = (victim + 1) % 5; spared < 2; ++spared, i = (i + 1) % 5) servers[i].command({"DEL", name});
         faults.write({.value = n, .what = event::fault_begun});
         servers.restart(victim);
         ++tried;
         // The rival tries until it has the lock: when the lease is over, or, without the guard, at once.
-        bool const early = acquire(*rival, second, n, n, 20s) && holder->lease().still_held();
+        bool const early = acquire(*rival, second, n, n, 1min) && holder->lease().still_held();
         if (!early) ++guarded;
         faults.write({.value = n, .what = event::fault_ended});
         rival->release(ec);
@@ -112,7 +117,7 @@ void lost_memory(run_options const& run, findings& to)
     }
     to.figure("masters restarted without their memory", tried);
     to.figure("granted to the rival only when the lease was over", guarded);
-    to.require(tried > 0, "there was no case to try");
+    to.require(tried == trials, "a lock was hardly ever on all masters: only " + std::to_string(tried) + " cases of " + std::to_string(trials));
     auto records = read_journals(folder);
     verify(run, to, records, refused_by::holder_or_contender);
     to.show(std::move(records));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Everything that a server says instead of the answer: by real servers where they can be brought to say it, otherwise in their words.
+#include "answers.hpp"
 #include "rows.hpp"
 
 #include <support/eventually.hpp>
@@ -27,19 +28,10 @@ namespace {
 using namespace std::chrono_literals;
 using test::containing;
 using test::eventually;
-using code = redis::errc;
 
 constexpr std::chrono::milliseconds operation_timeout{5000};  // of what is answered
 constexpr std::chrono::milliseconds too_long{500};            // of what is waited for in vain
 constexpr std::chrono::milliseconds unavailable_after{600};
-
-std::error_code code_of(std::function<void()> const& f)
-try {
-    f();
-    return {};
-} catch (std::system_error const& e) {
-    return e.code();
-}
 
 test::request_predicate an_acquire_by_script()
 {
@@ -52,58 +44,6 @@ test::request_predicate an_acquire_by_script()
 test::request_predicate a_plain_acquire()
 {
     return [](std::string_view request) { return request.find("$2\r\nNX\r\n") != std::string_view::npos; };
-}
-
-/// What is the case of one answer.
-struct words {
-    std::string name;
-    std::string answer;  ///< as bytes
-    code expected;
-    int asked = 1;  ///< how often one attempt sends its acquire: again where it cannot have been done, or nobody knows
-};
-
-std::vector<words> const& answers()
-{
-    static std::vector<words> const all{
-        {"OOM", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", code::out_of_memory},
-        {"BUSY", "-BUSY Redis is busy running a script.\r\n", code::busy},
-        {"NOSCRIPT", "-NOSCRIPT No matching script.\r\n", code::no_script, 2},
-        {"READONLY", "-READONLY You can't write against a read only replica.\r\n", code::read_only},
-        {"NOAUTH", "-NOAUTH Authentication required.\r\n", code::authentication_failed},
-        {"NOPERM", "-NOPERM this user has no permissions to run the 'evalsha' command\r\n", code::not_permitted},
-        {"NOREPLICAS", "-NOREPLICAS Not enough good replicas to write.\r\n", code::no_replicas},
-        {"MISCONF", "-MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk.\r\n", code::write_refused},
-        {"LOADING", "-LOADING Redis is loading the dataset in memory\r\n", code::loading},
-        {"CLUSTERDOWN", "-CLUSTERDOWN Hash slot not served\r\n", code::cluster_down},
-        {"MASTERDOWN", "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n", code::master_down},
-        {"WRONGTYPE", "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n", code::wrong_type},
-        {"MOVED", "-MOVED 3999 127.0.0.1:6381\r\n", code::moved},
-        {"ASK", "-ASK 3999 127.0.0.1:6381\r\n", code::moved},
-        {"too many clients", "-ERR max number of clients reached\r\n", code::too_many_clients},
-        {"an unknown error", "-ERR something else\r\n", code::server_error},
-        {"a status for a number", "+OK\r\n", code::protocol_error, 2},
-        {"a text for a number", "$2\r\n17\r\n", code::protocol_error, 2},
-        {"an array for a number", "*2\r\n:1\r\n:2\r\n", code::protocol_error, 2},
-        {"nil for a number", "$-1\r\n", code::protocol_error, 2},
-    };
-    return all;
-}
-
-/// Answers that spoil the connection: it is closed, and the acquire, which may have been done, is rolled back over another one.
-std::vector<words> const& spoilt()
-{
-    std::string deep;
-    for (int i = 0; i < 100; ++i) deep += "*1\r\n";
-    static std::vector<words> const all{
-        {"another protocol", "HTTP/1.1 400 Bad Request\r\n\r\n", code::protocol_error, 2},
-        {"arrays in arrays in arrays", deep + ":1\r\n", code::protocol_error, 2},
-        {"a text of 1 GB, announced", "$1073741824\r\n" + std::string(4096, 'x'), code::no_answer},
-        {"a text of 1 GB, of which 2 MB come", "$1073741824\r\n" + std::string(std::size_t{2} << 20U, 'x'), code::protocol_error, 2},
-        {"a length that is no number", "$x\r\n", code::protocol_error, 2},
-        {"a length below nothing", "$-7\r\n", code::protocol_error, 2},
-        {"a number without an end", ":12345678901234567890123456789\r\n", code::protocol_error, 2},
-    };
-    return all;
 }
 
 class matrix {
@@ -150,7 +90,7 @@ public:
 
     void spoiling(words const& w)
     {
-        redis::client redis{way_.url(), {.operation_timeout = too_long, .connections = 1}};
+        redis::client redis{way_.url(), {.operation_timeout = w.expected == code::no_answer ? too_long : operation_timeout, .connections = 1}};
         redis::mutex m{redis, "orders", {.ttl = 10s, .unavailable_after = unavailable_after}};
         redis::mutex other{redis, "invoices", {.ttl = 10s}};
         warm(other);
@@ -165,7 +105,7 @@ public:
     /// The same to the first request of a connection, which asks for a database.
     void spoiling_at_first(words w)
     {
-        redis::client redis{way_.url() + "/1", {.operation_timeout = operation_timeout, .connect_timeout = too_long, .connections = 1}};
+        redis::client redis{way_.url() + "/1", {.operation_timeout = operation_timeout, .connect_timeout = 2s, .connections = 1}};
         redis::mutex m{redis, "orders", {.ttl = 10s, .unavailable_after = unavailable_after}};
         w.name += ", at first";
         auto const asked = struck([&] { way_.answer_next_request(w.answer, {.times = 1000}); }, [&] { expect(w, code_of([&] { static_cast<void>(m.try_lock()); })); });
@@ -246,8 +186,6 @@ private:
         m.release(ec);
         if (ec || server_.command({"EXISTS", "orders"}).integer != 0) wrong(name, "the lock is left behind");
     }
-
-    static std::string said(std::error_code c) { return c ? c.category().name() + std::string{": "} + c.message() : "no error"; }
 
     test::redis_server server_;
     test::proxy way_{server_.port()};

@@ -2,6 +2,24 @@
 #include "rows.hpp"
 
 namespace holdfast::faults {
+namespace {
+
+constexpr control_run no_tokens{"the register does not check tokens", "K3"};
+constexpr control_run no_comparison{"a roll-back does not compare whose the lock is", "K1"};
+constexpr control_run no_lock{"the lock guards nothing", "K1"};
+constexpr control_run majority_down{"three masters are down where one or two are said to be", "minority: no failure"};
+constexpr control_run no_guard{"no restart guard", "K1"};
+constexpr control_run majority_jumps{"three masters jump where one is said to", "K1"};
+constexpr control_run late_without_comparison{"what comes late does not compare", "the successor untouched"};
+constexpr control_run longer_timeout{"the operation timeout is longer than said", "every call returns"};
+constexpr control_run cut_names{"names end at their first zero byte", "refused before a server is asked"};
+constexpr control_run terminates{"a process that terminates", "nothing terminates"};
+constexpr control_run created_twice{"a create that was not answered is sent again blindly", "held once"};
+constexpr control_run one_condition{"every answer is expected to be an unknown error", "a condition each"};
+constexpr control_run one_condition_of_masters{"every answer is expected to be an unknown error", "granted by the others"};
+constexpr control_run one_end{"every answer is expected to end the session", "a condition each"};
+
+}  // namespace
 
 std::vector<row> const& all_rows()
 {
@@ -11,44 +29,52 @@ std::vector<row> const& all_rows()
 #endif
     static std::vector<row> const rows{
         {"paused_holder", "no stale write is taken, at least a fifth refused; the first question is answered right; one loss callback within 50 ms",
-         "the register does not check tokens", paused_holder},
-        {"paused_holder_redlock", "the same of five masters", "the register does not check tokens", paused_holder, redlock},
-        {"unknown_outcome", "never reported as not acquired while held; no orphan beyond ttl; K1", "a roll-back does not compare whose the lock is", unknown_outcome},
-        {"unknown_outcome_redlock", "the same of five masters, at one or three of them", "a roll-back does not compare whose the lock is", unknown_outcome, redlock},
-        {"killed_holder", "the lock of a dead holder is free within ttl + 100 ms", "the lock guards nothing", killed_holder},
-        {"killed_holder_redlock", "the same of five masters", "the lock guards nothing", killed_holder, redlock},
+         no_tokens, paused_holder},
+        {"paused_holder_redlock", "the same of five masters", no_tokens, paused_holder, redlock},
+        {"unknown_outcome", "never reported as not acquired while held; no orphan beyond ttl; K1", no_comparison, unknown_outcome},
+        {"unknown_outcome_redlock", "the same of five masters, at one or three of them", no_comparison, unknown_outcome, redlock},
+        {"killed_holder", "the lock of a dead holder is free within ttl + 100 ms", no_lock, killed_holder},
+        {"killed_holder_redlock", "the same of five masters", no_lock, killed_holder, redlock},
         {"masters_down", "a minority down: no failure, calls within the node timeout + 50 ms; a majority: unavailable by the deadline, rolled back",
-         "three masters are down where one or two are said to be", masters_down},
-        {"lost_memory", "a master that lost its memory does not help to grant a lock that is held", "no restart guard", lost_memory},
-        {"wall_clocks", "a client's: no effect; one of five masters': K1; those of a majority: documented, K3 holds", "three masters jump where one is said to",
+         majority_down, masters_down},
+        {"lost_memory", "a master that lost its memory does not help to grant a lock that is held", no_guard, lost_memory},
+        {"wall_clocks", "a client's: no effect; one of five masters': K1; those of a majority: documented, K3 holds", majority_jumps,
          wall_clocks},
-        {"late_commands", "a release or renewal that comes late leaves the successor untouched, and the caller is told", "what comes late does not compare",
+        {"late_commands", "a release or renewal that comes late leaves the successor untouched, and the caller is told", late_without_comparison,
          late_commands},
-        {"late_commands_redlock", "the same of five masters", "what comes late does not compare", late_commands, redlock},
+        {"late_commands_redlock", "the same of five masters", late_without_comparison, late_commands, redlock},
         {"reply_matrix", "a distinct condition for each answer; retried only where safe; a timed-out connection is never used again",
-         "every answer is expected to be an unknown error", reply_matrix},
-        {"deadlines", "every call returns by its deadline + one operation timeout", "the operation timeout is longer than said", deadlines},
-        {"lifecycle", "nothing terminates or hangs, and what was held is freed", "a process that terminates", lifecycle},
-        {"lifecycle_redlock", "the same of five masters", "a process that terminates", lifecycle, redlock},
-        {"soak_redis", "K1 to K7; memory + 1 MiB at most, descriptors and threads + 0", "the lock guards nothing", soak_redis},
-        {"soak_redlock", "the same", "the lock guards nothing", soak_redlock},
+         one_condition, reply_matrix},
+        {"reply_matrix_redlock", "said by one of five masters: the lock is granted; by three: a distinct condition for each answer",
+         one_condition_of_masters, reply_matrix_redlock, redlock},
+        {"deadlines", "every call returns by its deadline + one operation timeout", longer_timeout, deadlines},
+        {"deadlines_redlock", "the same of five masters, three of which do not answer", longer_timeout, deadlines, redlock},
+        {"names", "refused before any I/O, or the name of a lock of its own", cut_names, names},
+        {"names_redlock", "the same of five masters", cut_names, names, redlock},
+        {"lifecycle", "nothing terminates or hangs, and what was held is freed", terminates, lifecycle},
+        {"lifecycle_redlock", "the same of five masters", terminates, lifecycle, redlock},
+        {"soak_redis", "K1 to K7; memory + 1 MiB at most, descriptors and threads + 0", no_lock, soak_redis},
+        {"soak_redlock", "the same", no_lock, soak_redlock},
 #ifdef HOLDFAST_TEST_ZOOKEEPER
         {"paused_holder_zookeeper", "no stale write is taken, at least a fifth refused; the first question is answered right; one loss callback within 50 ms",
-         "the register does not check tokens", paused_holder, zookeeper},
+         no_tokens, paused_holder, zookeeper},
         {"unknown_outcome_zookeeper", "never reported as not acquired while held; a node whose reply was lost is adopted or removed, never doubled; K1",
-         "a roll-back does not compare whose the lock is", unknown_outcome, zookeeper},
-        {"killed_holder_zookeeper", "the lock of a dead holder is free within the session timeout + 2 ticks + 200 ms", "the lock guards nothing", killed_holder,
+         no_comparison, unknown_outcome, zookeeper},
+        {"killed_holder_zookeeper", "the lock of a dead holder is free within the session timeout + 2 ticks + 200 ms", no_lock, killed_holder,
          zookeeper},
-        {"lifecycle_zookeeper", "nothing terminates or hangs, and what was held is freed", "a process that terminates", lifecycle, zookeeper},
+        {"lifecycle_zookeeper", "nothing terminates or hangs, and what was held is freed", terminates, lifecycle, zookeeper},
+        {"reply_matrix_zookeeper", "a distinct condition for each answer; tried again only where safe; never doubled", one_end,
+         reply_matrix_zookeeper, zookeeper},
         {"deadlines_zookeeper", "every call returns by its deadline + one operation timeout",
-         "the operation timeout is longer than said", deadlines, zookeeper},
-        {"zookeeper_expiry", "a session ended by a duplicate: the loss is announced, no stale write is taken", "the register does not check tokens",
+         longer_timeout, deadlines, zookeeper},
+        {"names_zookeeper", "refused before any I/O, or the name of a lock of its own", cut_names, names, zookeeper},
+        {"zookeeper_expiry", "a session ended by a duplicate: the loss is announced, no stale write is taken", no_tokens,
          zookeeper_expiry},
-        {"zookeeper_cut_off", "a holder that is cut off announces its loss before the rival's grant", "the lock guards nothing", zookeeper_cut_off},
-        {"zookeeper_leader_stopped", "no two have the lock while a leader hangs and a new one is elected", "the lock guards nothing", zookeeper_leader_stopped},
+        {"zookeeper_cut_off", "a holder that is cut off announces its loss before the rival's grant", no_lock, zookeeper_cut_off},
+        {"zookeeper_leader_stopped", "no two have the lock while a leader hangs and a new one is elected", no_lock, zookeeper_leader_stopped},
         {"zookeeper_lost_create", "a node whose create was not answered is adopted or deleted, never doubled; one of an earlier session is never taken for ours",
-         "a create that was not answered is sent again blindly", zookeeper_lost_create},
-        {"soak_zookeeper", "K1 to K7; memory + 1 MiB at most, descriptors and threads + 0", "the lock guards nothing", soak_zookeeper},
+         created_twice, zookeeper_lost_create},
+        {"soak_zookeeper", "K1 to K7; memory + 1 MiB at most, descriptors and threads + 0", no_lock, soak_zookeeper},
 #endif
     };
     return rows;

@@ -10,7 +10,6 @@
 #include <support/eventually.hpp>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -73,11 +72,12 @@ public:
         std::this_thread::sleep_for(1s);
         workers_.shared().warmed = true;
         auto const end = boot_clock::now() + std::chrono::seconds{run_.control ? 5 : run_.count(14, 1800)};
-        std::size_t n = random_() % faults_.size();
-        auto const all = n + faults_.size();
+        std::shuffle(faults_.begin(), faults_.end(), random_);  // each once, and then by chance
+        auto const all = faults_.size();
+        std::size_t n = 0;
         for (auto next = boot_clock::now() + every; next < end || (!run_.control && n < all); next = std::max(next + every, boot_clock::now()), ++n) {
             std::this_thread::sleep_until(next);
-            auto& [name, fault] = faults_[n % faults_.size()];
+            auto& [name, fault] = faults_[n < all ? n : random_() % all];
             ++counts_[name];
             workers_.note(event::fault_begun, n);
             fault(ttl_ * 3 / 2 + std::chrono::milliseconds{random_() % static_cast<std::uint64_t>(ttl_.count())});
@@ -98,7 +98,7 @@ public:
         auto records = workers_.records();
         verify(run_, to_, records, whom_);
         counters(records);
-        auto const k6 = check_takeover(records, std::chrono::nanoseconds{freed_within_ + busy_machine}.count());
+        auto const k6 = check_takeover(records, std::chrono::nanoseconds{freed_within_ + busy_machine()}.count());
         to_.check("K6", k6.found);
         to_.demanded_times(run_, "from a death to the next grant", k6.times, std::chrono::nanoseconds{freed_within_}.count());
         footprints();
@@ -110,7 +110,7 @@ public:
 
 private:
     static constexpr std::chrono::seconds every{2};
-    static constexpr std::chrono::milliseconds busy_machine{6000};  // beyond it a lock is taken for one that is not freed
+    [[nodiscard]] std::chrono::seconds busy_machine() const { return std::chrono::seconds{run_.full ? 6 : 30}; }  // beyond it a lock is taken for one that is not freed
 
     [[nodiscard]] std::uint64_t sections_of(std::uint32_t lock)
     {
@@ -138,18 +138,12 @@ private:
         return 1 + random_() % (workers_.size() - 1);
     }
 
-    /// A worker that was stopped between its last look at the lease and its write has written late: that lock's counter says nothing.
     void counters(std::vector<record> const& records)
     {
-        std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> over;
-        for (auto const& [lock, holds] : holds_of(records))
-            for (auto const& h : holds) over[{h.client, h.number}] = h.over();
-        std::array<bool, locks> late{};
-        for (auto const& r : records)
-            if (r.what == event::counter_written && r.at > over[{r.client, r.hold}]) late[r.lock] = true;
+        auto const late = spoilt_counters(records);
         for (std::uint32_t l = 0; l < locks; ++l)
-            if (!late[l]) to_.check("K4", check_counter(records, l, workers_.shared().resources[l].counter, workers_.killed()));
-        to_.figure("counters that a stopped worker spoilt", static_cast<std::size_t>(std::count(late.begin(), late.end(), true)));
+            if (!late.contains(l)) to_.check("K4", check_counter(records, l, workers_.shared().resources[l].counter, workers_.killed()));
+        to_.figure("counters that a stopped worker spoilt", late.size());
     }
 
     void footprints()

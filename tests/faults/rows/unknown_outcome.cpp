@@ -67,6 +67,8 @@ public:
         return outcome::unknown;
     }
 
+    [[nodiscard]] bool still_held() const { return lock_->lease().still_held(); }
+
     void release()
     {
         note({.what = event::release_begun});
@@ -111,12 +113,7 @@ public:
         for (auto const port : ports) ways_.emplace_back(port);
     }
 
-    [[nodiscard]] std::vector<std::string> servers() const override
-    {
-        std::vector<std::string> all;
-        for (auto const& one : ways_) all.push_back(one.url());
-        return all;
-    }
+    [[nodiscard]] std::vector<std::string> servers() const override { return test::urls(ways_); }
 
     void arm(moment, manner how, std::mt19937_64& random) override
     {
@@ -217,13 +214,15 @@ void unknown_outcome(run_options const& run, findings& to)
     std::vector<std::int64_t> orphans;
     breaches found;
 
-    auto const trials = run.on == place::store::redis ? run.count(40, 1000) : run.count(10, 200);
+    auto const trials = run.count(run.on == place::store::redis ? 40 : 10, 1000);
     for (auto const how : {manner::swallow, manner::drop, manner::reset}) {
         for (std::size_t n = 0; n < trials; ++n) {
             bool const at_release = random() % 3 == 0;
             auto const limit = random() % 2 == 0 ? 0ms : 60ms;
             if (!at_release) way->arm(moment::acquire, how, random);
+            auto const begun = monotonic_now();
             auto const outcome = one.acquire(at_release ? 5000ms : limit);
+            bool const slow = monotonic_now() - begun >= std::chrono::nanoseconds{ttl}.count();  // what was left behind may have come and gone
             ++outcomes[static_cast<std::size_t>(outcome)];
             auto const seen = servers->copies_of(name);
             bool const held = seen.of_one_owner >= servers->quorum();
@@ -231,17 +230,17 @@ void unknown_outcome(run_options const& run, findings& to)
             if (!expires) found.push_back("a key lives for longer than the ttl");
             if (run.on == place::store::zookeeper && seen.all > 1) found.push_back("there are two nodes of one owner");
             if (outcome == client::outcome::granted) {
-                if (!held) found.push_back("a lock was reported as held that is not there");
+                if (!held && one.still_held()) found.push_back("a lock was reported as held that is not there");
                 if (at_release) way->arm(moment::release, how, random);
                 one.release();
-            } else if (outcome == client::outcome::refused && held && run.on != place::store::zookeeper) {
+            } else if (outcome == client::outcome::refused && held && !slow && run.on != place::store::zookeeper) {
                 found.push_back("a lock was reported as refused, and it is our own that is there");  // a node is still being removed then
             }
             // The control: a roll-back that does not compare takes the lock from whoever has it.
             bool const robbed = run.control && one.acquire(500ms) == client::outcome::granted;
             if (robbed) servers->remove(name);
             auto const left = monotonic_now();
-            if (rival.acquire(servers->freed_within() + 5s) != client::outcome::granted) found.push_back("what was left behind did not go away");
+            if (rival.acquire(servers->freed_within() + 1min) != client::outcome::granted) found.push_back("what was left behind did not go away");
             if (seen.all != 0) orphans.push_back(monotonic_now() - left);
             if (robbed) one.release();
             rival.release();

@@ -18,6 +18,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -39,9 +41,9 @@ using test::eventually;
 constexpr std::chrono::milliseconds session_timeout{1600};
 constexpr char const* path = "/faults/0";
 
-place at(std::string const& address)
+place at(std::string const& address, std::chrono::milliseconds session = session_timeout)
 {
-    return {.what = place::store::zookeeper, .servers = {address}, .ttl = session_timeout, .operation_timeout = 1000ms};
+    return {.what = place::store::zookeeper, .servers = {address}, .ttl = session, .operation_timeout = 1000ms};
 }
 
 /// Effects: waits until this worker is in its section, and stays there.
@@ -53,7 +55,7 @@ void wait_for_holder(slot& of)
 
 /// Effects: says of each fault, which struck the holder at that time, how long before the next grant its loss was announced. Where `demanded`,
 /// one that came later, or never, is a breach.
-void look_at_losses(findings& to, std::vector<record> const& records, bool demanded)
+void look_at_losses(findings& to, std::vector<record> const& records, std::chrono::nanoseconds session, bool demanded)
 {
     auto const holds = holds_of(records);
     std::vector<std::int64_t> after_fault;
@@ -83,7 +85,7 @@ void look_at_losses(findings& to, std::vector<record> const& records, bool deman
     }
     to.figure("loss announced before the rival's grant", std::to_string(before_grant) + " of " + std::to_string(struck) +
                                                            (latest > 0 ? ", at most " + milliseconds(latest) + " after it" : std::string{}));
-    to.times("from the fault to the announced loss", after_fault, std::chrono::nanoseconds{session_timeout}.count());
+    to.times("from the fault to the announced loss", after_fault, session.count());
     to.require(struck > 0, "no fault struck a holder");
     to.check("loss announced", found);
 }
@@ -106,7 +108,8 @@ void zookeeper_expiry(run_options const& run, findings& to)
         {
             test::zookeeper_tree tree{server.address()};
             auto const line = zookeeper::contenders_among(tree.children(path));
-            if (!line.empty()) tree.end_session(tree.get(std::string{path} + '/' + line.front().name).owner);
+            auto const owner = line.empty() ? std::nullopt : tree.owner_of(std::string{path} + '/' + line.front().name);
+            if (owner) tree.end_session(*owner);
         }
         static_cast<void>(eventually([&] { return rival.sections != before && of.losses != losses; }, 20s));
         workers.note(event::fault_ended, n);
@@ -117,7 +120,7 @@ void zookeeper_expiry(run_options const& run, findings& to)
     to.figure("sessions ended by a duplicate", trials);
     // Nothing tells the holder before the servers may grant the lock to another: that is what its token is for.
     to.figure("overlapping holds, as documented", check_exclusion(records).size());
-    look_at_losses(to, records, false);
+    look_at_losses(to, records, session_timeout, false);
     to.check("K2", check_fencing(records));
     to.check("K3", check_fenced_writes(records, trials / 2).found);
     to.check("K7", check_remains(remains_below(path, server.address(), 2 * session_timeout + 10s)));
@@ -129,7 +132,10 @@ void zookeeper_cut_off(run_options const& run, findings& to)
     test::zookeeper_server server{{.tick = 200ms}};
     test::zookeeper_proxy one{server.port()};
     test::zookeeper_proxy two{server.port()};
-    crew workers{{.ways_there = {at(one.address()), at(two.address()), at(server.address())}, .processes = 3, .guarded = !run.control, .rest = 5ms},
+    // From the loss to the rival's grant it is half of it: a holder that stands still for longer announces it too late.
+    auto const session = run.full ? session_timeout : 6s;
+    crew workers{{.ways_there = {at(one.address(), session), at(two.address(), session), at(server.address(), session)},
+                  .processes = 3, .guarded = !run.control, .rest = 5ms},
                  to.folder("journals")};
     auto const trials = run.control ? 2 : run.count(4, 200);
     for (std::size_t n = 0; n < trials; ++n) {
@@ -149,41 +155,56 @@ void zookeeper_cut_off(run_options const& run, findings& to)
     workers.end();
     auto records = workers.records();
     to.figure("holders cut off until their session has expired", trials);
-    look_at_losses(to, records, true);
+    look_at_losses(to, records, session, true);
     verify(run, to, records, refused_by::holder_or_contender);
-    to.check("K7", check_remains(remains_below(path, server.address(), 2 * session_timeout + 10s)));
+    to.check("K7", check_remains(remains_below(path, server.address(), 2 * session + 10s)));
     to.show(std::move(records));
 }
 
 void zookeeper_leader_stopped(run_options const& run, findings& to)
 {
-    test::zookeeper_ensemble servers{3, {.tick = 200ms, .config = {"syncLimit=5"}}};  // followers leave a leader that is silent for a second
+    // Followers leave a leader that is silent for a second. One whom a voter left at the last moment, for the old leader who is back, waits as
+    // leader for initLimit before there is another election (ZOOKEEPER-3109).
+    test::zookeeper_ensemble servers{3, {.tick = 200ms, .config = {"syncLimit=5", "initLimit=50"}}};
     crew workers{{.where = at(servers.addresses()), .processes = 3, .guarded = !run.control, .rest = 5ms}, to.folder("journals")};
     std::mt19937_64 random{run.seed};
     auto const trials = run.control ? 1 : run.count(3, 200);
     std::vector<std::int64_t> recovery;
     std::size_t elections = 0;
-    for (std::size_t n = 0; n < trials; ++n) {
+    std::size_t jams = 0;
+    constexpr std::size_t spare = 6;  // more trials where nobody took over: on a busy machine an election takes longer than the leader is away
+    std::size_t n = 0;
+    for (; n < trials || (!run.control && elections == 0 && n < trials + spare); ++n) {
         auto const leader = servers.leader();
         auto const before = workers.sections();
-        if (!eventually([&] { return workers.sections() > before + 10; }, 60s)) throw std::runtime_error{"no sections are done"};
+        if (!eventually([&] { return workers.sections() > before + 10; }, 5min)) throw std::runtime_error{"no sections are done"};
         auto& of = workers.of(random() % workers.size());
         wait_for_holder(of);
         workers.note(event::fault_begun, n);
         servers[leader].pause();
-        std::this_thread::sleep_for(session_timeout / 2 + std::chrono::milliseconds{n % 3 == 0 ? 4000 : random() % 3000});
+        std::this_thread::sleep_for(session_timeout / 2 + std::chrono::milliseconds{n % 3 == 0 || n >= trials ? 4000 : random() % 3000});
         of.stay = false;
         servers[leader].resume();
         workers.note(event::fault_ended, n);
         auto const resumed = monotonic_now();
         auto const then = workers.sections();
-        if (!eventually([&] { return workers.sections() > then + 3; }, 60s)) throw std::runtime_error{"nothing goes on after a leader was stopped"};
+        auto const goes_on = [&] { return workers.sections() > then + 3; };
+        if (!eventually(goes_on, 20s)) {
+            // Servers that have a leader again and decide nothing do so for nobody.
+            if (auto const stuck = jammed(servers)) {
+                ++jams;
+                servers[*stuck].kill();
+                servers[*stuck].restart();
+            }
+            if (!eventually(goes_on, 5min)) throw std::runtime_error{"nothing goes on after a leader was stopped"};
+        }
         recovery.push_back(monotonic_now() - resumed);
         if (servers.leader() != leader) ++elections;
     }
     workers.end();
     auto records = workers.records();
-    to.figure("leaders stopped, of which replaced", std::to_string(trials) + ", " + std::to_string(elections));
+    to.figure("leaders stopped, of which replaced", std::to_string(n) + ", " + std::to_string(elections));
+    to.figure("ensembles that decided nothing at all until their leader was started again", jams);
     to.check("elections", elections != 0 || run.control ? breaches{} : breaches{"no other leader was elected: the row shows nothing"});
     to.times("until sections are done again", recovery, 2'000'000'000);
     verify(run, to, records, refused_by::holder_or_contender);

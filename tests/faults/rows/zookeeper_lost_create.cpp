@@ -39,7 +39,7 @@ constexpr char const* path = "/faults/0";
 constexpr std::size_t digits_of_a_sequence = 10;
 /// A machine that is busy does not lose a session before it has reconnected.
 constexpr std::chrono::milliseconds that_lasts{20'000};
-constexpr std::chrono::milliseconds that_ends{1600};
+constexpr std::chrono::milliseconds that_ends{5000};
 
 /// Somebody who locks in a thread, as far as can be seen from outside.
 class acquire {
@@ -190,7 +190,7 @@ void of_a_session_that_ends(run_options const& run, findings& to)
             forged = on.forge(nodes.front());
         } else {
             on.server.pause();
-            std::this_thread::sleep_for(2 * that_ends);
+            std::this_thread::sleep_for(that_ends + 2s);
             on.server.resume();
             if (n % 4 == 1) static_cast<void>(eventually([&] { return on.queue().empty(); }));
         }
