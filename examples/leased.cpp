@@ -38,10 +38,10 @@ private:
 int main(int argc, char** argv)
 try {
     holdfast::redis::client redis{argc > 1 ? argv[1] : "redis://127.0.0.1:6379"};
-    holdfast::redis::mutex orders{redis, "orders/42", {.ttl = 5s}};
+    holdfast::redis::mutex orders{redis, "orders/42", {.ttl = 10s}};
     fenced_row row;
 
-    holdfast::leased_lock hold{orders, 500ms};
+    holdfast::leased_lock hold{orders, 5s};
     if (!hold) {
         std::cout << "somebody else has the lock" << std::endl;
         return 0;

@@ -85,6 +85,7 @@ private:
         if (!settings_.masters.empty()) return;
         servers_ = std::make_unique<holdfast::test::redis_fleet>(5);
         work_.masters = servers_->urls();
+        work_.unavailable_after = 30s;
         std::string ports;
         for (auto const& one : *servers_) ports += " " + std::to_string(one.port());
         out_.say("Five redis-server of our own on 127.0.0.1, ports" + ports + ".");
@@ -98,6 +99,7 @@ private:
             out_.live("starting three ZooKeeper servers …");
             ensemble_ = std::make_unique<holdfast::test::zookeeper_ensemble>(3, holdfast::test::zookeeper_options{.tick = 200ms});
             work_.zookeeper = ensemble_->addresses();
+            work_.unavailable_after = 2min;
             out_.say("Three ZooKeeper servers of our own on " + work_.zookeeper + ".");
         }
         work_.masters.assign(static_cast<std::size_t>(std::count(work_.zookeeper.begin(), work_.zookeeper.end(), ',')) + 1, {});

@@ -73,13 +73,13 @@ void run(unsigned me, board& shared, auto& orders)
 void with_lock_named(std::string const& name, worker_settings const& settings, auto&& f)
 {
     if (settings.zookeeper.empty()) {
-        holdfast::redlock::masters masters{settings.masters};
-        holdfast::redlock::mutex orders{masters, name, {.ttl = settings.ttl}};
+        holdfast::redlock::masters masters{settings.masters, {.node_timeout = 500ms}};  // a machine that runs all of this may be busy
+        holdfast::redlock::mutex orders{masters, name, {.ttl = settings.ttl, .unavailable_after = settings.unavailable_after}};
         return f(orders);
     }
 #ifdef QUICKSTART_ZOOKEEPER
     holdfast::zookeeper::session zk{settings.zookeeper, {.session_timeout = settings.ttl, .label = "quickstart"}};
-    holdfast::zookeeper::mutex orders{zk, name};
+    holdfast::zookeeper::mutex orders{zk, name, {.unavailable_after = settings.unavailable_after}};
     f(orders);
 #else
     throw std::runtime_error{"this program was built without ZooKeeper"};

@@ -10,15 +10,8 @@ set -euo pipefail
 expected=$1
 shift
 
-folder=$(mktemp -d /tmp/holdfast-XXXXXX)
-servers=()
-# shellcheck disable=SC2317
-clean()
-{
-  { [ ${#servers[@]} -eq 0 ] || kill -KILL "${servers[@]}" && wait; } 2>/dev/null || true
-  rm -rf "$folder"
-}
-trap clean EXIT
+# shellcheck source=servers.sh
+. "$(dirname "${BASH_SOURCE[0]}")/servers.sh"
 mkdir "$folder/here"
 
 start_redis()
@@ -33,18 +26,33 @@ start_redis()
 start_zookeeper()
 {
   local data=$folder/zookeeper${#servers[@]} port
-  port=$(shuf -i 10000-32767 -n 1)
   mkdir "$data"
-  printf 'tickTime=100\nmaxSessionTimeout=60000\ndataDir=%s\nclientPort=%s\nclientPortAddress=127.0.0.1\n' "$data" "$port" >"$data/zoo.cfg"
+  again_where_a_port_is_taken "$data/log" try_zookeeper
+  address=127.0.0.1:$port
+}
+
+# Passes when it serves clients: it takes connections before.
+try_zookeeper()
+{
+  port=$(shuf -i 10000-32767 -n 1)
+  printf 'tickTime=100\nmaxSessionTimeout=60000\n4lw.commands.whitelist=srvr\ndataDir=%s\nclientPort=%s\nclientPortAddress=127.0.0.1\n' \
+    "$data" "$port" >"$data/zoo.cfg"
   setpriv --pdeathsig KILL java -Xmx64m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -Dzookeeper.admin.enableServer=false \
     -cp /usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar org.apache.zookeeper.server.quorum.QuorumPeerMain "$data/zoo.cfg" \
     >"$data/log" 2>&1 &
-  servers+=($!)
-  address=127.0.0.1:$port
-  until (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
-    kill -0 "${servers[-1]}" || { cat "$data/log"; exit 1; }
+  local server=$!
+  until says_mode "$port"; do
+    kill -0 "$server" 2>/dev/null || return 1
     sleep 0.05
   done
+  # One of somebody else's may have that port, and answer.
+  kill -0 "$server" 2>/dev/null || return 1
+  servers+=("$server")
+}
+
+says_mode()
+{
+  (exec 3<>"/dev/tcp/127.0.0.1/$1" && printf srvr >&3 && timeout 5 cat <&3 | grep '^Mode:') >/dev/null 2>&1
 }
 
 command=()
