@@ -19,6 +19,7 @@
 using namespace std::chrono_literals;
 using holdfast::redlock::masters;
 using holdfast::redlock::mutex;
+using holdfast::test::aftermath;
 using holdfast::test::containing;
 using holdfast::test::eventually;
 using holdfast::test::proxy;
@@ -51,6 +52,21 @@ struct proxied_masters {
     {
         REQUIRE(holdfast::test::lock_on_all(servers, probe, "invoices"));
         probe.unlock();
+    }
+
+    /// Effects: releases `m` while no master can be sent anything.
+    void release_in_vain(mutex& m)
+    {
+        for (auto& way : ways) way.refuse();
+        std::error_code ec;
+        CHECK(eventually([&] {  // until every connection is known to be down
+            ec.clear();
+            m.extend(2h, ec);
+            return ec == holdfast::errc::unavailable;
+        }));
+        m.release(ec);
+        CHECK(ec);
+        for (auto& way : ways) way.heal();
     }
 
     [[nodiscard]] bool exists(std::size_t i, std::string const& key) { return servers[i].command({"EXISTS", key}).integer == 1; }
@@ -113,16 +129,20 @@ TEST_CASE("a release that no master could be sent is repeated by the next use of
     mutex m{three.client, "orders", {.ttl = 1h, .renew = false, .fencing = GENERATE(true, false)}};
     m.lock();
     CHECK(eventually([&] { return three.on_all("orders"); }));
-    for (auto& way : three.ways) way.refuse();
-    std::error_code ec;
-    CHECK(eventually([&] {  // until every connection is known to be down
-        ec.clear();
-        m.extend(2h, ec);
-        return ec == holdfast::errc::unavailable;
-    }));
-    m.release(ec);
-    CHECK(ec);
-    for (auto& way : three.ways) way.heal();
+    three.release_in_vain(m);
+    three.use();
+    CHECK(eventually([&] { return holdfast::test::copies(three.servers, "orders") == 0; }));
+}
+
+TEST_CASE("a release that cannot be sent is repeated where the answer to the acquire was lost, too")
+{
+    proxied_masters three;
+    mutex m{three.client, "orders", {.ttl = 1h, .renew = false, .fencing = GENERATE(true, false)}};
+    three.ways[2].swallow_next_reply({.matches = containing("orders"), .then = aftermath::silence});
+    m.lock();  // the others said yes
+    CHECK(eventually([&] { return three.on_all("orders"); }));
+    CHECK(eventually([&] { return three.ways[2].struck() == 1; }));
+    three.release_in_vain(m);
     three.use();
     CHECK(eventually([&] { return holdfast::test::copies(three.servers, "orders") == 0; }));
 }

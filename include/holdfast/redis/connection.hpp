@@ -17,15 +17,6 @@
 
 namespace holdfast::redis {
 
-/// Who is told that a node has said hello: what it said may decide about the votes of others.
-class greeting_listener {
-public:
-    virtual void on_greeting(boot_clock::time_point now) = 0;
-
-protected:
-    ~greeting_listener() = default;
-};
-
 /// The commands that are on their way to one node: in the order in which they were sent, answered in that order.
 class connection final : private link {
 public:
@@ -192,7 +183,7 @@ private:
         auto const a = e.locked ? decode_fence(*e.locked, r) : decode(e.what, r);
         e.locked.reset();
         bool const counts = upkeep_.note(e.what, a, e.written);
-        if (auto& known = e.what.keys->known; e.asks_for_vote() && a.what == answer::kind::yes && node_ < known.size()) known[node_].holder = e.what.token;
+        if (e.asks_for_vote() && a.what == answer::kind::yes) note_holder(e.what);
         bool const unknown = a.error == errc::no_script && e.form == script_form::by_hash;
         forms_.note(e.what, e.form, a.error);
         if (unknown || !counts) {
@@ -230,6 +221,7 @@ private:
         while (!old.empty()) {
             auto& e = old.front();
             bool const may_hold = sent ? e.asks_for_vote() || e.releases() : e.releases() && e.what.granted;
+            if (sent && e.asks_for_vote()) note_holder(e.what);
             if (may_hold && e.whom) kept_.keep(e.what, now, e.releases() ? e.written : boot_clock::time_point{});
             if (e.whom)
                 failing_.splice(failing_.end(), old, old.begin());
@@ -275,7 +267,12 @@ private:
         return whom ? forms_.next(c) : script_form::by_text;
     }
 
-    /// Returns: whether the node said yes to the acquire of what `c` is about, as is known.
+    void note_holder(command const& c) const noexcept
+    {
+        if (auto& known = c.keys->known; node_ < known.size()) known[node_].holder = c.token;
+    }
+
+    /// Returns: whether the node said yes to the acquire of what `c` is about, or may have.
     [[nodiscard]] bool granted(command const& c) const noexcept
     {
         auto const& known = c.keys->known;

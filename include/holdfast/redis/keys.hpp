@@ -25,7 +25,7 @@ struct lock_keys {
         boot_clock::time_point fence_kept_until{};  ///< at the least
         std::uint64_t fence = 0;                    ///< that was answered last
         bool granted = false;                       ///< the last acquire that was answered, and none that went plainly is under way
-        owner_token holder{};                       ///< for whom it said yes to an acquire last
+        owner_token holder{};                       ///< for whom it said yes to an acquire last, or may have
     };
     mutable std::vector<experience> known;  ///< of each node; empty: nobody notes it. Guarded by the transport's lock
 
