@@ -26,7 +26,7 @@ remains look(test::redis_server& server)
 
 }  // namespace
 
-void verify(run_options const& run, findings& to, std::vector<record> const& records, refused_by whom, std::size_t least_refused)
+void verify(run_options const& run, findings& to, std::vector<record> const& records, refused_by whom, std::size_t least_refused, std::chrono::milliseconds ttl)
 {
     std::size_t count = 0;
     for (auto const& [lock, holds] : holds_of(records)) count += holds.size();
@@ -37,7 +37,7 @@ void verify(run_options const& run, findings& to, std::vector<record> const& rec
     auto const k3 = check_fenced_writes(records, least_refused);
     to.check("K3", k3.found);
     to.figure("stale writes refused, taken", std::to_string(k3.stale_refused) + ", " + std::to_string(k3.stale_taken));
-    to.check("K5", check_linearizable(records, whom));
+    to.check("K5", check_linearizable(records, whom, std::chrono::nanoseconds{ttl}.count()));
     auto announced = check_announced(records, std::chrono::nanoseconds{busy_machine(run)}.count());
     to.check("loss announced", announced.found);
     if (!announced.late.empty()) to.demanded_times(run, "losses announced, after the rival's grant", std::move(announced.late), 0);

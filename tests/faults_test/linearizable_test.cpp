@@ -9,7 +9,7 @@ using holdfast::test::history;
 
 namespace {
 
-auto check(history const& h, refused_by whom = refused_by::holder) { return check_linearizable(h.sorted(), whom); }
+auto check(history const& h, refused_by whom = refused_by::holder, std::int64_t ttl = 0) { return check_linearizable(h.sorted(), whom, ttl); }
 
 }  // namespace
 
@@ -69,4 +69,18 @@ TEST_CASE("K5 has contenders refuse each other only where they can split the vot
     CHECK_FALSE(check(split).empty());
     CHECK(check(split, refused_by::holder_or_contender).empty());
     CHECK_FALSE(check(history{}.refused(1, 1, 0, 10).refused(2, 1, 11, 15), refused_by::holder_or_contender).empty());
+}
+
+TEST_CASE("K5 leaves open what an attempt under way in a fault had before it was refused, for a ttl")
+{
+    constexpr std::int64_t ttl = 50'000'000;
+    auto const stopped = [] { return history{}.refused(1, 1, 0, 100).add(event::fault_begun, director, 0, 5).add(event::fault_ended, director, 0, 95); };
+    CHECK(check(stopped().refused(2, 1, 10, 90), refused_by::holder, ttl).empty());
+    CHECK(check(stopped().refused(2, 1, 145, 160), refused_by::holder, ttl).empty());
+    CHECK_FALSE(check(stopped().refused(2, 1, 151, 160), refused_by::holder, ttl).empty());
+    CHECK_FALSE(check(stopped().refused(2, 1, 10, 90)).empty());
+    auto const before = history{}.add(event::fault_begun, director, 0, 5).add(event::fault_ended, director, 0, 95).refused(1, 1, 96, 100).refused(2, 1, 97, 110);
+    CHECK_FALSE(check(before, refused_by::holder, ttl).empty());
+    auto const after = history{}.refused(1, 1, 0, 4).refused(2, 1, 3, 4).add(event::fault_begun, director, 0, 5).add(event::fault_ended, director, 0, 95);
+    CHECK_FALSE(check(after, refused_by::holder, ttl).empty());
 }

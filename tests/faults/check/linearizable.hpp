@@ -29,9 +29,11 @@ enum class refused_by { holder, holder_or_contender };
 /// Holds span from their grant to the first point at which they can end, and spans that cannot be empty have only one order: that of their
 /// grants. In it each takes the earliest points that it can, which leaves most room to the next: so for holds the answer is exact. Refused
 /// acquires are compared with all who can have had the lock meanwhile, each by itself.
-/// Contenders for several masters can split the votes, and all be refused: an attempt under way counts as somebody there.
+/// Contenders for several masters can split the votes, and all be refused: an attempt under way counts as somebody there. So does, for one server,
+/// one under way in a fault: it may have been granted the lock by an answer that came too late or never, and be refused it afterwards. What it had
+/// is there for another `ttl` at most, in ns.
 /// Source: the definition of linearizability by Herlihy and Wing, "Linearizability: A Correctness Condition for Concurrent Objects".
-[[nodiscard]] inline breaches check_linearizable(std::vector<record> const& records, refused_by whom = refused_by::holder)
+[[nodiscard]] inline breaches check_linearizable(std::vector<record> const& records, refused_by whom = refused_by::holder, std::int64_t ttl = 0)
 {
     breaches found;
     struct span {
@@ -71,11 +73,17 @@ enum class refused_by { holder, holder_or_contender };
     for (auto const& [key, r] : begun)  // unknown, or its client was killed
         if (r.what != event::none) possible[r.lock].push_back({r.client, r.at, never, r.hold});
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> asked;
-    if (whom == refused_by::holder_or_contender)
-        for (auto const& r : records) {
-            if (r.what == event::acquire_begun) asked[{r.client, r.hold}] = r.at;
-            if (r.what == event::acquire_failed) possible[r.lock].push_back({r.client, asked[{r.client, r.hold}], r.at, r.hold});
-        }
+    std::int64_t fault_ended = -1;
+    bool in_fault = false;
+    for (auto const& r : records) {
+        if (r.what == event::fault_begun || r.what == event::fault_ended) in_fault = r.what == event::fault_begun;
+        if (r.what == event::fault_ended) fault_ended = r.at;
+        if (r.what == event::acquire_begun) asked[{r.client, r.hold}] = r.at;
+        if (r.what != event::acquire_failed) continue;
+        auto const from = asked[{r.client, r.hold}];
+        bool const disturbed = in_fault || fault_ended >= from;
+        if (whom == refused_by::holder_or_contender || (disturbed && ttl > 0)) possible[r.lock].push_back({r.client, from, disturbed ? r.at + ttl : r.at, r.hold});
+    }
     for (auto& [lock, spans] : possible) std::stable_sort(spans.begin(), spans.end(), [](auto const& a, auto const& b) { return a.from < b.from; });
     for (auto const& r : records) {
         if (r.what == event::acquire_begun) asked[{r.client, r.hold}] = r.at;
@@ -83,9 +91,9 @@ enum class refused_by { holder, holder_or_contender };
         auto const from = asked[{r.client, r.hold}];
         auto const& spans = possible[r.lock];
         auto const behind = std::partition_point(spans.begin(), spans.end(), [&](span const& s) { return s.from <= r.at; });
-        // An own attempt whose outcome is open refuses the next one, too: it is another owner.
+        // An own attempt whose outcome is open refuses the next one, too, and itself in a later round: it is another owner.
         bool const refused_by_one = std::any_of(std::make_reverse_iterator(behind), spans.rend(), 
-                                                [&](span const& s) { return s.until >= from && !(s.client == r.client && s.hold == r.hold); });
+                                                [&](span const& s) { return s.until >= from && !(s.client == r.client && s.hold == r.hold && s.until == r.at); });
         if (!refused_by_one)
             found.push_back("lock " + std::to_string(r.lock) + ": client " + std::to_string(r.client) + " was refused it in attempt " +
                             std::to_string(r.hold) + ", when nobody can have had it");

@@ -96,7 +96,7 @@ public:
     void judge()
     {
         auto records = workers_.records();
-        verify(run_, to_, records, whom_);
+        verify(run_, to_, records, whom_, 0, ttl_);
         counters(records);
         auto const k6 = check_takeover(records, std::chrono::nanoseconds{freed_within_ + busy_machine()}.count());
         to_.check("K6", k6.found);
