@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size)
         auto const r = next->get();
         require(holdfast::test::written(r) == holdfast::test::written(r), "a reply can be read to its end");
         check_second(r);
-        for (auto const verb : {command::verb::acquire, command::verb::take, command::verb::confirm, command::verb::extend, command::verb::release})
+        for (auto const verb : {command::verb::acquire, command::verb::take, command::verb::confirm, command::verb::extend, command::verb::regain, command::verb::release})
             for (auto const fence : {fence_source::none, fence_source::clock, fence_source::counter}) {
                 command c;
                 c.what = verb;

@@ -127,13 +127,14 @@ TEST_CASE("confirm, extend and release call their scripts")
     CHECK(sent(make(verb::confirm)) == words{"EVALSHA", std::string{scripts::confirm.sha1}, "2", "orders", "holdfast:fence:{orders}", token,
                                              "1700000000000123", hour});
     CHECK(sent(make(verb::extend)) == words{"EVALSHA", std::string{scripts::extend.sha1}, "1", "orders", token, "30000"});
+    CHECK(sent(make(verb::regain)) == words{"EVALSHA", std::string{scripts::regain.sha1}, "1", "orders", token, "30000"});
     CHECK(sent(make(verb::release)) ==
           words{"EVALSHA", std::string{scripts::release.sha1}, "1", "orders", token, "holdfast:free:{orders}"});
 }
 
 TEST_CASE("a script is sent as text where the server does not know its hash, with the same arguments")
 {
-    for (auto const what : {verb::acquire, verb::confirm, verb::extend, verb::release}) {
+    for (auto const what : {verb::acquire, verb::confirm, verb::extend, verb::regain, verb::release}) {
         auto const by_hash = sent(make(what, fence_source::counter));
         auto by_text = sent(make(what, fence_source::counter), script_form::by_text);
         REQUIRE(by_text.size() == by_hash.size());
@@ -214,7 +215,7 @@ TEST_CASE("take is granted with OK and refused with nil, which does not say how 
 
 TEST_CASE("confirm, extend and release are granted with 1 and refused with 0")
 {
-    for (auto const what : {verb::confirm, verb::extend, verb::release}) {
+    for (auto const what : {verb::confirm, verb::extend, verb::regain, verb::release}) {
         check(decoded(make(what), ":1\r\n"), answer::kind::yes);
         check(decoded(make(what), ":0\r\n"), answer::kind::no);
     }
@@ -222,7 +223,7 @@ TEST_CASE("confirm, extend and release are granted with 1 and refused with 0")
 
 TEST_CASE("an error reply is an error, known by its first word")
 {
-    for (auto const what : {verb::take, verb::acquire, verb::confirm, verb::extend, verb::release}) {
+    for (auto const what : {verb::take, verb::acquire, verb::confirm, verb::extend, verb::regain, verb::release}) {
         CHECK(decoded(make(what), "-READONLY You can't write\r\n").what == answer::kind::error);
         CHECK(decoded(make(what), "-READONLY You can't write\r\n").error == errc::read_only);
         CHECK(decoded(make(what), "-ERR OK\r\n").error == errc::server_error);
@@ -231,7 +232,7 @@ TEST_CASE("an error reply is an error, known by its first word")
 
 TEST_CASE("a reply of a kind that the request does not have is not the protocol")
 {
-    for (auto const what : {verb::acquire, verb::confirm, verb::extend, verb::release})
+    for (auto const what : {verb::acquire, verb::confirm, verb::extend, verb::regain, verb::release})
         for (auto const* bytes : {"+OK\r\n", "$1\r\n1\r\n", "$-1\r\n", "*0\r\n", "*1\r\n:1\r\n", "$0\r\n\r\n"})
             check(decoded(make(what, fence_source::clock), bytes), answer::kind::error);
     for (auto const* bytes : {":1\r\n", ":0\r\n", "+QUEUED\r\n", "$0\r\n\r\n", "*0\r\n"})

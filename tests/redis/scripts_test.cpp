@@ -54,7 +54,7 @@ std::string const hour_text = "3600000";
 TEST_CASE("every script's SHA-1 is the one by which a server knows it")
 {
     redis_server server;
-    for (auto const& s : {scripts::acquire, scripts::acquire_by_clock, scripts::acquire_by_count, scripts::confirm, scripts::extend, scripts::release})
+    for (auto const& s : {scripts::acquire, scripts::acquire_by_clock, scripts::acquire_by_count, scripts::confirm, scripts::extend, scripts::regain, scripts::release})
         CHECK(server.command({"SCRIPT", "LOAD", std::string{s.text}}).text == s.sha1);
 }
 
@@ -210,6 +210,25 @@ TEST_CASE("extend: only the holder's, and nothing that is gone")
     CHECK(s.server.command({"EXISTS", "gone"}).integer == 0);
     s.server.command({"HSET", "hash", "mine", "1"});
     CHECK(s.number(scripts::extend, {"hash"}, {"mine", "60000"}) == 0);
+    CHECK(s.pttl("hash") == -1);
+}
+
+TEST_CASE("regain: takes what is gone, extends what is the holder's, and leaves what is another's")
+{
+    on_server s;
+    CHECK(s.number(scripts::regain, {"k"}, {"mine", "60000"}) == 1);
+    CHECK(s.get("k") == "mine");
+    CHECK(s.pttl("k") > 50'000);
+    CHECK(s.pttl("k") <= 60'000);
+    CHECK(s.number(scripts::regain, {"k"}, {"mine", "3600000"}) == 1);
+    CHECK(s.pttl("k") > 3'000'000);
+    CHECK(s.number(scripts::regain, {"k"}, {"mine", "60000"}) == 1);
+    CHECK(s.pttl("k") > 3'000'000);
+    CHECK(s.number(scripts::regain, {"k"}, {"other", "7200000"}) == 0);
+    CHECK(s.get("k") == "mine");
+    CHECK(s.pttl("k") <= 3'600'000);
+    s.server.command({"HSET", "hash", "mine", "1"});
+    CHECK(s.number(scripts::regain, {"hash"}, {"mine", "60000"}) == 0);
     CHECK(s.pttl("hash") == -1);
 }
 

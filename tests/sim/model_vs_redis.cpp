@@ -166,7 +166,7 @@ TEST_CASE("a simulated node answers random commands as a real server does")
     holdfast::detail::random_sequence chance{42};
     std::array const keys{std::make_shared<redis::lock_keys const>("orders"), std::make_shared<redis::lock_keys const>("{stock}/7")};
     std::array const tokens{owner_token::from_bits(1, 1), owner_token::from_bits(2, 2), owner_token::from_bits(3, 3)};
-    std::array const verbs{verb::acquire, verb::acquire, verb::take, verb::confirm, verb::extend, verb::release};
+    std::array const verbs{verb::acquire, verb::acquire, verb::take, verb::confirm, verb::extend, verb::regain, verb::release};
     std::array const sources{redis::fence_source::counter, redis::fence_source::counter, redis::fence_source::clock, redis::fence_source::none};
     std::array<unsigned, 2> answered{};
     for (int i = 0; i < 4000; ++i) {

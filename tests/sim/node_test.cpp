@@ -66,6 +66,17 @@ TEST_CASE("a node extends, confirms and releases for the owner alone")
     CHECK_FALSE(node.get("orders", at(0ms)));
 }
 
+TEST_CASE("a node gives a lost vote back where nobody has it, and extends one that is there")
+{
+    sim::node node;
+    CHECK(node.execute(ask(verb::regain, mine), at(0ms)).what == kind::yes);
+    CHECK(node.execute(ask(verb::regain, theirs), at(60ms)).what == kind::no);
+    CHECK(node.execute(ask(verb::regain, mine), at(60ms)).what == kind::yes);
+    CHECK(node.execute(ask(verb::acquire, theirs), at(60ms)).time_left == 100ms);
+    CHECK(node.fence(key->fence) == 0);
+    CHECK(node.execute(ask(verb::regain, theirs), at(160ms)).what == kind::yes);
+}
+
 TEST_CASE("a key that another client set without a ttl is held and does not expire")
 {
     sim::node node;

@@ -5,6 +5,7 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/redis/acquire_machine.hpp>
 #include <holdfast/redis/transport.hpp>
+#include <holdfast/redis/votes.hpp>
 
 #include <array>
 #include <mutex>
@@ -165,6 +166,7 @@ private:
         no_token_ = {};
         said_yes_ = {};
         token_ = transport_.fresh_token();
+        votes::begin(*keys_, token_);
     } catch (error const& e) {
         no_token_ = e.code();
     }

@@ -5,6 +5,7 @@
 #include <holdfast/redis/extend_machine.hpp>
 #include <holdfast/redis/release_machine.hpp>
 #include <holdfast/redis/transport.hpp>
+#include <holdfast/redis/votes.hpp>
 
 #include <array>
 #include <mutex>
@@ -79,7 +80,7 @@ private:
             forget(step.give_up & under_way_);
             step.give_up.for_each([&](unsigned node) { transport_.give_up(node); });
             step.ask.for_each([&](unsigned node) {
-                why[node] = transport_.send(node, request_, this);
+                why[node] = transport_.send(node, request_for(node), this);
                 (why[node] ? unsent : under_way_).add(node);
             });
             if (step.done) {
@@ -93,6 +94,15 @@ private:
             step = machine_.on_answer(node, answer::failed(why[node]), transport_.now());
         }
         transport_.updated(*this);
+    }
+
+    /// Returns: what to send to `node`: an extension asks for the vote of one that has lost it, or never gave it, where it has one.
+    [[nodiscard]] command request_for(unsigned node) noexcept
+    {
+        auto c = request_;
+        bool const regains = extends(c) && transport_.size() > 1 && votes::may_regain(c, node) && !transport_.may_vote(node, transport_.now());
+        if (regains) c.what = command::verb::regain;
+        return c;
     }
 
     void end() noexcept

@@ -28,13 +28,14 @@ inline constexpr std::chrono::milliseconds shortest_fence_lifetime{60 * 60 * 100
 /// | take    | no key                                    | as acquire, but that it does not recognise the token: only for the first time that it is sent. One plain `SET NX PX`, and behind it, with a fence, one `INCRBY`, of which a missing fence becomes `batch`, and does not expire; it moves with a no, too. No carries no time |
 /// | confirm | the key holds `token`                     | the fence := max(fence, `value`)                            |
 /// | extend  | the key holds `token`                     | the key expires at now + ttl, or later where it would have  |
+/// | regain  | no key, or the key holds `token` already  | no key: key := token, expires at now + ttl; otherwise as extend. No fence moves |
 /// | release | the key holds `token`                     | the key is deleted; the release is published; yes carries to how many |
 ///
 /// For `counter`, a fence that is missing, or below `floor`, is first set to the greatest of the clock (in µs), `floor` and the proposal
 /// `value`, the last where it is ahead of the clock by no more than `max_lead`. A fence expires `fence_lifetime` after it was last written, where
 /// that was not with `keep_end`.
 struct command {
-    enum class verb : std::uint8_t { acquire, take, confirm, extend, release };
+    enum class verb : std::uint8_t { acquire, take, confirm, extend, regain, release };
 
     verb what = verb::acquire;
     fence_source fence = fence_source::none;
@@ -56,6 +57,15 @@ struct command {
 {
     return c.what == command::verb::take && c.fence != fence_source::none;
 }
+
+/// Returns: whether `c` may make the server's vote its token's: it is sent to servers that have a vote only.
+[[nodiscard]] inline bool asks_for_vote(command const& c) noexcept
+{
+    return c.what == command::verb::acquire || c.what == command::verb::take || c.what == command::verb::regain;
+}
+
+/// Returns: whether `c` is for who has the lock, and will release it himself.
+[[nodiscard]] inline bool extends(command const& c) noexcept { return c.what == command::verb::extend || c.what == command::verb::regain; }
 
 /// The time left of a key that does not say, or does not expire.
 inline constexpr std::chrono::milliseconds unknown_time_left{-1};

@@ -8,6 +8,7 @@
 #include <holdfast/redis/pending_command.hpp>
 #include <holdfast/redis/protocol.hpp>
 #include <holdfast/redis/transport.hpp>
+#include <holdfast/redis/votes.hpp>
 
 #include <algorithm>
 #include <memory>
@@ -113,8 +114,8 @@ private:
     void transmit(pending_commands& one, boot_clock::time_point now)
     {
         auto& e = one.front();
-        if (e.asks_for_vote()) send_kept(1, now);
         if (e.extends()) kept_.drop_extended(e.what.token);
+        if (e.asks_for_vote()) send_kept(1, now);
         e.written = now;
         if (admission_) e.what.floor = admission_->floor(node_);
         upkeep_.prepare(e.what, now, admission_ ? admission_->fence_lifetime() : shortest_fence_lifetime);
@@ -183,7 +184,7 @@ private:
         auto const a = e.locked ? decode_fence(*e.locked, r) : decode(e.what, r);
         e.locked.reset();
         bool const counts = upkeep_.note(e.what, a, e.written);
-        if (e.asks_for_vote() && a.what == answer::kind::yes) note_holder(e.what);
+        votes::note(e.what, node_, a);
         bool const unknown = a.error == errc::no_script && e.form == script_form::by_hash;
         forms_.note(e.what, e.form, a.error);
         if (unknown || !counts) {
@@ -221,7 +222,7 @@ private:
         while (!old.empty()) {
             auto& e = old.front();
             bool const may_hold = sent ? e.asks_for_vote() || e.releases() : e.releases() && e.what.granted;
-            if (sent && e.asks_for_vote()) note_holder(e.what);
+            if (sent) votes::lost(e.what, node_);
             if (may_hold && e.whom) kept_.keep(e.what, now, e.releases() ? e.written : boot_clock::time_point{});
             if (e.whom)
                 failing_.splice(failing_.end(), old, old.begin());
@@ -267,17 +268,8 @@ private:
         return whom ? forms_.next(c) : script_form::by_text;
     }
 
-    void note_holder(command const& c) const noexcept
-    {
-        if (auto& known = c.keys->known; node_ < known.size()) known[node_].holder = c.token;
-    }
-
     /// Returns: whether the node said yes to the acquire of what `c` is about, or may have.
-    [[nodiscard]] bool granted(command const& c) const noexcept
-    {
-        auto const& known = c.keys->known;
-        return c.granted || (node_ < known.size() && known[node_].holder == c.token);
-    }
+    [[nodiscard]] bool granted(command const& c) const noexcept { return c.granted || votes::may_be_there(c, node_); }
 
     [[nodiscard]] bool undecided(boot_clock::time_point now) const noexcept { return admission_ && admission_->undecided(node_, now); }
 

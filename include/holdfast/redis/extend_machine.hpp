@@ -16,7 +16,8 @@ struct extend_outcome {
     unsigned node = max_nodes;
 };
 
-/// Extends a lease on a majority of the nodes. A table of its events stands at `ballot`; its results:
+/// Extends a lease on a majority of the nodes. A node that has lost the vote, or never gave it, is asked for it anew (`votes`). A table of its
+/// events stands at `ballot`; its results:
 ///
 /// | ballot                                       | result   | outcome |
 /// |----------------------------------------------|----------|---------|

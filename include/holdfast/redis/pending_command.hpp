@@ -23,9 +23,9 @@ struct pending_command {
     script_form form = script_form::by_text;
     std::optional<answer> locked{};  ///< the first of two replies
 
-    [[nodiscard]] bool asks_for_vote() const noexcept { return what.what == command::verb::acquire || what.what == command::verb::take; }
+    [[nodiscard]] bool asks_for_vote() const noexcept { return redis::asks_for_vote(what); }
     [[nodiscard]] bool releases() const noexcept { return what.what == command::verb::release; }
-    [[nodiscard]] bool extends() const noexcept { return what.what == command::verb::extend; }
+    [[nodiscard]] bool extends() const noexcept { return redis::extends(what); }
 
     /// Returns: whether it is still to be sent: somebody wants the answer, or it frees what may be there, which is gone by itself after its ttl.
     [[nodiscard]] bool wanted(boot_clock::time_point now) const noexcept

@@ -47,7 +47,7 @@ private:
     }
 
     /// The first release goes as text in any case: it is the least apt to have somebody left who waits for the last answer.
-    std::array<bool, verbs + 2> as_text_{false, false, false, false, true};
+    std::array<bool, verbs + 2> as_text_{false, false, false, false, false, true};
 };
 
 namespace detail {
@@ -129,7 +129,8 @@ inline void call(words& w, script const& s, script_form form, int keys)
         w.add(c.fence_lifetime.count());
         break;
     case command::verb::extend:
-        detail::call(w, scripts::extend, form, 1);
+    case command::verb::regain:
+        detail::call(w, c.what == command::verb::extend ? scripts::extend : scripts::regain, form, 1);
         w.add(keys.lock);
         w.add(c.token.view());
         w.add(c.ttl.count());

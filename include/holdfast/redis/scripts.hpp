@@ -76,6 +76,15 @@ return 1
 )lua",
                                "3c05b451fcb31898bd382352b8171ab3d905dec4"};
 
+// regain: KEYS lock; ARGV token ttl. As extend, and it takes a lock that is free.
+inline constexpr script regain{R"lua(
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
+if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+return 1
+)lua",
+                               "5600757c2ea7d92c98449d98a1cbc22c76c13b1c"};
+
 // release: KEYS lock; ARGV token channel. Answers 1 and how many were told, or 0. A user without the right to publish still releases: waiters
 // then look again by the clock.
 inline constexpr script release{R"lua(

@@ -6,6 +6,7 @@
 #include <holdfast/redis/error.hpp>
 #include <holdfast/redis/fence_upkeep.hpp>
 #include <holdfast/redis/transport.hpp>
+#include <holdfast/redis/votes.hpp>
 #include <holdfast/sim/host.hpp>
 #include <holdfast/sim/network.hpp>
 #include <holdfast/sim/wire.hpp>
@@ -18,6 +19,7 @@
 #include <optional>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace holdfast::sim {
 
@@ -42,6 +44,7 @@ public:
     {
         auto const why = connect();
         if (why && whom) return why;
+        if (redis::extends(c)) std::erase_if(entries_, [&](entry const& e) { return e.rolls_back() && !e.written && e.what.token == c.token; });
         entries_.push_back({.id = next_id_++, .what = c, .whom = whom, .queued = client_.present()});
         if (state_ == state::up) transmit(entries_.back());
         return {};
@@ -52,7 +55,7 @@ public:
         for (auto e = entries_.begin(); e != entries_.end(); ++e)
             if (e->whom == whom) {
                 e->whom = nullptr;
-                if (!e->sent && asks_for_vote(e->what)) entries_.erase(e);
+                if (!e->sent && redis::asks_for_vote(e->what)) entries_.erase(e);
                 return;
             }
     }
@@ -103,26 +106,25 @@ private:
         redis::listener* whom = nullptr;
         boot_clock::time_point queued{};
         boot_clock::time_point left{};  ///< when it was sent, on the client's clock
-        bool sent = false;
+        bool sent = false;     ///< over the connection that there is
+        bool written = false;  ///< over any
+        bool undoes = false;   ///< what was asked for and not answered: it is sent ahead of another asking
         std::error_code failed{};
+
+        [[nodiscard]] bool rolls_back() const noexcept { return !whom && what.what == redis::command::verb::release; }
     };
 
     static constexpr std::chrono::milliseconds pause_after_refusal{5};
 
-    [[nodiscard]] static bool asks_for_vote(redis::command const& c) noexcept
-    {
-        return c.what == redis::command::verb::acquire || c.what == redis::command::verb::take;
-    }
-
     void transmit(entry& e)
     {
-        e.sent = true;
+        e.sent = e.written = true;
         e.what.floor = admitted_.floor(node_);
         upkeep_.prepare(e.what, client_.now(), admitted_.fence_lifetime());
         e.left = client_.now();
         wire_->send(e.what, [this, mine = generation_, id = e.id](redis::answer const& a) {
             if (mine == generation_) answer(id, a);
-        });
+        }, !e.undoes);
     }
 
     void answer(std::uint64_t id, redis::answer const& a)
@@ -130,6 +132,7 @@ private:
         auto const e = std::find_if(entries_.begin(), entries_.end(), [id](entry const& one) { return one.id == id; });
         if (e == entries_.end()) return;
         auto* const whom = e->whom;
+        if (!e->failed) redis::votes::note(e->what, node_, a);
         if (!e->failed && !upkeep_.note(e->what, a, e->left) && whom) {
             e->what.what = redis::command::verb::acquire;
             return transmit(*e);
@@ -147,13 +150,14 @@ private:
         upkeep_.connected(client_.now());
         for (auto& e : entries_) {
             if (e.failed) continue;
-            if (asks_for_vote(e.what)) e.failed = admitted_.may_vote(node_, client_.now());
+            if (redis::asks_for_vote(e.what)) e.failed = admitted_.may_vote(node_, client_.now());
             if (!e.failed) transmit(e);
         }
         report_failures();
     }
 
-    /// A release that nobody waits for rolls something back: it is sent again. Nothing else is.
+    /// A release that nobody waits for rolls something back: it is sent again, ahead of all else, and so is one of what was asked for and
+    /// not answered. Nothing else is.
     void down(std::error_code why)
     {
         bool const was_up = state_ == state::up;
@@ -163,10 +167,19 @@ private:
         wire_.reset();
         admitted_.disconnected(node_);
         not_before_ = client_.present() + (was_up ? boot_clock::duration{} : boot_clock::duration{pause_after_refusal});
-        std::erase_if(entries_, [](entry const& e) { return !e.whom && e.what.what != redis::command::verb::release; });
+        std::vector<redis::command> undone;
         for (auto& e : entries_) {
+            if (!e.sent) continue;
+            redis::votes::lost(e.what, node_);
+            if (e.whom && redis::asks_for_vote(e.what)) undone.push_back(e.what);
             e.sent = false;
+        }
+        std::erase_if(entries_, [](entry const& e) { return !e.whom && !e.rolls_back(); });
+        for (auto& e : entries_)
             if (e.whom) e.failed = why;
+        for (auto& c : undone) {
+            c.what = redis::command::verb::release;
+            entries_.push_front({.id = next_id_++, .what = std::move(c), .queued = client_.present(), .undoes = true});
         }
         report_failures();
     }

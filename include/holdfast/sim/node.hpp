@@ -51,9 +51,14 @@ public:
             if (!ours) return redis::answer::no();
             if (fence(c.keys->fence) < c.value) write_fence(c, c.value, t);
             return redis::answer::yes();
+        case regain:
+            if (found != keys_.end() && !ours) return redis::answer::no();
+            if (!ours) grant(c, t);
+            if (ours) prolong(found->second, c, t);
+            return redis::answer::yes();
         case extend:
             if (!ours) return redis::answer::no();
-            found->second.expires = std::max(found->second.expires.value_or(std::chrono::milliseconds{0}), expiry(t, c.ttl));
+            prolong(found->second, c, t);
             return redis::answer::yes();
         case release:
             if (!ours) return redis::answer::no();
@@ -166,6 +171,11 @@ private:
     {
         keys_.insert_or_assign(c.keys->lock, entry{std::string{c.token.view()}, expiry(t, c.ttl)});
         ++grants_;
+    }
+
+    static void prolong(entry& e, redis::command const& c, microseconds t)
+    {
+        e.expires = std::max(e.expires.value_or(std::chrono::milliseconds{0}), expiry(t, c.ttl));
     }
 
     std::uint64_t next_fence(redis::command const& c, microseconds t)

@@ -47,13 +47,14 @@ public:
         });
     }
 
-    /// Effects: sends a command. `done` is called in the client with the answer, or never.
-    void send(redis::command const& c, std::function<void(redis::answer const&)> done)
+    /// Effects: sends a command. `done` is called in the client with the answer, or never. Where what is sent behind it counts on the order, it
+    /// may not be repeated out of it.
+    void send(redis::command const& c, std::function<void(redis::answer const&)> done, bool may_be_repeated = true)
     {
         client_.stumble();
         if (strikes(decision::kind::cut, world().wrong().cut)) cut();
         if (redis::has_two_replies(c)) return send_both(c, std::move(done));
-        send_one(c, [done = std::move(done)](wire& self, redis::answer const& a) { self.reply([done, a] { done(a); }); });
+        send_one(c, [done = std::move(done)](wire& self, redis::answer const& a) { self.reply([done, a] { done(a); }); }, may_be_repeated);
     }
 
     /// Effects: has `noticed` called in the client when the connection breaks by itself.
@@ -80,7 +81,7 @@ private:
 
     /// Effects: sends one request; `done` is called at the server with the answer.
     template <class F>
-    void send_one(redis::command const& c, F done)
+    void send_one(redis::command const& c, F done, bool may_be_repeated = true)
     {
         auto const number = next_++;
         auto const arrives = leaves();
@@ -90,7 +91,7 @@ private:
             if (auto const a = self.execute(c, server, now)) done(self, *a);
         });
         // A copy comes behind what was sent after it, on purpose, which nothing else here does; never before the request itself.
-        if (strikes(decision::kind::repeated_request, world().wrong().repeated_request)) {
+        if (may_be_repeated && strikes(decision::kind::repeated_request, world().wrong().repeated_request)) {
             at_server(*arrives + world().severity(world().wrong().very_late), number,
                       [c](wire& self, node& server, boot_clock::time_point now) { self.execute(c, server, now); });
         }
@@ -169,6 +170,7 @@ private:
         case redis::command::verb::take: return yes ? "take: yes" : "take: held";
         case redis::command::verb::confirm: return yes ? "confirm: yes" : "confirm: no";
         case redis::command::verb::extend: return yes ? "extend: yes" : "extend: not ours";
+        case redis::command::verb::regain: return yes ? "regain: yes" : "regain: held";
         case redis::command::verb::release: return yes ? "release: yes" : "release: not ours";
         }
         return "?";

@@ -52,6 +52,13 @@ MUTANTS = {
         "redis/ballot.hpp",
         [("case answer::kind::no: no_.add(node); break;", "case answer::kind::no: yes_.add(node); break;")],
     ),
+    # A vote that a renewal takes back.
+    "a lost vote taken from another": (
+        "sim/node.hpp",
+        [("case regain:\n            if (found != keys_.end() && !ours) return redis::answer::no();\n            if (!ours) grant(c, t);",
+          "case regain:\n            if (!ours) grant(c, t);")],
+    ),
+    "a lost vote taken back from who has none": ("redis/ballot_operation.hpp", [(" && !transport_.may_vote(node, transport_.now())", "")]),
     # Whose it is.
     "delete without compare": (
         "sim/node.hpp",
@@ -60,14 +67,14 @@ MUTANTS = {
     ),
     "extend without compare": (
         "sim/node.hpp",
-        [("if (!ours) return redis::answer::no();\n            found->second.expires",
-          "if (found == keys_.end()) return redis::answer::no();\n            found->second.expires")],
+        [("if (!ours) return redis::answer::no();\n            prolong",
+          "if (found == keys_.end()) return redis::answer::no();\n            prolong")],
     ),
     "extend true on a missing key": (
         "sim/node.hpp",
-        [("if (!ours) return redis::answer::no();\n            found->second.expires",
+        [("if (!ours) return redis::answer::no();\n            prolong",
           "if (found == keys_.end()) return redis::answer::yes();\n"
-          "            if (!ours) return redis::answer::no();\n            found->second.expires")],
+          "            if (!ours) return redis::answer::no();\n            prolong")],
     ),
     "token used again": (
         "redis/acquire_operation.hpp",

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+//
+// A lock that is held for long has its votes given back by masters that have lost them, when it is renewed: so it outlives masters that are
+// started again one after another.
+#include "masters.hpp"
+#include "redis/observed.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/proxy.hpp"
+#include "support/redis_server.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <future>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::errc;
+using holdfast::redlock::masters;
+using holdfast::redlock::mutex;
+using holdfast::test::containing;
+using holdfast::test::eventually;
+using holdfast::test::five_masters;
+using holdfast::test::proxy;
+using holdfast::test::redis_fleet;
+
+namespace {
+
+/// Effects: extends `m` until all masters have its key. Returns: whether they did.
+[[nodiscard]] bool regained(redis_fleet& servers, mutex& m, std::string const& key)
+{
+    return eventually([&] {
+        std::error_code ec;
+        m.extend(1h, ec);
+        return eventually([&] { return holdfast::test::copies(servers, key) == servers.size(); }, 500ms);
+    });
+}
+
+}  // namespace
+
+TEST_CASE("masters that have lost a lock give it back when it is extended, and count when others lose it")
+{
+    five_masters five;
+    mutex m{five.client, "orders", {.ttl = 1min, .renew = false, .fencing = GENERATE(true, false)}};
+    REQUIRE(five.lock_on_all(m, "orders"));
+    auto const token = five.servers[4].command({"GET", "orders"}).text;
+    for (auto const lost : {0U, 2U, 4U, 1U}) {
+        for (auto const one : {lost, (lost + 1) % 5}) five.servers[one].command({"FLUSHALL"});
+        CHECK(regained(five.servers, m, "orders"));
+    }
+    for (auto& server : five.servers) {
+        CHECK(server.command({"GET", "orders"}).text == token);
+        CHECK(server.command({"PTTL", "orders"}).integer > 600'000);
+    }
+    m.unlock();
+    CHECK(eventually([&] { return five.copies("orders") == 0; }));
+}
+
+TEST_CASE("a lock that is renewed outlives masters that are started again one after another, without their memory")
+{
+    five_masters five;
+    mutex m{five.client, "orders", {.ttl = 20s, .unavailable_after = 5min}};
+    REQUIRE(five.lock_on_all(m, "orders"));
+    auto const lease = m.lease();
+    for (std::size_t i = 0; i < 5; ++i) {
+        five.servers.kill(i);
+        five.servers.restart(i);
+        CHECK(regained(five.servers, m, "orders"));
+    }
+    CHECK_FALSE(lease.lost_token().stop_requested());
+    m.unlock();
+    CHECK(eventually([&] { return five.copies("orders") == 0; }));
+}
+
+TEST_CASE("a master that was away when a lock was taken votes for it when it is extended")
+{
+    five_masters five;
+    five.servers.kill(3);
+    mutex m{five.client, "orders", {.ttl = 1min, .renew = false}};
+    REQUIRE(m.try_lock_for(30s));
+    five.servers.restart(3);
+    CHECK(regained(five.servers, m, "orders"));
+    m.unlock();
+    CHECK(eventually([&] { return five.copies("orders") == 0; }));
+}
+
+TEST_CASE("a master does not vote for a lock that another has there, nor for one that a majority has lost")
+{
+    five_masters five;
+    mutex m{five.client, "orders", {.ttl = 1h, .renew = false}};
+    REQUIRE(five.lock_on_all(m, "orders"));
+    for (std::size_t i : {0U, 1U}) five.servers[i].command({"SET", "orders", "theirs"});
+    for (int i = 0; i < 10; ++i) m.extend(1h);
+    for (std::size_t i : {0U, 1U}) CHECK(five.servers[i].command({"GET", "orders"}).text == "theirs");
+    for (std::size_t i : {0U, 1U}) five.servers[i].command({"DEL", "orders"});
+    CHECK(regained(five.servers, m, "orders"));
+    for (std::size_t i : {0U, 1U, 2U}) five.servers[i].command({"DEL", "orders"});
+    std::error_code ec;
+    m.extend(1h, ec);
+    CHECK(ec == errc::lease_lost);
+}
+
+TEST_CASE("a vote is not given back where a roll-back that went over a connection that broke may still arrive")
+{
+    redis_fleet servers{3};
+    std::vector<proxy> ways;
+    for (auto& server : servers) ways.emplace_back(server.port());
+    constexpr auto node_timeout = 2s;
+    masters client{holdfast::test::urls(ways), {.node_timeout = node_timeout, .connect_timeout = 1min, .restart_guard = 0ms}};
+    mutex probe{client, "invoices", {.unavailable_after = 5min}};
+    REQUIRE(holdfast::test::lock_on_all(servers, probe, "invoices"));  // all are connected
+    probe.unlock();
+    mutex m{client, "orders", {.ttl = 1h, .renew = false, .fencing = false}};
+    ways[1].hold(containing("orders"));
+    ways[2].swallow_next_reply({.matches = containing("orders")});
+    ways[2].hold([first = true](std::string_view request) mutable { return containing("PUBLISH")(request) && std::exchange(first, false); });
+    auto attempt = std::async(std::launch::async, [&] { return m.try_lock(); });
+    CHECK(eventually([&] { return ways[2].held() == 1; }));  // the roll-back, with the second acquire behind it
+    ways[1].let_go();
+    REQUIRE(attempt.get());
+    std::this_thread::sleep_for(node_timeout + 100ms);  // the connection is given up, and not what is under way over it
+    for (int i = 0; i < 5; ++i) {
+        auto const asked = ways[2].requests();
+        std::error_code ec;
+        m.extend(1h, ec);
+        CHECK(eventually([&] { return ways[2].requests() > asked; }));
+        std::this_thread::sleep_for(50ms);  // its answer comes, which the next one goes by
+        CHECK(servers[2].command({"EXISTS", "orders"}).integer == 0);
+    }
+    ways[2].let_go();
+    m.unlock();
+    CHECK(eventually([&] { return holdfast::test::copies(servers, "orders") == 0; }));
+}
+
+TEST_CASE("a master that has just been started votes for no lock that is extended until the guard has passed")
+{
+    constexpr auto guard = 10s;
+    five_masters five;
+    masters cautious{five.servers.urls(), {.node_timeout = 5s, .connect_timeout = 1min, .restart_guard = guard}};
+    mutex m{cautious, "orders", {.ttl = guard, .unavailable_after = 5min}};
+    REQUIRE(holdfast::test::lock_on_all(five.servers, m, "orders", 5min));
+    five.servers.kill(2);
+    auto const before = holdfast::boot_clock::now();
+    five.servers.restart(2);
+    CHECK(eventually([&] {
+        std::error_code ec;
+        m.extend(guard, ec);
+        return five.servers[2].command({"EXISTS", "orders"}).integer == 1;
+    }));
+    CHECK(holdfast::boot_clock::now() - before >= guard);
+    CHECK_FALSE(m.lease().lost_token().stop_requested());
+}
