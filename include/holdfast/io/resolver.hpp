@@ -77,35 +77,48 @@ struct resolution {
 }
 
 /// Looks up a host name without keeping anybody: `getaddrinfo` cannot be given a deadline, so it runs in a thread of its own, which lives
-/// only as long as the look-up and outlives the one who asked where that takes too long. Addresses in digits need no thread.
+/// only as long as the look-up and outlives the one who asked where that takes too long. Whoever asks for the same name again meanwhile waits for
+/// that look-up: while name servers do not answer, there is one thread for each resolver. Addresses in digits need no thread.
 class resolver {
 public:
     resolver() = default;
     resolver(resolver const&) = delete;
     resolver& operator=(resolver const&) = delete;
-    ~resolver() { cancel(); }
+    ~resolver() = default;
 
     /// Effects: begins to look up `host`. Throws: `std::system_error`, `std::bad_alloc` where the system has no thread left.
     void start(std::string const& host, std::string const& port)
     {
         cancel();
-        shared_ = std::make_shared<look_up>();
+        if (left_ && left_->under_way(host, port)) {
+            shared_ = std::move(left_);
+            return;
+        }
+        left_.reset();
+        auto const begun = std::make_shared<look_up>(host, port);
         holdfast::detail::signals_blocked const while_starting;
-        std::thread{[shared = shared_, host, port] {
+        std::thread{[shared = begun] {
             resolution got;
             try {
-                got = resolve(host, port, AI_ADDRCONFIG);
+                got = resolve(shared->host, shared->port, AI_ADDRCONFIG);
             } catch (std::bad_alloc const&) {
                 got.found.clear();
             }
             std::scoped_lock guard{shared->mutex};
             shared->got = std::move(got);
+            shared->ended = true;
             std::uint64_t const one = 1;
             [[maybe_unused]] auto const written = ::write(shared->done, &one, sizeof one);
         }}.detach();
+        shared_ = begun;
     }
 
-    void cancel() noexcept { shared_.reset(); }
+    /// Effects: nobody wants the name for now.
+    void cancel() noexcept
+    {
+        if (shared_) left_ = std::move(shared_);
+        shared_.reset();
+    }
 
     /// Returns: a descriptor that is readable when the look-up has ended; negative where there is none.
     [[nodiscard]] int descriptor() const noexcept { return shared_ ? shared_->done : -1; }
@@ -120,7 +133,7 @@ public:
 
 private:
     struct look_up {
-        look_up() : done{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)}
+        look_up(std::string h, std::string p) : host{std::move(h)}, port{std::move(p)}, done{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)}
         {
             if (done < 0) throw std::system_error{errno, std::system_category()};
         }
@@ -128,12 +141,22 @@ private:
         look_up& operator=(look_up const&) = delete;
         ~look_up() { ::close(done); }
 
+        [[nodiscard]] bool under_way(std::string const& h, std::string const& p)
+        {
+            std::scoped_lock guard{mutex};
+            return !ended && host == h && port == p;
+        }
+
+        std::string const host;
+        std::string const port;
         std::mutex mutex;
+        bool ended = false;
         resolution got;
-        int done;
+        int const done;
     };
 
-    std::shared_ptr<look_up> shared_;
+    std::shared_ptr<look_up> shared_;  // somebody waits for it
+    std::shared_ptr<look_up> left_;    // nobody does any more
 };
 
 }  // namespace holdfast::io
