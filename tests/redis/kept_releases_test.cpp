@@ -59,6 +59,20 @@ TEST_CASE("of each owner token one release is kept, and of all the latest, not m
     CHECK(kept.wanted(t0).size() == kept_releases::most - 1);
 }
 
+TEST_CASE("a release that is kept again is kept for as long as the longer of both")
+{
+    kept_releases kept;
+    kept.keep(release_of(1, 1min), t0);
+    kept.keep(release_of(1, 10s), t0 + 20s);
+    kept.keep(release_of(2, 1min), t0);
+    kept.keep(release_of(2, 0s), t0);
+    kept.keep(release_of(3, 0s), t0);
+    kept.keep(release_of(3, 1min), t0);
+    CHECK(kept.wanted(t0 + 79s).size() == 3);
+    CHECK(kept.wanted(t0 + 81s).size() == 2);
+    CHECK(kept.wanted(t0 + longest_ttl - 1s).size() == 2);
+}
+
 TEST_CASE("an extension drops what is kept of its token, but for what may still arrive")
 {
     kept_releases kept;

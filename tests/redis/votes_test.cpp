@@ -53,6 +53,9 @@ TEST_CASE("a vote that was given is not asked for again, until an extension is t
     votes::note(v.make(extends), node, answer::no());
     CHECK_FALSE(v.may_be_there());
     CHECK(v.may_regain());
+    votes::note(v.make(extends), node, answer::yes());  // what was asked for before arrived late
+    CHECK(v.may_be_there());
+    CHECK_FALSE(v.may_regain());
 }
 
 TEST_CASE("what was asked for and not answered may have been given")
@@ -78,6 +81,21 @@ TEST_CASE("a vote is not asked for again where a release of it may still arrive"
     CHECK(v.may_regain());
 }
 
+TEST_CASE("a vote is not asked for again where the holder has sent a release")
+{
+    known_votes v;
+    CHECK(votes::intact(v.make(verb::release), node));
+    votes::released(v.make(verb::release), node);
+    CHECK_FALSE(votes::intact(v.make(verb::release), node));
+    CHECK_FALSE(v.may_regain());
+    CHECK(votes::may_regain(v.make(verb::extend), node + 1));
+    auto const late = v.make(verb::release);
+    v.mine = owner_token::from_bits(2, 2);
+    votes::begin(*v.keys, v.mine);
+    votes::released(late, node);
+    CHECK(v.may_regain());
+}
+
 TEST_CASE("what comes late for an earlier token changes nothing")
 {
     known_votes v;
@@ -99,5 +117,7 @@ TEST_CASE("nothing is known of the votes for keys that nobody notes")
     votes::note(c, node, answer::no());
     votes::lost(c, node);
     CHECK_FALSE(votes::may_be_there(c, node));
+    votes::released(c, node);
     CHECK_FALSE(votes::may_regain(c, node));
+    CHECK(votes::intact(c, node));
 }

@@ -35,11 +35,12 @@ public:
     /// Effects: see `Transport`.
     std::error_code send(command const& c, listener* whom, boot_clock::time_point now) noexcept
     try {
+        bool const releases = c.what == command::verb::release;
+        if (releases) votes::released(c, node_);
         if (!whom && !up()) {  // what was under way when the link went down is rolled back when it comes up, in any case
             if (granted(c)) kept_.keep(c, now);
             return {};
         }
-        bool const releases = c.what == command::verb::release;
         bool const may_be_there = releases && (kept_.has(c.token) || granted(c) || up());
         auto why = connect(now);
         if (!why && queue_.size() >= longest_queue) why = errc::no_answer;
@@ -48,11 +49,15 @@ public:
             return why;
         }
         pending_commands one;
-        one.push_back({.what = c, .whom = whom, .since = now, .form = first_form(c, whom)});
-        one.front().what.granted = c.granted || may_be_there;
+        one.push_back({.what = c, .whom = whom, .since = now});
+        auto& e = one.front();
+        e.what.granted = c.granted || may_be_there;
+        // What is regained is never behind a release, and who has the lock does not wait for a vote to be decided.
+        if (c.what == command::verb::regain && (!up() || undecided(now))) e.what.what = command::verb::extend;
+        e.form = first_form(e.what, whom);
         if (!up())
             queue_.splice(queue_.end(), one);
-        else if (one.front().asks_for_vote() && undecided(now))
+        else if (e.asks_for_vote() && undecided(now))
             undecided_.splice(undecided_.end(), one);
         else
             transmit(one, now);
@@ -114,7 +119,8 @@ private:
     void transmit(pending_commands& one, boot_clock::time_point now)
     {
         auto& e = one.front();
-        if (e.extends()) kept_.drop_extended(e.what.token);
+        if (e.what.what == command::verb::regain && !votes::may_regain(e.what, node_)) e.what.what = command::verb::extend;  // sent again, too late
+        if (e.extends() && votes::intact(e.what, node_)) kept_.drop_extended(e.what.token);
         if (e.asks_for_vote()) send_kept(1, now);
         e.written = now;
         if (admission_) e.what.floor = admission_->floor(node_);
@@ -151,7 +157,7 @@ private:
         pending_commands waiting;
         waiting.swap(queue_);
         for (auto const& e : waiting)
-            if (e.whom && e.extends()) kept_.drop_extended(e.what.token);
+            if (e.whom && e.extends() && votes::intact(e.what, node_)) kept_.drop_extended(e.what.token);
         try {
             send_kept(kept_releases::most, now);
             while (!waiting.empty()) {
@@ -218,10 +224,10 @@ private:
         old.swap(queue_);
         bool const spoilt = sent && why == errc::protocol_error;
         auto const awaited = std::find_if(old.begin(), old.end(), [](auto const& e) { return e.whom != nullptr; });
-        bool const spoilt_vote = spoilt && awaited != old.end() && awaited->asks_for_vote();  // a roll-back may be ahead of it
+        bool const spoilt_vote = spoilt && awaited != old.end() && awaited->acquires();  // a roll-back may be ahead of it
         while (!old.empty()) {
             auto& e = old.front();
-            bool const may_hold = sent ? e.asks_for_vote() || e.releases() : e.releases() && e.what.granted;
+            bool const may_hold = sent ? e.acquires() || e.releases() : e.releases() && e.what.granted;
             if (sent) votes::lost(e.what, node_);
             if (may_hold && e.whom) kept_.keep(e.what, now, e.releases() ? e.written : boot_clock::time_point{});
             if (e.whom)

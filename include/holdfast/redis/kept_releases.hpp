@@ -8,6 +8,7 @@
 #include <holdfast/redis/protocol.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <new>
 #include <utility>
@@ -44,10 +45,15 @@ public:
         pending_commands one;
         one.splice(one.end(), some, some.begin());
         one.front().form = script_form::by_text;
-        if (auto const same = find(one.front().what.token); same != kept_.end())
-            same->written = std::max(same->written, one.front().written);
-        else
+        if (auto const same = find(one.front().what.token); same != kept_.end()) {
+            auto const& again = one.front();
+            same->written = std::max(same->written, again.written);
+            same->since = std::max(same->since, again.since);
+            bool const endless = same->what.ttl.count() == 0 || again.what.ttl.count() == 0;
+            same->what.ttl = endless ? std::chrono::milliseconds{0} : std::max(same->what.ttl, again.what.ttl);
+        } else {
             kept_.splice(kept_.end(), one);
+        }
         if (kept_.size() > most) kept_.pop_front();  // its key dies before those of the others
     }
 

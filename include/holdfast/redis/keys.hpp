@@ -26,7 +26,7 @@ struct lock_keys {
         std::uint64_t fence = 0;                    ///< that was answered last
         bool granted = false;                       ///< the last acquire that was answered, and none that went plainly is under way
         owner_token voter{};                        ///< for whom it said yes last, or may have
-        owner_token intact{};                       ///< who was taken for the last attempt, where no release of his may still arrive
+        owner_token intact{};                       ///< what was drawn for the last attempt, where no release of it has been sent that may still arrive
     };
     mutable std::vector<experience> known;  ///< of each node; empty: nobody notes it. Guarded by the transport's lock
 

@@ -24,6 +24,7 @@ struct pending_command {
     std::optional<answer> locked{};  ///< the first of two replies
 
     [[nodiscard]] bool asks_for_vote() const noexcept { return redis::asks_for_vote(what); }
+    [[nodiscard]] bool acquires() const noexcept { return asks_for_vote() && !extends(); }
     [[nodiscard]] bool releases() const noexcept { return what.what == command::verb::release; }
     [[nodiscard]] bool extends() const noexcept { return redis::extends(what); }
 

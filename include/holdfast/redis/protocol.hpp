@@ -46,8 +46,8 @@ private:
         return c.what == command::verb::acquire && c.fence != fence_source::none ? verbs - 1 + static_cast<std::size_t>(c.fence) : what;
     }
 
-    /// The first release goes as text in any case: it is the least apt to have somebody left who waits for the last answer.
-    std::array<bool, verbs + 2> as_text_{false, false, false, false, false, true};
+    /// The first release and the first regain go as text in any case: they are the least apt to have somebody left who waits for the last answer.
+    std::array<bool, verbs + 2> as_text_{false, false, false, false, true, true};
 };
 
 namespace detail {

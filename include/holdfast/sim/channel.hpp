@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -42,10 +43,11 @@ public:
     /// Effects: see `redis::Transport`.
     std::error_code send(redis::command const& c, redis::listener* whom)
     {
+        if (c.what == redis::command::verb::release) redis::votes::released(c, node_);
         auto const why = connect();
         if (why && whom) return why;
-        if (redis::extends(c)) std::erase_if(entries_, [&](entry const& e) { return e.rolls_back() && !e.written && e.what.token == c.token; });
         entries_.push_back({.id = next_id_++, .what = c, .whom = whom, .queued = client_.present()});
+        if (c.what == redis::command::verb::regain && state_ != state::up) entries_.back().what.what = redis::command::verb::extend;
         if (state_ == state::up) transmit(entries_.back());
         return {};
     }
@@ -119,6 +121,7 @@ private:
     void transmit(entry& e)
     {
         e.sent = e.written = true;
+        if (e.what.what == redis::command::verb::regain && !redis::votes::may_regain(e.what, node_)) e.what.what = redis::command::verb::extend;
         e.what.floor = admitted_.floor(node_);
         upkeep_.prepare(e.what, client_.now(), admitted_.fence_lifetime());
         e.left = client_.now();
@@ -148,6 +151,12 @@ private:
         state_ = state::up;
         admitted_.connected(node_, g.time, g.uptime, client_.now(), took);
         upkeep_.connected(client_.now());
+        auto const extended = [this](entry const& undo) {
+            return undo.rolls_back() && !undo.written && redis::votes::intact(undo.what, node_) && std::any_of(entries_.begin(), entries_.end(), [&](entry const& e) {
+                return e.whom && !e.failed && redis::extends(e.what) && e.what.token == undo.what.token;
+            });
+        };
+        for (auto e = entries_.begin(); e != entries_.end();) e = extended(*e) ? entries_.erase(e) : std::next(e);
         for (auto& e : entries_) {
             if (e.failed) continue;
             if (redis::asks_for_vote(e.what)) e.failed = admitted_.may_vote(node_, client_.now());
@@ -171,7 +180,7 @@ private:
         for (auto& e : entries_) {
             if (!e.sent) continue;
             redis::votes::lost(e.what, node_);
-            if (e.whom && redis::asks_for_vote(e.what)) undone.push_back(e.what);
+            if (e.whom && redis::asks_for_vote(e.what) && !redis::extends(e.what)) undone.push_back(e.what);
             e.sent = false;
         }
         std::erase_if(entries_, [](entry const& e) { return !e.whom && !e.rolls_back(); });
