@@ -46,6 +46,7 @@ void do_section(board& shared, section& s, holdfast::lease const& lease)
     bool const still_held = lease.still_held();
     shared.counter.store(s.seen + 1);
     s.register_turn = shared.fenced.write(s.token);
+    s.released = boot_clock::now();  // before it is asked for the last time whether the lease lasts
     s.late = !still_held || !lease.still_held();
 }
 
@@ -62,7 +63,6 @@ void run(unsigned me, board& shared, auto& orders)
             std::scoped_lock const hold{orders};
             s.acquired = boot_clock::now();
             do_section(shared, s, orders.lease());
-            s.released = boot_clock::now();
             mine.count.store(n + 1, std::memory_order_release);
         }
         std::this_thread::sleep_for(std::chrono::microseconds{pause(random)});

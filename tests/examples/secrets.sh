@@ -40,14 +40,10 @@ try_redis()
 # Says whose arguments show the password; fails where nobody's do.
 who_shows_it()
 {
-  local arguments
-  for arguments in /proc/[0-9]*/cmdline; do
-    if grep -qaFf secret "$arguments" 2>/dev/null; then
-      tr '\0' ' ' <"$arguments" | cut -d ' ' -f 1
-      return
-    fi
-  done
-  return 1
+  local list
+  list=$(grep -laFf secret /proc/[0-9]*/cmdline 2>/dev/null | sed -n 1p)
+  [ -n "$list" ] || return 1
+  tr '\0' ' ' <"$list" | cut -d ' ' -f 1
 }
 
 # That looking finds it where it is.

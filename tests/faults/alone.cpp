@@ -26,7 +26,8 @@ test::child start_alone(duty const& what, std::chrono::milliseconds length, std:
 {
     std::vector<std::string> const words{"holdfast_faults",     "--alone",
                                          what.where.servers[0], what.folder.string(),
-                                         std::to_string(what.clients[0]), std::to_string(length.count())};
+                                         std::to_string(what.clients[0]), std::to_string(length.count()),
+                                         std::to_string(what.where.ttl.count()), std::to_string(what.where.operation_timeout.count())};
     auto const pointers = [](std::vector<std::string> const& texts) {
         std::vector<char const*> all;
         for (auto const& one : texts) all.push_back(one.c_str());
@@ -56,7 +57,7 @@ std::int64_t wall_clock_ahead()
     return in_ms(std::chrono::system_clock::now().time_since_epoch()) - in_ms(boot_clock::now().time_since_epoch());
 }
 
-int work_alone(std::string const& server, std::string const& folder, std::uint32_t client, std::chrono::milliseconds length)
+int work_alone(place const& where, std::string const& folder, std::uint32_t client, std::chrono::milliseconds length)
 {
     test::shared<stage> on;
     std::jthread const end{[&] {
@@ -71,7 +72,7 @@ int work_alone(std::string const& server, std::string const& folder, std::uint32
         seen.close();
         on->stop = true;
     }};
-    return work({.where = {.servers = {server}}, .folder = folder, .clients = {client}}, *on);
+    return work({.where = where, .folder = folder, .clients = {client}}, *on);
 }
 
 }  // namespace holdfast::faults

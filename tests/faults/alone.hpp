@@ -24,6 +24,6 @@ namespace holdfast::faults {
 [[nodiscard]] std::int64_t wall_clock_ahead();
 
 /// Effects: what such a program does. Returns: its exit status.
-int work_alone(std::string const& server, std::string const& folder, std::uint32_t client, std::chrono::milliseconds length);
+int work_alone(place const& where, std::string const& folder, std::uint32_t client, std::chrono::milliseconds length);
 
 }  // namespace holdfast::faults

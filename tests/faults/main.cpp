@@ -46,11 +46,13 @@ try {
     app.add_option("--seed", options.seed, "Of lengths and choices")->capture_default_str();
     app.add_option("--results", results, "A folder for a line of the report and a picture");
     std::vector<std::string> alone;
-    app.add_option("--alone", alone, "Be a worker that is a program of its own")->expected(4)->group("");
+    app.add_option("--alone", alone, "Be a worker that is a program of its own")->expected(6)->group("");
     CLI11_PARSE(app, argc, argv);
 
-    if (!alone.empty())
-        return work_alone(alone[0], alone[1], static_cast<std::uint32_t>(std::stoul(alone[2])), std::chrono::milliseconds{std::stol(alone[3])});
+    if (!alone.empty()) {
+        auto const ms = [&](std::size_t i) { return std::chrono::milliseconds{std::stol(alone.at(i))}; };
+        return work_alone({.servers = {alone[0]}, .ttl = ms(4), .operation_timeout = ms(5)}, alone[1], static_cast<std::uint32_t>(std::stoul(alone[2])), ms(3));
+    }
 
     if (list) {
         for (auto const& one : all_rows()) std::cout << one.name << (one.control.without.empty() ? "" : " control") << '\n';

@@ -116,8 +116,10 @@ try {
         }
     }));
     if (ec) to.found.push_back(what + ": extend: " + ec.message());
-    longest = std::max(longest, timed([&] { lock.release(ec); }));
-    if (ec) to.found.push_back(what + ": release: " + ec.message());
+    auto const released_in = timed([&] { lock.release(ec); });
+    longest = std::max(longest, released_in);
+    bool const late = of.again && released_in >= ns(of.node_timeout);  // its key has to go all the same
+    if (ec && !late) to.found.push_back(what + ": release: " + ec.message());
     to.minority.push_back(longest);
     if (longest > ns(of.node_timeout + of.failure)) to.found.push_back(what + ": a call took too long");
 } catch (error const& e) {

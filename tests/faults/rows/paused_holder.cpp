@@ -94,7 +94,7 @@ void paused_holder(run_options const& run, findings& to)
 {
     auto const servers = open_site(run.on);
     auto const ttl = servers->where().ttl;
-    crew workers{{.where = servers->where(), .processes = 2 * lanes, .lanes = lanes, .tokens_checked = !run.control}, to.folder("journals")};
+    crew workers{{.where = servers->where(), .processes = 2 * lanes, .lanes = lanes, .patience = 8s, .tokens_checked = !run.control}, to.folder("journals")};
     auto const each = run.count(run.on == place::store::redis ? 6 : 2, 125);
     {
         std::vector<std::exception_ptr> failed(lanes);

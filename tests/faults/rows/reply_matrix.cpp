@@ -61,8 +61,10 @@ public:
         auto const again = struck([&] { way_.answer_next_request(w.answer, {.matches = an_acquire_by_script(), .times = 1000}); },
                                   [&] { expect(w, code_of([&] { m.lock(); })); });
         bool const permanent = make_error_code(w.expected) == errc::misconfigured;
-        if (permanent ? again != w.asked : (again < 2 || again > 100)) wrong(w.name, "lock() asked " + std::to_string(again) + " times");
-        if (!permanent && boot_clock::now() - begun < unavailable_after) wrong(w.name, "lock() gave up early");
+        auto const took = boot_clock::now() - begun;
+        bool const once = again == 1 && took > unavailable_after + 100ms;  // as where the machine stood still in the first round
+        if (permanent ? again != w.asked : ((again < 2 && !once) || again > 100)) wrong(w.name, "lock() asked " + std::to_string(again) + " times");
+        if (!permanent && took < unavailable_after) wrong(w.name, "lock() gave up early");
         works_again(w.name, m);
     }
 
@@ -127,8 +129,10 @@ public:
         if (got != code::no_answer) wrong("a late answer", "reported as " + said(got));
         way_.let_go();
         std::this_thread::sleep_for(50ms);  // it is there to be read, were the connection still there
-        if (held.try_lock()) wrong("a late answer", "it was taken for that of another lock");
-        if (way_.connections() != before + 1) wrong("a late answer", "the connection was used again");
+        bool taken = false;
+        static_cast<void>(code_of([&] { taken = held.try_lock(); }));
+        if (taken) wrong("a late answer", "it was taken for that of another lock");
+        if (way_.connections() == before) wrong("a late answer", "the connection was used again");
         server_.command({"DEL", "held"});
         works_again("a late answer", m);
     }
