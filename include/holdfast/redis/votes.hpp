@@ -19,9 +19,9 @@
 ///
 /// A vote is regained only while the token is intact there: a release that was on its way over a connection that broke may arrive behind what
 /// goes over the next one, and would free what has counted; and what arrives behind the holder's own release would stay. Nothing is rolled back
-/// where the answer is lost: whoever extends has the lock, and will release it. Why what is regained counts: as an acquire it makes the key the token's where
-/// nobody has it, on a node that may vote; with that, a majority has the key for the whole of the new lease. It has no fence: whoever comes next
-/// meets that of this lock on the majority that granted it, or, on a node that forgot it, a clock that has passed it.
+/// where the answer is lost: whoever extends has the lock, and will release it. Why what is regained counts: as an acquire it makes the key the
+/// token's where nobody has it, on a node that may vote; with that, a majority has the key for the whole of the new lease. It has no fence:
+/// whoever comes next meets that of this lock on the majority that granted it, or, on a node that forgot it, a clock that has passed it.
 namespace holdfast::redis::votes {
 
 /// Effects: notes that `token` is drawn, and nobody has been sent anything of it.

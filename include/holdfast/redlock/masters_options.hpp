@@ -16,9 +16,8 @@ namespace holdfast::redlock {
 
 /// How to talk to the masters of a Redlock.
 struct masters_options {
-    /// How long a master is given to answer. Short: a slow moment of the network costs a vote, and a master that is
-    /// farther away never gives one in time. Long: when a minority of the masters and
-    /// one more do not answer, a round takes that long. Much shorter than every ttl.
+    /// How long a master is given to answer. Short: a slow moment of the network costs a vote, and a master that is farther away never gives one
+    /// in time. Long: when a minority of the masters and one more do not answer, a round takes that long. Much shorter than every ttl.
     std::chrono::milliseconds node_timeout{50};
 
     /// How long each step of making a connection may take: name, connection, TLS, authentication. Short: a distant master is never reached.
