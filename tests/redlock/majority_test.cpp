@@ -5,7 +5,6 @@
 #include "redis/observed.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
-#include "support/proxy.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -23,7 +22,7 @@ using holdfast::test::containing;
 using holdfast::test::contains;
 using holdfast::test::eventually;
 using holdfast::test::five_masters;
-using holdfast::test::proxy;
+using holdfast::test::proxied_masters;
 using holdfast::test::redis_fleet;
 
 namespace {
@@ -136,19 +135,15 @@ TEST_CASE("a failed round leaves no key of ours and touches no key of others")
 
 TEST_CASE("a vote is rolled back over the next connection where its own broke before the others refused")
 {
-    redis_fleet servers{3};
-    std::vector<proxy> ways;
-    for (auto& server : servers) ways.emplace_back(server.port());
-    masters client{{ways[0].url(), ways[1].url(), ways[2].url()}, {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms}};
-    mutex probe{client, "invoices"};
-    REQUIRE(holdfast::test::lock_on_all(servers, probe, "invoices"));  // all are connected
-    probe.unlock();
-    auto const on_first = [&] { return servers[0].command({"EXISTS", "orders"}).integer == 1; };
+    proxied_masters three;
+    auto& servers = three.servers;
+    auto& ways = three.ways;
+    auto const on_first = [&] { return three.exists(0, "orders"); };
     for (std::size_t i : {1U, 2U}) {
         servers[i].command({"SET", "orders", "theirs"});
         ways[i].hold(containing("orders"));
     }
-    mutex m{client, "orders", {.ttl = 1h}};
+    mutex m{three.client, "orders", {.ttl = 1h}};
     auto attempt = std::async(std::launch::async, [&] { return m.try_lock(); });
     CHECK(eventually(on_first));
     std::this_thread::sleep_for(100ms);  // its answer arrives,
@@ -157,7 +152,7 @@ TEST_CASE("a vote is rolled back over the next connection where its own broke be
     for (std::size_t i : {1U, 2U}) ways[i].let_go();
     CHECK_FALSE(attempt.get());
     CHECK(eventually([&] {
-        if (probe.try_lock()) probe.unlock();
+        if (three.probe.try_lock()) three.probe.unlock();
         return !on_first();
     }));
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "support/catch.hpp"
 #include "support/code_of.hpp"
 #include "support/eventually.hpp"
+#include "support/proxy.hpp"
 #include "support/redis_server.hpp"
 
 #include <holdfast/redlock.hpp>
@@ -58,6 +60,37 @@ struct five_masters {
 
     [[nodiscard]] std::size_t copies(std::string const& key) { return test::copies(servers, key); }
     [[nodiscard]] bool lock_on_all(redlock::mutex& m, std::string const& key) { return test::lock_on_all(servers, m, key); }
+};
+
+/// Three masters behind proxies, and a client that is connected to all.
+struct proxied_masters {
+    redis_fleet servers{3};
+    std::vector<proxy> ways;
+    redlock::masters client;
+    redlock::mutex probe{client, "invoices", {.ttl = std::chrono::hours{1}, .unavailable_after = std::chrono::minutes{5}}};
+
+    explicit proxied_masters(std::chrono::milliseconds node_timeout = std::chrono::seconds{10})
+        : client{make_ways(), {.node_timeout = node_timeout, .connect_timeout = std::chrono::minutes{1}, .restart_guard = std::chrono::milliseconds{0}}}
+    {
+        use();
+    }
+
+    std::vector<std::string> make_ways()
+    {
+        std::vector<std::string> urls;
+        for (auto& server : servers) urls.push_back(ways.emplace_back(server.port()).url());
+        return urls;
+    }
+
+    /// Effects: locks and frees another lock, on every master.
+    void use()
+    {
+        REQUIRE(lock_on_all(servers, probe, "invoices"));
+        probe.unlock();
+    }
+
+    [[nodiscard]] bool exists(std::size_t i, std::string const& key) { return servers[i].command({"EXISTS", key}).integer == 1; }
+    [[nodiscard]] bool on_all(std::string const& key) { return copies(servers, key) == servers.size(); }
 };
 
 }  // namespace holdfast::test

@@ -6,7 +6,6 @@
 #include "redis/observed.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
-#include "support/proxy.hpp"
 #include "support/redis_server.hpp"
 
 #include <chrono>
@@ -17,7 +16,6 @@
 #include <system_error>
 #include <thread>
 #include <utility>
-#include <vector>
 
 using namespace std::chrono_literals;
 using holdfast::errc;
@@ -26,7 +24,7 @@ using holdfast::redlock::mutex;
 using holdfast::test::containing;
 using holdfast::test::eventually;
 using holdfast::test::five_masters;
-using holdfast::test::proxy;
+using holdfast::test::proxied_masters;
 using holdfast::test::redis_fleet;
 
 namespace {
@@ -111,16 +109,12 @@ TEST_CASE("a master does not vote for a lock that another has there, nor for one
 
 TEST_CASE("a vote is not given back where a roll-back that went over a connection that broke may still arrive")
 {
-    redis_fleet servers{3};
-    std::vector<proxy> ways;
-    for (auto& server : servers) ways.emplace_back(server.port());
     constexpr auto node_timeout = 10s;
-    masters client{holdfast::test::urls(ways), {.node_timeout = node_timeout, .connect_timeout = 1min, .restart_guard = 0ms}};
-    mutex probe{client, "invoices", {.ttl = 1min, .unavailable_after = 5min}};
-    REQUIRE(holdfast::test::lock_on_all(servers, probe, "invoices"));  // all are connected
-    probe.unlock();
+    proxied_masters three{node_timeout};
+    auto& servers = three.servers;
+    auto& ways = three.ways;
     REQUIRE(eventually([&] { return holdfast::test::copies(servers, "invoices") == 0; }));
-    mutex m{client, "orders", {.ttl = 1h, .renew = false, .fencing = false}};
+    mutex m{three.client, "orders", {.ttl = 1h, .renew = false, .fencing = false}};
     ways[1].hold(containing("orders"));
     ways[2].swallow_next_reply({.matches = containing("orders")});
     ways[2].hold([first = true](std::string_view request) mutable { return containing("PUBLISH")(request) && std::exchange(first, false); });
@@ -153,11 +147,10 @@ TEST_CASE("a vote is not given back where a roll-back that went over a connectio
 
 TEST_CASE("what is asked for behind an unlock stays on no master")
 {
-    redis_fleet servers{3};
-    std::vector<proxy> ways;
-    for (auto& server : servers) ways.emplace_back(server.port());
-    masters client{holdfast::test::urls(ways), {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms}};
-    mutex m{client, "orders", {.ttl = 1h, .renew = false}};
+    proxied_masters three;
+    auto& servers = three.servers;
+    auto& ways = three.ways;
+    mutex m{three.client, "orders", {.ttl = 1h, .renew = false}};
     REQUIRE(holdfast::test::lock_on_all(servers, m, "orders"));
     servers[2].command({"SET", "orders", "theirs"});
     std::error_code ec;
@@ -168,10 +161,9 @@ TEST_CASE("what is asked for behind an unlock stays on no master")
     servers[2].command({"DEL", "orders"});
     ways[2].cut_all();
     ways[2].hold();
-    mutex other{client, "invoices", {.unavailable_after = 5min}};
     CHECK(eventually([&] {  // it is seen that the connection broke, and the next one waits for its greeting
-        other.lock();
-        other.unlock();
+        three.probe.lock();
+        three.probe.unlock();
         return ways[2].held() > 0;
     }));
     ways[1].hold(containing("orders"));

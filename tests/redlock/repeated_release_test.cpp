@@ -5,7 +5,6 @@
 #include "redis/observed.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
-#include "support/proxy.hpp"
 
 #include <holdfast/redlock.hpp>
 
@@ -17,61 +16,28 @@
 #include <vector>
 
 using namespace std::chrono_literals;
-using holdfast::redlock::masters;
 using holdfast::redlock::mutex;
 using holdfast::test::aftermath;
 using holdfast::test::containing;
 using holdfast::test::eventually;
-using holdfast::test::proxy;
-using holdfast::test::redis_fleet;
+using holdfast::test::proxied_masters;
 
 namespace {
 
-/// Three masters behind proxies, and a client that is connected to all.
-struct proxied_masters {
-    redis_fleet servers{3};
-    std::vector<proxy> ways;
-    masters client;
-    mutex probe{client, "invoices", {.ttl = 1h}};
-
-    explicit proxied_masters(std::chrono::milliseconds node_timeout = 10s)
-        : client{make_ways(), {.node_timeout = node_timeout, .connect_timeout = 1min, .restart_guard = 0ms}}
-    {
-        use();
-    }
-
-    std::vector<std::string> make_ways()
-    {
-        std::vector<std::string> urls;
-        for (auto& server : servers) urls.push_back(ways.emplace_back(server.port()).url());
-        return urls;
-    }
-
-    /// Effects: locks and frees another lock, on every master.
-    void use()
-    {
-        REQUIRE(holdfast::test::lock_on_all(servers, probe, "invoices"));
-        probe.unlock();
-    }
-
-    /// Effects: releases `m` while no master can be sent anything.
-    void release_in_vain(mutex& m)
-    {
-        for (auto& way : ways) way.refuse();
-        std::error_code ec;
-        CHECK(eventually([&] {  // until every connection is known to be down
-            ec.clear();
-            m.extend(2h, ec);
-            return ec == holdfast::errc::unavailable;
-        }));
-        m.release(ec);
-        CHECK(ec);
-        for (auto& way : ways) way.heal();
-    }
-
-    [[nodiscard]] bool exists(std::size_t i, std::string const& key) { return servers[i].command({"EXISTS", key}).integer == 1; }
-    [[nodiscard]] bool on_all(std::string const& key) { return holdfast::test::copies(servers, key) == servers.size(); }
-};
+/// Effects: releases `m` while none of `three` can be sent anything.
+void release_in_vain(proxied_masters& three, mutex& m)
+{
+    for (auto& way : three.ways) way.refuse();
+    std::error_code ec;
+    CHECK(eventually([&] {  // until every connection is known to be down
+        ec.clear();
+        m.extend(2h, ec);
+        return ec == holdfast::errc::unavailable;
+    }));
+    m.release(ec);
+    CHECK(ec);
+    for (auto& way : three.ways) way.heal();
+}
 
 }  // namespace
 
@@ -129,7 +95,7 @@ TEST_CASE("a release that no master could be sent is repeated by the next use of
     mutex m{three.client, "orders", {.ttl = 1h, .renew = false, .fencing = GENERATE(true, false)}};
     m.lock();
     CHECK(eventually([&] { return three.on_all("orders"); }));
-    three.release_in_vain(m);
+    release_in_vain(three, m);
     three.use();
     CHECK(eventually([&] { return holdfast::test::copies(three.servers, "orders") == 0; }));
 }
@@ -142,7 +108,7 @@ TEST_CASE("a release that cannot be sent is repeated where the answer to the acq
     m.lock();  // the others said yes
     CHECK(eventually([&] { return three.on_all("orders"); }));
     CHECK(eventually([&] { return three.ways[2].struck() == 1; }));
-    three.release_in_vain(m);
+    release_in_vain(three, m);
     three.use();
     CHECK(eventually([&] { return holdfast::test::copies(three.servers, "orders") == 0; }));
 }
