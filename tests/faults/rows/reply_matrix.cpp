@@ -57,13 +57,17 @@ public:
         auto const asked = struck([&] { way_.answer_next_request(w.answer, {.matches = an_acquire_by_script(), .times = 1000}); },
                                   [&] { expect(w, code_of([&] { static_cast<void>(m.try_lock()); })); });
         if (asked != w.asked) wrong(w.name, "one attempt asked " + std::to_string(asked) + " times");
-        auto const begun = boot_clock::now();
-        auto const again = struck([&] { way_.answer_next_request(w.answer, {.matches = an_acquire_by_script(), .times = 1000}); },
-                                  [&] { expect(w, code_of([&] { m.lock(); })); });
         bool const permanent = make_error_code(w.expected) == errc::misconfigured;
-        auto const took = boot_clock::now() - begun;
-        bool const once = again == 1 && took > unavailable_after + 100ms;  // as where the machine stood still in the first round
-        if (permanent ? again != w.asked : ((again < 2 && !once) || again > 100)) wrong(w.name, "lock() asked " + std::to_string(again) + " times");
+        int again = 0;
+        boot_clock::duration took{};
+        for (int i = 0; i < 3; ++i) {  // once more where the machine stood still in the first round
+            auto const begun = boot_clock::now();
+            again = struck([&] { way_.answer_next_request(w.answer, {.matches = an_acquire_by_script(), .times = 1000}); },
+                           [&] { expect(w, code_of([&] { m.lock(); })); });
+            took = boot_clock::now() - begun;
+            if (permanent || again > 1 || took < unavailable_after + 100ms) break;
+        }
+        if (permanent ? again != w.asked : (again < 2 || again > 100)) wrong(w.name, "lock() asked " + std::to_string(again) + " times");
         if (!permanent && took < unavailable_after) wrong(w.name, "lock() gave up early");
         works_again(w.name, m);
     }
