@@ -46,7 +46,7 @@ public:
         if (c.what == redis::command::verb::release) redis::votes::released(c, node_);
         auto const why = connect();
         if (why && whom) return why;
-        entries_.push_back({.id = next_id_++, .what = c, .whom = whom, .queued = client_.present()});
+        entries_.push_back({.id = next_id_++, .what = c, .whom = whom});
         if (c.what == redis::command::verb::regain && state_ != state::up) entries_.back().what.what = redis::command::verb::extend;
         if (state_ == state::up) transmit(entries_.back());
         return {};
@@ -106,7 +106,6 @@ private:
         std::uint64_t id = 0;
         redis::command what{};
         redis::listener* whom = nullptr;
-        boot_clock::time_point queued{};
         boot_clock::time_point left{};  ///< when it was sent, on the client's clock
         bool sent = false;     ///< over the connection that there is
         bool written = false;  ///< over any
@@ -127,7 +126,7 @@ private:
         e.left = client_.now();
         wire_->send(e.what, [this, mine = generation_, id = e.id](redis::answer const& a) {
             if (mine == generation_) answer(id, a);
-        }, !e.undoes);
+        }, e.undoes ? wire::copies::none : wire::copies::possible);
     }
 
     void answer(std::uint64_t id, redis::answer const& a)
@@ -188,7 +187,7 @@ private:
             if (e.whom) e.failed = why;
         for (auto& c : undone) {
             c.what = redis::command::verb::release;
-            entries_.push_front({.id = next_id_++, .what = std::move(c), .queued = client_.present(), .undoes = true});
+            entries_.push_front({.id = next_id_++, .what = std::move(c), .undoes = true});
         }
         report_failures();
     }

@@ -30,6 +30,9 @@ public:
         boot_clock::duration uptime{};
     };
 
+    /// Whether a request may arrive a second time.
+    enum class copies { none, possible };
+
     wire(host& client, network& servers, unsigned node) : client_{client}, servers_{servers}, node_{node} {}
 
     /// Effects: connects. `done` is called in the client with the greeting, or with nothing where the server refuses; or never.
@@ -47,14 +50,14 @@ public:
         });
     }
 
-    /// Effects: sends a command. `done` is called in the client with the answer, or never. Where what is sent behind it counts on the order, it
-    /// may not be repeated out of it.
-    void send(redis::command const& c, std::function<void(redis::answer const&)> done, bool may_be_repeated = true)
+    /// Effects: sends a command. `done` is called in the client with the answer, or never. Where what is sent behind it counts on the order, there
+    /// are no copies of it, which keep to none.
+    void send(redis::command const& c, std::function<void(redis::answer const&)> done, copies more = copies::possible)
     {
         client_.stumble();
         if (strikes(decision::kind::cut, world().wrong().cut)) cut();
         if (redis::has_two_replies(c)) return send_both(c, std::move(done));
-        send_one(c, [done = std::move(done)](wire& self, redis::answer const& a) { self.reply([done, a] { done(a); }); }, may_be_repeated);
+        send_one(c, [done = std::move(done)](wire& self, redis::answer const& a) { self.reply([done, a] { done(a); }); }, more);
     }
 
     /// Effects: has `noticed` called in the client when the connection breaks by itself.
@@ -81,7 +84,7 @@ private:
 
     /// Effects: sends one request; `done` is called at the server with the answer.
     template <class F>
-    void send_one(redis::command const& c, F done, bool may_be_repeated = true)
+    void send_one(redis::command const& c, F done, copies more = copies::possible)
     {
         auto const number = next_++;
         auto const arrives = leaves();
@@ -91,7 +94,7 @@ private:
             if (auto const a = self.execute(c, server, now)) done(self, *a);
         });
         // A copy comes behind what was sent after it, on purpose, which nothing else here does; never before the request itself.
-        if (may_be_repeated && strikes(decision::kind::repeated_request, world().wrong().repeated_request)) {
+        if (more == copies::possible && strikes(decision::kind::repeated_request, world().wrong().repeated_request)) {
             at_server(*arrives + world().severity(world().wrong().very_late), number,
                       [c](wire& self, node& server, boot_clock::time_point now) { self.execute(c, server, now); });
         }
