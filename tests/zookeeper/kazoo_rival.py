@@ -6,21 +6,29 @@
     kazoo_rival.py hold HOSTS PATH NAMES                  takes the lock, says so, gives it back when its input ends
     kazoo_rival.py contenders HOSTS PATH NAMES            prints who has the lock and who waits, one a line
 
-NAMES is "curator" where the others' nodes have Curator's names, or "kazoo".
+NAMES is "kazoo"; "curator" where the others' nodes have Curator's names, which kazoo heeds; or "common", where its own nodes are
+called as Curator's, too: Curator does not order what is called otherwise.
 """
 
 import sys
 import time
 
 from kazoo.client import KazooClient
+from kazoo.recipe.lock import Lock
+
+
+class CommonLock(Lock):
+    _NODE_NAME = "-lock-"
 
 
 def main():
     what, hosts, path, names, *rest = sys.argv[1:]
     client = KazooClient(hosts=hosts, timeout=20 if what == "hold" else 60)  # the end of one who holds is waited for
     client.start(timeout=120)
-    extra = {"extra_lock_patterns": ["-lock-"]} if names == "curator" else {}
-    lock = client.Lock(path, "kazoo", **extra)
+    if names == "common":
+        lock = CommonLock(client, path, "kazoo", extra_lock_patterns=["-lock-"])
+    else:
+        lock = client.Lock(path, "kazoo", **({"extra_lock_patterns": ["-lock-"]} if names == "curator" else {}))
     if what == "count":
         counter, times = rest[0], int(rest[1])
         for _ in range(times):

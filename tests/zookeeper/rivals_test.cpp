@@ -16,6 +16,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -134,27 +135,28 @@ TEST_CASE("this library, Curator and kazoo exclude each other, and none starves"
     auto const counter = (folder.path() / "counter").string();
     std::ofstream{counter} << 0;
     constexpr int times = 40;
+    auto zk = connected(server.address());
+    mutex m{zk, "/orders", {.max_local_handoffs = 1}};
+    std::unique_lock hold{m};
     auto one = curator({"count", server.address(), "/orders", counter, std::to_string(times)}, (folder.path() / "one").string());
     auto two = curator({"count", server.address(), "/orders", counter, std::to_string(times)}, (folder.path() / "two").string());
-    auto three = kazoo({"count", server.address(), "/orders", "curator", counter, std::to_string(times)}, (folder.path() / "three").string());
-    {
-        auto zk = connected(server.address());
-        mutex m{zk, "/orders", {.max_local_handoffs = 1}};
-        // As long as they need to start, so that all four contend.
-        int ours = 0;
-        while (ours < times || one.running() || two.running() || three.running()) {
-            std::scoped_lock const hold{m};
-            auto const seen = std::stoi(content(counter));
-            std::this_thread::sleep_for(1ms);
-            std::ofstream{counter} << seen + 1;
-            ++ours;
-        }
-        CHECK(content(counter) == std::to_string(3 * times + ours));
+    auto three = kazoo({"count", server.address(), "/orders", "common", counter, std::to_string(times)}, (folder.path() / "three").string());
+    // Whoever starts first would be done before the others contend.
+    zookeeper_tree tree{server.address()};
+    REQUIRE(eventually([&] { return tree.children("/orders").size() == 4; }, 3min));
+    hold.unlock();
+    int ours = 0;
+    while (ours < times || one.running() || two.running() || three.running()) {
+        std::scoped_lock const section{m};
+        auto const seen = std::stoi(content(counter));
+        std::this_thread::sleep_for(1ms);
+        std::ofstream{counter} << seen + 1;
+        ++ours;
     }
+    CHECK(content(counter) == std::to_string(3 * times + ours));
     CHECK(one.wait_for(3min) == 0);
     CHECK(two.wait_for(3min) == 0);
     CHECK(three.wait_for(3min) == 0);
-    zookeeper_tree tree{server.address()};
     CHECK(tree.children("/orders").empty());
 }
 
