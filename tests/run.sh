@@ -7,9 +7,10 @@
 #
 #   HOLDFAST_PRESET      gcc, clang, asan-ubsan or tsan, of CMakePresets.json; gcc
 #   HOLDFAST_BUILD_DIR   where to build; build/<preset> in the source tree
-#   HOLDFAST_JOBS        how many compilers run at once; the number of processors. Of the tests, which mostly wait, four
+#   HOLDFAST_JOBS        how many compilers run at once; the number of processors. Of the tests, which mostly wait, eight
 #                        times as many: what computes is counted as more than one (tests/CMakeLists.txt)
-#   HOLDFAST_UNITY       ON: several files of the conformance suite are compiled at once, as a build from nothing wants it; OFF
+#   HOLDFAST_UNITY       ON: several files of tests are compiled at once, as a build from nothing wants it; OFF
+#   HOLDFAST_ONLY        build: runs no test
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -40,4 +41,5 @@ fi
 cd "$root"
 cmake --preset "$preset" -B "$build" "${options[@]}" >/dev/null
 "${run[@]}" cmake --build "$build" -j "$jobs"
-"${run[@]}" ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$((4 * jobs))" "$@"
+[ "${HOLDFAST_ONLY:-}" != build ] || exit 0
+"${run[@]}" ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$((8 * jobs))" "$@"

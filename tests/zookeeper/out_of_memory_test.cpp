@@ -287,7 +287,7 @@ TEST_CASE("a machine whose memory runs out in any step knows that its node may b
     };
     auto const lost = only(answer::lost);
     auto const made = created(own, 10);
-    auto const seen = stat(10, 1);
+    auto const seen = holdfast::test::stat(10, 1);
     auto const ok = only(answer::ok);
     SECTION("a place in a queue, behind another")
     {
@@ -312,7 +312,7 @@ TEST_CASE("a machine whose memory runs out in any step knows that its node may b
     SECTION("one node of which the answer was lost")
     {
         using plain = driven<zk::plain_machine>;
-        auto const ours = stat(10, 1, " id=" + std::string{counted_tokens()().view()});
+        auto const ours = holdfast::test::stat(10, 1, " id=" + std::string{counted_tokens()().view()});
         refuse_in_each_step(
             [] { return std::make_unique<plain>(zk::acquire_plan{.lock = "/a/b", .tokens = counted_tokens()}); },
             [&](plain& m, unsigned k) {

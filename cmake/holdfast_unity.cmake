@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+#
+#   holdfast_unity(variable name size source...)
+#
+# Sets `variable` to files that have the sources compiled together, `size` at once. CMake's own unity builds put the sources one behind the
+# other; here each is in a namespace of its own, so that what one says for itself (`using`, constants, fixtures) is not seen by the others. What they
+# include comes first, outside of these. Which headers that are is looked up when CMake runs: this is for builds from nothing.
+function(holdfast_unity variable name size)
+  set(files "")
+  set(number 0)
+  set(includes "")
+  set(bodies "")
+  foreach(source IN LISTS ARGN)
+    get_filename_component(path "${source}" ABSOLUTE)
+    get_filename_component(folder "${path}" DIRECTORY)
+    file(STRINGS "${path}" lines REGEX "^#include ")
+    foreach(line IN LISTS lines)
+      string(REGEX REPLACE "^#include \"(.*)\"$" "\\1" header "${line}")
+      if(EXISTS "${folder}/${header}")
+        set(line "#include \"${folder}/${header}\"")
+      endif()
+      string(APPEND includes "${line}\n")
+    endforeach()
+    string(MAKE_C_IDENTIFIER "${source}" namespace)
+    string(APPEND bodies "namespace unity_${namespace} {\n#include \"${path}\"\n}\n")
+    math(EXPR number "${number} + 1")
+    math(EXPR behind "${number} % ${size}")
+    list(LENGTH ARGN all)
+    if(behind EQUAL 0 OR number EQUAL all)
+      set(file "${CMAKE_CURRENT_BINARY_DIR}/unity/${name}_${number}.cpp")
+      file(CONFIGURE OUTPUT "${file}" CONTENT "@includes@\n@bodies@" @ONLY)
+      list(APPEND files "${file}")
+      set(includes "")
+      set(bodies "")
+    endif()
+  endforeach()
+  set(${variable} ${files} PARENT_SCOPE)
+endfunction()
