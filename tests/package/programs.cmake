@@ -24,6 +24,11 @@ if(TARGET holdfast::redlock)
   target_compile_definitions(use_separately PRIVATE HOLDFAST_SEPARATE_COMPILATION)
 endif()
 
+# The same with the component that does it.
+if(TARGET holdfast::compiled)
+  program(use_compiled SOURCES use_redis.cpp separate/use_redlock.cpp LIBRARIES holdfast::compiled)
+endif()
+
 # One file that brings TLS, and one that knows nothing of it, in both ways.
 if(TARGET holdfast::redis AND TARGET holdfast::tls)
   program(use_tls SOURCES use_tls.cpp tls/bring_tls.cpp LIBRARIES holdfast::redis holdfast::tls)
