@@ -41,6 +41,22 @@ TEST_CASE("a client makes no more connections for commands than it was told to")
     CHECK(way.connections() == made);
 }
 
+TEST_CASE("locks are dealt out to the connections in turn as they are first used, and each keeps to its own")
+{
+    redis_server server;
+    proxy way{server.port()};
+    client redis{way.url(), {.operation_timeout = 10s, .connect_timeout = 1min, .connections = 4}};
+    std::deque<mutex> made;  // and used in another order
+    for (int i = 0; i < 8; ++i) made.emplace_back(redis, "orders/" + std::to_string(i));
+    for (int used = 0; used < 4; ++used) {
+        for (int times = 0; times < 3; ++times) {
+            REQUIRE(made[static_cast<std::size_t>(2 * used)].try_lock());
+            made[static_cast<std::size_t>(2 * used)].unlock();
+            CHECK(way.connections() == used + 1);
+        }
+    }
+}
+
 TEST_CASE("a connection on which releases are to be reported and nothing is answered is given up, and the next one asked")
 {
     redis_server server;

@@ -7,6 +7,7 @@
 #include <holdfast/redis/key_cache.hpp>
 #include <holdfast/redis/socket_transport.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -25,7 +26,7 @@ class fleet final {
     template <class Operation>
     struct on_its_way final : Operation {
         template <class... Rest>
-        on_its_way(fleet& servers, shared_keys const& keys, Rest const&... rest) : Operation{*servers.ways_[keys->way], keys, rest...}
+        on_its_way(fleet& servers, shared_keys const& keys, Rest const&... rest) : Operation{servers.way_of(*keys), keys, rest...}
         {
         }
         on_its_way(on_its_way const&) = delete;
@@ -39,8 +40,7 @@ public:
     using extend_operation = on_its_way<redis::extend_operation<socket_transport>>;
     using release_operation = on_its_way<redis::release_operation<socket_transport>>;
 
-    explicit fleet(fleet_options options)
-        : key_prefix_{std::move(options.key_prefix)}, used_{static_cast<unsigned>(options.servers.size()), options.connections}
+    explicit fleet(fleet_options options) : key_prefix_{std::move(options.key_prefix)}, used_{static_cast<unsigned>(options.servers.size())}
     {
         for (unsigned i = 0; i < options.connections; ++i) ways_.push_back(std::make_unique<socket_transport>(options));
     }
@@ -63,9 +63,21 @@ public:
     [[nodiscard]] bool may_lease(std::chrono::milliseconds ttl) { return ttl >= 2 * ways_.front()->node_timeout() && ways_.front()->covers(ttl); }
 
 private:
+    /// Deals the ways out in turn: by a hash, a few locks would leave some of them to many threads and others to none.
+    [[nodiscard]] socket_transport& way_of(lock_keys const& keys) noexcept
+    {
+        auto way = keys.way.load(std::memory_order_relaxed);
+        if (way == lock_keys::no_way) {
+            auto const next = next_way_.fetch_add(1, std::memory_order_relaxed) % static_cast<unsigned>(ways_.size());
+            if (keys.way.compare_exchange_strong(way, next, std::memory_order_relaxed)) way = next;
+        }
+        return *ways_[way];
+    }
+
     std::string key_prefix_;
     mutable key_cache used_;
     std::vector<std::unique_ptr<socket_transport>> ways_;
+    std::atomic<unsigned> next_way_{0};
 };
 
 static_assert(Backend<fleet>);

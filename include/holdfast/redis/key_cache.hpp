@@ -13,29 +13,23 @@
 
 namespace holdfast::redis {
 
-/// The keys of locks that were used lately: who makes a mutex anew for each use goes on with what is known of its name. Names are dealt out to
-/// the ways in turn.
+/// The keys of locks that were used lately: who makes a mutex anew for each use goes on with what is known of its name.
 class key_cache {
 public:
-    key_cache(unsigned nodes, unsigned ways) noexcept : nodes_{nodes}, ways_{ways} {}
+    explicit key_cache(unsigned nodes) noexcept : nodes_{nodes} {}
 
     /// Returns: the keys of that lock, the same as last time where few others were asked for in between. Throws: `std::bad_alloc`.
     [[nodiscard]] shared_keys get(std::string lock)
     {
         auto& place = places_[std::hash<std::string>{}(lock) % places_.size()];
         std::scoped_lock guard{mutex_};
-        if (!place || place->lock != lock) {
-            place = std::make_shared<lock_keys const>(std::move(lock), nodes_, next_way_);
-            next_way_ = (next_way_ + 1) % ways_;
-        }
+        if (!place || place->lock != lock) place = std::make_shared<lock_keys const>(std::move(lock), nodes_);
         return place;
     }
 
 private:
     unsigned nodes_;
-    unsigned ways_;
     std::mutex mutex_;
-    unsigned next_way_ = 0;
     std::array<shared_keys, 256> places_{};  // by hash; the last who came has the place
 };
 

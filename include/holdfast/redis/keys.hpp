@@ -4,6 +4,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/token.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -19,7 +20,6 @@ struct lock_keys {
     std::string lock;     ///< `SET key token NX PX`
     std::string fence;    ///< the counter of fencing tokens; lives for an hour at least after its last use
     std::string channel;  ///< where a release is published
-    unsigned way;         ///< which one to the servers these take, see `fleet`
 
     /// What a node's answers have shown, see `fence_upkeep` and `votes`.
     struct experience {
@@ -31,7 +31,10 @@ struct lock_keys {
     };
     mutable std::vector<experience> known;  ///< of each node; empty: nobody notes it. Guarded by the transport's lock
 
-    explicit lock_keys(std::string key, unsigned nodes = 0, unsigned the_way = 0) : lock{std::move(key)}, way{the_way}, known(nodes)
+    static constexpr unsigned no_way = ~0U;
+    mutable std::atomic<unsigned> way{no_way};  ///< which one to the servers these take, from their first use on, see `fleet`
+
+    explicit lock_keys(std::string key, unsigned nodes = 0) : lock{std::move(key)}, known(nodes)
     {
         auto const tagged = in_slot_of(lock);
         fence = std::string{reserved_prefix} + "fence:" + tagged;
