@@ -60,7 +60,7 @@ if("redis" IN_LIST holdfast_wanted)
   find_package(hiredis 0.14 QUIET)
   if(NOT hiredis_FOUND)
     if(HOLDFAST_COMPONENTS)
-      message(FATAL_ERROR "holdfast: redis and redlock need hiredis, which was not found. "
+      message(FATAL_ERROR "holdfast: redis, redlock and compiled need hiredis, which was not found. "
         "On Debian and Ubuntu: apt-get install libhiredis-dev")
     endif()
     message(STATUS "holdfast: no redis and redlock, as hiredis was not found (package libhiredis-dev)")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# holdfast::compiled: what is behind <holdfast/redis.hpp> and <holdfast/redlock.hpp>, compiled once, in the build of whoever links it, with its
-# compiler and options. The same file serves a build that has the sources and an installed package.
+# holdfast::compiled: what is behind <holdfast/redis.hpp> and <holdfast/redlock.hpp>, compiled once, in the build of whoever links it, with
+# CMAKE_CXX_FLAGS and the options of the folder that finds it. The same file serves a build that has the sources and an installed package.
 if(NOT TARGET holdfast_compiled)
   file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/holdfast_compiled.cpp" CONTENT "#include <holdfast/source/redlock.hpp>\n")
   add_library(holdfast_compiled STATIC EXCLUDE_FROM_ALL "${CMAKE_CURRENT_BINARY_DIR}/holdfast_compiled.cpp")

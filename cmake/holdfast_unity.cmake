@@ -4,7 +4,7 @@
 #
 # Sets `variable` to files that have the sources compiled together, `size` at once. CMake's own unity builds put the sources one behind the
 # other; here each is in a namespace of its own, so that what one says for itself (`using`, constants, fixtures) is not seen by the others. What they
-# include comes first, outside of these. Which headers that are is looked up when CMake runs: this is for builds from nothing.
+# include comes first, outside of these: CMake runs again when a source has changed. An include that one lacks and another has is not missed here.
 function(holdfast_unity variable name size)
   set(files "")
   set(number 0)
@@ -13,6 +13,7 @@ function(holdfast_unity variable name size)
   foreach(source IN LISTS ARGN)
     get_filename_component(path "${source}" ABSOLUTE)
     get_filename_component(folder "${path}" DIRECTORY)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${path}")
     file(STRINGS "${path}" lines REGEX "^#include ")
     foreach(line IN LISTS lines)
       string(REGEX REPLACE "^#include \"(.*)\"$" "\\1" header "${line}")

@@ -7,6 +7,7 @@
 #include "support/proxy.hpp"
 
 #include <holdfast/redis.hpp>
+#include <holdfast/redis/key_cache.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -19,6 +20,7 @@
 
 using namespace std::chrono_literals;
 using holdfast::redis::client;
+using holdfast::redis::key_cache;
 using holdfast::redis::mutex;
 using holdfast::test::code_of;
 using holdfast::test::containing;
@@ -41,7 +43,7 @@ TEST_CASE("a client makes no more connections for commands than it was told to")
     CHECK(way.connections() == made);
 }
 
-TEST_CASE("locks are dealt out to the connections in turn as they are first used, and each keeps to its own")
+TEST_CASE("locks are dealt out to the connections in turn as they are first used")
 {
     redis_server server;
     proxy way{server.port()};
@@ -55,6 +57,24 @@ TEST_CASE("locks are dealt out to the connections in turn as they are first used
             CHECK(way.connections() == used + 1);
         }
     }
+}
+
+TEST_CASE("a name keeps to its connection also where its keys were forgotten meanwhile")
+{
+    redis_server server;
+    proxy way{server.port()};
+    client redis{way.url(), {.operation_timeout = 10s, .connect_timeout = 1min, .connections = 4}};
+    std::string const name = "orders/0";
+    std::string other;  // whose keys take the place of those
+    for (int i = 1; other.empty(); ++i)
+        if (auto const one = "orders/" + std::to_string(i); key_cache::place_of(one) == key_cache::place_of(name)) other = one;
+    for (int times = 0; times < 4; ++times)
+        for (auto const& used : {name, other}) {
+            mutex m{redis, used};
+            REQUIRE(m.try_lock());
+            m.unlock();
+        }
+    CHECK(way.connections() == 1);
 }
 
 TEST_CASE("a connection on which releases are to be reported and nothing is answered is given up, and the next one asked")

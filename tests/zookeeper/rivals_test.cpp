@@ -135,7 +135,7 @@ TEST_CASE("this library, Curator and kazoo exclude each other, and none starves"
     auto const counter = (folder.path() / "counter").string();
     std::ofstream{counter} << 0;
     constexpr int times = 40;
-    auto zk = connected(server.address());
+    auto zk = connected(server.address(), {.session_timeout = 60s});  // as the others have it; they have to start meanwhile
     mutex m{zk, "/orders", {.max_local_handoffs = 1}};
     std::unique_lock hold{m};
     auto one = curator({"count", server.address(), "/orders", counter, std::to_string(times)}, (folder.path() / "one").string());

@@ -7,6 +7,7 @@
 #include <holdfast/redis/key_cache.hpp>
 #include <holdfast/redis/socket_transport.hpp>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -18,7 +19,7 @@
 namespace holdfast::redis {
 
 /// The servers of a lock as a `Backend`. There may be several ways to them, so that threads with different locks do not wait for each other;
-/// everything about one `key` goes the same way, in its order.
+/// everything about one name goes the same way, in its order.
 ///
 /// Measured with 8 and 64 threads on two processors: with one Redis, four ways do 1.9 and 1.1 times as much as one. With five masters they do less:
 /// what a thread sends to all of them costs more than its waiting, and over one way much of it goes together.
@@ -43,6 +44,7 @@ public:
     explicit fleet(fleet_options options) : key_prefix_{std::move(options.key_prefix)}, used_{static_cast<unsigned>(options.servers.size())}
     {
         for (unsigned i = 0; i < options.connections; ++i) ways_.push_back(std::make_unique<socket_transport>(options));
+        for (auto& one : dealt_) one.store(options.connections, std::memory_order_relaxed);
     }
 
     [[nodiscard]] key make_key(std::string_view name) const { return used_.get(key_prefix_ + std::string{name}); }
@@ -63,13 +65,14 @@ public:
     [[nodiscard]] bool may_lease(std::chrono::milliseconds ttl) { return ttl >= 2 * ways_.front()->node_timeout() && ways_.front()->covers(ttl); }
 
 private:
-    /// Deals the ways out in turn: by a hash, a few locks would leave some of them to many threads and others to none.
+    /// Deals the ways out in turn, each for good: by a hash alone, a few locks would leave some of them to many threads and others to none.
     [[nodiscard]] socket_transport& way_of(lock_keys const& keys) noexcept
     {
-        auto way = keys.way.load(std::memory_order_relaxed);
-        if (way == lock_keys::no_way) {
+        auto& dealt = dealt_[key_cache::place_of(keys.lock)];
+        auto way = dealt.load(std::memory_order_relaxed);
+        if (way == ways_.size()) {
             auto const next = next_way_.fetch_add(1, std::memory_order_relaxed) % static_cast<unsigned>(ways_.size());
-            if (keys.way.compare_exchange_strong(way, next, std::memory_order_relaxed)) way = next;
+            if (dealt.compare_exchange_strong(way, next, std::memory_order_relaxed)) way = next;
         }
         return *ways_[way];
     }
@@ -77,6 +80,7 @@ private:
     std::string key_prefix_;
     mutable key_cache used_;
     std::vector<std::unique_ptr<socket_transport>> ways_;
+    std::array<std::atomic<unsigned>, key_cache::places> dealt_;  // the way of the names of each place; as many as there are: none yet
     std::atomic<unsigned> next_way_{0};
 };
 

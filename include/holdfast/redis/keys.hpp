@@ -4,7 +4,6 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/token.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -30,9 +29,6 @@ struct lock_keys {
         owner_token intact{};                       ///< what was drawn for the last attempt, where no release of it has been sent that may still arrive
     };
     mutable std::vector<experience> known;  ///< of each node; empty: nobody notes it. Guarded by the transport's lock
-
-    static constexpr unsigned no_way = ~0U;
-    mutable std::atomic<unsigned> way{no_way};  ///< which one to the servers these take, from their first use on, see `fleet`
 
     explicit lock_keys(std::string key, unsigned nodes = 0) : lock{std::move(key)}, known(nodes)
     {
