@@ -161,6 +161,9 @@ void zookeeper_server::launch()
     // Small and quick to start; what it writes is not worth waiting for the disk.
     std::vector<std::string> words{"java", "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData",
                                    "-Dzookeeper.forceSync=no", "-Dzookeeper.admin.enableServer=false", "-Dzookeeper.extendedTypesEnabled=true", "-Dzookeeper.digest.enabled=false"};
+#ifdef HOLDFAST_TEST_ZOOKEEPER_CLASSES
+    if (std::filesystem::exists(HOLDFAST_TEST_ZOOKEEPER_CLASSES)) words.emplace_back("-XX:SharedArchiveFile=" HOLDFAST_TEST_ZOOKEEPER_CLASSES);
+#endif
     words.insert(words.end(), options_.java.begin(), options_.java.end());
     for (auto const* const word : {"-cp", "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar",
                                    "org.apache.zookeeper.server.quorum.QuorumPeerMain", config.c_str()})
