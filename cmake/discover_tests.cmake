@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Asks a Catch2 executable for its test cases and writes them as CTest tests; see holdfast_test.cmake.
-#   cmake -DEXECUTABLE=… -DLIST=options -DNAME=… -DTIMEOUT=… -DOUTPUT=file -P discover_tests.cmake
+#   cmake -DEXECUTABLE=… -DLIST=options -DNAME=… -DTIMEOUT=… -DCOST=… -DOUTPUT=file -P discover_tests.cmake
 #
 # Catch2 brings a script for this, too, but that of 2.13 breaks a name in two at a semicolon, and each half
 # then matches no test case.
@@ -40,6 +40,6 @@ foreach(line IN LISTS lines)
   endif()
   string(APPEND script
     "add_test([==[${NAME}/${test}]==] [==[${EXECUTABLE}]==] [==[${pattern}]==])\n"
-    "set_tests_properties([==[${NAME}/${test}]==] PROPERTIES LABELS ${NAME} TIMEOUT ${TIMEOUT} PROCESSORS ${slots})\n")
+    "set_tests_properties([==[${NAME}/${test}]==] PROPERTIES LABELS ${NAME} TIMEOUT ${TIMEOUT} COST ${COST} PROCESSORS ${slots})\n")
 endforeach()
 file(WRITE "${OUTPUT}" "${script}")

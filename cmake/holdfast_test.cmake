@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 #
-#   holdfast_test(name SOURCES file... LIBRARIES target... [TIMEOUT seconds])
+#   holdfast_test(name SOURCES file... LIBRARIES target... [TIMEOUT seconds] [COST number])
 #
 # One Catch2 executable, holdfast_test_<name>; each of its test cases is a CTest test "<name>/<test case>"
 # with the label <name>, so that `ctest -L name`, `-R words` and `-j` work case by case.
 #
-# A TIMEOUT only has to end a test that hangs: 600 where none is given.
+# A TIMEOUT only has to end a test that hangs: 600 where none is given. Those of a greater COST begin before the others.
 #
 # Catch2 2.13 and 3 both do. Its main and its precompiled header are built once, in holdfast_catch.
 
@@ -41,9 +41,12 @@ if(TARGET holdfast::redlock)
 endif()
 
 function(holdfast_test name)
-  cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(arg "" "TIMEOUT;COST" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 600)
+  endif()
+  if(NOT arg_COST)
+    set(arg_COST 0)
   endif()
 
   set(target "holdfast_test_${name}")
@@ -63,7 +66,7 @@ function(holdfast_test name)
   endif()
   add_custom_command(TARGET ${target} POST_BUILD BYPRODUCTS "${tests}" VERBATIM
     COMMAND "${CMAKE_COMMAND}" "-DEXECUTABLE=$<TARGET_FILE:${target}>" "-DLIST=${list}" -DNAME=${name}
-      -DTIMEOUT=${arg_TIMEOUT} "-DOUTPUT=${tests}" -P "${PROJECT_SOURCE_DIR}/cmake/discover_tests.cmake")
+      -DTIMEOUT=${arg_TIMEOUT} -DCOST=${arg_COST} "-DOUTPUT=${tests}" -P "${PROJECT_SOURCE_DIR}/cmake/discover_tests.cmake")
   set(include "${CMAKE_CURRENT_BINARY_DIR}/${target}_include.cmake")
   file(WRITE "${include}"
     "if(EXISTS \"${tests}\")\n  include(\"${tests}\")\nelse()\n  add_test(${name}/not_built ${target})\nendif()\n")
