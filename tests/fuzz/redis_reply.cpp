@@ -10,6 +10,8 @@
 #include <holdfast/redis/hiredis.hpp>
 #include <holdfast/redis/protocol.hpp>
 
+#include <chrono>
+
 namespace {
 
 using holdfast::redis::answer;
@@ -25,13 +27,25 @@ bool fits(command const& c, reply const& r)
     return r.what() == reply::kind::integer;
 }
 
-void check_second(reply const& r)
+void check_other_parts(reply const& r)
 {
-    auto const granted = holdfast::redis::decode_fence(answer::yes(), r);
-    require(granted.what == answer::kind::yes && !granted.error, "a lock that was granted is ours, whatever its counter says");
-    require(granted.fence == 0 || static_cast<long long>(granted.fence) == r.integer(), "the fence is the server's");
-    auto const refused = holdfast::redis::decode_fence(answer::no(), r);
-    require(refused.what == answer::kind::no && refused.fence == 0, "what was refused stays refused");
+    command c;
+    c.what = command::verb::take;
+    c.fence = fence_source::counter;
+    c.looks = true;
+    c.seed_until = std::chrono::milliseconds{1};
+    answer looked;
+    holdfast::redis::decode_part(c, 0, r, looked);
+    require(looked.clock.count() >= 0, "a clock is not before 1970");
+    for (unsigned part = 2; part < holdfast::redis::parts(c); ++part) {
+        auto granted = answer::yes();
+        holdfast::redis::decode_part(c, part, r, granted);
+        require(granted.what == answer::kind::yes && !granted.error, "a lock that was granted is ours, whatever its counter says");
+        require(granted.fence == 0 || static_cast<long long>(granted.fence) == r.integer(), "the fence is the server's");
+        auto refused = answer::no();
+        holdfast::redis::decode_part(c, part, r, refused);
+        require(refused.what == answer::kind::no && refused.fence == 0, "what was refused stays refused");
+    }
 }
 
 void check(command const& c, reply const& r)
@@ -71,7 +85,7 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size)
         if (!next || !*next) return 0;
         auto const r = next->get();
         require(holdfast::test::written(r) == holdfast::test::written(r), "a reply can be read to its end");
-        check_second(r);
+        check_other_parts(r);
         for (auto const verb : {command::verb::acquire, command::verb::take, command::verb::confirm, command::verb::extend, command::verb::regain, command::verb::release})
             for (auto const fence : {fence_source::none, fence_source::clock, fence_source::counter}) {
                 command c;

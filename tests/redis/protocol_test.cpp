@@ -16,6 +16,7 @@ using namespace holdfast::test;
 using holdfast::owner_token;
 using holdfast::redis::answer;
 using holdfast::redis::command;
+using holdfast::redis::command_part;
 using holdfast::redis::errc;
 using holdfast::redis::fence_source;
 using holdfast::redis::lock_keys;
@@ -84,29 +85,85 @@ TEST_CASE("take is a plain SET NX PX of name and token")
 TEST_CASE("take with a counter is two commands, the second of which counts on")
 {
     auto const c = make(verb::take, fence_source::counter);
-    REQUIRE(has_two_replies(c));
+    REQUIRE(parts(c) == 2);
     auto const bytes = encode(c, script_form::by_hash);
     auto const first = encode(make(verb::take), script_form::by_hash);
     REQUIRE(bytes.starts_with(first));
     CHECK(bytes.substr(first.size()) == "*3\r\n$6\r\nINCRBY\r\n$23\r\nholdfast:fence:{orders}\r\n$2\r\n33\r\n");
     for (auto const& other : {make(verb::take), make(verb::acquire, fence_source::counter), make(verb::release, fence_source::counter)})
-        CHECK_FALSE(has_two_replies(other));
+        CHECK(parts(other) == 1);
 
-    auto const counted = [&](std::string const& text) {
+    auto const counted = [&](std::string const& text, answer before = answer::yes()) {
         reply_reader reader;
         REQUIRE(reader.feed(text));
-        return decode_fence(answer::yes(), reader.next()->get());
+        decode_part(c, 1, reader.next()->get(), before);
+        return before;
     };
     CHECK(counted(":1700000000000123\r\n").fence == 1'700'000'000'000'123);
     for (auto const* text : {"-ERR value is not an integer or out of range\r\n", ":0\r\n", ":-5\r\n", "$1\r\n7\r\n", "$-1\r\n"}) {
         check(counted(text), answer::kind::yes);
         CHECK(counted(text).fence == 0);
     }
-    reply_reader reader;
-    REQUIRE(reader.feed(":5\r\n"));
-    auto const moved = reader.next();
-    CHECK(decode_fence(answer::no(unknown_time_left), moved->get()).what == answer::kind::no);
-    CHECK(decode_fence(answer::failed(errc::read_only), moved->get()).error == errc::read_only);
+    auto const refused = counted(":5\r\n", answer::no(unknown_time_left));
+    CHECK(refused.what == answer::kind::no);
+    CHECK(refused.fence == 0);
+    CHECK(counted(":5\r\n", answer::failed(errc::read_only)).error == errc::read_only);
+}
+
+TEST_CASE("a take that seeds has a missing counter begin with what was proposed, before a time by the server's clock")
+{
+    auto c = make(verb::take, fence_source::counter);
+    c.value = 1'700'000'000'000'123;
+    auto const lock = encode(make(verb::take), script_form::by_hash);
+    auto const count = encode(c, script_form::by_hash).substr(lock.size());
+    c.seed_until = 1'700'001'800'000ms;
+    REQUIRE(parts(c) == 4);
+    CHECK(part(c, 2) == command_part::keep);
+    CHECK(encode(c, script_form::by_hash) == lock + "*6\r\n$3\r\nSET\r\n$23\r\nholdfast:fence:{orders}\r\n$16\r\n1700000000000123\r\n$2\r\nNX\r\n"
+                                                    "$4\r\nPXAT\r\n$13\r\n1700001800000\r\n"
+                                                    "*3\r\n$7\r\nPEXPIRE\r\n$23\r\nholdfast:fence:{orders}\r\n$7\r\n3600000\r\n" + count);
+    auto const which = GENERATE(1U, 2U);
+    auto const seeded = [&](std::string const& text, answer before) {
+        reply_reader reader;
+        REQUIRE(reader.feed(text));
+        decode_part(c, which, reader.next()->get(), before);
+        return before;
+    };
+    for (auto const* text : {"+OK\r\n", "$-1\r\n", ":1\r\n"}) CHECK_FALSE(seeded(text, answer::yes()).seed_refused);
+    auto const refused = seeded("-ERR syntax error\r\n", answer::yes());
+    CHECK(refused.what == answer::kind::yes);
+    CHECK(refused.seed_refused);
+    CHECK(seeded("+OK\r\n", answer::no()).what == answer::kind::no);
+    for (auto const what : {verb::acquire, verb::release}) {
+        auto other = c;
+        other.what = what;
+        CHECK(parts(other) == 1);
+    }
+}
+
+TEST_CASE("who looks asks for the server's clock before all else")
+{
+    for (auto const what : {verb::take, verb::acquire}) {
+        auto c = make(what, fence_source::counter);
+        auto const before = parts(c);
+        auto const bytes = encode(c, script_form::by_hash);
+        c.looks = true;
+        CHECK(parts(c) == before + 1);
+        CHECK(part(c, 0) == command_part::clock);
+        CHECK(part(c, 1) == command_part::lock);
+        CHECK(encode(c, script_form::by_hash) == "*1\r\n$4\r\nTIME\r\n" + bytes);
+        auto const told = [&](std::string const& text) {
+            reply_reader reader;
+            REQUIRE(reader.feed(text));
+            answer got;
+            decode_part(c, 0, reader.next()->get(), got);
+            return got.clock;
+        };
+        CHECK(told("*2\r\n$10\r\n1700000000\r\n$6\r\n000123\r\n") == 1'700'000'000'000'123us);
+        for (auto const* text : {"-ERR unknown command\r\n", "$-1\r\n", ":5\r\n", "*1\r\n$1\r\n5\r\n", "*2\r\n$1\r\n5\r\n$2\r\n6x\r\n",
+                                 "*2\r\n$2\r\n-5\r\n$1\r\n6\r\n", "*2\r\n$20\r\n18446744073709551615\r\n$1\r\n6\r\n", "*2\r\n$-1\r\n$-1\r\n"})
+            CHECK(told(text) == 0us);
+    }
 }
 
 TEST_CASE("acquire calls the script that its fence comes from")

@@ -42,6 +42,40 @@ double scripts_each(five_masters& five, int n, std::function<void()> const& sect
     return static_cast<double>(sum) / (5.0 * n);
 }
 
+/// A client that looks at clocks and restarts, as is the default, of masters that have run for long enough; they are behind proxies.
+struct guarded_masters {
+    five_masters five;
+    std::vector<holdfast::test::proxy> ways;
+    masters client{make_ways(), {.node_timeout = 1s, .connect_timeout = 1min, .restart_guard = guard}};
+    int names = 0;
+
+    static constexpr auto guard = 2s;
+
+    guarded_masters()
+    {
+        mutex warm{client, "warm", {.ttl = guard, .unavailable_after = 1min}};
+        REQUIRE(holdfast::test::lock_on_all(five.servers, warm, "warm"));
+        warm.unlock();
+    }
+
+    std::vector<std::string> make_ways()
+    {
+        std::vector<std::string> urls;
+        for (auto& one : five.servers) urls.push_back(ways.emplace_back(one.port()).url());
+        return urls;
+    }
+
+    mutex new_lock() { return mutex{client, "orders/" + std::to_string(++names), {.ttl = guard, .unavailable_after = 1min}}; }
+    [[nodiscard]] std::string name() const { return "orders/" + std::to_string(names); }
+    [[nodiscard]] std::string counter() const { return "holdfast:fence:{" + name() + "}"; }
+
+    void take_new_lock()
+    {
+        auto m = new_lock();
+        take_and_free(m);
+    }
+};
+
 std::vector<std::uint64_t> counters(five_masters& five)
 {
     std::vector<std::uint64_t> all;
@@ -147,4 +181,76 @@ TEST_CASE("a lock whose counter does not answer is taken with a token that is gr
         return struck >= 3;
     }));
     CHECK(eventually([&] { return five.copies("orders") == 0; }));
+}
+
+TEST_CASE("the first lock of a name takes a script for its release only, and its counters have an end")
+{
+    guarded_masters all;
+    CHECK(eventually([&] { return scripts_each(all.five, 10, [&] { all.take_new_lock(); }) < 1.3; }));
+    CHECK(eventually([&] {
+        all.take_new_lock();
+        auto const left = all.five.servers.command({"PTTL", all.counter()});
+        return std::all_of(left.begin(), left.end(), [](auto const& r) { return r.integer > 3'500'000 && r.integer < 4'200'000; });
+    }));
+}
+
+TEST_CASE("the first lock of a name that others have locked counts on from their tokens, without a script for it")
+{
+    guarded_masters all;
+    masters others{all.five.servers.urls(), {.node_timeout = 1s, .connect_timeout = 1min, .restart_guard = guarded_masters::guard}};
+    bool increase = true;
+    CHECK(eventually([&] {
+        return scripts_each(all.five, 10, [&] {
+            auto m = all.new_lock();
+            mutex another{others, all.name(), {.ttl = guarded_masters::guard, .unavailable_after = 1min}};
+            auto const first = take_and_free(another);
+            all.five.servers.command({"INCRBY", all.counter(), "1000000"});
+            increase = increase && take_and_free(m) > first + 1'000'000;
+        }) < 2.6;  // two for the releases
+    }));
+    CHECK(increase);
+}
+
+TEST_CASE("masters that do not know PXAT make counters by the script")
+{
+    guarded_masters all;
+    for (auto& way : all.ways) way.answer_next_request("-ERR syntax error\r\n", {.matches = containing("PXAT"), .times = 1000});
+    std::uint64_t last = 0;
+    for (int i = 0; i < 5; ++i) {
+        auto m = all.new_lock();
+        auto const token = take_and_free(m);
+        CHECK(token > last);
+        last = token;
+        CHECK(eventually([&] {
+            auto const counters = all.five.servers.command({"PTTL", all.counter()});
+            return std::count_if(counters.begin(), counters.end(), [](auto const& r) { return r.integer > 3'500'000; }) >= 3;
+        }));
+    }
+    std::vector<int> before;
+    for (auto& way : all.ways) before.push_back(way.struck());
+    for (int i = 0; i < 5; ++i) all.take_new_lock();
+    for (std::size_t i = 0; i < all.ways.size(); ++i) CHECK(all.ways[i].struck() - before[i] <= 1);  // not asked again, but over another connection
+}
+
+TEST_CASE("whatever becomes of what a counter is to begin with, the lock is taken with a token that is greater, or is not left behind")
+{
+    guarded_masters all;
+    auto const how = GENERATE(0, 1, 2);
+    CHECK(eventually([&] {
+        auto m = all.new_lock();
+        std::vector<int> before;
+        for (auto& way : all.ways) {
+            way.heal();
+            before.push_back(way.struck());
+            if (how == 0) way.drop_next_request({.matches = containing("PXAT")});
+            if (how == 1) way.swallow_next_reply({.matches = containing("PXAT")});
+            if (how == 2) way.answer_next_request("-OOM command not allowed when used memory > 'maxmemory'.\r\n", {.matches = containing("PXAT")});
+        }
+        auto const token = take_and_free(m);
+        CHECK(take_and_free(m) > token);
+        int struck = 0;
+        for (std::size_t i = 0; i < all.ways.size(); ++i) struck += all.ways[i].struck() > before[i] ? 1 : 0;
+        return struck >= 3;
+    }));
+    CHECK(eventually([&] { return all.five.copies(all.name()) == 0; }));
 }

@@ -49,18 +49,20 @@ public:
         if (auto const at = broken_.first.empty() ? std::string::npos : bytes.find(broken_.first); at != std::string::npos)
             bytes.replace(at, broken_.first.size(), broken_.second);
         if (::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) != static_cast<::ssize_t>(bytes.size())) throw std::runtime_error{"send"};
-        for (std::optional<redis::answer> first;;) {
+        redis::answer got;
+        for (unsigned i = 0;;) {
             auto one = reader_.next();
             if (!one) throw std::runtime_error{"not the protocol of Redis"};
-            if (*one && first) return redis::decode_fence(*first, one->get());
-            if (*one) first = redis::decode(c, one->get());
-            if (*one && !redis::has_two_replies(c)) return *first;
-            if (*one) continue;
+            if (*one) {
+                redis::decode_part(c, i, one->get(), got);
+                if (++i == redis::parts(c)) return got;
+                continue;
+            }
             await(POLLIN);
             std::array<char, 4096> buffer{};
-            auto const got = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
-            if (got <= 0) throw std::runtime_error{"the server hung up"};
-            if (!reader_.feed({buffer.data(), static_cast<std::size_t>(got)})) throw std::runtime_error{"not the protocol of Redis"};
+            auto const received = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
+            if (received <= 0) throw std::runtime_error{"the server hung up"};
+            if (!reader_.feed({buffer.data(), static_cast<std::size_t>(received)})) throw std::runtime_error{"not the protocol of Redis"};
         }
     }
 
@@ -88,17 +90,18 @@ public:
     /// Returns: the node's answer, after it was compared with the server's.
     redis::answer ask(redis::command const& c)
     {
-        bool const counted_on = (c.fence == redis::fence_source::counter || redis::has_two_replies(c)) && node_.fence(c.keys->fence) != 0;
+        bool const counted_on = redis::counts_plainly(c) || (c.fence == redis::fence_source::counter && node_.fence(c.keys->fence) >= c.floor);
         auto const real = speaker_(c);
-        auto model = node_.execute(c, now());
-        auto const counted = redis::has_two_replies(c) ? node_.count_on(c, now()) : 0;
-        if (counted != 0 && model.what == kind::yes) model.fence = counted;
+        redis::answer model;
+        for (unsigned i = 0; i < redis::parts(c); ++i) node_.execute(c, redis::part(c, i), now(), model);
         INFO("verb " << static_cast<int>(c.what) << ", fence source " << static_cast<int>(c.fence) << ", " << c.keys->lock);
         INFO(real.error.message());
         REQUIRE(real.what == model.what);
         REQUIRE(std::chrono::abs(real.time_left - model.time_left) < 50s);
         REQUIRE((real.time_left < 0ms) == (model.time_left < 0ms));
         REQUIRE((real.fence == 0) == (model.fence == 0));
+        REQUIRE(std::chrono::abs(real.clock - model.clock) < 50s);
+        REQUIRE(!real.seed_refused);
         auto const apart = std::max(real.fence, model.fence) - std::min(real.fence, model.fence);
         REQUIRE(apart < (counted_on ? 1 : 50'000'000));  // µs, where both were taken from the clock
         if (apart != 0) align(c, std::max(real.fence, model.fence));
@@ -176,6 +179,9 @@ TEST_CASE("a simulated node answers random commands as a real server does")
         if (chance.below(2) == 0) c.ttl = 1min;
         c.batch = chance.below(2) == 0 ? 1 : 33;
         c.value = chance.below(4) == 0 ? 0 : clock + 500'000'000 + chance.below(3) * 2'000'000'000;  // the last is beyond the lead
+        c.looks = chance.below(3) == 0;
+        // An hour hence or, as that of a proposal that comes much too late, an hour ago.
+        if (chance.below(2) == 0) c.seed_until = std::chrono::milliseconds{clock / 1000} + (chance.below(3) == 0 ? -1h : 1h);
         if (chance.below(4) == 0) c.floor = clock - 500'000'000 + chance.below(3) * 600'000'000;
         auto const a = both.ask(c);
         ++answered[a.what == kind::yes ? 0 : 1];

@@ -123,6 +123,8 @@ private:
         if (e.extends() && votes::intact(e.what, node_)) kept_.drop_extended(e.what.token);
         if (e.asks_for_vote()) send_kept(1, now);
         e.written = now;
+        e.replies = 0;
+        e.got = {};
         if (admission_) e.what.floor = admission_->floor(node_);
         upkeep_.prepare(e.what, now, admission_ ? admission_->fence_lifetime() : shortest_fence_lifetime);
         write(encode(e.what, e.form));
@@ -151,7 +153,7 @@ private:
     void on_up(greeting const& g, boot_clock::time_point now) override
     {
         if (admission_) admission_->connected(node_, g.server_time, admission::certain_uptime(g.uptime), now, g.took);
-        upkeep_.connected(now);
+        upkeep_.connected(now, g.server_time);
         sent_ = true;
         forms_ = script_forms{};
         pending_commands waiting;
@@ -180,15 +182,13 @@ private:
     void on_reply(reply const& r, boot_clock::time_point now) override
     {
         if (queue_.empty()) return disconnect(errc::protocol_error, now);
-        if (auto& e = queue_.front(); has_two_replies(e.what) && !e.locked) {
-            e.locked = decode(e.what, r);
-            return;
-        }
+        auto& first = queue_.front();
+        decode_part(first.what, first.replies, r, first.got);
+        if (++first.replies < parts(first.what)) return;
         pending_commands one;
         one.splice(one.end(), queue_, queue_.begin());
         auto& e = one.front();
-        auto const a = e.locked ? decode_fence(*e.locked, r) : decode(e.what, r);
-        e.locked.reset();
+        auto const a = e.got;
         bool const counts = upkeep_.note(e.what, a, e.written);
         votes::note(e.what, node_, a);
         bool const unknown = a.error == errc::no_script && e.form == script_form::by_hash;

@@ -3,7 +3,9 @@
 
 #include <holdfast/redis/commands.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <utility>
 
 namespace holdfast::redis {
@@ -15,6 +17,9 @@ namespace holdfast::redis {
 /// - An acquire whose fence is known to be there goes as `take`, two plain commands: half of what the script costs a server. They are two
 ///   steps, and in between another client's may come. The fence moves behind the key then. That does no harm: it moves behind another holder's only
 ///   where the key was gone before, with its ttl; the grant that carries it comes too late to be used.
+/// - The first acquire of a lock of several masters goes plainly, too, which is less than half of what the script costs a server. A fence that is
+///   missing begins with the proposal then, by `SET NX PXAT`: so the server knows by its own clock whether the proposal is too old, see `prepare`.
+///   It is not too far ahead, as the server has told its clock lately: it is asked again, with an acquire, where that is long ago.
 /// - A fence by the clock is a plain counter for as long as `catch_up` only: then the script has it catch up. So a server that goes back to
 ///   older data behind a connection that stands is noticed: at once where the fence is less than this client has seen, otherwise because it is
 ///   behind the clock; unless it went back by less than that time.
@@ -27,13 +32,21 @@ public:
     explicit fence_upkeep(unsigned node) noexcept : node_{node} {}
 
     /// A connection was made. A server that was away may have come back without the fences, or with older ends than its answers had shown.
-    void connected(boot_clock::time_point now) noexcept
+    /// Its clock stood at `clock` by then; 0: it was not asked.
+    void connected(boot_clock::time_point now, std::chrono::microseconds clock) noexcept
     {
         up_since_ = now;
-        refused_ = false;
+        clock_ = clock;
+        refused_ = seed_refused_ = false;
     }
 
     /// Effects: has `c`, which is sent at `sent`, keep its fence for `least` at least, and go as cheaply as it may.
+    ///
+    /// What a missing fence begins with must not be behind one that the server has forgotten. That was ahead of the server's clock by no more than
+    /// a guard when it was used last, which is a quarter of `least` at most, and was kept for `least` from then on; so it is behind the
+    /// clock by three quarters of that when it is gone. A proposal that is a quarter old when it arrives, be it that it was under way for so long or that
+    /// the client's clock stood still, has ended before it begins: `seed_until`. Nor must it be further ahead of the server's clock than
+    /// `max_lead`: where it is no further ahead of what the server has told, it is not.
     void prepare(command& c, boot_clock::time_point sent, std::chrono::milliseconds least) const noexcept
     {
         c.fence_lifetime = least + least / 8;
@@ -43,15 +56,27 @@ public:
         bool const since_up = known.fence_kept_until - c.fence_lifetime >= up_since_;
         if (clocked) c.floor = known.fence;
         c.keep_end = since_up && known.fence_kept_until - sent > (clocked ? c.fence_lifetime - catch_up : least + least / 16);
-        bool const fenced = c.what == command::verb::acquire && c.fence != fence_source::none;
-        if (fenced && c.first && c.keep_end && !refused_ && std::exchange(known.granted, false)) c.what = command::verb::take;
-        c.first = false;
+        bool const first = std::exchange(c.first, false);
+        c.looks = false;
+        c.seed_until = {};
+        if (c.what != command::verb::acquire || c.fence == fence_source::none) return;
+        bool const unknown = !std::exchange(known.asked, true);
+        if (!clocked) c.looks = clock_.count() != 0 && !within(c.value, c.max_lead * 3 / 4);
+        if (!first || refused_) return;
+        if (unknown && may_seed(c, least)) {
+            c.what = command::verb::take;
+            c.seed_until = std::chrono::milliseconds{c.value / 1000} + least / 4;
+        } else if (c.keep_end && std::exchange(known.granted, false)) {
+            c.what = command::verb::take;
+        }
     }
 
     /// Effects: notes what the answer to `c` tells. Returns: whether it counts; otherwise the fence was gone, whatever is known of it, and the
     /// lock has to be acquired, for the same token.
     [[nodiscard]] bool note(command const& c, answer const& a, boot_clock::time_point sent) noexcept
     {
+        clock_ = std::max(clock_, a.clock);
+        seed_refused_ = seed_refused_ || a.seed_refused;
         bool const plain = c.what == command::verb::take;
         bool const asked = plain || c.what == command::verb::acquire;
         if (!asked || c.fence == fence_source::none || a.what == answer::kind::error || node_ >= c.keys->known.size()) return true;
@@ -64,16 +89,31 @@ public:
             return false;
         }
         known.fence = a.fence;
-        if (!plain && !c.keep_end) known.fence_kept_until = sent + c.fence_lifetime;
+        if (plain ? seeds(c) && !a.seed_refused : !c.keep_end) known.fence_kept_until = sent + c.fence_lifetime;
         return true;
     }
 
 private:
     static constexpr std::chrono::milliseconds catch_up{1000};
 
+    /// Returns: whether a fence is certainly ahead of the server's clock by no more than `lead`.
+    [[nodiscard]] bool within(std::uint64_t fence, std::chrono::microseconds lead) const noexcept
+    {
+        return clock_.count() != 0 && fence <= static_cast<std::uint64_t>((clock_ + lead).count());
+    }
+
+    /// Returns: whether a fence may begin with the proposal of `c`. The guard is twice the lead.
+    [[nodiscard]] bool may_seed(command const& c, std::chrono::milliseconds least) const noexcept
+    {
+        if (c.fence != fence_source::counter || seed_refused_ || 2 * c.max_lead > least / 4) return false;
+        return c.value >= c.floor && within(c.value, c.max_lead);
+    }
+
     unsigned node_;
     boot_clock::time_point up_since_{};
-    bool refused_ = false;  ///< the server does not do INCRBY for this user
+    std::chrono::microseconds clock_{};  ///< the server's, as it has told at last; it is ahead of that by now
+    bool refused_ = false;       ///< the server does not do INCRBY for this user
+    bool seed_refused_ = false;  ///< nor SET NX PXAT, which is as old as Redis 6.2
 };
 
 }  // namespace holdfast::redis

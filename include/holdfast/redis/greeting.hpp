@@ -5,6 +5,7 @@
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/error.hpp>
 #include <holdfast/redis/hiredis.hpp>
+#include <holdfast/redis/protocol.hpp>
 #include <holdfast/redis/request.hpp>
 
 #include <array>
@@ -66,8 +67,8 @@ public:
         }
         if (what == question::info) got_.uptime = uptime_in(r.text());
         if (what == question::time) {
-            if (r.size() != 2) return errc::protocol_error;
-            got_.server_time = std::chrono::seconds{number(r[0].text())} + std::chrono::microseconds{number(r[1].text())};
+            got_.server_time = decode_clock(r);
+            if (got_.server_time.count() == 0) return errc::protocol_error;
         }
         ++answered_;
         return {};

@@ -24,6 +24,7 @@ struct lock_keys {
     struct experience {
         boot_clock::time_point fence_kept_until{};  ///< at the least
         std::uint64_t fence = 0;                    ///< that was answered last
+        bool asked = false;                         ///< any acquire was sent
         bool granted = false;                       ///< the last acquire that was answered, and none that went plainly is under way
         owner_token voter{};                        ///< for whom it said yes last, or may have
         owner_token intact{};                       ///< what was drawn for the last attempt, where no release of it has been sent that may still arrive

@@ -9,8 +9,10 @@
 
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -88,8 +90,8 @@ inline void call(words& w, script const& s, script_form form, int keys)
 
 }  // namespace detail
 
-/// Returns: the bytes of a request.
-[[nodiscard]] inline std::string encode(command const& c, script_form form)
+/// Returns: the bytes of that part of `c` which is what it is about.
+[[nodiscard]] inline std::string encode_lock(command const& c, script_form form)
 {
     detail::words w;
     auto const& keys = *c.keys;
@@ -142,15 +144,44 @@ inline void call(words& w, script const& s, script_form form, int keys)
         w.add(keys.channel);
         break;
     }
-    if (!has_two_replies(c)) return format(w.get());
-    detail::words second;
-    second.add("INCRBY");
-    second.add(keys.fence);
-    second.add(c.batch);
-    return format(w.get()) + format(second.get());
+    return format(w.get());
 }
 
-/// Returns: what a reply to `c` means; of two, the first. The second is read by `decode_fence`.
+/// Returns: the bytes of a command, all its parts.
+[[nodiscard]] inline std::string encode(command const& c, script_form form)
+{
+    auto bytes = encode_lock(c, form);
+    if (c.looks) {
+        detail::words w;
+        w.add("TIME");
+        bytes.insert(0, format(w.get()));
+    }
+    if (seeds(c)) {
+        detail::words w;
+        w.add("SET");
+        w.add(c.keys->fence);
+        w.add(c.value);
+        w.add("NX");
+        w.add("PXAT");
+        w.add(c.seed_until.count());
+        bytes += format(w.get());
+        detail::words keep;
+        keep.add("PEXPIRE");
+        keep.add(c.keys->fence);
+        keep.add(c.fence_lifetime.count());
+        bytes += format(keep.get());
+    }
+    if (counts_plainly(c)) {
+        detail::words w;
+        w.add("INCRBY");
+        w.add(c.keys->fence);
+        w.add(c.batch);
+        bytes += format(w.get());
+    }
+    return bytes;
+}
+
+/// Returns: what the reply to that part of `c` means which is what it is about.
 [[nodiscard]] inline answer decode(command const& c, reply const& r) noexcept
 {
     if (r.what() == reply::kind::error) return answer::failed(classify(r.text()));
@@ -167,11 +198,39 @@ inline void call(words& w, script const& s, script_form form, int keys)
     return n > 0 ? answer::yes(static_cast<std::uint64_t>(n)) : answer::no();
 }
 
-/// Returns: what both replies to a `take` mean, of which the first meant `locked`. Where the fence did not move, it is 0.
-[[nodiscard]] inline answer decode_fence(answer const& locked, reply const& r) noexcept
+/// Returns: the clock that `TIME` told; 0 where it told none.
+[[nodiscard]] inline std::chrono::microseconds decode_clock(reply const& r) noexcept
 {
-    if (locked.what != answer::kind::yes) return locked;
-    return answer::yes(r.what() == reply::kind::integer && r.integer() > 0 ? static_cast<std::uint64_t>(r.integer()) : 0);
+    if (r.size() != 2) return {};
+    std::array<std::uint64_t, 2> numbers{};
+    for (std::size_t k = 0; k < 2; ++k) {
+        auto const text = r[k].text();
+        auto const [end, why] = std::from_chars(text.data(), text.data() + text.size(), numbers[k]);
+        if (why != std::errc{} || end != text.data() + text.size()) return {};
+    }
+    constexpr std::uint64_t year_10000 = 253'402'300'800;
+    if (numbers[0] >= year_10000 || numbers[1] >= 1'000'000) return {};
+    return std::chrono::microseconds{numbers[0] * 1'000'000 + numbers[1]};
+}
+
+/// Effects: adds to `got`, what the replies to the parts before it meant, what the reply to part `i` of `c` means. A lock that was granted is,
+/// whatever becomes of its fence: that is 0 where it did not move.
+inline void decode_part(command const& c, unsigned i, reply const& r, answer& got) noexcept
+{
+    switch (part(c, i)) {
+    case command_part::clock: got.clock = decode_clock(r); break;
+    case command_part::lock: {
+        auto const clock = got.clock;
+        got = decode(c, r);
+        got.clock = clock;
+        break;
+    }
+    case command_part::seed:
+    case command_part::keep: got.seed_refused = got.seed_refused || r.what() == reply::kind::error; break;
+    case command_part::count:
+        if (got.what == answer::kind::yes && r.what() == reply::kind::integer && r.integer() > 0) got.fence = static_cast<std::uint64_t>(r.integer());
+        break;
+    }
 }
 
 }  // namespace holdfast::redis

@@ -33,8 +33,9 @@ namespace holdfast::sim {
 /// | up         | cut, crash, give_up → down |
 class channel {
 public:
-    channel(host& client, network& servers, redis::admission& admitted, unsigned node, std::chrono::milliseconds connect_timeout)
-        : client_{client}, servers_{servers}, admitted_{admitted}, node_{node}, connect_timeout_{connect_timeout}
+    channel(host& client, network& servers, redis::admission& admitted, unsigned node, std::chrono::milliseconds connect_timeout,
+            std::chrono::milliseconds fence_lifetime)
+        : client_{client}, servers_{servers}, admitted_{admitted}, node_{node}, connect_timeout_{connect_timeout}, fence_lifetime_{fence_lifetime}
     {
     }
 
@@ -122,7 +123,7 @@ private:
         e.sent = e.written = true;
         if (e.what.what == redis::command::verb::regain && !redis::votes::may_regain(e.what, node_)) e.what.what = redis::command::verb::extend;
         e.what.floor = admitted_.floor(node_);
-        upkeep_.prepare(e.what, client_.now(), admitted_.fence_lifetime());
+        upkeep_.prepare(e.what, client_.now(), fence_lifetime_);
         e.left = client_.now();
         wire_->send(e.what, [this, mine = generation_, id = e.id](redis::answer const& a) {
             if (mine == generation_) answer(id, a);
@@ -149,7 +150,7 @@ private:
         if (took > connect_timeout_) return down(redis::errc::cannot_connect);
         state_ = state::up;
         admitted_.connected(node_, g.time, g.uptime, client_.now(), took);
-        upkeep_.connected(client_.now());
+        upkeep_.connected(client_.now(), g.time);
         auto const extended = [this](entry const& undo) {
             return undo.rolls_back() && !undo.written && redis::votes::intact(undo.what, node_) && std::any_of(entries_.begin(), entries_.end(), [&](entry const& e) {
                 return e.whom && !e.failed && redis::extends(e.what) && e.what.token == undo.what.token;
@@ -212,6 +213,7 @@ private:
     unsigned node_;
     redis::fence_upkeep upkeep_{node_};
     boot_clock::duration connect_timeout_;
+    std::chrono::milliseconds fence_lifetime_;
     state state_ = state::down;
     boot_clock::time_point since_{};  ///< on the client's clock
     boot_clock::time_point not_before_{};

@@ -70,6 +70,9 @@ public:
     /// Effects: somebody sets the wall clock.
     void set_wall_clock(boot_clock::duration by) noexcept { wall_ += by; }
 
+    /// Effects: its clocks leap; backwards: they stood still for as long. Requires: nothing is under way that has read a later time.
+    void shift_clocks(boot_clock::duration by) noexcept { clock_.ahead += by; }
+
     /// Effects: the process stands still from its present on.
     void pause(boot_clock::duration d)
     {

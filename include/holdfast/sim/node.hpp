@@ -29,7 +29,7 @@ public:
 
     explicit node(clock c = {}) : clock_{c} {}
 
-    /// Effects: runs a command when it is `now` in the world; of one that is two requests, the first. Requires: `running()`.
+    /// Effects: runs that part of a command which it is about when it is `now` in the world. Requires: `running()`.
     redis::answer execute(redis::command const& c, boot_clock::time_point now)
     {
         using enum redis::command::verb;
@@ -68,8 +68,44 @@ public:
         return {};
     }
 
-    /// Effects: runs the second request of a `take`: INCRBY, of which a counter that is missing becomes one that does not expire.
-    /// Returns: the counter.
+    /// Effects: runs one part of a command, and adds to `got` what is answered.
+    void execute(redis::command const& c, redis::command_part part, boot_clock::time_point now, redis::answer& got)
+    {
+        switch (part) {
+        case redis::command_part::clock: got.clock = time(now); break;
+        case redis::command_part::lock: {
+            auto const clock = got.clock;
+            got = execute(c, now);
+            got.clock = clock;
+            break;
+        }
+        case redis::command_part::seed: seed(c, now); break;
+        case redis::command_part::keep: keep(c, now); break;
+        case redis::command_part::count: {
+            auto const counted = count_on(c, now);
+            if (got.what == redis::answer::kind::yes) got.fence = counted;
+            break;
+        }
+        }
+    }
+
+    /// Effects: SET NX PXAT of the counter.
+    void seed(redis::command const& c, boot_clock::time_point now)
+    {
+        auto const t = time(now);
+        forget_expired(t);
+        if (c.seed_until > whole(t)) fences_.try_emplace(c.keys->fence, counter{c.value, c.seed_until});
+    }
+
+    /// Effects: PEXPIRE of the counter.
+    void keep(redis::command const& c, boot_clock::time_point now)
+    {
+        auto const t = time(now);
+        forget_expired(t);
+        if (auto const found = fences_.find(c.keys->fence); found != fences_.end()) found->second.expires = expiry(t, c.fence_lifetime);
+    }
+
+    /// Effects: INCRBY, of which a counter that is missing becomes one that does not expire. Returns: the counter.
     std::uint64_t count_on(redis::command const& c, boot_clock::time_point now)
     {
         forget_expired(time(now));

@@ -30,6 +30,9 @@ struct transport_options {
     std::chrono::milliseconds restart_guard{30'000};
 
     redis::fence_source fencing = redis::fence_source::counter;
+
+    /// How long a counter is kept after its last use; it is no less than four guards.
+    std::chrono::milliseconds fence_lifetime = redis::shortest_fence_lifetime;
 };
 
 /// One client's way to the servers of a simulated network. A `redis::Transport`: the operations that run over sockets run over it.
@@ -39,7 +42,7 @@ public:
         : client_{client}, servers_{servers}, options_{options}, admitted_{servers.size(), options.restart_guard}
     {
         for (unsigned node = 0; node < servers.size(); ++node)
-            channels_.emplace_back(client, servers, admitted_, node, options.connect_timeout);
+            channels_.emplace_back(client, servers, admitted_, node, options.connect_timeout, options.fence_lifetime);
         servers.join(*this);
     }
 
@@ -53,6 +56,12 @@ public:
     void connect()
     {
         for (auto& c : channels_) static_cast<void>(c.connect());
+    }
+
+    /// Returns: whether there is a connection to every server.
+    [[nodiscard]] bool connected() const noexcept
+    {
+        return std::all_of(channels_.begin(), channels_.end(), [](channel const& c) { return c.up(); });
     }
 
     /// Effects: see `redis::Transport`, here and below.

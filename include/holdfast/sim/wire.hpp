@@ -56,8 +56,8 @@ public:
     {
         client_.stumble();
         if (strikes(decision::kind::cut, world().wrong().cut)) cut();
-        if (redis::has_two_replies(c)) return send_both(c, std::move(done));
-        send_one(c, [done = std::move(done)](wire& self, redis::answer const& a) { self.reply([done, a] { done(a); }); }, more);
+        auto const got = std::make_shared<answered>();
+        for (unsigned i = 0; i < redis::parts(c); ++i) send_part(c, i, got, done, more);
     }
 
     /// Effects: has `noticed` called in the client when the connection breaks by itself.
@@ -82,42 +82,31 @@ public:
 private:
     [[nodiscard]] sim::world& world() const noexcept { return client_.world(); }
 
-    /// Effects: sends one request; `done` is called at the server with the answer.
-    template <class F>
-    void send_one(redis::command const& c, F done, copies more = copies::possible)
+    /// What the parts of a command were answered.
+    struct answered {
+        redis::answer all{};
+        unsigned parts = 0;
+    };
+
+    /// Effects: sends one part of a command; anything may happen between it and the next. With the answer to the last, all are answered.
+    void send_part(redis::command const& c, unsigned i, std::shared_ptr<answered> const& got, std::function<void(redis::answer const&)> const& done, copies more)
     {
         auto const number = next_++;
         auto const arrives = leaves();
         if (!arrives) cut_from_ = std::min(cut_from_, number);
         if (!arrives) return;
-        at_server(*arrives, number, [c, done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
-            if (auto const a = self.execute(c, server, now)) done(self, *a);
+        at_server(*arrives, number, [c, i, got, done](wire& self, node& server, boot_clock::time_point now) {
+            if (!self.execute(c, i, server, now, got->all) || ++got->parts != redis::parts(c)) return;
+            self.reply([done, a = got->all] { done(a); });
         });
         // A copy comes behind what was sent after it, on purpose, which nothing else here does; never before the request itself.
-        if (more == copies::possible && strikes(decision::kind::repeated_request, world().wrong().repeated_request)) {
-            at_server(*arrives + world().severity(world().wrong().very_late), number,
-                      [c](wire& self, node& server, boot_clock::time_point now) { self.execute(c, server, now); });
+        if (more == copies::possible && redis::part(c, i) == redis::command_part::lock &&
+            strikes(decision::kind::repeated_request, world().wrong().repeated_request)) {
+            at_server(*arrives + world().severity(world().wrong().very_late), number, [c, i](wire& self, node& server, boot_clock::time_point now) {
+                redis::answer unheard;
+                self.execute(c, i, server, now, unheard);
+            });
         }
-    }
-
-    /// Effects: sends two requests behind each other; anything may happen in between, and the second may be lost alone.
-    void send_both(redis::command const& c, std::function<void(redis::answer const&)> done)
-    {
-        auto const first = std::make_shared<std::optional<redis::answer>>();
-        send_one(c, [first](wire&, redis::answer const& a) { *first = a; });
-        auto const number = next_++;
-        auto const arrives = leaves();
-        if (!arrives) cut_from_ = std::min(cut_from_, number);
-        if (!arrives) return;
-        at_server(*arrives, number, [c, first, done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
-            if (!server.running() || self.incarnation_ != server.incarnation()) return;
-            auto const counted = server.count_on(c, now);
-            if (!*first) return;
-            auto a = **first;
-            if (a.what == redis::answer::kind::yes) a.fence = counted;
-            self.world().note("counter", self.client_.index(), self.node_, counted);
-            self.reply([done, a] { done(a); });
-        });
     }
 
     [[nodiscard]] boot_clock::duration delay() const { return world().delay(client_.index(), node_); }
@@ -142,14 +131,18 @@ private:
         });
     }
 
-    /// Returns: the answer; nothing where the server that the connection was made to is gone.
-    std::optional<redis::answer> execute(redis::command const& c, node& server, boot_clock::time_point now)
+    /// Effects: runs part `i` of a command, and adds what is answered to `got`. Returns: false where the server that the connection was made to
+    /// is gone, which then answers nothing.
+    bool execute(redis::command const& c, unsigned i, node& server, boot_clock::time_point now, redis::answer& got)
     {
-        if (!server.running() || incarnation_ != server.incarnation()) return {};
-        auto const a = server.execute(c, now);
-        world().note(name(c.what, a.what == redis::answer::kind::yes), client_.index(), node_, a.fence);
-        if (c.what == redis::command::verb::release && a.what == redis::answer::kind::yes) servers_.publish(node_, c.keys);
-        return a;
+        if (!server.running() || incarnation_ != server.incarnation()) return false;
+        auto const part = redis::part(c, i);
+        server.execute(c, part, now, got);
+        bool const yes = got.what == redis::answer::kind::yes;
+        if (part == redis::command_part::lock) world().note(name(c.what, yes), client_.index(), node_, got.fence);
+        if (part == redis::command_part::count) world().note("counter", client_.index(), node_, server.fence(c.keys->fence));
+        if (c.what == redis::command::verb::release && yes) servers_.publish(node_, c.keys);
+        return true;
     }
 
     template <class F>

@@ -122,6 +122,14 @@ MUTANTS = {
          ("known.fence_kept_until - c.fence_lifetime >= up_since_;",
           "(MUTANT && clocked) || known.fence_kept_until - c.fence_lifetime >= up_since_;")],
     ),
+    "a first fence however far ahead": (
+        "redis/fence_upkeep.hpp",
+        [("c.value >= c.floor && within(c.value, c.max_lead);", "c.value >= c.floor && (MUTANT || within(c.value, c.max_lead));")],
+    ),
+    "a first fence however old": (
+        "redis/fence_upkeep.hpp",
+        [("std::chrono::milliseconds{c.value / 1000} + least / 4;", "std::chrono::milliseconds{c.value / 1000} + (MUTANT ? 1000 * least : least / 4);")],
+    ),
     # Who may vote.
     "no restart guard": ("redis/admission.hpp", [("if (now - seen.started < guard_)", "if (!MUTANT && now - seen.started < guard_)")]),
     "clocks not compared": (

@@ -50,6 +50,10 @@ public:
     {
         for (std::uint8_t i = 0; i < plan_.clients.size(); ++i)
             if (world_.comes_true({kind::client, i, nobody, 0})) add_user(i);
+        if (plan_.straggler && world_.comes_true({kind::client, straggler(), nobody, 0})) {
+            straggler_ = &add_client(straggler(), {});
+            ways_.back().connect();
+        }
         for (auto const& one : plan_.disasters)
             if (one.at < plan_.length) world_.at(world_.now() + one.at, [this, &one] { befall(one); });
         world_.run_until(end_);
@@ -60,7 +64,11 @@ public:
         add_heir();
         auto const last = std::max(end_, quiet_since()) + 20 * plan_.ttl;
         while (!all_done() && world_.step(last)) {}
-        judge();
+        bool const live = has_quorum();
+        if (live) judge_end();
+        if (plan_.calm) judge_calm();
+        if (straggler_ != nullptr && live && all_done()) straggle();
+        judge(live);
         return std::move(record_.verdict);
     }
 
@@ -84,7 +92,8 @@ private:
                                        sim::transport_options{.node_timeout = plan_.node_timeout,
                                                               .connect_timeout = 2 * plan_.node_timeout,
                                                               .restart_guard = plan_.guard,
-                                                              .fencing = plan_.fences});
+                                                              .fencing = plan_.fences,
+                                                              .fence_lifetime = plan_.fence_lifetime});
         return users_.emplace_back(way, std::make_shared<redis::lock_keys const>(name_, static_cast<unsigned>(plan_.nodes.size())), plan_, end_, record_);
     }
 
@@ -94,7 +103,8 @@ private:
         auto& client = clients_.back();
         if (client.below(4) != 0) ways_.back().connect();
         ++awaited_;
-        client.at(world_.now() + client.up_to(plan_.ttl / 4), [this, &one] { lives_.push_back(one.live()); });
+        bool const late = !plan_.calm && client.below(4) == 0;  // who takes the lock for the first time when others have had it for long
+        client.at(world_.now() + client.up_to(late ? plan_.length * 3 / 4 : boot_clock::duration{plan_.ttl / 4}), [this, &one] { lives_.push_back(one.live()); });
     }
 
     /// Somebody who comes when nothing goes wrong any more, and finds what those before left.
@@ -103,6 +113,28 @@ private:
         auto& one = add_client(heir(), {});
         ++awaited_;
         clients_.back().at(world_.now(), [this, &one] { lives_.push_back(one.inherit()); });
+    }
+
+    /// When all the others have gone, and the counters with them, somebody comes who does not know how late it is. Then the servers forget
+    /// everything, and somebody comes who knows nothing of him.
+    void straggle()
+    {
+        auto const inherit = [this](user& one) {
+            ++awaited_;
+            clients_.back().at(world_.now(), [this, &one] { lives_.push_back(one.inherit()); });
+            auto const last = world_.now() + 20 * plan_.ttl;
+            while (!all_done() && world_.step(last)) {}
+        };
+        world_.run_until(world_.now() + plan_.fence_lifetime * 9 / 8 + 2 * plan_.ttl);
+        auto const elapsed = world_.now() - boot_clock::time_point{};
+        // What a client has learnt of servers' clocks with two clocks of its own it cannot compare.
+        auto& way = *std::find_if(ways_.begin(), ways_.end(), [&](auto const& one) { return one.client().index() == straggler(); });
+        if (way.connected()) way.client().shift_clocks(plan_.leap - elapsed * plan_.stood_still / 100);
+        inherit(*straggler_);
+        auto& servers = *servers_;
+        for (unsigned node = 0; node < servers.size(); ++node) servers.crash(node, 1us, sim::node::memory::lost);
+        world_.run_until(world_.now() + 2 * plan_.guard);
+        inherit(add_client(straggler() + 1U, {}));
     }
 
     void befall(disaster const& one)
@@ -154,7 +186,7 @@ private:
         return in_line >= static_cast<long>(quorum);
     }
 
-    void judge()
+    void judge(bool live)
     {
         if (plan_.exclusive) {
             if (auto const b = exclusion::breach(record_.claims)) record_.breach("K1", *b);
@@ -162,13 +194,10 @@ private:
                                                                               .forgetful = plan_.forgetful, .partial = plan_.nodes.size() > 1})) record_.breach("K5", *b);
         }
         if (auto const b = fencing::breach(record_.claims)) record_.breach("K2", *b);
-        bool const live = has_quorum();
         if (!all_done() && live) record_.breach("K6", "an operation has no result");
         plan_.astray.for_each([&](unsigned node) {
             if ((*servers_)[node].grants() != 0) record_.breach("vote", "node " + std::to_string(node) + " was given a vote although its clock is out of line");
         });
-        if (live) judge_end();
-        if (plan_.calm) judge_calm();
         auto& v = record_.verdict;
         v.plan = plan_.describe();
         v.decisions = world_.decided().taken();
@@ -202,6 +231,7 @@ private:
         return lives_.size() == awaited_ && std::all_of(lives_.begin(), lives_.end(), [](auto const& one) { return one.done(); });
     }
 
+    [[nodiscard]] std::uint8_t straggler() const noexcept { return static_cast<std::uint8_t>(plan_.clients.size() + 1); }
     [[nodiscard]] unsigned heir() const noexcept { return static_cast<unsigned>(plan_.clients.size()); }
 
     schedule plan_;
@@ -213,6 +243,7 @@ private:
     std::deque<sim::host> clients_;
     std::deque<sim::transport> ways_;
     std::deque<user> users_;
+    user* straggler_ = nullptr;
     std::size_t awaited_ = 0;
     std::vector<sim::process> lives_;
 };

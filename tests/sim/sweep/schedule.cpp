@@ -105,6 +105,20 @@ void draw_disasters(schedule& s, dice& d)
     for (auto const& one : s.disasters) s.forgetful |= one.memory != kept;
 }
 
+/// So that counters end while the world goes on, they are kept for less than an hour. What is said of the fences is said of servers whose clocks
+/// do not move much against each other, in all that time.
+void draw_straggler(schedule& s, dice& d)
+{
+    if (!d.once_in(4)) return;
+    s.straggler = true;
+    s.fence_lifetime = s.guard * d.between(4, 8);
+    if (d.once_in(2))
+        s.leap = d.between(duration{}, duration{20 * s.guard});
+    else
+        s.stood_still = d.up_to(100);
+    for (auto& one : s.nodes) one.drift_ppm = std::clamp<std::int64_t>(one.drift_ppm, -100, 100);
+}
+
 }  // namespace
 
 schedule schedule::draw(std::uint64_t seed, unsigned nodes)
@@ -123,6 +137,7 @@ schedule schedule::draw(std::uint64_t seed, unsigned nodes)
     draw_clocks(s, d, nodes, s.calm);
     if (!s.calm) draw_faults(s, d);
     if (!s.calm) draw_disasters(s, d);
+    if (nodes > 1) draw_straggler(s, d);
     s.exclusive = guarded || !s.forgetful;
     return s;
 }
@@ -150,6 +165,9 @@ std::string schedule::describe() const
     std::string text = "ttl " + number(ttl.count()) + "node timeout " + number(node_timeout.count()) + "guard " + number(guard.count()) + "length " +
                        number(std::chrono::duration_cast<milliseconds>(length).count()) + (calm ? "calm" : "") + "\n" +  //
                        "servers' clocks:" + clocks(nodes) + "clients' clocks:" + clocks(clients);
+    if (straggler)
+        text += "fences are kept for " + number(fence_lifetime.count()) + "ms; the straggler's clock leaps by " +
+                number(std::chrono::duration_cast<milliseconds>(leap).count()) + "ms, stands still for " + number(stood_still) + "%\n";
     for (auto const& one : disasters)
         text += one.name.text() + " at " + std::to_string(std::chrono::duration_cast<milliseconds>(one.at).count()) + " ms for " +
                 std::to_string(std::chrono::duration_cast<milliseconds>(one.length).count()) + " ms; ";

@@ -43,6 +43,10 @@ struct schedule {
     bool mortal = true;                ///< users die with the lock in their hands
     std::vector<disaster> disasters;   ///< those of servers and machines
     bool forgetful = false;            ///< servers lose memory
+    std::chrono::milliseconds fence_lifetime = redis::shortest_fence_lifetime;
+    bool straggler = false;            ///< at the end comes somebody who connected at the beginning, and whose clock was not right in between:
+    boot_clock::duration leap{};       ///< it leapt by so much;
+    unsigned stood_still = 0;          ///< it stood still for so many hundredths of the time
     bool exclusive = true;             ///< a lone server that forgets its locks and has no guard cannot exclude
 
     /// Since when everything goes well, but for those who stand still: a time of the world. Known when it has come.
