@@ -173,13 +173,13 @@ TEST_CASE("a proposal is never so far ahead that a node which begins anew has no
     CHECK(knows_the_slowest_three.proposal(now) == static_cast<std::uint64_t>((epoch + 100ms).count()));
 }
 
-TEST_CASE("the floor is the start of the node on its own clock and the guard")
+TEST_CASE("the floor is the start of the node on its own clock and a guard and a half")
 {
     admission a{5, 30s};
     a.connected(0, epoch + 1s, 10min, now);
-    CHECK(a.floor(0) == static_cast<std::uint64_t>((epoch + 1s - 10min + 30s).count()));
+    CHECK(a.floor(0) == static_cast<std::uint64_t>((epoch + 1s - 10min + 45s).count()));
     a.lengthen_guard(2min);
-    CHECK(a.floor(0) == static_cast<std::uint64_t>((epoch + 1s - 10min + 2min).count()));
+    CHECK(a.floor(0) == static_cast<std::uint64_t>((epoch + 1s - 10min + 3min).count()));
     a.connected(1, 5s, 1h, now);
     CHECK(a.floor(1) == 1);
 }

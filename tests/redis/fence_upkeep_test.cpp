@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 using namespace std::chrono_literals;
 using namespace holdfast::test;
@@ -26,7 +27,14 @@ constexpr std::chrono::milliseconds hour = 1h;
 
 /// A connection to a server, and a lock that is new to its client.
 struct scene {
-    scene() { upkeep.connected(t0, clock_at_start); }
+    scene() { connect(clock_at_start); }
+
+    /// Effects: a connection was made, and has run a script.
+    void connect(std::chrono::microseconds clock)
+    {
+        upkeep.connected(t0, clock);
+        static_cast<void>(upkeep.note({.what = verb::release, .keys = keys, .token = {}, .ttl = 30s}, yes(), t0));
+    }
 
     /// Returns: an acquire as it is sent, when the client takes the server's clock for `ahead` ahead of what it was when the connection was made.
     command acquire(std::chrono::microseconds ahead = 1s, std::chrono::microseconds max_lead = 15s)
@@ -38,7 +46,13 @@ struct scene {
         return c;
     }
 
-    bool counts(command const& c, answer const& a) { return upkeep.note(c, a, t0); }
+    bool counts(command const& c, answer a)
+    {
+        a.kept = !not_kept;
+        return upkeep.note(c, a, t0);
+    }
+
+    bool not_kept = false;
 
     std::shared_ptr<lock_keys const> keys = std::make_shared<lock_keys const>("orders", 1);
     fence_upkeep upkeep{0};
@@ -82,19 +96,24 @@ TEST_CASE("it goes by the script where the proposal is ahead of what the server 
 TEST_CASE("the server's clock is asked for again in time for the next proposal")
 {
     scene s;
+    auto next_name = [&, n = 0]() mutable { s.keys = std::make_shared<lock_keys const>("orders/" + std::to_string(++n), 1); };
     CHECK_FALSE(s.acquire(11s).looks);
+    CHECK_FALSE(s.acquire(12s).looks);  // not for the first time
+    next_name();
     auto const late = s.acquire(12s);
     CHECK(late.looks);
     auto told = yes(late.value + 33);
     told.clock = clock_at_start + 11s;
     CHECK(s.counts(late, told));
+    next_name();
     CHECK_FALSE(s.acquire(12s).looks);
-    s.keys = std::make_shared<lock_keys const>("stock", 1);
+    next_name();
     CHECK(seeds(s.acquire(26s)));
+    next_name();
     auto refused = failed(holdfast::redis::errc::read_only);  // it tells its clock all the same
     refused.clock = clock_at_start + 60s;
     s.counts(s.acquire(60s), refused);
-    s.keys = std::make_shared<lock_keys const>("bikes", 1);
+    next_name();
     CHECK(seeds(s.acquire(75s)));
 }
 
@@ -102,7 +121,7 @@ TEST_CASE("a server of which no clock is known makes fences by the script, and s
 {
     scene s;
     bool const known = GENERATE(false, true);
-    s.upkeep.connected(t0, known ? clock_at_start - 20s : 0s);
+    s.connect(known ? clock_at_start - 20s : 0s);
     auto const c = s.acquire();
     CHECK(c.what == verb::acquire);
     CHECK(c.looks == known);
@@ -116,7 +135,7 @@ TEST_CASE("only the first acquire of a lock makes a fence plainly, whatever came
     auto const heard = GENERATE(0, 1, 2, 3);  // nothing; no; an error; that the connection broke
     if (heard == 1) s.counts(c, no());
     if (heard == 2) s.counts(c, failed(holdfast::redis::errc::no_answer));
-    if (heard == 3) s.upkeep.connected(t0, clock_at_start);
+    if (heard == 3) s.connect(clock_at_start);
     CHECK(s.acquire().what == verb::acquire);
 }
 
@@ -125,12 +144,53 @@ TEST_CASE("a lock whose fence was made plainly, and is kept, is taken plainly th
     scene s;
     auto const c = s.acquire();
     REQUIRE(seeds(c));
-    auto a = yes(c.value + c.batch);
-    a.seed_refused = GENERATE(false, true);  // then it may be another's, that ends soon
-    CHECK(s.counts(c, a));
+    CHECK(s.counts(c, yes(c.value + c.batch)));
     auto const next = s.acquire();
     CHECK_FALSE(seeds(next));
-    CHECK(counts_plainly(next) == !a.seed_refused);
+    CHECK(counts_plainly(next));
+}
+
+TEST_CASE("a fence that was gone when it was to be kept does not count")
+{
+    scene s;
+    auto const c = s.acquire();
+    REQUIRE(seeds(c));
+    s.not_kept = true;
+    CHECK_FALSE(s.counts(c, yes(c.value + c.batch)));
+}
+
+TEST_CASE("who has made a fence too late, or whose clock stands still, looks at the server's clock before the next one")
+{
+    scene s;
+    auto const c = s.acquire();
+    REQUIRE(seeds(c));
+    CHECK_FALSE(s.counts(c, yes(c.batch)));
+    s.keys = std::make_shared<lock_keys const>("stock", 1);
+    auto const next = s.acquire();
+    CHECK(next.what == verb::acquire);
+    CHECK(next.looks);
+    auto told = yes(next.value + 33);
+    told.clock = clock_at_start + 1h;
+    CHECK(s.counts(next, told));
+    s.keys = std::make_shared<lock_keys const>("bikes", 1);
+    CHECK(s.acquire().what == verb::acquire);
+    s.keys = std::make_shared<lock_keys const>("tyres", 1);
+    CHECK(seeds(s.acquire(1h)));
+}
+
+TEST_CASE("who may not run scripts is not given a lock that he could not give back")
+{
+    scene s;
+    s.upkeep.connected(t0, clock_at_start);
+    CHECK(s.acquire().what == verb::acquire);
+    s.keys = std::make_shared<lock_keys const>("stock", 1);
+    s.counts(s.acquire(), failed(holdfast::redis::errc::server_error));
+    s.keys = std::make_shared<lock_keys const>("bikes", 1);
+    auto const c = s.acquire();
+    CHECK(c.what == verb::acquire);
+    s.counts(c, no());
+    s.keys = std::make_shared<lock_keys const>("tyres", 1);
+    CHECK(seeds(s.acquire()));
 }
 
 TEST_CASE("a fence that is less than it has to be does not count, and the lock is acquired by the script for the same token")
@@ -165,7 +225,7 @@ TEST_CASE("a server that does not know PXAT is not asked for it again, until the
     CHECK_FALSE(s.counts(c, a));
     s.keys = std::make_shared<lock_keys const>("stock", 1);
     CHECK(s.acquire().what == verb::acquire);
-    s.upkeep.connected(t0, clock_at_start);
+    s.connect(clock_at_start);
     s.keys = std::make_shared<lock_keys const>("bikes", 1);
     CHECK(seeds(s.acquire()));
 }

@@ -118,17 +118,20 @@ TEST_CASE("a take that seeds has a missing counter begin with what was proposed,
     auto const count = encode(c, script_form::by_hash).substr(lock.size());
     c.seed_until = 1'700'001'800'000ms;
     REQUIRE(parts(c) == 4);
-    CHECK(part(c, 2) == command_part::keep);
+    CHECK(part(c, 2) == command_part::count);
     CHECK(encode(c, script_form::by_hash) == lock + "*6\r\n$3\r\nSET\r\n$23\r\nholdfast:fence:{orders}\r\n$16\r\n1700000000000123\r\n$2\r\nNX\r\n"
-                                                    "$4\r\nPXAT\r\n$13\r\n1700001800000\r\n"
-                                                    "*3\r\n$7\r\nPEXPIRE\r\n$23\r\nholdfast:fence:{orders}\r\n$7\r\n3600000\r\n" + count);
-    auto const which = GENERATE(1U, 2U);
-    auto const seeded = [&](std::string const& text, answer before) {
+                                                    "$4\r\nPXAT\r\n$13\r\n1700001800000\r\n" + count +
+                                                    "*3\r\n$7\r\nPEXPIRE\r\n$23\r\nholdfast:fence:{orders}\r\n$7\r\n3600000\r\n");
+    auto const read = [&](unsigned which, std::string const& text, answer before) {
         reply_reader reader;
         REQUIRE(reader.feed(text));
         decode_part(c, which, reader.next()->get(), before);
         return before;
     };
+    auto const seeded = [&](std::string const& text, answer before) { return read(1, text, before); };
+    CHECK(read(3, ":1\r\n", answer::yes()).kept);
+    for (auto const* text : {":0\r\n", "$-1\r\n", "-ERR unknown command\r\n"}) CHECK_FALSE(read(3, text, answer::yes()).kept);
+    CHECK_FALSE(seeded("-OOM command not allowed\r\n", answer::failed(errc::out_of_memory)).seed_refused);
     for (auto const* text : {"+OK\r\n", "$-1\r\n", ":1\r\n"}) CHECK_FALSE(seeded(text, answer::yes()).seed_refused);
     auto const refused = seeded("-ERR syntax error\r\n", answer::yes());
     CHECK(refused.what == answer::kind::yes);

@@ -30,9 +30,9 @@ namespace holdfast::redis {
 ///
 /// A majority that is near, and not the median of the clocks that happen to be known, because two majorities share a node: whatever
 /// clocks each of two clients knows, no clock that votes for one is further than the guard from one that votes for the other. Why the
-/// fences then increase: one that a node forgot was at most `guard` ahead of the node's clock, whether it came from another clock or
-/// from a proposal; when the node has a vote again the guard has passed, and its clock, with which it begins anew, has caught up. That
-/// goes for a node that came back with an old snapshot, too: what it counts from is no less than its start and the guard, the `floor`.
+/// fences then increase: one that a node forgot was at most half a guard ahead of another voter's clock, as a proposal may be, and so a guard
+/// and a half ahead of its own. It begins no lower than that after its start, the `floor`: when it has a vote again, the guard has passed, and that is
+/// no more than half a guard ahead of its clock. That goes for a node that came back with an old snapshot, too.
 class admission {
 public:
     admission(unsigned nodes, boot_clock::duration guard) noexcept : nodes_{nodes}, guard_{guard} {}
@@ -114,7 +114,7 @@ public:
     /// from a snapshot, and as good as forgotten.
     [[nodiscard]] std::uint64_t floor(unsigned node) const noexcept
     {
-        auto const f = seen_[node].born + std::chrono::duration_cast<microseconds>(guard_);
+        auto const f = seen_[node].born + std::chrono::duration_cast<microseconds>(guard_) * 3 / 2;
         return f.count() < 1 ? 1 : static_cast<std::uint64_t>(f.count());
     }
 

@@ -25,7 +25,7 @@ inline constexpr std::chrono::milliseconds shortest_fence_lifetime{60 * 60 * 100
 /// | verb    | yes if                                    | then                                                        |
 /// |---------|-------------------------------------------|-------------------------------------------------------------|
 /// | acquire | no key, or the key holds `token` already  | no key: key := token, expires at now + ttl. The fence moves up by `batch`, see `fence_source`; yes carries its new value. No carries the time the key has left |
-/// | take    | no key                                    | as acquire, but that it does not recognise the token: only for the first time that it is sent. Plain commands: `SET NX PX`; with a fence, behind it, `INCRBY`, of which a missing fence becomes `batch`, and does not expire; it moves with a no, too. Between them, where it `seeds`, `SET NX PXAT` and `PEXPIRE`: a missing fence becomes `value`, where it is not `seed_until` yet, and a fence that is there then expires after `fence_lifetime`. No carries no time |
+/// | take    | no key                                    | as acquire, but that it does not recognise the token: only for the first time that it is sent. Plain commands: `SET NX PX`; with a fence, behind it, `INCRBY`, of which a missing fence becomes `batch`, and does not expire; it moves with a no, too. Where it `seeds`, between them, `SET NX PXAT`: a missing fence becomes `value`, where it is not `seed_until` yet; and behind them `PEXPIRE`: the fence, whatever it is, expires after `fence_lifetime`. No carries no time |
 /// | confirm | the key holds `token`                     | the fence := max(fence, `value`)                            |
 /// | extend  | the key holds `token`                     | the key expires at now + ttl, or later where it would have  |
 /// | regain  | no key, or the key holds `token` already  | no key: key := token, expires at now + ttl; otherwise as extend. No fence moves |
@@ -59,15 +59,15 @@ enum class command_part : std::uint8_t {
     clock,  ///< `TIME`
     lock,   ///< what the command is about; the only one of most
     seed,   ///< what a missing fence begins with
-    keep,   ///< how long a fence that there is now is kept
     count,  ///< the fence moves up
+    keep,   ///< how long the fence is kept
 };
-
-/// Returns: whether a fence that is missing begins with `value`, without a script.
-[[nodiscard]] inline bool seeds(command const& c) noexcept { return c.what == command::verb::take && c.seed_until.count() != 0; }
 
 /// Returns: whether the fence is counted on without a script.
 [[nodiscard]] inline bool counts_plainly(command const& c) noexcept { return c.what == command::verb::take && c.fence != fence_source::none; }
+
+/// Returns: whether a fence that is missing begins with `value`, without a script.
+[[nodiscard]] inline bool seeds(command const& c) noexcept { return counts_plainly(c) && c.seed_until.count() != 0; }
 
 /// Returns: how many parts `c` has.
 [[nodiscard]] inline unsigned parts(command const& c) noexcept
@@ -81,8 +81,8 @@ enum class command_part : std::uint8_t {
     if (c.looks && i == 0) return command_part::clock;
     if (c.looks) --i;
     if (i == 0) return command_part::lock;
-    if (!seeds(c) || i == 3) return command_part::count;
-    return i == 1 ? command_part::seed : command_part::keep;
+    if (!seeds(c)) return command_part::count;
+    return i == 1 ? command_part::seed : i == 2 ? command_part::count : command_part::keep;
 }
 
 /// Returns: whether `c` may make the server's vote its token's: it is sent to servers that have a vote only.
@@ -107,7 +107,8 @@ struct answer {
     std::chrono::milliseconds time_left{0};  ///< no to acquire: how long the key has left; negative: not known, or it does not expire
     std::error_code error{};                 ///< error: what the server, or the way to it, said
     std::chrono::microseconds clock{0};      ///< the server's, since 1970, where the command looked; 0 where it did not, or was not told
-    bool seed_refused = false;               ///< the server does not do what seeds a fence
+    bool seed_refused = false;               ///< the server grants the lock, but does not do what seeds a fence
+    bool kept = false;                       ///< the fence that was counted on is kept for `fence_lifetime`
 
     [[nodiscard]] static answer yes(std::uint64_t fence = 0) { return {.what = kind::yes, .fence = fence}; }
     [[nodiscard]] static answer no(std::chrono::milliseconds left = {}) { return {.what = kind::no, .time_left = left}; }

@@ -19,7 +19,8 @@ namespace holdfast::redis {
 ///   where the key was gone before, with its ttl; the grant that carries it comes too late to be used.
 /// - The first acquire of a lock of several masters goes plainly, too, which is less than half of what the script costs a server. A fence that is
 ///   missing begins with the proposal then, by `SET NX PXAT`: so the server knows by its own clock whether the proposal is too old, see `prepare`.
-///   It is not too far ahead, as the server has told its clock lately: it is asked again, with an acquire, where that is long ago.
+///   It is not too far ahead, as the server has told its clock lately: it is asked again, with an acquire that goes by the script, where that is
+///   long ago.
 /// - A fence by the clock is a plain counter for as long as `catch_up` only: then the script has it catch up. So a server that goes back to
 ///   older data behind a connection that stands is noticed: at once where the fence is less than this client has seen, otherwise because it is
 ///   behind the clock; unless it went back by less than that time.
@@ -37,7 +38,7 @@ public:
     {
         up_since_ = now;
         clock_ = clock;
-        refused_ = seed_refused_ = false;
+        refused_ = seed_refused_ = scripted_ = false;
     }
 
     /// Effects: has `c`, which is sent at `sent`, keep its fence for `least` at least, and go as cheaply as it may.
@@ -45,7 +46,7 @@ public:
     /// What a missing fence begins with must not be behind one that the server has forgotten. That was ahead of the server's clock by no more than
     /// a guard when it was used last, which is a quarter of `least` at most, and was kept for `least` from then on; so it is behind the
     /// clock by three quarters of that when it is gone. A proposal that is a quarter old when it arrives, be it that it was under way for so long or that
-    /// the client's clock stood still, has ended before it begins: `seed_until`. Nor must it be further ahead of the server's clock than
+    /// the client's clock stood still, has ended before it begins: `seed_until`. (The count shows that, and the fence that it is has an end, too.) Nor must it be further ahead of the server's clock than
     /// `max_lead`: where it is no further ahead of what the server has told, it is not.
     void prepare(command& c, boot_clock::time_point sent, std::chrono::milliseconds least) const noexcept
     {
@@ -61,9 +62,10 @@ public:
         c.seed_until = {};
         if (c.what != command::verb::acquire || c.fence == fence_source::none) return;
         bool const unknown = !std::exchange(known.asked, true);
-        if (!clocked) c.looks = clock_.count() != 0 && !within(c.value, c.max_lead * 3 / 4);
         if (!first || refused_) return;
-        if (unknown && may_seed(c, least)) {
+        if (unknown && could_seed(c, least)) {
+            c.looks = !within(c.value, c.max_lead * 3 / 4);
+            if (!within(c.value, c.max_lead) || c.value < c.floor) return;
             c.what = command::verb::take;
             c.seed_until = std::chrono::milliseconds{c.value / 1000} + least / 4;
         } else if (c.keep_end && std::exchange(known.granted, false)) {
@@ -78,35 +80,40 @@ public:
         clock_ = std::max(clock_, a.clock);
         seed_refused_ = seed_refused_ || a.seed_refused;
         bool const plain = c.what == command::verb::take;
+        scripted_ = scripted_ || (!plain && a.what != answer::kind::error);
         bool const asked = plain || c.what == command::verb::acquire;
         if (!asked || c.fence == fence_source::none || a.what == answer::kind::error || node_ >= c.keys->known.size()) return true;
         auto& known = c.keys->known[node_];
         known.granted = a.what == answer::kind::yes;
         if (!known.granted) return true;
-        if (plain && a.fence < c.floor + c.batch) {
+        if (plain && (a.fence < c.floor + c.batch || (seeds(c) && !a.kept))) {
+            if (seeds(c)) clock_ = std::min(clock_, long_ago);
             known.fence_kept_until = {};
             refused_ = refused_ || a.fence == 0;
             return false;
         }
         known.fence = a.fence;
-        if (plain ? seeds(c) && !a.seed_refused : !c.keep_end) known.fence_kept_until = sent + c.fence_lifetime;
+        if (plain ? seeds(c) : !c.keep_end) known.fence_kept_until = sent + c.fence_lifetime;
         return true;
     }
 
 private:
     static constexpr std::chrono::milliseconds catch_up{1000};
 
-    /// Returns: whether a fence is certainly ahead of the server's clock by no more than `lead`.
+    static constexpr std::chrono::microseconds long_ago{1};
+
+    /// Returns: whether a fence is ahead of what the server has told of its clock, and so ahead of its clock by no more than `lead`. What is
+    /// behind is of a clock that stood still.
     [[nodiscard]] bool within(std::uint64_t fence, std::chrono::microseconds lead) const noexcept
     {
-        return clock_.count() != 0 && fence <= static_cast<std::uint64_t>((clock_ + lead).count());
+        return fence >= static_cast<std::uint64_t>(clock_.count()) && fence <= static_cast<std::uint64_t>((clock_ + lead).count());
     }
 
-    /// Returns: whether a fence may begin with the proposal of `c`. The guard is twice the lead.
-    [[nodiscard]] bool may_seed(command const& c, std::chrono::milliseconds least) const noexcept
+    /// Returns: whether a fence may begin with the proposal of `c` where that is near the server's clock. The guard is twice the lead. Who may not
+    /// run scripts could not give the lock back: he is to know before he has it.
+    [[nodiscard]] bool could_seed(command const& c, std::chrono::milliseconds least) const noexcept
     {
-        if (c.fence != fence_source::counter || seed_refused_ || 2 * c.max_lead > least / 4) return false;
-        return c.value >= c.floor && within(c.value, c.max_lead);
+        return c.fence == fence_source::counter && c.value != 0 && clock_.count() != 0 && scripted_ && !seed_refused_ && 2 * c.max_lead <= least / 4;
     }
 
     unsigned node_;
@@ -114,6 +121,7 @@ private:
     std::chrono::microseconds clock_{};  ///< the server's, as it has told at last; it is ahead of that by now
     bool refused_ = false;       ///< the server does not do INCRBY for this user
     bool seed_refused_ = false;  ///< nor SET NX PXAT, which is as old as Redis 6.2
+    bool scripted_ = false;      ///< it has run a script over this connection
 };
 
 }  // namespace holdfast::redis

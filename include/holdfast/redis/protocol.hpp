@@ -165,17 +165,19 @@ inline void call(words& w, script const& s, script_form form, int keys)
         w.add("PXAT");
         w.add(c.seed_until.count());
         bytes += format(w.get());
-        detail::words keep;
-        keep.add("PEXPIRE");
-        keep.add(c.keys->fence);
-        keep.add(c.fence_lifetime.count());
-        bytes += format(keep.get());
     }
     if (counts_plainly(c)) {
         detail::words w;
         w.add("INCRBY");
         w.add(c.keys->fence);
         w.add(c.batch);
+        bytes += format(w.get());
+    }
+    if (seeds(c)) {
+        detail::words w;
+        w.add("PEXPIRE");
+        w.add(c.keys->fence);
+        w.add(c.fence_lifetime.count());
         bytes += format(w.get());
     }
     return bytes;
@@ -204,6 +206,11 @@ inline void call(words& w, script const& s, script_form form, int keys)
     if (r.size() != 2) return {};
     std::array<std::uint64_t, 2> numbers{};
     for (std::size_t k = 0; k < 2; ++k) {
+        if (r[k].what() == reply::kind::integer) {  // as some say it that are not quite Redis
+            if (r[k].integer() < 0) return {};
+            numbers[k] = static_cast<std::uint64_t>(r[k].integer());
+            continue;
+        }
         auto const text = r[k].text();
         auto const [end, why] = std::from_chars(text.data(), text.data() + text.size(), numbers[k]);
         if (why != std::errc{} || end != text.data() + text.size()) return {};
@@ -225,8 +232,8 @@ inline void decode_part(command const& c, unsigned i, reply const& r, answer& go
         got.clock = clock;
         break;
     }
-    case command_part::seed:
-    case command_part::keep: got.seed_refused = got.seed_refused || r.what() == reply::kind::error; break;
+    case command_part::seed: got.seed_refused = got.what == answer::kind::yes && r.what() == reply::kind::error; break;
+    case command_part::keep: got.kept = r.what() == reply::kind::integer && r.integer() == 1; break;
     case command_part::count:
         if (got.what == answer::kind::yes && r.what() == reply::kind::integer && r.integer() > 0) got.fence = static_cast<std::uint64_t>(r.integer());
         break;

@@ -79,8 +79,11 @@ public:
             got.clock = clock;
             break;
         }
-        case redis::command_part::seed: seed(c, now); break;
-        case redis::command_part::keep: keep(c, now); break;
+        case redis::command_part::seed:
+            got.seed_refused = !knows_pxat_ && got.what == redis::answer::kind::yes;
+            if (knows_pxat_) seed(c, now);
+            break;
+        case redis::command_part::keep: got.kept = keep(c, now); break;
         case redis::command_part::count: {
             auto const counted = count_on(c, now);
             if (got.what == redis::answer::kind::yes) got.fence = counted;
@@ -97,13 +100,19 @@ public:
         if (c.seed_until > whole(t)) fences_.try_emplace(c.keys->fence, counter{c.value, c.seed_until});
     }
 
-    /// Effects: PEXPIRE of the counter.
-    void keep(redis::command const& c, boot_clock::time_point now)
+    /// Effects: PEXPIRE of the counter. Returns: whether there is one.
+    bool keep(redis::command const& c, boot_clock::time_point now)
     {
         auto const t = time(now);
         forget_expired(t);
-        if (auto const found = fences_.find(c.keys->fence); found != fences_.end()) found->second.expires = expiry(t, c.fence_lifetime);
+        auto const found = fences_.find(c.keys->fence);
+        if (found == fences_.end()) return false;
+        found->second.expires = expiry(t, c.fence_lifetime);
+        return true;
     }
+
+    /// Effects: it is older than Redis 6.2.
+    void forget_pxat() noexcept { knows_pxat_ = false; }
 
     /// Effects: INCRBY, of which a counter that is missing becomes one that does not expire. Returns: the counter.
     std::uint64_t count_on(redis::command const& c, boot_clock::time_point now)
@@ -237,6 +246,7 @@ private:
 
     clock clock_;
     bool running_ = true;
+    bool knows_pxat_ = true;
     unsigned incarnation_ = 0;
     std::optional<boot_clock::time_point> started_;
     boot_clock::time_point hung_until_{};

@@ -113,7 +113,7 @@ MUTANTS = {
     # A floor below which a fence does not count is a second lock on a door: what is known of a server is forgotten when it was away, too.
     "a lost fence believed": (
         "redis/fence_upkeep.hpp",
-        [("if (plain && a.fence < c.floor + c.batch) {", "if (plain && a.fence < (MUTANT ? 0 : c.floor) + c.batch) {"),
+        [("if (plain && (a.fence < c.floor + c.batch ||", "if (plain && (a.fence < (MUTANT ? 0 : c.floor) + c.batch ||"),
          ("known.fence_kept_until - c.fence_lifetime >= up_since_;", "MUTANT || known.fence_kept_until - c.fence_lifetime >= up_since_;")],
     ),
     "a lost fence by the clock believed": (
@@ -124,7 +124,8 @@ MUTANTS = {
     ),
     "a first fence however far ahead": (
         "redis/fence_upkeep.hpp",
-        [("c.value >= c.floor && within(c.value, c.max_lead);", "c.value >= c.floor && (MUTANT || within(c.value, c.max_lead));")],
+        [("if (!within(c.value, c.max_lead) || c.value < c.floor) return;",
+          "if ((!MUTANT && !within(c.value, c.max_lead)) || c.value < c.floor) return;")],
     ),
     "a first fence however old": (
         "redis/fence_upkeep.hpp",

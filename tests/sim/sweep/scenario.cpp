@@ -43,6 +43,7 @@ public:
         if (options.remember) world_.decided().remember();
         set_clocks();
         servers_.emplace(world_, plan_.nodes);
+        for (unsigned node = 0; plan_.old_servers && node < servers_->size(); ++node) (*servers_)[node].forget_pxat();
         end_ = world_.now() + plan_.length;
     }
 
@@ -119,9 +120,9 @@ private:
     /// everything, and somebody comes who knows nothing of him.
     void straggle()
     {
-        auto const inherit = [this](user& one) {
+        auto const inherit = [this](user& one, sim::host& by) {
             ++awaited_;
-            clients_.back().at(world_.now(), [this, &one] { lives_.push_back(one.inherit()); });
+            by.at(world_.now(), [this, &one] { lives_.push_back(one.inherit()); });
             auto const last = world_.now() + 20 * plan_.ttl;
             while (!all_done() && world_.step(last)) {}
         };
@@ -130,11 +131,18 @@ private:
         // What a client has learnt of servers' clocks with two clocks of its own it cannot compare.
         auto& way = *std::find_if(ways_.begin(), ways_.end(), [&](auto const& one) { return one.client().index() == straggler(); });
         if (way.connected()) way.client().shift_clocks(plan_.leap - elapsed * plan_.stood_still / 100);
-        inherit(*straggler_);
+        // Another lock comes first: over a connection that has not run a script no fence is made without one.
+        record aside;
+        user other{way, std::make_shared<redis::lock_keys const>("orders/43", servers_->size()), plan_, end_, aside};
+        inherit(other, way.client());
+        inherit(*straggler_, way.client());
         auto& servers = *servers_;
-        for (unsigned node = 0; node < servers.size(); ++node) servers.crash(node, 1us, sim::node::memory::lost);
-        world_.run_until(world_.now() + 2 * plan_.guard);
-        inherit(add_client(straggler() + 1U, {}));
+        for (unsigned node = 0; node < servers.size(); ++node)
+            if (node != plan_.remembers) servers.crash(node, 1us, sim::node::memory::lost);
+        world_.run_until(world_.now() + plan_.guard + plan_.ttl / 50);
+        auto& last = add_client(straggler() + 1U, {});
+        inherit(last, clients_.back());
+        for (auto const& one : aside.verdict.breaches) record_.breach(one.which, one.what);
     }
 
     void befall(disaster const& one)
@@ -218,7 +226,7 @@ private:
     void judge_calm()
     {
         auto const begin = boot_clock::time_point{};
-        if (users_.size() > 2)
+        if (users_.size() > (straggler_ == nullptr ? 2U : 3U))
             if (auto const b = idleness::breach(record_.claims, begin + plan_.ttl / 4, end_, plan_.ttl / 4 + 50ms)) record_.breach("K6", *b);
         auto const keys_of_the_dead = plan_.mortal ? plan_.ttl + 2ms : 0ms;
         world_.run_until(world_.now() + keys_of_the_dead + 4 * plan_.wrong.longest_delay);

@@ -113,9 +113,11 @@ void draw_straggler(schedule& s, dice& d)
     s.straggler = true;
     s.fence_lifetime = s.guard * d.between(4, 8);
     if (d.once_in(2))
-        s.leap = d.between(duration{}, duration{20 * s.guard});
+        s.leap = d.between(duration{}, d.once_in(2) ? duration{s.guard} : duration{20 * s.guard});
     else
         s.stood_still = d.up_to(100);
+    s.remembers = d.up_to(2 * static_cast<unsigned>(s.nodes.size()));
+    s.old_servers = d.once_in(6);
     for (auto& one : s.nodes) one.drift_ppm = std::clamp<std::int64_t>(one.drift_ppm, -100, 100);
 }
 
