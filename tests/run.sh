@@ -7,7 +7,7 @@
 #
 #   HOLDFAST_PRESET      gcc, clang, asan-ubsan or tsan, of CMakePresets.json; gcc
 #   HOLDFAST_BUILD_DIR   where to build; build/<preset> in the source tree
-#   HOLDFAST_JOBS        how many compilers run at once; the number of processors. Of the tests, which mostly wait, eight
+#   HOLDFAST_JOBS        how many compilers run at once; the number of processors. Of the tests, which mostly wait, ten
 #                        times as many: what computes is counted as more than one (tests/CMakeLists.txt)
 #   HOLDFAST_UNITY       ON: several files of tests are compiled at once, as a build from nothing wants it; OFF
 #   HOLDFAST_ONLY        build: runs no test
@@ -42,4 +42,4 @@ cd "$root"
 cmake --preset "$preset" -B "$build" "${options[@]}" >/dev/null
 "${run[@]}" cmake --build "$build" -j "$jobs"
 [ "${HOLDFAST_ONLY:-}" != build ] || exit 0
-"${run[@]}" ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$((8 * jobs))" "$@"
+"${run[@]}" ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$((10 * jobs))" "$@"

@@ -51,7 +51,7 @@ look()
   mkdir -p "$grown" "$found"
   # What is told of each new input is left out; the last lines are the figures. No input is so long, or takes so long, for a good reason;
   # and libFuzzer, which ends by itself, is ended where it does not.
-  if ! timeout --kill-after=10 $((seconds + 300)) "$program" -max_total_time="$seconds" -max_len=4096 -timeout=20 -rss_limit_mb=2048 \
+  if ! timeout --foreground --kill-after=10 $((seconds + 300)) "$program" -max_total_time="$seconds" -max_len=4096 -timeout=20 -rss_limit_mb=2048 \
       -print_final_stats=1 -artifact_prefix="$found/" "$grown" "$kept" >"$log" 2>&1; then
     printf '\n== %s is wrong\n%s\n' "$target" "$(tail -n 40 "$log")"
     right=false

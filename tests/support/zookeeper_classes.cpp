@@ -3,7 +3,8 @@
 //   zookeeper_classes FILE
 //
 // Has a ZooKeeper server write the classes that it loaded to FILE, as the Java machine wants to have them in its memory: one that starts with
-// them takes two thirds of the processor time, and the tests start some hundreds.
+// them takes two thirds of the processor time, and the tests start some hundreds. A Java machine that cannot do that is no error: there is no FILE then,
+// and the servers start as they always did.
 #include "eventually.hpp"
 #include "zookeeper_server.hpp"
 
@@ -29,11 +30,11 @@ try {
     zookeeper_server server{options};
     ::kill(server.pid(), SIGTERM);
     if (!eventually([&] { return !server.running(); }, std::chrono::minutes{5}) || !exists(file)) {
-        std::fprintf(stderr, "zookeeper_classes: nothing was written: %s\n", server.log().c_str());
-        return 1;
+        std::fputs("zookeeper_classes: this Java machine writes none\n", stderr);
+        std::filesystem::remove(file);
     }
     return 0;
 } catch (std::exception const& e) {
-    std::fprintf(stderr, "zookeeper_classes: %s\n", e.what());
-    return 1;
+    std::fprintf(stderr, "zookeeper_classes: none are written: %s\n", e.what());
+    return 0;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Copies the library with every mutant in it. HOLDFAST_MUTANT tells a program built with the copy which of them it is; without, it is none.
+"""Copies the library with every mutant in it. HOLDFAST_MUTANT names the one that a program built with the copy is; without, it is none.
 
     mutate.py INCLUDE TO
 
@@ -17,12 +17,31 @@ from mutants import MUTANTS  # noqa: E402
 CHOICE = """// SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdio>
 #include <cstdlib>
+#include <string_view>
+#include <type_traits>
 
 namespace holdfast {
 
-/// The mutant that this program is; 0: none.
-inline int const mutant = std::getenv("HOLDFAST_MUTANT") == nullptr ? 0 : std::atoi(std::getenv("HOLDFAST_MUTANT"));
+/// Returns: the number of the mutant that this program is; 0: none.
+inline int asked_for_mutant()
+{
+    constexpr std::string_view names[] = {%s};
+    auto const* const asked = std::getenv("HOLDFAST_MUTANT");
+    if (asked == nullptr) return 0;
+    int number = 0;
+    for (auto const name : names) {
+        ++number;
+        if (name == asked) return number;
+    }
+    std::fprintf(stderr, "there is no mutant %%s\\n", asked);
+    std::_Exit(2);
+}
+
+inline int const mutant = asked_for_mutant();
+
+constexpr bool is_mutant(int number) noexcept { return !std::is_constant_evaluated() && mutant == number; }
 
 }  // namespace holdfast
 """
@@ -44,9 +63,9 @@ def mutated(include):
         for old, new in replacements:
             if shipped.count(old) != 1 or text.count(old) != 1:
                 die(f"{name}: {header} has this text {shipped.count(old)} times, and {text.count(old)} times with the mutants before, not once: {old}")
-            text = text.replace(old, new.replace("MUTANT", f"(::holdfast::mutant == {number})"))
+            text = text.replace(old, new.replace("MUTANT", f"::holdfast::is_mutant({number})"))
         texts[header] = text
-    texts["mutant.hpp"] = CHOICE
+    texts["mutant.hpp"] = CHOICE % ", ".join(f'"{name}"' for name in MUTANTS)
     return texts
 
 
