@@ -44,10 +44,10 @@ public:
     /// Effects: has `c`, which is sent at `sent`, keep its fence for `least` at least, and go as cheaply as it may.
     ///
     /// What a missing fence begins with must not be behind one that the server has forgotten. That was ahead of the server's clock by no more than
-    /// a guard when it was used last, which is a quarter of `least` at most, and was kept for `least` from then on; so it is behind the
-    /// clock by three quarters of that when it is gone. A proposal that is a quarter old when it arrives, be it that it was under way for so long or that
-    /// the client's clock stood still, has ended before it begins: `seed_until`. (The count shows that, and the fence that it is has an end, too.) Nor must it be further ahead of the server's clock than
-    /// `max_lead`: where it is no further ahead of what the server has told, it is not.
+    /// a guard and a half when its end was put off last, which is three eighths of `least` at most, and was kept for `least` from then on; so it is
+    /// behind the clock by more than half of that when it is gone. A proposal that is a quarter of `least` old when it arrives, be it that it was under
+    /// way for so long or that the client's clock stood still, has ended before it begins: `seed_until`; the count shows that. Nor must it be further
+    /// ahead of the server's clock than `max_lead`: where it is no further ahead of what the server has told, it is not.
     void prepare(command& c, boot_clock::time_point sent, std::chrono::milliseconds least) const noexcept
     {
         c.fence_lifetime = least + least / 8;
@@ -99,7 +99,6 @@ public:
 
 private:
     static constexpr std::chrono::milliseconds catch_up{1000};
-
     static constexpr std::chrono::microseconds long_ago{1};
 
     /// Returns: whether a fence is ahead of what the server has told of its clock, and so ahead of its clock by no more than `lead`. What is

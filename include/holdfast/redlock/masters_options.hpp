@@ -33,8 +33,9 @@ struct masters_options {
 
     /// A master that was started less than this long ago may have forgotten what it granted, and has no vote; nor has one whose clock
     /// differs from the others' by more than half of it. Nothing: the longest ttl of the locks of these masters. At least the longest ttl
-    /// that anybody uses with them; a lock whose ttl is longer is refused. 0 switches both off: a master that is restarted without its data
-    /// may then help to grant a lock that is still held.
+    /// that anybody uses with them; a lock whose ttl is longer is refused. For fencing tokens that increase also when masters have forgotten
+    /// theirs, it is the same for all clients. 0 switches both off: a master that is restarted without its data may then help to grant a lock that is
+    /// still held.
     std::optional<std::chrono::milliseconds> restart_guard{};
 
     /// For the masters whose URLs begin with `rediss://`. Needs <holdfast/tls.hpp> somewhere in the program.
