@@ -52,7 +52,7 @@ public:
 
     /// Effects: sends a command. `done` is called in the client with the answer, or never. Where what is sent behind it counts on the order, there
     /// are no copies of it, which keep to none.
-    void send(redis::command const& c, std::function<void(redis::answer const&)> done, copies more = copies::possible)
+    void send(redis::command const& c, std::function<void(redis::answer const&)> const& done, copies more = copies::possible)
     {
         client_.stumble();
         if (strikes(decision::kind::cut, world().wrong().cut)) cut();
