@@ -66,10 +66,11 @@ public:
         auto const last = std::max(end_, quiet_since()) + 20 * plan_.ttl;
         while (!all_done() && world_.step(last)) {}
         bool const live = has_quorum();
+        if (!all_done() && live) record_.breach("K6", "an operation has no result");
         if (live) judge_end();
         if (plan_.calm) judge_calm();
         if (straggler_ != nullptr && live && all_done()) straggle();
-        judge(live);
+        judge();
         return std::move(record_.verdict);
     }
 
@@ -117,7 +118,8 @@ private:
     }
 
     /// When all the others have gone, and the counters with them, somebody comes who does not know how late it is. Then the servers forget
-    /// everything, and somebody comes who knows nothing of him.
+    /// everything, and somebody comes who knows nothing of him. He may be kept from the lock: what he took the servers' clocks for when he connected he
+    /// takes them for as long as the connections last.
     void straggle()
     {
         auto const inherit = [this](user& one, sim::host& by) {
@@ -194,7 +196,7 @@ private:
         return in_line >= static_cast<long>(quorum);
     }
 
-    void judge(bool live)
+    void judge()
     {
         if (plan_.exclusive) {
             if (auto const b = exclusion::breach(record_.claims)) record_.breach("K1", *b);
@@ -202,7 +204,6 @@ private:
                                                                               .forgetful = plan_.forgetful, .partial = plan_.nodes.size() > 1})) record_.breach("K5", *b);
         }
         if (auto const b = fencing::breach(record_.claims)) record_.breach("K2", *b);
-        if (!all_done() && live) record_.breach("K6", "an operation has no result");
         plan_.astray.for_each([&](unsigned node) {
             if ((*servers_)[node].grants() != 0) record_.breach("vote", "node " + std::to_string(node) + " was given a vote although its clock is out of line");
         });
