@@ -31,7 +31,7 @@ struct transport_options {
 
     redis::fence_source fencing = redis::fence_source::counter;
 
-    /// How long a counter is kept after its last use; it is no less than four guards.
+    /// How long a counter is kept after its last use; the guard, where that is longer.
     std::chrono::milliseconds fence_lifetime = redis::shortest_fence_lifetime;
 };
 
@@ -42,7 +42,7 @@ public:
         : client_{client}, servers_{servers}, options_{options}, admitted_{servers.size(), options.restart_guard}
     {
         for (unsigned node = 0; node < servers.size(); ++node)
-            channels_.emplace_back(client, servers, admitted_, node, options.connect_timeout, options.fence_lifetime);
+            channels_.emplace_back(client, servers, admitted_, node, options.connect_timeout, std::max(options.fence_lifetime, options.restart_guard));
         servers.join(*this);
     }
 
