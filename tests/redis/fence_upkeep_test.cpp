@@ -3,7 +3,6 @@
 
 #include <holdfast/redis/fence_upkeep.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>

@@ -134,9 +134,7 @@ private:
         auto& way = *std::find_if(ways_.begin(), ways_.end(), [&](auto const& one) { return one.client().index() == straggler(); });
         if (way.connected()) way.client().shift_clocks(plan_.leap - elapsed * plan_.stood_still / 100);
         // Another lock comes first: over a connection that has not run a script no fence is made without one.
-        record aside;
-        user other{way, std::make_shared<redis::lock_keys const>("orders/43", servers_->size()), plan_, end_, aside};
-        inherit(other, way.client());
+        inherit(users_.emplace_back(way, std::make_shared<redis::lock_keys const>("orders/43", servers_->size()), plan_, end_, aside_), way.client());
         inherit(*straggler_, way.client());
         auto& servers = *servers_;
         for (unsigned node = 0; node < servers.size(); ++node)
@@ -144,7 +142,7 @@ private:
         world_.run_until(world_.now() + plan_.guard + plan_.ttl / 50);
         auto& last = add_client(straggler() + 1U, {});
         inherit(last, clients_.back());
-        for (auto const& one : aside.verdict.breaches) record_.breach(one.which, one.what);
+        for (auto const& one : aside_.verdict.breaches) record_.breach(one.which, one.what);
     }
 
     void befall(disaster const& one)
@@ -249,6 +247,7 @@ private:
     boot_clock::time_point end_;
     std::string name_ = "orders/42";
     record record_;
+    record aside_;  ///< of another lock, on which nobody is judged but for what he is told
     std::deque<sim::host> clients_;
     std::deque<sim::transport> ways_;
     std::deque<user> users_;

@@ -169,7 +169,8 @@ std::string schedule::describe() const
                        "servers' clocks:" + clocks(nodes) + "clients' clocks:" + clocks(clients);
     if (straggler)
         text += "fences are kept for " + number(fence_lifetime.count()) + "ms; the straggler's clock leaps by " +
-                number(std::chrono::duration_cast<milliseconds>(leap).count()) + "ms, stands still for " + number(stood_still) + "%\n";
+                number(std::chrono::duration_cast<milliseconds>(leap).count()) + "ms, stands still for " + number(stood_still) + "%; server " + number(remembers) +
+                "remembers" + (old_servers ? "; PXAT is not known" : "") + "\n";
     for (auto const& one : disasters)
         text += one.name.text() + " at " + std::to_string(std::chrono::duration_cast<milliseconds>(one.at).count()) + " ms for " +
                 std::to_string(std::chrono::duration_cast<milliseconds>(one.length).count()) + " ms; ";
