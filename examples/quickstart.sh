@@ -38,6 +38,7 @@ quietly()
   }
 }
 quietly cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=g++ \
+  "-DCMAKE_CXX_FLAGS_RELEASE=-O2 -DNDEBUG" -DHOLDFAST_UNITY=ON \
   -DHOLDFAST_BUILD_TESTS=OFF -DHOLDFAST_BUILD_BENCHMARKS=OFF -DHOLDFAST_BUILD_EXAMPLES=ON "-DHOLDFAST_COMPONENTS=$components"
 quietly cmake --build "$build" --target quickstart -j "${HOLDFAST_JOBS:-$(nproc)}"
 

@@ -23,7 +23,7 @@ constexpr std::string_view style =
 
 constexpr std::int64_t second = 1'000'000'000;
 constexpr std::int64_t shown = 6 * second;
-constexpr double left = 110;
+constexpr double margin = 110;
 constexpr double width = 1020;
 constexpr double lane = 12;
 constexpr double gap = 3;
@@ -48,7 +48,7 @@ public:
             y += lane + gap;
         }
         bottom_ = y;
-        out_ = svg{left + width + 20, bottom_ + 60, style};
+        out_ = svg{margin + width + 20, bottom_ + 60, style};
         out_.text(20, 26, title, "title");
         out_.text(20, 46, "The first seconds with faults, a lane for each client.", "small");
     }
@@ -56,8 +56,8 @@ public:
     void save(std::filesystem::path const& file)
     {
         for (auto const& [key, y] : lanes_) {
-            out_.rectangle(left, y, width, lane, "lane");
-            out_.text(left - 8, y + 10, "lock " + std::to_string(key.first + 1) + ", client " + std::to_string(key.second), "small right");
+            out_.rectangle(margin, y, width, lane, "lane");
+            out_.text(margin - 8, y + 10, "lock " + std::to_string(key.first + 1) + ", client " + std::to_string(key.second), "small right");
         }
         spans(event::fault_begun, event::fault_ended, "fault");
         spans(event::paused, event::continued, "paused");
@@ -71,7 +71,7 @@ public:
 private:
     [[nodiscard]] double x(std::int64_t t) const
     {
-        return left + width * static_cast<double>(std::clamp<std::int64_t>(t - from_, 0, shown)) / static_cast<double>(shown);
+        return margin + width * static_cast<double>(std::clamp<std::int64_t>(t - from_, 0, shown)) / static_cast<double>(shown);
     }
 
     void box(std::uint32_t lock, std::uint32_t client, std::int64_t begin, std::int64_t end, std::string_view look, double tall = lane)
@@ -121,14 +121,14 @@ private:
 
     void axis()
     {
-        out_.line(left, bottom_ + 2, left + width, bottom_ + 2, "axis");
+        out_.line(margin, bottom_ + 2, margin + width, bottom_ + 2, "axis");
         for (std::int64_t t = 0; t <= shown; t += second)
             out_.text(x(from_ + t), bottom_ + 16, std::to_string(t / second) + " s", "small middle");
     }
 
     void legend()
     {
-        double at = left;
+        double at = margin;
         for (auto const& [look, what] : {std::pair{"hold", "holds the lock"}, {"paused", "is stopped"}, {"late", "its lease has ended"},
                                          {"killed", "killed"}, {"refused", "stale write refused"}, {"fault", "a fault of servers or network"}}) {
             bool const line = std::string_view{look} == "killed" || std::string_view{look} == "refused";

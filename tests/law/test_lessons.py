@@ -71,6 +71,12 @@ class Lessons(unittest.TestCase):
         self.refused(table("row [`latest`](faults/rows/late.cpp)"), "has no row")
         self.refused(table("row [`cut_off`](faults/rows/late.cpp)"), "has no row")
 
+    def test_a_row_that_is_named_as_its_file(self):
+        opened = "namespace holdfast::faults::%s {\nvoid %s(run_options const& run, findings& to);\n"
+        self.assertEqual(judge(table(ROW), {"faults/rows/late.cpp": opened % ("late", "go")}), [])
+        for name, function in (("early", "go"), ("late", "late"), ("late_too", "go")):
+            self.refused(table(ROW), "has no row", {"faults/rows/late.cpp": opened % (name, function)})
+
     def test_a_row_that_is_no_test(self):
         self.refused(table("row [`early`](faults/rows/late.cpp)"), "has no row")
 

@@ -14,7 +14,7 @@
 namespace holdfast::test {
 namespace {
 
-constexpr ::timeval patience{60, 0};
+constexpr ::timeval answers_within{60, 0};
 
 /// hiredis writes to sockets without MSG_NOSIGNAL; a server killed meanwhile must not end the test.
 class sigpipe_blocked {
@@ -104,15 +104,15 @@ void connection::close()
 
 void connection::connect()
 {
-    context_.reset(port_ != 0 ? ::redisConnectWithTimeout("127.0.0.1", port_, patience)
-                              : ::redisConnectUnixWithTimeout(socket_.c_str(), patience));
+    context_.reset(port_ != 0 ? ::redisConnectWithTimeout("127.0.0.1", port_, answers_within)
+                              : ::redisConnectUnixWithTimeout(socket_.c_str(), answers_within));
     if (!context_ || context_->err != 0) {
         std::string const reason = context_ ? context_->errstr : "out of memory";
         context_.reset();
         throw std::runtime_error{"cannot connect to the server: " + reason};
     }
     owner_ = ::getpid();
-    ::redisSetTimeout(context_.get(), patience);
+    ::redisSetTimeout(context_.get(), answers_within);
     if (!password_.empty()) exchange({"AUTH", password_});
 }
 

@@ -36,7 +36,7 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast::faults {
+namespace holdfast::faults::deadlines {
 namespace {
 
 using namespace std::chrono_literals;
@@ -307,7 +307,7 @@ void deadlines_zookeeper(run_options const& run, findings& to)
 
 }  // namespace
 
-void deadlines(run_options const& run, findings& to)
+void go(run_options const& run, findings& to)
 {
 #ifdef HOLDFAST_TEST_ZOOKEEPER
     if (run.on == place::store::zookeeper) return deadlines_zookeeper(run, to);
@@ -350,4 +350,4 @@ void deadlines(run_options const& run, findings& to)
     m.finish();
 }
 
-}  // namespace holdfast::faults
+}  // namespace holdfast::faults::deadlines

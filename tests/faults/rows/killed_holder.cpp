@@ -18,7 +18,7 @@
 #include <thread>
 #include <utility>
 
-namespace holdfast::faults {
+namespace holdfast::faults::killed_holder {
 namespace {
 
 using namespace std::chrono_literals;
@@ -31,7 +31,7 @@ std::int64_t ns(std::chrono::nanoseconds d) { return d.count(); }
 
 }  // namespace
 
-void killed_holder(run_options const& run, findings& to)
+void go(run_options const& run, findings& to)
 {
     auto const servers = open_site(run.on);
     auto const soon = servers->freed_within();
@@ -65,4 +65,4 @@ void killed_holder(run_options const& run, findings& to)
     to.show(std::move(records));
 }
 
-}  // namespace holdfast::faults
+}  // namespace holdfast::faults::killed_holder

@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast::faults {
+namespace holdfast::faults::late_commands {
 namespace {
 
 using namespace std::chrono_literals;
@@ -146,7 +146,7 @@ private:
 
 }  // namespace
 
-void late_commands(run_options const& run, findings& to)
+void go(run_options const& run, findings& to)
 {
     bool const one_redis = run.on == place::store::redis;
     kept_commands store{one_redis ? std::size_t{1} : std::size_t{5}};
@@ -211,4 +211,4 @@ void late_commands(run_options const& run, findings& to)
     to.check("K7", store.left(ttl + 5s));
 }
 
-}  // namespace holdfast::faults
+}  // namespace holdfast::faults::late_commands

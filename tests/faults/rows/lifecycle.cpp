@@ -24,7 +24,7 @@
 #include <thread>
 #include <vector>
 
-namespace holdfast::faults {
+namespace holdfast::faults::lifecycle {
 namespace {
 
 using namespace std::chrono_literals;
@@ -258,7 +258,7 @@ std::vector<unusual_end> cases_of(place::store what)
 
 }  // namespace
 
-void lifecycle(run_options const& run, findings& to)
+void go(run_options const& run, findings& to)
 {
     bool const one_redis = run.on == place::store::redis;
     auto const cases = run.control ? std::vector<unusual_end>{{"std::terminate", terminates}} : cases_of(run.on);
@@ -287,4 +287,4 @@ void lifecycle(run_options const& run, findings& to)
     to.check("nothing terminates or hangs, what is held is freed", found);
 }
 
-}  // namespace holdfast::faults
+}  // namespace holdfast::faults::lifecycle

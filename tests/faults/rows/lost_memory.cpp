@@ -22,7 +22,7 @@
 #include <string>
 #include <thread>
 
-namespace holdfast::faults {
+namespace holdfast::faults::lost_memory {
 namespace {
 
 using namespace std::chrono_literals;
@@ -55,7 +55,7 @@ bool acquire(any_lock& lock, journal& into, std::uint32_t hold, std::uint32_t wh
 
 }  // namespace
 
-void lost_memory(run_options const& run, findings& to)
+void go(run_options const& run, findings& to)
 {
     std::chrono::milliseconds const ttl = run.control ? 20s : 1500ms;  // without a guard the rival has to be granted the lock before it is over
     test::redis_fleet servers{5};
@@ -123,4 +123,4 @@ void lost_memory(run_options const& run, findings& to)
     to.show(std::move(records));
 }
 
-}  // namespace holdfast::faults
+}  // namespace holdfast::faults::lost_memory

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace holdfast::faults {
+namespace holdfast::faults::masters_down {
 namespace {
 
 using namespace std::chrono_literals;
@@ -155,7 +155,7 @@ try {
 
 }  // namespace
 
-void masters_down(run_options const& run, findings& to)
+void go(run_options const& run, findings& to)
 {
     auto const of = limits_of(run);
     five_masters five{run.own_network};
@@ -199,4 +199,4 @@ void masters_down(run_options const& run, findings& to)
     to.check("minority: no failure; majority: unavailable, rolled back", all.found);
 }
 
-}  // namespace holdfast::faults
+}  // namespace holdfast::faults::masters_down

@@ -14,7 +14,7 @@
 #include <random>
 #include <thread>
 
-namespace holdfast::faults {
+namespace holdfast::faults::paused_holder {
 namespace {
 
 using namespace std::chrono_literals;
@@ -90,7 +90,7 @@ void look_at_holders(run_options const& run, findings& to, std::vector<record> c
 
 }  // namespace
 
-void paused_holder(run_options const& run, findings& to)
+void go(run_options const& run, findings& to)
 {
     auto const servers = open_site(run.on);
     auto const ttl = servers->where().ttl;
@@ -119,4 +119,4 @@ void paused_holder(run_options const& run, findings& to)
     to.show(std::move(records));
 }
 
-}  // namespace holdfast::faults
+}  // namespace holdfast::faults::paused_holder

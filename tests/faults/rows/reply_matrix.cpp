@@ -22,7 +22,7 @@
 #include <thread>
 #include <vector>
 
-namespace holdfast::faults {
+namespace holdfast::faults::reply_matrix {
 namespace {
 
 using namespace std::chrono_literals;
@@ -251,7 +251,7 @@ void real_servers(matrix& m)
 
 }  // namespace
 
-void reply_matrix(run_options const& run, findings& to)
+void go(run_options const& run, findings& to)
 {
     // Most of it is waiting: some are at it together, each with a server of its own.
     std::array<matrix, 4> all;
@@ -278,4 +278,4 @@ void reply_matrix(run_options const& run, findings& to)
     for (auto const& one : all) to.check("a condition each, retried where safe, no connection used again", one.found());
 }
 
-}  // namespace holdfast::faults
+}  // namespace holdfast::faults::reply_matrix

@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-namespace holdfast::faults {
+namespace holdfast::faults::reply_matrix_redlock {
 namespace {
 
 using namespace std::chrono_literals;
@@ -155,7 +155,7 @@ private:
 
 }  // namespace
 
-void reply_matrix_redlock(run_options const& run, findings& to)
+void go(run_options const& run, findings& to)
 {
     struct trial {
         words what;
@@ -181,4 +181,4 @@ void reply_matrix_redlock(run_options const& run, findings& to)
     for (auto const& one : all) to.check("granted by the others, or a condition each; retried where safe; nothing left behind", one.found());
 }
 
-}  // namespace holdfast::faults
+}  // namespace holdfast::faults::reply_matrix_redlock

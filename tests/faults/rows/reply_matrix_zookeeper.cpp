@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast::faults {
+namespace holdfast::faults::reply_matrix_zookeeper {
 namespace {
 
 using namespace std::chrono_literals;
@@ -172,7 +172,7 @@ private:
 
 }  // namespace
 
-void reply_matrix_zookeeper(run_options const& run, findings& to)
+void go(run_options const& run, findings& to)
 {
     test::zookeeper_server server{{.tick = 200ms}};
     test::zookeeper_tree{server.address()}.create("/faults");
@@ -194,5 +194,5 @@ void reply_matrix_zookeeper(run_options const& run, findings& to)
     for (auto const& one : all) to.check("a condition each; tried again where safe; nothing doubled or left behind", one.found());
 }
 
-}  // namespace holdfast::faults
+}  // namespace holdfast::faults::reply_matrix_zookeeper
 #endif

@@ -3,29 +3,77 @@
 
 #include "../row.hpp"
 
+// Each does what its row of the table says, with servers and processes of its own, none of which is left when it returns or throws. A file of rows
+// has a namespace of its own for what it does not share.
 namespace holdfast::faults {
 
-// Each does what its row of the table says, with servers and processes of its own, none of which is left when it returns or throws.
-
-void paused_holder(run_options const& run, findings& to);
-void unknown_outcome(run_options const& run, findings& to);
-void killed_holder(run_options const& run, findings& to);
-void masters_down(run_options const& run, findings& to);
-void lost_memory(run_options const& run, findings& to);
-void wall_clocks(run_options const& run, findings& to);
-void late_commands(run_options const& run, findings& to);
-void reply_matrix(run_options const& run, findings& to);
-void reply_matrix_redlock(run_options const& run, findings& to);
-void reply_matrix_zookeeper(run_options const& run, findings& to);
-void deadlines(run_options const& run, findings& to);
-void names(run_options const& run, findings& to);
-void lifecycle(run_options const& run, findings& to);
 void soak_redis(run_options const& run, findings& to);
 void soak_redlock(run_options const& run, findings& to);
+
+namespace paused_holder {
+void go(run_options const& run, findings& to);
+}
+
+namespace unknown_outcome {
+void go(run_options const& run, findings& to);
+}
+
+namespace killed_holder {
+void go(run_options const& run, findings& to);
+}
+
+namespace masters_down {
+void go(run_options const& run, findings& to);
+}
+
+namespace lost_memory {
+void go(run_options const& run, findings& to);
+}
+
+namespace wall_clocks {
+void go(run_options const& run, findings& to);
+}
+
+namespace late_commands {
+void go(run_options const& run, findings& to);
+}
+
+namespace reply_matrix {
+void go(run_options const& run, findings& to);
+}
+
+namespace reply_matrix_redlock {
+void go(run_options const& run, findings& to);
+}
+
+namespace reply_matrix_zookeeper {
+void go(run_options const& run, findings& to);
+}
+
+namespace deadlines {
+void go(run_options const& run, findings& to);
+}
+
+namespace names {
+void go(run_options const& run, findings& to);
+}
+
+namespace lifecycle {
+void go(run_options const& run, findings& to);
+}
+
+namespace zookeeper_lost_create {
+void go(run_options const& run, findings& to);
+}
+
+namespace soak_zookeeper {
+void go(run_options const& run, findings& to);
+}
+
+namespace zookeeper_ensemble {
 void zookeeper_expiry(run_options const& run, findings& to);
 void zookeeper_cut_off(run_options const& run, findings& to);
 void zookeeper_leader_stopped(run_options const& run, findings& to);
-void zookeeper_lost_create(run_options const& run, findings& to);
-void soak_zookeeper(run_options const& run, findings& to);
+}
 
 }  // namespace holdfast::faults

@@ -27,7 +27,7 @@
 
 #include <stdexcept>
 
-namespace holdfast::faults {
+namespace holdfast::faults::soak_zookeeper {
 
 #ifdef HOLDFAST_TEST_ZOOKEEPER
 namespace {
@@ -138,7 +138,7 @@ private:
 
 }  // namespace
 
-void soak_zookeeper(run_options const& run, findings& to)
+void go(run_options const& run, findings& to)
 {
     guarded_ensemble ensemble{run.seed};
     std::vector<std::pair<std::string, server_fault>> faults{
@@ -160,8 +160,8 @@ void soak_zookeeper(run_options const& run, findings& to)
 
 #else
 
-void soak_zookeeper(run_options const&, findings&) { throw std::runtime_error{"this program was built without ZooKeeper"}; }
+void go(run_options const&, findings&) { throw std::runtime_error{"this program was built without ZooKeeper"}; }
 
 #endif
 
-}  // namespace holdfast::faults
+}  // namespace holdfast::faults::soak_zookeeper

@@ -28,7 +28,7 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast::faults {
+namespace holdfast::faults::unknown_outcome {
 namespace {
 
 using namespace std::chrono_literals;
@@ -199,7 +199,7 @@ std::unique_ptr<lossy_way> way_to(site const& servers)
 
 }  // namespace
 
-void unknown_outcome(run_options const& run, findings& to)
+void go(run_options const& run, findings& to)
 {
     auto const servers = open_site(run.on);
     auto const way = way_to(*servers);
@@ -260,4 +260,4 @@ void unknown_outcome(run_options const& run, findings& to)
     to.show(std::move(records));
 }
 
-}  // namespace holdfast::faults
+}  // namespace holdfast::faults::unknown_outcome

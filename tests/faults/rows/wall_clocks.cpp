@@ -23,7 +23,7 @@
 #include <thread>
 #include <vector>
 
-namespace holdfast::faults {
+namespace holdfast::faults::wall_clocks {
 namespace {
 
 using namespace std::chrono_literals;
@@ -137,7 +137,7 @@ std::vector<record> of_masters(run_options const& run, findings& to, std::size_t
 
 }  // namespace
 
-void wall_clocks(run_options const& run, findings& to)
+void go(run_options const& run, findings& to)
 {
     of_a_client(run, to);
     auto one = of_masters(run, to, run.control ? 3 : 1, "one of five masters");
@@ -151,4 +151,4 @@ void wall_clocks(run_options const& run, findings& to)
     to.show(std::move(one));
 }
 
-}  // namespace holdfast::faults
+}  // namespace holdfast::faults::wall_clocks

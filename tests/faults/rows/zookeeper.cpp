@@ -30,7 +30,7 @@
 
 #include <stdexcept>
 
-namespace holdfast::faults {
+namespace holdfast::faults::zookeeper_ensemble {
 
 #ifdef HOLDFAST_TEST_ZOOKEEPER
 namespace {
@@ -224,4 +224,4 @@ void zookeeper_leader_stopped(run_options const&, findings&) { missing(); }
 
 #endif
 
-}  // namespace holdfast::faults
+}  // namespace holdfast::faults::zookeeper_ensemble

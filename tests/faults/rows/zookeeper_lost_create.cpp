@@ -27,7 +27,7 @@
 
 #include <stdexcept>
 
-namespace holdfast::faults {
+namespace holdfast::faults::zookeeper_lost_create {
 
 #ifdef HOLDFAST_TEST_ZOOKEEPER
 namespace {
@@ -215,7 +215,7 @@ void of_a_session_that_ends(run_options const& run, findings& to)
 
 }  // namespace
 
-void zookeeper_lost_create(run_options const& run, findings& to)
+void go(run_options const& run, findings& to)
 {
     of_a_session_that_lives(run, to);
     if (!run.control) of_a_session_that_ends(run, to);
@@ -223,8 +223,8 @@ void zookeeper_lost_create(run_options const& run, findings& to)
 
 #else
 
-void zookeeper_lost_create(run_options const&, findings&) { throw std::runtime_error{"this program was built without ZooKeeper"}; }
+void go(run_options const&, findings&) { throw std::runtime_error{"this program was built without ZooKeeper"}; }
 
 #endif
 
-}  // namespace holdfast::faults
+}  // namespace holdfast::faults::zookeeper_lost_create
