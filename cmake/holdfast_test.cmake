@@ -21,7 +21,7 @@ target_link_options(holdfast_catch PUBLIC
   "LINKER:--wrap=${message_constructor}" "LINKER:--undefined=__wrap_${message_constructor}")
 # Catch 2's main has to be the first to include its header; it is long, and nobody waits for it.
 set_source_files_properties("${support}/catch_main.cpp" "${support}/overheard.cpp" PROPERTIES
-  SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS -O0)
+  SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "-O0;-g0")
 target_precompile_headers(holdfast_catch PRIVATE "${support}/precompiled.hpp")
 
 # The locks themselves, compiled and precompiled once for all areas that use them.

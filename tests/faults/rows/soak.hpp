@@ -44,7 +44,7 @@ public:
         : to_{to}, run_{run}, freed_within_{options.freed_within}, ttl_{options.ways_there.at(0).ttl}, whom_{options.whom},
           faults_{std::move(options.faults)}, random_{run.seed},
           workers_{{.ways_there = std::move(options.ways_there), .processes = 8, .locks = locks, .guarded = !run.control,
-                    .rest = std::chrono::milliseconds{run.full ? 40 : 10}},
+                    .rest = std::chrono::milliseconds{run.full ? 40 : 20}},
                    to.folder("journals")}
     {
         auto const pause_one = [this](std::chrono::milliseconds length) {
