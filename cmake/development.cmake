@@ -26,7 +26,8 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 
 # Files of one program use the same templates. Together they take half of the time or less, but each change all of it.
 option(HOLDFAST_UNITY "Compile files of tests and examples together: for a build from nothing" OFF)
-if(HOLDFAST_UNITY)
-  # GCC looks for what it no longer needs when it has half a gigabyte, not before: a tenth of its time.
+if(HOLDFAST_UNITY AND HOLDFAST_BUILD_TESTS)
+  # GCC looks for what it no longer needs when it has half a gigabyte, not before: a tenth of its time. Not for examples, which are built on
+  # small machines, too.
   add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=524288>)
 endif()

@@ -9,7 +9,7 @@
 #   HOLDFAST_BUILD_DIR   where to build; build/<preset> in the source tree
 #   HOLDFAST_JOBS        how many compilers run at once; the number of processors. Of the tests, which mostly wait, ten
 #                        times as many: what computes is counted as more than one (tests/CMakeLists.txt)
-#   HOLDFAST_UNITY       ON: the files of a program are compiled as one, as a build from nothing wants it; OFF
+#   HOLDFAST_UNITY       ON: the files of a program are compiled together, as a build from nothing wants it; OFF
 #   HOLDFAST_ONLY        build: runs no test
 set -euo pipefail
 

@@ -5,7 +5,8 @@
     header_chains.py INCLUDE_FOLDER HEADER...        e.g. include holdfast/redis.hpp
 
 Prints a line for each chain of headers, each of which includes all that those before it include. What one is compiled behind is then just
-what it includes itself, as if it were alone; most of the time goes to the standard library's headers, which are read once for a chain.
+what it includes itself, as if it were alone; most of the time goes to the standard library's headers, which are read once for a chain. What is
+included between the two has been shown to stand alone in its own chain, where it is among the headers that are named.
 """
 
 import pathlib
@@ -52,7 +53,8 @@ def chains(root, headers):
         certain[name], possible[name] = includes_of(path.read_text(encoding="utf-8"))
     sure = {name: closure(name, certain) for name in headers}
     all_of = {name: closure(name, possible) for name in headers}
-    may_follow = {a: [b for b in headers if a != b and all_of[a] <= sure[b] and not all_of[b] <= sure[a]] for a in headers}
+    # Nor is one of any use behind another that brings it: it would not be read again.
+    may_follow = {a: [b for b in headers if all_of[a] <= sure[b] and b not in all_of[a]] for a in headers}
 
     before = {}  # whom a header follows: a matching that is made as large as it can be, one way through at a time
 

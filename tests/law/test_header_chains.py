@@ -48,6 +48,10 @@ class HeaderChains(unittest.TestCase):
         texts = {"a.hpp": header("b.hpp"), "b.hpp": header("a.hpp")}
         self.assertEqual(chains(texts), [["a.hpp"], ["b.hpp"]])
 
+    def test_nor_one_that_the_other_brings_in_the_end(self):
+        texts = {"a.hpp": header(behind="#include <b.hpp>\nint y;\n"), "b.hpp": header("a.hpp")}
+        self.assertEqual(chains(texts), [["a.hpp"], ["b.hpp"]])
+
     def test_each_header_is_in_one_chain(self):
         texts = {"a.hpp": header(), "b.hpp": header("a.hpp"), "c.hpp": header("a.hpp"), "d.hpp": header("b.hpp", "c.hpp")}
         found = chains(texts)

@@ -3,7 +3,7 @@
 // Catch2, whichever is installed: 2.13 (one header) or 3. Where their names differ, ours stand for both.
 #pragma once
 
-// An exception out of an assertion ends the test case, as any other does, and fails it.
+// An exception out of a CHECK ends the test case, as one out of a REQUIRE does.
 #define CATCH_CONFIG_FAST_COMPILE
 #define CATCH_CONFIG_ENABLE_ALL_STRINGMAKERS
 #if __has_include(<catch2/catch_all.hpp>)
