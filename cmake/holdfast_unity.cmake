@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: MIT
 #
-#   holdfast_unity(variable name size source...)
+#   holdfast_unity(variable name source...)
 #
-# Sets `variable` to files that have the sources compiled together, `size` at once. CMake's own unity builds put the sources one behind the
+# Sets `variable` to a file that has the sources compiled together. CMake's own unity builds put the sources one behind the
 # other; here each is in a namespace of its own, so that what one says for itself (`using`, constants, fixtures) is not seen by the others. What they
 # include comes first, outside of these: CMake runs again when a source has changed. An include that one lacks and another has is not missed here.
-function(holdfast_unity variable name size)
-  set(files "")
-  set(number 0)
+function(holdfast_unity variable name)
   set(includes "")
   set(bodies "")
   foreach(source IN LISTS ARGN)
@@ -24,16 +22,8 @@ function(holdfast_unity variable name size)
     endforeach()
     string(MAKE_C_IDENTIFIER "${source}" namespace)
     string(APPEND bodies "namespace unity_${namespace} {\n#include \"${path}\"\n}\n")
-    math(EXPR number "${number} + 1")
-    math(EXPR behind "${number} % ${size}")
-    list(LENGTH ARGN all)
-    if(behind EQUAL 0 OR number EQUAL all)
-      set(file "${CMAKE_CURRENT_BINARY_DIR}/unity/${name}_${number}.cpp")
-      file(CONFIGURE OUTPUT "${file}" CONTENT "@includes@\n@bodies@" @ONLY)
-      list(APPEND files "${file}")
-      set(includes "")
-      set(bodies "")
-    endif()
   endforeach()
-  set(${variable} ${files} PARENT_SCOPE)
+  set(file "${CMAKE_CURRENT_BINARY_DIR}/unity/${name}.cpp")
+  file(CONFIGURE OUTPUT "${file}" CONTENT "@includes@\n@bodies@" @ONLY)
+  set(${variable} "${file}" PARENT_SCOPE)
 endfunction()
