@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 // Three Java machines that share a processor with busier processes need minutes to start.
-constexpr auto start_of_java = 5min;
+constexpr auto java_start_limit = 5min;
 constexpr std::chrono::milliseconds shortest_question{250};
 constexpr std::chrono::milliseconds longest_question{16'000};
 
@@ -184,7 +184,7 @@ void zookeeper_server::await()
         up = running() && serves(limit) && log().find("Address already in use") == std::string::npos;
         return up || !running();
     };
-    static_cast<void>(eventually(look, start_of_java));
+    static_cast<void>(eventually(look, java_start_limit));
     if (!up)
         throw std::runtime_error{"ZooKeeper does not serve: " + log()};
 }
@@ -254,7 +254,7 @@ std::size_t zookeeper_ensemble::leader()
             }
         return false;
     };
-    if (!eventually(look, start_of_java)) throw std::runtime_error{"the ensemble has no leader"};
+    if (!eventually(look, java_start_limit)) throw std::runtime_error{"the ensemble has no leader"};
     return found;
 }
 
