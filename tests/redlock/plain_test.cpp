@@ -83,10 +83,11 @@ std::vector<std::uint64_t> counters(five_masters& five)
     return all;
 }
 
-/// Effects: takes and frees the lock until the client knows of every server's counter.
+/// Effects: takes and frees the lock until the client knows of every server's counter. That may take a ttl: a connection that breaks when nobody
+/// waits for it is made again by whoever comes next, so a key may be left on a minority, and those are asked by the script until it is gone.
 void warm(five_masters& five, mutex& m)
 {
-    REQUIRE(eventually([&] { return scripts_each(five, 10, [&] { take_and_free(m); }) < 1.3; }));
+    REQUIRE(eventually([&] { return scripts_each(five, 10, [&] { take_and_free(m); }) < 1.3; }, 3min));
 }
 
 }  // namespace
@@ -164,7 +165,7 @@ TEST_CASE("a lock whose counter does not answer is taken with a token that is gr
     mutex m{client, "orders", {.unavailable_after = 5min}};
     take_and_free(m);
     auto const how = GENERATE(0, 1, 2);
-    CHECK(eventually([&] {  // a machine that stood still for a second has the script asked
+    CHECK(eventually([&] {  // a machine that stood still for a second has the script asked; a round that begins again may last for a ttl, see above
         warm(five, m);
         auto const last = take_and_free(m);
         std::vector<int> before;
@@ -179,8 +180,8 @@ TEST_CASE("a lock whose counter does not answer is taken with a token that is gr
         int struck = 0;
         for (std::size_t i = 0; i < ways.size(); ++i) struck += ways[i].struck() > before[i] ? 1 : 0;
         return struck >= 3;
-    }));
-    CHECK(eventually([&] { return five.copies("orders") == 0; }));
+    }, 5min));
+    CHECK(eventually([&] { return five.copies("orders") == 0; }, 3min));
 }
 
 TEST_CASE("the first lock of a name takes a script for its release only, and its counters have an end")
