@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <span>
@@ -17,22 +17,27 @@ inline constexpr std::size_t max_words = 16;
 /// Source: "Redis serialization protocol specification" (redis.io). Throws: `std::bad_alloc`.
 [[nodiscard]] inline std::string format(std::span<std::string_view const> words)
 {
-    constexpr std::size_t most_digits = 20;
-    auto size = most_digits + 3;
-    for (auto const word : words) size += word.size() + most_digits + 5;
-    std::string bytes;
-    bytes.reserve(size);
+    constexpr std::size_t longest_line = 23;  // a type, 20 digits, an end of line
+    auto most = longest_line;
+    for (auto const word : words) most += longest_line + word.size() + 2;
+    std::string bytes(most, '\0');
+    auto* at = bytes.data();
+    auto const end_line = [&] {
+        *at++ = '\r';
+        *at++ = '\n';
+    };
     auto const line = [&](char type, std::size_t number) {
-        std::array<char, most_digits> digits;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by to_chars
-        auto const* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-        bytes += type;
-        bytes.append(digits.data(), static_cast<std::size_t>(end - digits.data())).append("\r\n");
+        *at++ = type;
+        at = std::to_chars(at, bytes.data() + bytes.size(), number).ptr;
+        end_line();
     };
     line('*', words.size());
     for (auto const word : words) {
         line('$', word.size());
-        bytes.append(word).append("\r\n");
+        at = std::copy(word.begin(), word.end(), at);
+        end_line();
     }
+    bytes.resize(static_cast<std::size_t>(at - bytes.data()));
     return bytes;
 }
 
