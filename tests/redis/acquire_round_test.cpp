@@ -13,7 +13,12 @@ namespace {
 
 constexpr auto ttl = 10'000ms;
 
-acquire_round round_of(unsigned nodes) { return {nodes, ttl, t0}; }
+acquire_round round_of(unsigned nodes)
+{
+    acquire_round r{nodes, ttl};
+    r.begin(t0);
+    return r;
+}
 
 }  // namespace
 
@@ -26,6 +31,24 @@ TEST_CASE("a round that was just begun is neither won nor lost")
         CHECK_FALSE(r.confirming());
         CHECK_FALSE(r.asked());
         CHECK(r.grants() == 0);
+    }
+}
+
+TEST_CASE("a round that is begun anew knows nothing of the one before, and its lease counts from then on")
+{
+    for (unsigned n = 1; n <= max_nodes; ++n) {
+        auto r = round_of(n);
+        for (unsigned node = 0; node < n; ++node) (void)r.on_answer(node, node % 2 == 0 ? yes(70 + node) : failed(errc::connection_lost));
+        auto const until = r.validity();
+        r.begin(t0 + 1s);
+        CHECK_FALSE(r.won());
+        CHECK_FALSE(r.lost());
+        CHECK_FALSE(r.confirming());
+        CHECK_FALSE(r.asked());
+        CHECK(r.grants() == 0);
+        CHECK(r.fence() == 0);
+        CHECK(r.validity() == until + 1s);
+        for (unsigned node = 0; node < n; ++node) CHECK(r.on_answer(node, failed(errc::connection_lost)).ask.has(node));
     }
 }
 

@@ -61,9 +61,10 @@ public:
     void unlock() noexcept
     {
         auto* one = std::exchange(finished_, nullptr);
-        std::array<std::shared_ptr<outlet>, most_unsent> out;
-        std::move(unsent_.begin(), unsent_.begin() + unsent_count_, out.begin());
         auto const count = std::exchange(unsent_count_, 0);
+        if (!one && count == 0) return mutex_.unlock();
+        std::array<std::shared_ptr<outlet>, most_unsent> out;
+        std::move(unsent_.begin(), unsent_.begin() + count, out.begin());
         bool const crowded = followers_.size() >= crowd && count != 0;
         mutex_.unlock();
         while (one) {

@@ -61,7 +61,7 @@ struct acquire_step {
 class acquire_machine {
 public:
     explicit acquire_machine(acquire_settings const& settings) noexcept
-        : set_{settings}, all_{node_set::all(settings.nodes)}, jitter_{settings.seed}
+        : set_{settings}, all_{node_set::all(settings.nodes)}, jitter_{settings.seed}, round_{settings.nodes, settings.request.ttl}
     {
     }
 
@@ -164,7 +164,7 @@ private:
     {
         phase_ = phase::asking;
         lets_others_in_ = false;
-        round_ = {set_.nodes, set_.request.ttl, now};
+        round_.begin(now);
         released_ = {};
         step.new_token = true;
         step.ask = all_;

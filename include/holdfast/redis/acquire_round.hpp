@@ -30,10 +30,16 @@ namespace holdfast::redis {
 /// there: the next holder's token is greater, however long this one is paused.
 class acquire_round {
 public:
-    acquire_round() = default;
-    acquire_round(unsigned nodes, std::chrono::milliseconds ttl, boot_clock::time_point sent) noexcept
-        : nodes_{nodes}, ttl_{ttl}, sent_{sent}
+    acquire_round(unsigned nodes, std::chrono::milliseconds ttl) noexcept : nodes_{nodes}, ttl_{ttl} {}
+
+    /// Effects: forgets what was answered. All nodes are asked, with a fresh owner token, at `now`.
+    void begin(boot_clock::time_point now) noexcept
     {
+        sent_ = now;
+        std::fill_n(votes_.begin(), nodes_, vote{});
+        asked_again_ = {};
+        settled_ = false;
+        fence_ = 0;
     }
 
     /// What to send after an answer.
@@ -188,8 +194,8 @@ private:
         return {};
     }
 
-    unsigned nodes_ = 0;
-    std::chrono::milliseconds ttl_{};
+    unsigned nodes_;
+    std::chrono::milliseconds ttl_;
     boot_clock::time_point sent_{};
     std::array<vote, max_nodes> votes_{};
     node_set asked_again_;
