@@ -66,6 +66,34 @@ TEST_CASE("a release that a node answers with an error ends with that error")
     CHECK(m.outcome() == holdfast::errc::unavailable);
 }
 
+TEST_CASE("a release that refusals and missing answers leave open is outcome_unknown, whichever came first")
+{
+    auto m = begun(5);  // two may have freed it, one certainly has not
+    (void)m.on_answer(0, yes(), t0);
+    (void)m.on_answer(1, failed(errc::cannot_connect), t0);
+    (void)m.on_answer(2, failed(errc::cannot_connect), t0);
+    REQUIRE(m.on_time(t0 + node_timeout).done);
+    CHECK(m.outcome() == holdfast::errc::outcome_unknown);
+
+    auto lost = begun(3);
+    (void)lost.on_answer(0, yes(), t0);
+    (void)lost.on_answer(1, failed(errc::connection_lost), t0);
+    (void)lost.on_answer(1, failed(errc::connection_lost), t0);
+    REQUIRE(lost.on_answer(2, failed(errc::cannot_connect), t0).done);
+    CHECK(lost.outcome() == holdfast::errc::outcome_unknown);
+}
+
+TEST_CASE("a release that certainly no majority has carried out says why")
+{
+    auto m = begun(5);
+    (void)m.on_answer(0, failed(errc::cannot_connect), t0);
+    (void)m.on_answer(1, failed(errc::cannot_connect), t0);
+    (void)m.on_answer(2, failed(errc::connection_lost), t0);
+    (void)m.on_answer(2, failed(errc::connection_lost), t0);
+    (void)m.on_answer(3, failed(errc::cannot_connect), t0);
+    CHECK(m.outcome() == errc::cannot_connect);
+}
+
 TEST_CASE("a right that is missing is the outcome, whatever else failed")
 {
     auto m = begun(3);

@@ -70,6 +70,9 @@ public:
     /// Returns: whether so many said no that no majority can be ours.
     [[nodiscard]] bool rejected() const noexcept { return no_.size() > all_.size() - majority(); }
 
+    /// Returns: whether a majority may have said yes all the same: answers are missing.
+    [[nodiscard]] bool may_be_carried() const noexcept { return (yes_ | pending_ | silent_).size() >= majority(); }
+
     /// Returns: whether one that said no was asked twice: the first time it may have said yes.
     [[nodiscard]] bool doubtful() const noexcept { return !(no_ & asked_again_).empty(); }
 
@@ -85,6 +88,7 @@ private:
 
     void fail(unsigned node, std::error_code why) noexcept
     {
+        if (why == errc::no_answer || why == errc::connection_lost) silent_.add(node);
         if (error_ && !(why == holdfast::errc::misconfigured && error_ != holdfast::errc::misconfigured)) return;
         error_ = why;
         failed_node_ = node;
@@ -94,6 +98,7 @@ private:
     node_set pending_;
     node_set yes_;
     node_set no_;
+    node_set silent_;  // were asked, and nobody knows what they did
     node_set asked_again_;
     std::chrono::milliseconds node_timeout_;
     boot_clock::time_point wake_at_ = boot_clock::time_point::max();

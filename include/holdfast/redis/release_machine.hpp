@@ -15,7 +15,9 @@ namespace holdfast::redis {
 /// | carried                                         | no error |
 /// | rejected, each node asked once                  | `not_owner`: it was ours no more |
 /// | rejected, but the answer to a first release was lost | no error: one of the two freed it, or it was free |
-/// | neither                                         | why a node failed; `outcome_unknown` where answers are missing |
+/// | neither, a right or a password is wrong         | that |
+/// | neither, and a majority may have freed it       | `outcome_unknown`: answers are missing |
+/// | neither                                         | why a node failed |
 class release_machine {
 public:
     release_machine(unsigned nodes, std::chrono::milliseconds node_timeout) noexcept : ballot_{nodes, node_timeout} {}
@@ -35,8 +37,8 @@ public:
         if (ballot_.carried()) return {};
         if (ballot_.rejected()) return ballot_.doubtful() ? std::error_code{} : make_error_code(holdfast::errc::not_owner);
         auto const why = ballot_.error();
-        bool const answered = why && why != errc::no_answer && why != errc::connection_lost;
-        return answered ? why : make_error_code(holdfast::errc::outcome_unknown);
+        bool const certain = why == holdfast::errc::misconfigured || !ballot_.may_be_carried();
+        return certain ? why : make_error_code(holdfast::errc::outcome_unknown);
     }
 
     /// Returns: whether a node had somebody to tell of the release: others wait for the lock.
