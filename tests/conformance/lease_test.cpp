@@ -187,6 +187,7 @@ TEMPLATE_TEST_CASE("what cannot be extended is refused", "", HOLDFAST_STORES)
         CHECK_FALSE(m.extend(bad, ec));
         CHECK(ec == errc::misconfigured);
     }
+    CHECK_THROWS_WITH(m.extend(25h), holdfast::test::contains("\"orders\": extend to 90000000 ms, which cannot be a ttl here"));
     CHECK(lease.still_held());
     store.break_lock("orders");
     CHECK_FALSE(m.extend(1min, ec));

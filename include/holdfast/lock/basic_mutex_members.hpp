@@ -66,7 +66,9 @@ void basic_mutex<B>::extend(std::chrono::milliseconds ttl)
 {
     auto const queue = queue_;
     std::error_code ec;
-    if (!extend(ttl, ec)) throw error{ec, "lock " + holdfast::quoted(queue->name()) + ": extend"};
+    if (extend(ttl, ec)) return;
+    auto const why = ec == make_error_code(errc::misconfigured) ? " ms, which cannot be a ttl here" : " ms";
+    throw error{ec, "lock " + holdfast::quoted(queue->name()) + ": extend to " + std::to_string(ttl.count()) + why};
 }
 
 template <class B>
