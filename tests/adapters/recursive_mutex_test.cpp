@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
+#include "conformance/sleeper.hpp"
 #include "support/catch.hpp"
 #include "support/orders.hpp"
 
 #include <holdfast/memory.hpp>
 
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <mutex>
 #include <stop_token>
@@ -198,4 +200,71 @@ TEST_CASE("extend is for all levels")
     CHECK(f.m.extend(2h, ec));
     f.m.unlock();
     CHECK(f.m.lease().remaining() > 1h);
+}
+
+TEST_CASE("the standard's guards take a recursive mutex, also inside each other")
+{
+    fixture f;
+    {
+        std::lock_guard const outer{f.m};
+        std::unique_lock inner{f.m, std::try_to_lock};
+        CHECK(inner.owns_lock());
+        std::unique_lock within{f.m, 1min};
+        CHECK(within.owns_lock());
+        std::scoped_lock const innermost{f.m};
+        CHECK(f.m.depth() == 4);
+        within.unlock();
+        CHECK(f.m.depth() == 3);
+        CHECK_FALSE(f.free());
+    }
+    CHECK(f.m.depth() == 0);
+    CHECK(f.free());
+}
+
+TEST_CASE("std::lock, std::try_lock and std::scoped_lock take several recursive mutexes, or none")
+{
+    fixture f;
+    recursive other{f.here, "invoices"};
+    holdfast::memory::mutex rival{f.there, "invoices"};
+    {
+        std::scoped_lock const both{f.m, other};
+        std::scoped_lock const again{other, f.m};
+        CHECK(f.m.depth() == 2);
+        CHECK(other.depth() == 2);
+        CHECK_FALSE(rival.try_lock());
+    }
+    CHECK(f.free());
+    std::lock(f.m, other);
+    CHECK(std::try_lock(f.m, other) == -1);
+    CHECK(f.m.depth() == 2);
+    for (int i = 0; i < 2; ++i) f.m.unlock(), other.unlock();
+
+    REQUIRE(rival.try_lock());
+    CHECK(std::try_lock(f.m, other) == 1);
+    CHECK(f.m.depth() == 0);
+    CHECK(f.free());
+}
+
+TEST_CASE("std::condition_variable_any gives a recursive mutex back while it waits, also by a stop")
+{
+    fixture f;
+    std::condition_variable_any changed;
+    std::stop_source stop;
+    bool ready = false;
+    holdfast::test::sleeper waiter{[&] {
+        std::unique_lock hold{f.m};
+        changed.wait(hold, [&] { return ready; });
+        bool const met = changed.wait(hold, stop.get_token(), [] { return false; });
+        return !met && hold.owns_lock() && f.m.depth() == 1;
+    }};
+    CHECK(waiter.sleeps());
+    CHECK(f.free());
+    {
+        std::scoped_lock const hold{f.m};
+        ready = true;
+    }
+    changed.notify_all();
+    stop.request_stop();
+    CHECK(waiter.join());
+    CHECK(f.free());
 }

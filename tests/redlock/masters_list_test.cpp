@@ -4,6 +4,9 @@
 #include "masters.hpp"
 #include "support/catch.hpp"
 
+#include <holdfast/redis/endpoint.hpp>
+
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +14,10 @@
 using namespace std::chrono_literals;
 using holdfast::errc;
 using holdfast::redlock::masters;
+using holdfast::redlock::mutex;
 using holdfast::test::code_of;
 using holdfast::test::contains;
+using holdfast::test::five_masters;
 
 namespace {
 
@@ -47,4 +52,31 @@ TEST_CASE("one, three and five masters, as texts of any kind, are that many")
     check_duplicate([&] { masters const m{{text, view, "redis://b"}}; });
     check_duplicate([&] { masters const m{std::vector<std::string>{"redis://a", "redis://a"}}; });
     check_duplicate([&] { masters const m{{"redis://a", "redis://b", "redis://c", "redis://d", "redis://a"}}; });
+}
+
+TEST_CASE("masters given as endpoints, by a Unix socket or a port, are the same masters")
+{
+    five_masters five;
+    std::vector<holdfast::redis::endpoint> ways;
+    for (auto const& one : five.servers) {
+        if (ways.size() < 3)
+            ways.push_back({.unix_path = one.socket().string()});
+        else
+            ways.push_back({.port = one.port()});
+    }
+    masters by_endpoints{ways, five_masters::options()};
+    std::vector<std::string> urls;
+    for (auto const& one : five.servers) urls.push_back(one.unix_url());
+    masters by_sockets{urls, five_masters::options()};
+    mutex a{five.client, "orders"};
+    mutex b{by_endpoints, "orders"};
+    mutex c{by_sockets, "orders"};
+    std::uint64_t last = 0;
+    for (auto* const one : {&a, &b, &c}) {
+        REQUIRE(one->try_lock_for(1min));
+        CHECK(one->lease().fencing_token() > last);
+        last = one->lease().fencing_token();
+        for (auto* const other : {&a, &b, &c}) CHECK((other == one || !other->try_lock()));
+        one->unlock();
+    }
 }
