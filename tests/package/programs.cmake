@@ -12,7 +12,7 @@ function(program name)
   target_compile_options(${name} PRIVATE -Wall -Wextra -Werror)
 endfunction()
 
-foreach(backend IN ITEMS memory redis redlock zookeeper)
+foreach(backend IN ITEMS memory sim redis redlock zookeeper)
   if(TARGET holdfast::${backend})
     program(use_${backend} SOURCES use_${backend}.cpp LIBRARIES holdfast::${backend})
   endif()
