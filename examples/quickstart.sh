@@ -19,7 +19,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 holdfast_need g++ cmake ninja hiredis redis-server cli11
 components=redlock
 case " $* " in
-  *" --zookeeper "*)
+  *" --zookeeper "* | *" --zookeeper="*)
     holdfast_need zookeeper-client zookeeper-server
     components="redlock;zookeeper"
     ;;

@@ -3,8 +3,8 @@
 #
 #   try.sh STATUS COMMAND [ARGUMENT…]
 #
-# Passes when the command ends with this status and leaves no file but its picture. In an argument each @redis stands for the URL
-# of a Redis server, a new one each, and @zookeeper for the address of a ZooKeeper server.
+# Passes when the command ends with this status, leaves no process, and no file but its picture, and has not ended a server that it was
+# given. In an argument each @redis stands for the URL of a Redis server, a new one each, and @zookeeper for the address of a ZooKeeper server.
 set -euo pipefail
 
 expected=$1
@@ -69,12 +69,25 @@ for word in "$@"; do
 done
 
 cd "$folder/here"
+# All that it starts is in its session, which has the number of its first process.
+setsid timeout 300 "${command[@]}" &
+session=$!
 status=0
-timeout 300 "${command[@]}" || status=$?
+wait "$session" || status=$?
 if [ "$status" -ne "$expected" ]; then
   echo "ended with $status in place of $expected"
   exit 1
 fi
+# A child that was killed may not have gone yet.
+tries=0
+while left=$({ cat /proc/[0-9]*/stat 2>/dev/null; :; } | grep -E "\) [^Z] [0-9]+ [0-9]+ $session ") && [ $((tries += 1)) -le 200 ]; do sleep 0.05; done
+if [ "$left" ]; then
+  echo "processes left behind: $left"
+  exit 1
+fi
+for one in "${servers[@]}"; do
+  kill -0 "$one" || { echo "a server that it was given has ended"; exit 1; }
+done
 left=$(find . -type f ! -name holdfast-quickstart.svg)
 if [ "$left" ]; then
   echo "left behind: $left"
