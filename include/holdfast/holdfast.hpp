@@ -2,7 +2,7 @@
 #pragma once
 
 // What all locks have in common: the concepts, guards, adapters, options and errors. A lock itself comes with the header of its store:
-// <holdfast/redis.hpp>, <holdfast/redlock.hpp>, <holdfast/memory.hpp>.
+// <holdfast/redis.hpp>, <holdfast/redlock.hpp>, <holdfast/zookeeper.hpp>, <holdfast/memory.hpp>.
 
 #include <holdfast/adapters/recursive_mutex.hpp>
 #include <holdfast/core/backend.hpp>
