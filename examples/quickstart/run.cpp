@@ -97,7 +97,9 @@ private:
         done_.kind = "ZooKeeper server";
         if (work_.zookeeper.empty()) {
             out_.live("starting three ZooKeeper servers …");
-            ensemble_ = std::make_unique<holdfast::test::zookeeper_ensemble>(3, holdfast::test::zookeeper_options{.tick = 200ms});
+            // Who takes the lead while the other one still looks for a leader waits for initLimit, in ticks, before they vote again (ZOOKEEPER-3109).
+            holdfast::test::zookeeper_options const options{.tick = 200ms, .config = {"initLimit=50"}};
+            ensemble_ = std::make_unique<holdfast::test::zookeeper_ensemble>(3, options);
             work_.zookeeper = ensemble_->addresses();
             work_.unavailable_after = 2min;
             out_.say("Three ZooKeeper servers of our own on " + work_.zookeeper + ".");

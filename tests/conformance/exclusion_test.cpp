@@ -223,7 +223,8 @@ TEMPLATE_TEST_CASE("many threads of one client do not keep another client out", 
     std::vector<long> meanwhile;
     for (int i = 0; i < turns; ++i) {
         auto const before = busy_sections.load();
-        std::scoped_lock{there};
+        there.lock();
+        there.unlock();
         meanwhile.push_back(busy_sections.load() - before);
     }
     stop = true;
