@@ -112,22 +112,27 @@ struct fixture {
     };
 };
 
+/// One thread waits for operation 0, and leads; then another for operation 1.
+struct followed : fixture {
+    waiter leader{*this, 0};
+    bool const leads = leader.thread.sleeps();
+    waiter follower{*this, 1};
+    bool const follows = follower.thread.sleeps();
+};
+
 }  // namespace
 
 TEST_CASE("who waits first leads, and completes the operations of those who follow")
 {
-    fixture f;
-    fixture::waiter leader{f, 0};
-    CHECK(leader.thread.sleeps());
-    fixture::waiter follower{f, 1};
-    CHECK(follower.thread.sleeps());
+    followed f;
+    REQUIRE((f.leads && f.follows));
     f.way.answer(1);
-    CHECK(follower.thread.join());
-    CHECK(f.all[1].answered_by == leader.id);
-    CHECK_FALSE(leader.thread.done());
+    CHECK(f.follower.thread.join());
+    CHECK(f.all[1].answered_by == f.leader.id);
+    CHECK_FALSE(f.leader.thread.done());
     f.way.answer(0);
-    CHECK(leader.thread.join());
-    CHECK(f.all[0].answered_by == leader.id);
+    CHECK(f.leader.thread.join());
+    CHECK(f.all[0].answered_by == f.leader.id);
 }
 
 TEST_CASE("who is done hands leadership on to who came first of those who follow")
@@ -152,15 +157,12 @@ TEST_CASE("who is done hands leadership on to who came first of those who follow
 
 TEST_CASE("answers that came together are all given, whoever leads")
 {
-    fixture f;
-    fixture::waiter leader{f, 0};
-    CHECK(leader.thread.sleeps());
-    fixture::waiter follower{f, 1};
-    CHECK(follower.thread.sleeps());
+    followed f;
+    REQUIRE((f.leads && f.follows));
     f.way.answer(0);
     f.way.answer(1);
-    CHECK(leader.thread.join());
-    CHECK(follower.thread.join());
+    CHECK(f.leader.thread.join());
+    CHECK(f.follower.thread.join());
 }
 
 TEST_CASE("what was answered before somebody waits is found by the first look")
@@ -210,18 +212,15 @@ TEST_CASE("an operation is told of its time by the thread that waits for it, als
 
 TEST_CASE("who waits for what another thread finishes is woken, whether it leads or follows")
 {
-    fixture f;
-    fixture::waiter leader{f, 0};
-    CHECK(leader.thread.sleeps());
-    fixture::waiter follower{f, 1};
-    CHECK(follower.thread.sleeps());
+    followed f;
+    REQUIRE((f.leads && f.follows));
     for (std::size_t const n : {0U, 1U}) {
         std::scoped_lock const guard{f.r};
         f.all[n].finish();
         f.r.updated(f.all[n]);
     }
-    CHECK(leader.thread.join());
-    CHECK(follower.thread.join());
+    CHECK(f.leader.thread.join());
+    CHECK(f.follower.thread.join());
 }
 
 TEST_CASE("what is added while a thread polls is polled, too, and what is removed is not")
