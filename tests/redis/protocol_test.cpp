@@ -325,3 +325,18 @@ TEST_CASE("a release says how many were told of it")
     CHECK(a.told == 2);
     CHECK(decoded(make(verb::release), ":1\r\n").told == 0);
 }
+
+TEST_CASE("arrays in arrays that are deeper than any reply are no replies, with any hiredis")
+{
+    auto const nested = [](int depth) {
+        std::string bytes;
+        for (int i = 0; i < depth; ++i) bytes += "*1\r\n";
+        return bytes + ":1\r\n";
+    };
+    for (int const depth : {1, 2, reply_reader::deepest_array, reply_reader::deepest_array + 1, 9, 100, 200'000}) {
+        reply_reader reader;
+        REQUIRE(reader.feed(nested(depth)));
+        bool const read = reader.next().has_value();
+        CHECK(read == (depth <= reply_reader::deepest_array));
+    }
+}

@@ -17,7 +17,9 @@
 #include <functional>
 #include <iterator>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace holdfast::test {
 namespace {
@@ -106,6 +108,24 @@ void zookeeper_server::restart()
     if (id_ == 0) await();
 }
 
+namespace {
+
+std::string const slash{"\0\0\0\1/", 5};
+
+/// Returns: that of the first `size` bytes of `text`.
+std::uint32_t adler_32(std::string const& text, std::size_t size)
+{
+    std::uint32_t a = 1;
+    std::uint32_t b = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+        a = (a + static_cast<unsigned char>(text[i])) % 65521;
+        b = (b + a) % 65521;
+    }
+    return (b << 16U) | a;
+}
+
+}  // namespace
+
 void zookeeper_server::restart_with_sequence(std::string const& path, std::int32_t value)
 {
     restart();  // writes a snapshot of all there is
@@ -122,6 +142,14 @@ void zookeeper_server::restart_with_sequence(std::string const& path, std::int32
         std::ifstream file{newest, std::ios::binary};
         text.assign(std::istreambuf_iterator<char>{file}, {});
     }
+    // A seal is the Adler-32 of all before it, and a path that is a slash: one at the end, in later versions more of them.
+    std::vector<std::size_t> seals;
+    for (auto at = text.find(slash, 8); at != std::string::npos; at = text.find(slash, at + 1)) {
+        std::uint64_t seal = 0;
+        for (std::size_t i = at - 8; i < at; ++i) seal = (seal << 8U) | static_cast<unsigned char>(text[i]);
+        if (seal == adler_32(text, at - 8)) seals.push_back(at - 8);
+    }
+    if (seals.empty()) throw std::runtime_error{"a snapshot of ZooKeeper's without a seal"};
     auto const number = [&](std::size_t at, std::uint64_t what, std::size_t size) {
         for (std::size_t i = 0; i < size; ++i) text.at(at + i) = static_cast<char>((what >> (8 * (size - 1 - i))) & 0xFFU);
     };
@@ -135,15 +163,7 @@ void zookeeper_server::restart_with_sequence(std::string const& path, std::int32
     head[3] = static_cast<char>(path.size());
     auto const behind = text.find(head + path) + 4 + path.size();
     number(behind + 4 + (length(behind) == 0xFFFFFFFFU ? 0 : length(behind)) + 8 + 4 * 8 + 4, static_cast<std::uint32_t>(value), 4);
-    // At its end the Adler-32 of all before, and a path that is a slash.
-    auto const end = text.size() - 13;
-    std::uint32_t a = 1;
-    std::uint32_t b = 0;
-    for (std::size_t i = 0; i < end; ++i) {
-        a = (a + static_cast<unsigned char>(text[i])) % 65521;
-        b = (b + a) % 65521;
-    }
-    number(end, (b << 16U) | a, 8);
+    for (auto const at : seals) number(at, adler_32(text, at), 8);
     std::ofstream{newest, std::ios::binary} << text;
     launch();
     await();

@@ -60,6 +60,9 @@ public:
     /// Nor has one nearly as many elements. hiredis makes room for as many as the stream says, up to 16 GB, before it has seen any of them.
     static constexpr int longest_array = 1024;
 
+    /// Nor is one nearly as deep. hiredis 1.x goes as deep as the stream says, and frees by recursion what it made.
+    static constexpr int deepest_array = 7;
+
     reply_reader() : reader_{::redisReaderCreate()}
     {
         if (!reader_) throw std::bad_alloc{};
@@ -95,7 +98,7 @@ private:
         void operator()(redisReader* r) const noexcept { ::redisReaderFree(r); }
     };
 
-    /// Returns: hiredis's own functions, save that no array is made that is too long.
+    /// Returns: hiredis's own functions, save that no array is made that is too long or too deep.
     static redisReplyObjectFunctions* with_short_arrays(redisReplyObjectFunctions const& own) noexcept
     {
         static auto functions = [&own] {
@@ -110,7 +113,9 @@ private:
     template <class Length>  // `int` in 0.14, `size_t` in 1.x
     static void* short_array(redisReadTask const* task, Length length)
     {
-        return length <= Length{longest_array} ? make_array_(task, length) : nullptr;
+        int depth = 0;
+        for (auto const* outer = task->parent; outer && depth < deepest_array; outer = outer->parent) ++depth;
+        return length <= Length{longest_array} && depth < deepest_array ? make_array_(task, length) : nullptr;
     }
 
     static inline decltype(redisReplyObjectFunctions::createArray) make_array_ = nullptr;
