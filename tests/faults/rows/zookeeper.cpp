@@ -180,6 +180,10 @@ void zookeeper_leader_stopped(run_options const& run, findings& to)
         if (!eventually([&] { return workers.sections() > before + 10; }, 5min)) throw std::runtime_error{"no sections are done"};
         auto& of = workers.of(random() % workers.size());
         wait_for_holder(of);
+        if (run.control) {  // where nothing is guarded, others go on beside the holder
+            auto const others = workers.sections();
+            static_cast<void>(eventually([&] { return workers.sections() > others + 3; }, 5min));
+        }
         workers.note(event::fault_begun, n);
         servers[leader].pause();
         std::this_thread::sleep_for(session_timeout / 2 + std::chrono::milliseconds{n % 3 == 0 || n >= trials ? 4000 : random() % 3000});
