@@ -87,7 +87,7 @@ std::vector<std::uint64_t> counters(five_masters& five)
 /// waits for it is made again by whoever comes next, so a key may be left on a minority, and those are asked by the script until it is gone.
 void warm(five_masters& five, mutex& m)
 {
-    REQUIRE(eventually([&] { return scripts_each(five, 10, [&] { take_and_free(m); }) < 1.3; }, 3min));
+    REQUIRE(eventually([&] { return scripts_each(five, 10, [&] { take_and_free(m); }) < 1.3; }));
 }
 
 }  // namespace
@@ -181,7 +181,7 @@ TEST_CASE("a lock whose counter does not answer is taken with a token that is gr
         for (std::size_t i = 0; i < ways.size(); ++i) struck += ways[i].struck() > before[i] ? 1 : 0;
         return struck >= 3;
     }, 5min));
-    CHECK(eventually([&] { return five.copies("orders") == 0; }, 3min));
+    CHECK(eventually([&] { return five.copies("orders") == 0; }));
 }
 
 TEST_CASE("the first lock of a name takes a script for its release only, and its counters have an end")
