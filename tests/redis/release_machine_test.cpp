@@ -92,6 +92,12 @@ TEST_CASE("a release that certainly no majority has carried out says why")
     (void)m.on_answer(2, failed(errc::connection_lost), t0);
     (void)m.on_answer(3, failed(errc::cannot_connect), t0);
     CHECK(m.outcome() == errc::cannot_connect);
+
+    auto lost_first = begun(5);
+    (void)lost_first.on_answer(2, failed(errc::connection_lost), t0);
+    (void)lost_first.on_answer(2, failed(errc::connection_lost), t0);
+    for (unsigned const node : {0U, 1U, 3U}) (void)lost_first.on_answer(node, failed(errc::cannot_connect), t0);
+    CHECK(lost_first.outcome() == holdfast::errc::unavailable);
 }
 
 TEST_CASE("a right that is missing is the outcome, whatever else failed")
