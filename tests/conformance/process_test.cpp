@@ -2,6 +2,7 @@
 #include "stores.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/goes_on.hpp"
 #include "support/process.hpp"
 #include "support/shared.hpp"
 
@@ -79,6 +80,36 @@ TEMPLATE_TEST_CASE("a forked child can neither use nor harm the locks of its par
     std::error_code ec;
     m->release(ec);
     CHECK_FALSE(ec);
+}
+
+TEMPLATE_TEST_CASE("a forked child is told through every handle that it holds nothing", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex m{store.one, "orders", renewed<TestType>()};
+    holdfast::recursive_mutex<typename TestType::mutex> again{store.one, "invoices", renewed<TestType>()};
+    holdfast::leased_lock const guard{m};
+    holdfast::leased_lock const outer{again};
+    auto const copy = guard.lease();
+    auto const token = guard.fencing_token();
+    auto const holds_nothing = [&](auto const& handle) {
+        return !handle.still_held() && handle.remaining() == 0s && handle.expires_at() == boot_clock::time_point::min() &&
+               handle.lost_token().stop_requested();
+    };
+    auto born = child::fork([&] {
+        int wrong = holds_nothing(guard) ? 0 : 1;
+        wrong += holds_nothing(outer) ? 0 : 2;
+        wrong += holds_nothing(copy) ? 0 : 4;
+        wrong += holds_nothing(holdfast::lease{copy}) ? 0 : 8;
+        wrong += guard.fencing_token() == token ? 0 : 16;
+        auto grandchild = child::fork([&] { return holds_nothing(copy) ? 0 : 1; });
+        wrong += grandchild.wait() == 0 ? 0 : 32;
+        return wrong;
+    });
+    CHECK(born.wait_for(2min) == 0);
+    CHECK(goes_on(copy));
+    CHECK(guard.still_held());
+    CHECK(outer.still_held());
+    CHECK_FALSE(guard.lost_token().stop_requested());
 }
 
 TEMPLATE_TEST_CASE("a child that is forked while its client is busy waits for nothing that was locked then", "", HOLDFAST_STORES)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/fork_guard.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -20,6 +21,9 @@ namespace holdfast::detail {
 /// | lost  | `over`    | true  | |
 ///
 /// "over" is final: an answer that arrives after somebody was told "not held" must not revive the hold.
+///
+/// A child of `fork` has a copy that is over, whatever the original is: nobody renews it there, and it may have been forked while another thread
+/// had the mutex.
 class hold {
 public:
     /// Effects: begins the hold. Not to be called while another thread can see this object.
@@ -33,11 +37,13 @@ public:
 
     [[nodiscard]] boot_clock::time_point deadline() const noexcept
     {
+        if (origin_.in_child()) return boot_clock::time_point::min();
         return boot_clock::time_point{boot_clock::duration{deadline_.load(std::memory_order_acquire)}};
     }
 
     [[nodiscard]] bool still_held() noexcept
     {
+        if (origin_.in_child()) return false;
         auto seen = deadline_.load(std::memory_order_acquire);
         for (;;) {
             if (ticks(boot_clock::now()) < seen) return true;
@@ -81,9 +87,14 @@ public:
         if (source) source->request_stop();
     }
 
-    /// Returns: a token that is stopped by `lose`; most holds are never asked, so its state is made here.
+    /// Returns: a token that is stopped by `lose`, or in a child already; most holds are never asked, so its state is made here.
     [[nodiscard]] std::stop_token lost_token()
     {
+        if (origin_.in_child()) {
+            std::stop_source stopped;
+            stopped.request_stop();
+            return stopped.get_token();
+        }
         std::scoped_lock guard{mutex_};
         if (!source_) {
             source_.emplace();
@@ -101,6 +112,7 @@ private:
     std::mutex mutex_;
     std::optional<std::stop_source> source_;
     bool lost_ = false;
+    fork_guard const origin_;
 };
 
 }  // namespace holdfast::detail

@@ -12,7 +12,8 @@
 namespace holdfast {
 
 /// What a holder may ask about its hold of a lock. A cheap copyable handle; it may outlive the hold and the lock, and is safe to
-/// use from any thread. One that was default-constructed, or whose hold has ended, is held no more.
+/// use from any thread. One that was default-constructed, or whose hold has ended, is held no more. In a child of `fork` every copy answers as
+/// if its hold had ended: the lock is the parent's.
 class lease {
 public:
     lease() noexcept = default;
@@ -37,11 +38,11 @@ public:
     }
 
     /// Returns: whether the lock is still ours. Reads the clock: right also in the first call after the process was stopped. Once
-    /// false for this hold it stays false.
+    /// false for this hold it stays false. In a child of `fork` it is false.
     [[nodiscard]] bool still_held() const noexcept { return hold_ && hold_->still_held(); }
 
     /// Returns: a token that is stopped when the lease is lost. Callbacks run in the thread that renews leases; they must not block
-    /// for long.
+    /// for long. In a child of `fork` it is stopped; one that was asked for before the fork is not.
     [[nodiscard]] std::stop_token lost_token() const { return hold_ ? hold_->lost_token() : std::stop_token{}; }
 
 private:
