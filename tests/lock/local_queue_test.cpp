@@ -86,8 +86,9 @@ struct noting_backend : holdfast::memory::backend {
 
     std::atomic<bool> others{false};
     std::atomic<int> acquires{0};
-    std::atomic<int> acquires_before_the_wait{0};  // for the answer to the last release
-    std::atomic<boot_clock::time_point> not_before{boot_clock::time_point{}};
+    std::atomic<int> acquires_when_released{0};  // when the last release was answered
+    std::atomic<boot_clock::time_point> asked_at{boot_clock::time_point{}};
+    std::atomic<boot_clock::time_point> released_at{boot_clock::time_point{}};
     std::atomic<bool> releases_unanswered{false};
     std::atomic<bool> extends_unanswered{false};
 
@@ -101,7 +102,7 @@ struct noting_backend : holdfast::memory::backend {
             : backend::acquire_operation{b, name, request}
         {
             ++b.acquires;
-            b.not_before = request.not_before;
+            b.asked_at = boot_clock::now();
         }
     };
 
@@ -110,8 +111,9 @@ struct noting_backend : holdfast::memory::backend {
 
         [[nodiscard]] bool wait_until(boot_clock::time_point) const
         {
-            notes.acquires_before_the_wait = notes.acquires.load();
             wait_while(notes.releases_unanswered);
+            notes.acquires_when_released = notes.acquires.load();
+            notes.released_at = boot_clock::now();
             return true;
         }
         [[nodiscard]] bool others_wait() const { return notes.others; }
@@ -248,39 +250,66 @@ TEST_CASE("the callback of a loss that an extend finds may destroy the last lock
     CHECK_FALSE(m);
 }
 
-TEST_CASE("the request of the next in line follows the release at once, unless others wait: then it lets them in first")
+TEST_CASE("the next in line asks when the release is answered, a deferred one, too")
 {
     auto const store = std::make_shared<noting_backend>(std::make_shared<holdfast::memory::data>());
     auto const domain = std::make_shared<holdfast::detail::domain<noting_backend>>(store);
-    lock_options options;
-    options.max_local_handoffs = 0;
+    lock_options const options{.max_local_handoffs = 0, .deferred_release = GENERATE(false, true)};
     noting_mutex one{domain, "orders", options};
     noting_mutex other{domain, "orders", options};
-    auto const hand_over = [&](noting_mutex& from, noting_mutex& to) {
-        sleeper next{[&] { to.lock(); }};
-        CHECK(next.sleeps());
-        from.unlock();
-        next.join();
-    };
     one.lock();
-    hand_over(one, other);
-    CHECK(store->acquires_before_the_wait == 2);
-    CHECK(store->not_before.load() == boot_clock::time_point{});
+    sleeper next{[&] { other.lock(); }};
+    CHECK(next.sleeps());
+    store->releases_unanswered = true;
+    sleeper unlocks{[&] { one.unlock(); }};
+    CHECK(unlocks.sleeps());
+    CHECK(next.sleeps());
+    CHECK(store->acquires == 1);
+    store->releases_unanswered = false;
+    unlocks.join();
+    next.join();
+    CHECK(store->acquires_when_released == 1);
+    CHECK(store->acquires == 2);
+    store->acquires_when_released = 0;
+    other.unlock();
+    CHECK(store->acquires_when_released == (options.deferred_release ? 0 : 2));  // nobody here waits behind it
+}
 
+TEST_CASE("where others wait, they have the time to ask before anybody here does, who has the time and wants to wait")
+{
+    auto const store = std::make_shared<noting_backend>(std::make_shared<holdfast::memory::data>());
+    auto const domain = std::make_shared<holdfast::detail::domain<noting_backend>>(store);
+    noting_mutex one{domain, "orders", lock_options{.max_local_handoffs = 0}};
+    noting_mutex other{domain, "orders", lock_options{.max_local_handoffs = 0}};
     store->others = true;
-    hand_over(other, one);  // learns it, and has asked already
-    CHECK(store->acquires_before_the_wait == 3);
-    auto const before = boot_clock::now();
-    hand_over(one, other);
-    CHECK(store->acquires_before_the_wait == 3);
-    CHECK(store->acquires == 4);
-    CHECK(store->not_before.load() >= before);
+    one.lock();
+    sleeper next{[&] { other.lock(); }};
+    CHECK(next.sleeps());
+    store->releases_unanswered = true;
+    sleeper unlocks{[&] { one.unlock(); }};
+    CHECK(unlocks.sleeps());
+    std::this_thread::sleep_for(50ms);  // which makes the pause the longest there is
+    store->releases_unanswered = false;
+    unlocks.join();
+    next.join();
+    constexpr auto pause = 100ms;
+    CHECK(store->asked_at.load() - store->released_at.load() >= pause);
 
-    store->others = false;
-    hand_over(other, one);  // learns it
-    CHECK(store->acquires_before_the_wait == 4);
-    hand_over(one, other);
-    CHECK(store->acquires_before_the_wait == 6);
+    other.unlock();
+    CHECK(one.try_lock());  // a single attempt answers at once
+    store->releases_unanswered = true;
+    sleeper again{[&] { one.unlock(); }};
+    CHECK(again.sleeps());
+    std::this_thread::sleep_for(50ms);
+    store->releases_unanswered = false;
+    again.join();
+    std::stop_source stop;
+    sleeper stopped{[&] { return other.lock(stop.get_token()); }};
+    stop.request_stop();
+    CHECK_FALSE(stopped.join());
+    std::error_code ec;
+    other.unlock();
+    CHECK(other.try_lock_for(1min));
     other.unlock();
 }
 
@@ -343,9 +372,6 @@ TEST_CASE("a waiter whose turn comes when its time is over asks for nothing, and
     noting_mutex one{domain, "orders", options};
     noting_mutex hurried{domain, "orders", options};
     noting_mutex patient{domain, "orders", options};
-    store->others = true;
-    one.lock();
-    one.unlock();  // learns that others wait: from now on the next in line is woken when the answer to the release is there
     one.lock();
     auto const deadline = boot_clock::now() + 300ms;
     sleeper waits{[&] { return hurried.try_lock_until(deadline); }};

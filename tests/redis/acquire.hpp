@@ -15,7 +15,6 @@ struct acquire_terms {
     boot_clock::time_point unavailable_at = boot_clock::time_point::max();
     boot_clock::duration unavailable_after = boot_clock::duration::max();
     std::uint64_t seed = 1;
-    boot_clock::time_point not_before{};
 };
 
 /// An acquire of a lease of ten seconds.
@@ -28,7 +27,6 @@ struct acquire {
                    .request = {.ttl = std::chrono::seconds{10},
                                .fences = terms.fences,
                                .retry = terms.retry,
-                               .not_before = terms.not_before,
                                .deadline = terms.deadline,
                                .unavailable_at = terms.unavailable_at,
                                .unavailable_after = terms.unavailable_after},

@@ -291,16 +291,6 @@ TEST_CASE("an outage that lasts to unavailable_at ends the acquire, no pause goe
     CHECK(a.machine.unavailable_so_far() == true);  // for those who stand behind it, until they have heard of it
 }
 
-TEST_CASE("who let others in first, and could then ask nobody, is told so")
-{
-    acquire a{3, {.deadline = t0 + 1s, .not_before = t0 + 5ms}};
-    (void)a.machine.start(t0);
-    (void)a.machine.on_time(t0 + 5ms);
-    auto const step = outage(a, t0 + 1s);
-    REQUIRE(step.done);
-    CHECK(step.done->error == holdfast::errc::unavailable);
-}
-
 TEST_CASE("the patience with an outage begins anew whenever a majority has answered")
 {
     acquire a{3, {.unavailable_at = t0 - 1s, .unavailable_after = 1s}};  // of one who came at the end of another's outage
@@ -341,29 +331,4 @@ TEST_CASE("a majority that never will report releases is a wrong configuration, 
     CHECK(step.done->error == errc::not_permitted);
     CHECK(step.done->node == 2);
     CHECK_FALSE(a.machine.on_watch_failed(1, refused, t0 + 502ms).done);
-}
-
-TEST_CASE("an acquire that lets others in first asks when their time is over")
-{
-    acquire a{3, {.not_before = t0 + 5ms}};
-    CHECK(a.machine.start(t0).ask.empty());
-    CHECK(a.machine.wake_at() == t0 + 5ms);
-    CHECK(a.machine.on_time(t0 + 5ms).ask == node_set::all(3));
-}
-
-TEST_CASE("an acquire whose deadline comes first, or that has one attempt, lets nobody in")
-{
-    for (auto const deadline : {t0 + 5ms, boot_clock::time_point::min()}) {
-        acquire a{3, {.deadline = deadline, .not_before = t0 + 5ms}};
-        CHECK(a.machine.start(t0).ask == node_set::all(3));
-    }
-}
-
-TEST_CASE("an acquire that let others in for longer than it has time for has timed out")
-{
-    acquire a{3, {.deadline = t0 + 6ms, .not_before = t0 + 5ms}};
-    (void)a.machine.start(t0);
-    auto const step = a.machine.on_time(t0 + 7ms);
-    REQUIRE(step.done);
-    CHECK(step.done->error == holdfast::errc::timed_out);
 }

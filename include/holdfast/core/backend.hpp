@@ -22,10 +22,6 @@ struct acquire_request {
 
     backoff_options retry{};
 
-    /// The first attempt is made then, unless that is after the deadline: others who wait are let in first. A store that grants the lock in
-    /// the order in which it was asked for need not look at it.
-    boot_clock::time_point not_before{};
-
     /// No attempt begins after it; `time_point::min()` stands for exactly one attempt.
     boot_clock::time_point deadline = boot_clock::time_point::max();
 
@@ -80,7 +76,7 @@ concept Operation = requires(O& operation, boot_clock::time_point t) {
 ///   was sent. Failures: `lease_lost` only where the store said that the lock is not the token's; otherwise the deadline stands.
 ///   It may have `withdraw()`, which may be called as `cancel()` may: the lease has ended, and nothing more is sent; its result is of no account.
 /// - `release_operation(b, key, token)` is compare-and-delete and yields no error, `not_owner`, or why it is not known. It may have
-///   `others_wait()`: whether clients other than this one are known to wait for the lock; then they are given a chance to get it.
+///   `others_wait()`: whether clients other than this one are known to wait for the lock; then they are given the time to ask for it.
 /// - Operations on one key take effect in the order in which they were started, as far as the store is reached.
 /// - Fencing tokens strictly increase from grant to grant of one name; the reserved ones overlap with nobody's.
 /// - `on_loss(f)`, which a store may have, keeps the function `f` and calls it, with none of its locks held, when it learns by itself that

@@ -46,12 +46,14 @@ struct lock_options {
     bool fencing = true;
 
     /// How many times in a row a lease may pass from one thread of this process to the next without asking a server; at most 63.
-    /// 0: every section asks. Large: threads of this process run ahead of the waiters of others for that many sections.
+    /// 0: every section asks. Large: threads of this process run ahead of the waiters of others for that many sections. Then the
+    /// lock is given back, and free for others to take, before a thread of this process asks for it again.
     unsigned max_local_handoffs = 63;
 
-    /// Let `unlock()` and `release()` return when the lock has been given back to the store, without waiting for its answer: half of the
-    /// time of a short section. Nobody is told then that a release failed, or found the lock taken away; one that
-    /// is lost with its connection may leave the lock as it is until its ttl is over.
+    /// Let `unlock()` return when the lock has been given back to the store, without waiting for its answer: half of the time of a
+    /// short section. It waits all the same where a thread of this process waits for the lock, and others are to be let in first.
+    /// Nobody is told then that a release failed, or found the lock taken away; one that is lost with its connection may leave the
+    /// lock as it is until its ttl is over.
     bool deferred_release = false;
 
     /// How waiters space their attempts. ZooKeeper: whoever waits in a queue is woken and never looks by itself; in the plain form `first` is

@@ -28,14 +28,6 @@ template <class Release>
         return false;
 }
 
-/// Returns: until when others who wait should have heard of a release that took from `begun` to `now`, and have asked for the lock. A process
-/// that does not give them that time, because it has many threads or locks again at once, keeps them all out.
-[[nodiscard]] inline boot_clock::time_point until_others_have_asked(boot_clock::time_point begun, boot_clock::time_point now) noexcept
-{
-    constexpr std::chrono::milliseconds longest{100};
-    return now + std::min<boot_clock::duration>(2 * (now - begun), longest);
-}
-
 /// Since when the store has been unavailable: an outage that one thread in line waited out is not waited out again by each of those behind it.
 class outage {
 public:
@@ -68,13 +60,12 @@ public:
 
 private:
     std::optional<boot_clock::time_point> since_;
-    head_start const* asks_ = nullptr;  // dangles when nobody asks any more
+    pending_request const* asks_ = nullptr;  // dangles when nobody asks any more
 };
 
-/// What a thread in line asks of the store when its turn has come. Whoever gives the lock back may begin it for the next one: its request
-/// then leaves right behind the release, and one answer of the server often carries both.
+/// What a thread in line asks of the store when its turn has come.
 template <Backend B>
-class attempt final : public head_start {
+class attempt final : public pending_request {
 public:
     attempt(B& backend, typename B::key const& key, lock_options const& options, boot_clock::time_point deadline) noexcept
         : backend_{backend}, key_{key}, options_{options}, deadline_{deadline}
@@ -84,7 +75,7 @@ public:
     attempt(attempt const&) = delete;
     attempt& operator=(attempt const&) = delete;
 
-    [[nodiscard]] bool begun() const noexcept { return begun_.load(std::memory_order_acquire); }
+    [[nodiscard]] boot_clock::time_point deadline() const noexcept { return deadline_; }
 
     /// Returns: whether it is too late to begin it.
     [[nodiscard]] bool late() const noexcept { return boot_clock::now() >= deadline_; }
@@ -95,9 +86,9 @@ public:
         return std::max(asked_since_, boot_clock::now() - patience_);  // it may have been answered for a long while before
     }
 
-    /// Effects: sends the request, at `not_before` at the earliest, for a lease that is passed on at most `handoffs` times. The store has been
-    /// unavailable since `asked_since`, as far as is known.
-    void begin(boot_clock::time_point asked_since, unsigned handoffs, boot_clock::time_point not_before = {})
+    /// Effects: sends the request, for a lease that is passed on at most `handoffs` times. The store has been unavailable since `asked_since`,
+    /// as far as is known.
+    void begin(boot_clock::time_point asked_since, unsigned handoffs)
     {
         asked_since_ = asked_since;
         auto unavailable_at = deadline_;  // who has one is told only where nobody was ever asked
@@ -109,7 +100,6 @@ public:
                            acquire_request{.ttl = options_.ttl,
                                            .fences = options_.fencing ? handoffs + 1 : 0,
                                            .retry = options_.retry,
-                                           .not_before = not_before,
                                            .deadline = deadline_,
                                            .unavailable_at = unavailable_at,
                                            .unavailable_after = patience_});
@@ -117,17 +107,9 @@ public:
         begun_.store(true, std::memory_order_release);
     }
 
-    /// Effects: as `begin`; nothing where memory ran out.
-    void try_begin(boot_clock::time_point asked_since, unsigned handoffs) noexcept override
-    try {
-        begin(asked_since, handoffs);
-    } catch (...) {
-        operation_.reset();
-    }
-
     [[nodiscard]] std::optional<boot_clock::time_point> unavailable_since(std::optional<boot_clock::time_point> before) const noexcept override
     {
-        if (!begun()) return before;
+        if (!begun_.load(std::memory_order_acquire)) return before;
         if constexpr (requires { operation_->unavailable(); }) {
             auto const known = operation_->unavailable();
             if (!known) return before;
@@ -136,7 +118,7 @@ public:
         return std::nullopt;
     }
 
-    /// Effects: waits for the answer. Requires: `begun()`.
+    /// Effects: waits for the answer. Requires: `begin` has returned.
     [[nodiscard]] result<grant> outcome(std::stop_token const& stop)
     {
         std::stop_callback const cancel_on_stop{stop, [&]() noexcept { operation_->cancel(); }};

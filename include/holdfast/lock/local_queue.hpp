@@ -5,6 +5,7 @@
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/lock/attempt.hpp>
 #include <holdfast/lock/keeper.hpp>
+#include <holdfast/lock/release_pause.hpp>
 #include <holdfast/lock/renewal.hpp>
 #include <holdfast/lock/report.hpp>
 #include <holdfast/lock/tenure.hpp>
@@ -27,10 +28,11 @@ namespace holdfast::detail {
 /// | state  | meaning                                              | left by |
 /// |--------|------------------------------------------------------|---------|
 /// | idle   | nobody here has the lock or asks for it              | acquire → asking |
-/// | asking | the first in line asks the backend, the others sleep | granted → held; failed → asking for the next in line, or idle |
+/// | asking | the first in line asks the backend, after the pause that others get; the rest sleep | granted → held; failed → asking for the next in line, or idle |
 /// | held   | somebody here has it; the keeper renews its lease   | release → held by the next in line without asking, or as after loss; loss → asking for the next in line, or idle |
 ///
-/// A lease passes to the next in line while its validity is ample, the options are the same, and handoffs are left. Lock order: this
+/// A lease passes to the next in line while its validity is ample, the options are the same, and handoffs are left. Then it is given back, and
+/// nobody here asks for the lock before the store has answered that, nor before the pause is over (`release_pause`). Lock order: this
 /// mutex, then the keeper's or the backend's. The user's code is called with none of them held.
 template <class B>
 class local_queue final : public kept, public std::enable_shared_from_this<local_queue<B>> {
@@ -60,7 +62,6 @@ public:
             state_ = state::asking;
             me->now = waiter::stage::first;
             outage_.asked_by(*me);
-            me->not_before = others_first_until_;
         } else if (deadline != boot_clock::time_point::min()) {
             line_.join(self);
             guard.unlock();
@@ -99,18 +100,15 @@ public:
         auto const begun = boot_clock::now();
         if (mine == tenure_.holder()) withdraw(renewing_);  // not to be sent again behind the release
         releasing.start();
-        auto* next = mine == tenure_.holder() || state_ == state::idle ? leave() : nullptr;
-        if (next && !others_wait_) next->request->try_begin(outage_.seen_by(*next), tenure_.handoffs_for(*next));  // the answers come together
-        bool const deferred = owner.options->deferred_release;
+        auto* const next = mine == tenure_.holder() || state_ == state::idle ? leave() : nullptr;
+        bool const deferred = owner.options->deferred_release && !next;
+        pause_.released(begun, boot_clock::now(), false);
         guard.unlock();  // `owner` may be gone from here on
-        {
+        if (!deferred) {
             waiting_line::wake_up const afterwards{next};
-            if (!deferred) finish(releasing);
-            guard.lock();
-            others_wait_ = !deferred && others_wait(releasing);
-            if (others_wait_) others_first_until_ = until_others_have_asked(begun, boot_clock::now());
-            if (others_wait_ && next) next->not_before = others_first_until_;
-            guard.unlock();
+            finish(releasing);
+            std::scoped_lock noting{mutex_};
+            pause_.released(begun, boot_clock::now(), others_wait(releasing));
         }
         auto const said = !valid ? make_error_code(errc::lease_lost) : deferred ? std::error_code{} : std::error_code{releasing.outcome()};
         if (said != errc::not_owner && said != errc::lease_lost) return said;
@@ -153,8 +151,7 @@ public:
     {
         std::unique_lock guard{mutex_};
         if (!tenure_.holder()) return false;
-        bool const alarmed = now == boot_clock::time_point::max();
-        if (!tenure_.holder()->still_held() || (alarmed && !still_leased(*backend_, tenure_.token()))) {
+        if (!tenure_.holder()->still_held() || (now == boot_clock::time_point::max() && !still_leased(*backend_, tenure_.token()))) {
             lose(guard);
             return false;
         }
@@ -189,8 +186,12 @@ private:
     std::optional<failure> ask(waiter& me, attempt<B>& request, std::stop_token const& stop)
     {
         try {
-            bool const too_late = me.was_in_line() && !request.begun() && request.late();
-            if (!too_late && !request.begun()) request.begin(outage_.seen_by(me), tenure_.handoffs_for(me), me.not_before);
+            std::unique_lock reading{mutex_};
+            auto const allowed_at = pause_.ask_at();
+            reading.unlock();
+            if (allowed_at < request.deadline()) waiting_line::pause(me, allowed_at, stop);
+            bool const too_late = me.was_in_line() && request.late();
+            if (!too_late) request.begin(outage_.seen_by(me), tenure_.handoffs_for(me));
             auto const got = too_late ? result<grant>{outage_.is_all_for(me) ? errc::unavailable : errc::timed_out} : request.outcome(stop);
             std::unique_lock guard{mutex_};
             if (!too_late) outage_.note(got.code(), request.unavailable_since_then());
@@ -210,6 +211,7 @@ private:
 
     void take_over(waiter& me, grant const& got) noexcept
     {
+        pause_.granted(boot_clock::now());
         state_ = state::held;
         tenure_.begin(got, me.owner->options);
         tenure_.give(me, tenure_.deadline_for(got.valid_until));
@@ -287,8 +289,7 @@ private:
     mutable std::mutex mutex_;
     waiting_line line_;
     state state_ = state::idle;
-    bool others_wait_ = false;                   // as the last release learnt that was waited for
-    boot_clock::time_point others_first_until_;  // since it did
+    release_pause pause_;
     outage outage_;  // changed by the one who asks
     tenure tenure_;
     std::optional<renewal<B>> renewing_;

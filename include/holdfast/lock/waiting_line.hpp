@@ -16,19 +16,15 @@
 
 namespace holdfast::detail {
 
-/// What a thread in line will ask when its turn has come, as somebody else can begin it.
-class head_start {
+/// What the others in line may ask of the request of the thread whose turn it is.
+class pending_request {
 public:
-    /// Effects: begins, with fencing tokens for so many handoffs; the store has been unavailable since `asked_since`, as far as is known. Nothing
-    /// where memory ran out.
-    virtual void try_begin(boot_clock::time_point asked_since, unsigned handoffs) noexcept = 0;
-
-    /// Returns: since when the store has been unavailable, where it has seen nothing else; `before` where it has not begun. May be called from
-    /// any thread.
+    /// Returns: since when the store has been unavailable, where the request has seen nothing else; `before` where it has not begun. May be
+    /// called from any thread.
     [[nodiscard]] virtual std::optional<boot_clock::time_point> unavailable_since(std::optional<boot_clock::time_point> before) const noexcept = 0;
 
 protected:
-    ~head_start() = default;
+    ~pending_request() = default;
 };
 
 /// A thread in line. What it will need when it gets the lock is allocated before it waits.
@@ -44,9 +40,8 @@ struct waiter {
     [[nodiscard]] bool was_in_line() const noexcept { return home != nullptr; }
 
     lock_owner* owner;
-    head_start* request = nullptr;
+    pending_request const* request = nullptr;
     boot_clock::time_point since = boot_clock::now();
-    boot_clock::time_point not_before{};  ///< when it is to ask the backend at the earliest
     std::shared_ptr<hold> next_hold = std::make_shared<hold>();
     parker bed;
     stage now = stage::in_line;
@@ -111,6 +106,13 @@ public:
         guard.unlock();
         // Whoever chose us still has to wake us; until then it may touch our bed.
         while (chosen && !turn) turn = (me->bed.park_until(boot_clock::time_point::max()) & its_turn) != 0;
+    }
+
+    /// Effects: sleeps until `t`, or `stop`. For one whose turn it is, and who was woken.
+    static void pause(waiter& me, boot_clock::time_point t, std::stop_token const& stop) noexcept
+    {
+        std::stop_callback const nudge_on_stop{stop, [&me] { me.bed.unpark(nudge); }};
+        while (!stop.stop_requested() && boot_clock::now() < t) me.bed.park_until(t);
     }
 
 private:

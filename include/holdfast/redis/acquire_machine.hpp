@@ -46,7 +46,7 @@ struct acquire_step {
 ///
 /// | phase   | event                                              | next |
 /// |---------|----------------------------------------------------|------|
-/// | -       | start                                              | asking: a fresh token, acquire to all; or waiting, to let others in first |
+/// | -       | start                                              | asking: a fresh token, acquire to all |
 /// | asking  | the round is won, and the lease can still be used  | done: held |
 /// | asking  | the round is lost; won too late; or time           | rolled back on every node, then as below |
 /// | lost    | wrong configuration; the deadline; one attempt only; too long unavailable | done: not held |
@@ -78,11 +78,7 @@ public:
     [[nodiscard]] acquire_step start(boot_clock::time_point now)
     {
         acquire_step step;
-        lets_others_in_ = now < set_.request.not_before && set_.request.not_before < set_.request.deadline;
-        if (lets_others_in_)
-            sleep(now, set_.request.not_before - now);
-        else
-            ask(now, step);
+        ask(now, step);
         return step;
     }
 
@@ -163,7 +159,6 @@ private:
     void ask(boot_clock::time_point now, acquire_step& step)
     {
         phase_ = phase::asking;
-        lets_others_in_ = false;
         round_.begin(now);
         released_ = {};
         step.new_token = true;
@@ -262,7 +257,7 @@ private:
 
     [[nodiscard]] acquire_outcome unheld() const
     {
-        return ever_asked_ || lets_others_in_ ? acquire_outcome{.error = make_error_code(holdfast::errc::timed_out)} : unavailable();
+        return ever_asked_ ? acquire_outcome{.error = make_error_code(holdfast::errc::timed_out)} : unavailable();
     }
 
     void finish(acquire_step& step, acquire_outcome const& outcome)
@@ -286,7 +281,6 @@ private:
     acquire_round round_;
     node_set released_;  // since the round began
 
-    bool lets_others_in_ = false;  // no round has begun; who said that others wait could be asked
     bool ever_asked_ = false;
     acquire_round::cause last_cause_{};
     bool watching_ = false;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+//
+// Nobody is starved by a process that wants a lock all the time, whatever its options are.
+#include "stores.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::test::eventually;
+
+namespace {
+
+/// Threads of one client that have sections of one lock, one after the other, until it is destroyed.
+template <class Store>
+class busy_client {
+public:
+    busy_client(typename Store::client& client, int threads, holdfast::lock_options options, std::atomic<int>& last, int me)
+    {
+        options.unavailable_after = 5min;  // nothing can be thrown out of a thread
+        for (int i = 0; i < threads; ++i)
+            threads_.emplace_back([this, &client, options, &last, me] {
+                typename Store::mutex m{client, "orders", options};
+                while (!stop_) {
+                    m.lock();
+                    if (last.exchange(me) != me) ++turns_;
+                    ++sections_;
+                    m.unlock();
+                }
+            });
+    }
+    ~busy_client() { stop_ = true; }
+
+    [[nodiscard]] long sections() const noexcept { return sections_; }
+    /// Returns: how often it had the lock after somebody else.
+    [[nodiscard]] long turns() const noexcept { return turns_; }
+
+private:
+    std::atomic<bool> stop_{false};
+    std::atomic<long> sections_{0};
+    std::atomic<long> turns_{0};
+    std::vector<std::jthread> threads_;
+};
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("a client that only polls gets its turn beside busy threads", "", HOLDFAST_STORES)
+{
+    bool const deferred = GENERATE(false, true);
+    int const threads = GENERATE(1, 4);
+    CAPTURE(deferred, threads);
+    TestType store;
+    std::atomic<int> last{0};
+    busy_client<TestType> const busy{store.one, threads, {.deferred_release = deferred}, last, 1};
+    REQUIRE(eventually([&] { return busy.sections() > 0; }));
+    typename TestType::mutex poller{store.other, "orders"};
+    int turns = 0;
+    auto const end = boot_clock::now() + 1min;
+    for (; turns < 60 && boot_clock::now() < end; std::this_thread::sleep_for(1ms)) {
+        if (!poller.try_lock()) continue;
+        ++turns;
+        poller.unlock();
+    }
+    CHECK(turns == 60);
+}
+
+TEMPLATE_TEST_CASE("two busy clients take turns, whether they wait for the answer to a release or not", "", HOLDFAST_STORES)
+{
+    bool const deferred = GENERATE(false, true);
+    int const threads = GENERATE(1, 3);
+    CAPTURE(deferred, threads);
+    TestType store;
+    std::atomic<int> last{0};
+    busy_client<TestType> const one{store.one, threads, {.deferred_release = deferred}, last, 1};
+    busy_client<TestType> const other{store.other, threads, {.deferred_release = deferred}, last, 2};
+    CHECK(eventually([&] { return one.turns() >= 30 && other.turns() >= 30; }));
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "support/catch.hpp"
+
+#include <holdfast/lock/release_pause.hpp>
+
+#include <chrono>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::detail::release_pause;
+
+namespace {
+
+constexpr boot_clock::time_point t0{1h};
+
+/// Returns: for how long a client that has used a lock for `used` leaves it free.
+boot_clock::duration pause_after(boot_clock::duration used)
+{
+    release_pause pause;
+    pause.granted(t0);
+    pause.released(t0 + used, t0 + used, false);
+    return pause.ask_at() - (t0 + used);
+}
+
+}  // namespace
+
+TEST_CASE("a lock that was never asked for may be asked for at once")
+{
+    CHECK(release_pause{}.ask_at() == boot_clock::time_point{});
+}
+
+TEST_CASE("a client that has used a lock for long leaves it free for those who poll")
+{
+    CHECK(pause_after(1ms) == 0ms);
+    CHECK(pause_after(99ms) == 0ms);
+    CHECK(pause_after(100ms) == 5ms);
+    CHECK(pause_after(400ms) == 20ms);
+    CHECK(pause_after(1s) == 50ms);
+    CHECK(pause_after(1h) == 50ms);
+}
+
+TEST_CASE("a client that uses a lock again and again leaves it free now and then")
+{
+    release_pause pause;
+    auto now = t0;
+    auto last_pause = t0;
+    int pauses = 0;
+    for (int i = 0; i < 1000; ++i) {
+        pause.granted(now);
+        now += 1ms;
+        pause.released(now, now, false);
+        if (pause.ask_at() <= now) continue;
+        CHECK(pause.ask_at() == now + 5ms);
+        CHECK(now - last_pause <= 101ms);
+        now = last_pause = pause.ask_at();
+        ++pauses;
+    }
+    CHECK(pauses == 10);
+}
+
+TEST_CASE("a lock that was free, or another client's, for long enough needs no pause")
+{
+    release_pause pause;
+    pause.granted(t0);
+    pause.released(t0 + 1s, t0 + 1s, false);
+    pause.granted(t0 + 2s);
+    pause.released(t0 + 2s + 1ms, t0 + 2s + 1ms, false);
+    CHECK(pause.ask_at() == t0 + 2s + 1ms);
+}
+
+TEST_CASE("who did not keep the pause, as a single attempt does not, owes it")
+{
+    release_pause pause;
+    pause.granted(t0);
+    pause.released(t0 + 1s, t0 + 1s, false);
+    pause.granted(t0 + 1s + 1ms);
+    pause.released(t0 + 1s + 2ms, t0 + 1s + 2ms, false);
+    CHECK(pause.ask_at() == t0 + 1s + 52ms);
+}
+
+TEST_CASE("others who are known to wait have twice the time of the release to ask")
+{
+    release_pause pause;
+    pause.granted(t0);
+    pause.released(t0 + 1ms, t0 + 3ms, true);
+    CHECK(pause.ask_at() == t0 + 7ms);
+    pause.released(t0 + 10ms, t0 + 10s, true);
+    CHECK(pause.ask_at() == t0 + 10s + 100ms);
+}
