@@ -34,7 +34,7 @@ auto elsewhere(F f)
 std::error_code released(recursive& m)
 {
     std::error_code ec = make_error_code(errc::contended);
-    m.release(ec);
+    m.unlock(ec);
     return ec;
 }
 

@@ -33,7 +33,7 @@ TEMPLATE_TEST_CASE("a lease is renewed for as long as it is held", "", HOLDFAST_
     CHECK(lease.remaining() > 0ms);
     CHECK(lease.remaining() < ttl);
     std::error_code ec;
-    m.release(ec);
+    m.unlock(ec);
     CHECK_FALSE(ec);
 }
 
@@ -60,7 +60,7 @@ TEMPLATE_TEST_CASE("a lease that is not renewed is lost before another can have 
     CHECK(lease.remaining() == 0ms);
     CHECK(lease.expires_at() == boot_clock::time_point::min());
     std::error_code ec;
-    m.release(ec);
+    m.unlock(ec);
     CHECK(ec == errc::lease_lost);
     CHECK(announced == 1);
     CHECK(told == 1);

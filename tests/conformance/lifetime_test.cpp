@@ -169,6 +169,6 @@ TEMPLATE_TEST_CASE("a lock that is never used needs no server", "", HOLDFAST_STO
     typename TestType::mutex m{client, "orders"};
     CHECK_FALSE(m.lease().still_held());
     std::error_code ec;
-    m.release(ec);
+    m.unlock(ec);
     CHECK(ec == holdfast::errc::not_owner);
 }

@@ -60,7 +60,7 @@ TEMPLATE_TEST_CASE("a forked child can neither use nor harm the locks of its par
     auto born = child::fork([&] {
         std::error_code ec;
         int wrong = 0;
-        m->release(ec);
+        m->unlock(ec);
         wrong += ec == errc::not_owner ? 0 : 1;
         m->unlock();
         wrong += m->extend(1h, ec) ? 2 : 0;
@@ -78,7 +78,7 @@ TEMPLATE_TEST_CASE("a forked child can neither use nor harm the locks of its par
     CHECK(goes_on(lease));
     CHECK_FALSE(is_free(store, "orders"));
     std::error_code ec;
-    m->release(ec);
+    m->unlock(ec);
     CHECK_FALSE(ec);
 }
 
@@ -130,7 +130,7 @@ TEMPLATE_TEST_CASE("a child that is forked while its client is busy waits for no
         auto born = child::fork([&] {
             std::error_code ec;
             int wrong = m.extend(30s, ec) || ec != errc::not_owner ? 1 : 0;
-            m.release(ec);
+            m.unlock(ec);
             wrong += ec == errc::not_owner ? 0 : 2;
             wrong += is_misconfigured([&] { m.lock(); }) ? 0 : 4;
             wrong += m.lease().still_held() ? 8 : 0;
@@ -215,7 +215,7 @@ TEMPLATE_TEST_CASE("a paused holder finds its lease lost on the first question",
         told->still_held = lease.still_held() ? 1 : 0;
         bool const heard = eventually([&] { return told->announced > 0; });
         std::error_code ec;
-        m.release(ec);
+        m.unlock(ec);
         bool const good = heard && ec == errc::lease_lost && told->announced == 1;
         m.lock();  // waits for the rival
         return good && m.lease().still_held() ? 0 : 1;

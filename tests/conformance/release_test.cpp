@@ -30,13 +30,13 @@ TEMPLATE_TEST_CASE("release says what happened", "", HOLDFAST_STORES)
     typename TestType::mutex m{store.one, "orders"};
     std::error_code ec = std::make_error_code(std::errc::io_error);
 
-    m.release(ec);
+    m.unlock(ec);
     CHECK(ec == errc::not_owner);
     m.lock();
-    m.release(ec);
+    m.unlock(ec);
     CHECK_FALSE(ec);
     CHECK(is_free(store, "orders"));
-    m.release(ec);
+    m.unlock(ec);
     CHECK(ec == errc::not_owner);
 }
 
@@ -49,15 +49,15 @@ TEMPLATE_TEST_CASE("a repeated release frees no newer holder, of this client or 
     for (auto* const newer : {&beside, &rival}) {
         std::error_code ec;
         REQUIRE(m.try_lock_for(1min));
-        m.release(ec);
+        m.unlock(ec);
         CHECK_FALSE(ec);
         REQUIRE(newer->try_lock_for(1min));
-        m.release(ec);
+        m.unlock(ec);
         CHECK(ec == errc::not_owner);
         m.unlock();
         CHECK(newer->lease().still_held());
         CHECK_FALSE(is_free(store, "orders"));
-        newer->release(ec);
+        newer->unlock(ec);
         CHECK_FALSE(ec);
     }
 }
@@ -89,9 +89,9 @@ TEMPLATE_TEST_CASE("the release of a lease that ran out says so", "", HOLDFAST_S
     m.lock();
     auto const lease = m.lease();
     CHECK(eventually([&] { return !lease.still_held(); }));
-    m.release(ec);
+    m.unlock(ec);
     CHECK(ec == errc::lease_lost);
-    m.release(ec);
+    m.unlock(ec);
     CHECK(ec == errc::not_owner);
 }
 
@@ -104,11 +104,11 @@ TEMPLATE_TEST_CASE("the release of a lease that was taken away says so and leave
     m.lock();
     store.break_lock("orders");
     REQUIRE(rival.try_lock());
-    m.release(ec);
+    m.unlock(ec);
     CHECK(ec == errc::lease_lost);
     CHECK(rival.lease().still_held());
     CHECK_FALSE(is_free(store, "orders"));
-    rival.release(ec);
+    rival.unlock(ec);
     CHECK_FALSE(ec);
 }
 
@@ -192,7 +192,7 @@ TEMPLATE_TEST_CASE("a deferred release gives the lock back all the same", "", HO
         m.lock();
         CHECK(m.lease().still_held());
         std::error_code ec = make_error_code(errc::unavailable);
-        m.release(ec);
+        m.unlock(ec);
         CHECK_FALSE(ec);
         CHECK_FALSE(m.lease().still_held());
     }

@@ -31,7 +31,7 @@ private:
         bool try_lock_for(std::chrono::milliseconds d) override { return mutex_.try_lock_for(d); }
         void lock() override { mutex_.lock(); }
         bool extend(std::chrono::milliseconds ttl, std::error_code& ec) override { return mutex_.extend(ttl, ec); }
-        void release(std::error_code& ec) noexcept override { mutex_.release(ec); }
+        void unlock(std::error_code& ec) noexcept override { mutex_.unlock(ec); }
         [[nodiscard]] holdfast::lease lease() const override { return mutex_.lease(); }
 
     private:

@@ -21,7 +21,7 @@ public:
     virtual bool try_lock_for(std::chrono::milliseconds d) = 0;
     virtual void lock() = 0;
     virtual bool extend(std::chrono::milliseconds ttl, std::error_code& ec) = 0;
-    virtual void release(std::error_code& ec) noexcept = 0;
+    virtual void unlock(std::error_code& ec) noexcept = 0;
     [[nodiscard]] virtual holdfast::lease lease() const = 0;
 };
 

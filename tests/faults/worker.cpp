@@ -93,7 +93,7 @@ private:
         slot_.staying = false;
         std::error_code ec;
         note({.what = event::release_begun});
-        lock_->release(ec);
+        lock_->unlock(ec);
         note({.value = static_cast<std::uint64_t>(result_of(ec)), .what = event::release_done});
         ++slot_.sections;
     }

@@ -187,7 +187,7 @@ TEST_CASE("a lease that the store has ended is passed to nobody")
     CHECK(next.sleeps());
     f.store->ended = ended;
     std::error_code ec;
-    one.release(ec);
+    one.unlock(ec);
     next.join();
     CHECK((ec == errc::lease_lost) == ended);
     CHECK(lease.lost_token().stop_requested() == ended);
@@ -219,7 +219,7 @@ TEST_CASE("an alarm that comes before the holder has heard of its grant ends the
     CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
     CHECK_FALSE(lease.still_held());
     std::error_code ec;
-    m.release(ec);
+    m.unlock(ec);
     CHECK(ec == errc::lease_lost);
     m.lock();
     CHECK(m.lease().still_held());

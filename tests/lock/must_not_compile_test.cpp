@@ -22,7 +22,13 @@ using guard = holdfast::leased_lock<mutex>;
 
 struct throws_on_unlock : mutex {
     using mutex::mutex;
+    using mutex::unlock;
     void unlock() noexcept(false) { mutex::unlock(); }
+};
+
+struct has_no_code : mutex {
+    using mutex::mutex;
+    void unlock() noexcept { mutex::unlock(); }
 };
 
 struct has_no_extend : mutex {
@@ -65,6 +71,7 @@ TEST_CASE("a lock of the standard is no Lock: it cannot be lost")
 TEST_CASE("a lock that lacks one member, or may throw from unlock, is no Lock")
 {
     STATIC_REQUIRE_FALSE(holdfast::Lock<throws_on_unlock>);
+    STATIC_REQUIRE_FALSE(holdfast::Lock<has_no_code>);
     STATIC_REQUIRE_FALSE(holdfast::Lock<has_no_extend>);
     STATIC_REQUIRE_FALSE(holdfast::Lock<has_no_lease>);
 }

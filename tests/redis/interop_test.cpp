@@ -38,7 +38,7 @@ TEST_CASE("the key is the name, its value the token, its expiry the ttl")
     CHECK(server.command({"SET", "orders/42", "theirs", "NX", "PX", "60000"}).text == "OK");
     CHECK_FALSE(m.try_lock());
     std::error_code ec;
-    m.release(ec);
+    m.unlock(ec);
     CHECK(server.command({"GET", "orders/42"}).text == "theirs");
 }
 

@@ -69,7 +69,7 @@ struct held_back {
         m.lock();
         way.hold(containing("orders"));
         std::error_code ec;
-        m.release(ec);
+        m.unlock(ec);
         CHECK(ec);
     }
 
@@ -79,7 +79,7 @@ struct held_back {
         CHECK(rival.lease().still_held());
         CHECK(exists(server, "orders"));
         std::error_code ec;
-        rival.release(ec);
+        rival.unlock(ec);
         CHECK_FALSE(ec);
     }
 };
@@ -93,7 +93,7 @@ void check_held_once(faulty& f, bool fencing)
     CHECK(exists(f.server, "orders"));
     CHECK_FALSE(beside.try_lock());
     std::error_code ec;
-    m.release(ec);
+    m.unlock(ec);
     CHECK_FALSE(ec);
     CHECK_FALSE(exists(f.server, "orders"));
     CHECK(beside.try_lock());
@@ -169,7 +169,7 @@ TEST_CASE("an acquire whose reply is spoilt is held once and one unlock frees it
     CHECK(m.try_lock());
     CHECK(f.way.struck() == 1);
     std::error_code ec;
-    m.release(ec);
+    m.unlock(ec);
     CHECK_FALSE(ec);
     CHECK_FALSE(exists(f.server, "orders"));
 }
@@ -212,7 +212,7 @@ TEST_CASE("a release that the server refuses for now is repeated when it answers
         m.lock();
         f.way.answer_next_request(refusal, {.matches = containing("orders"), .times = 1000});
         std::error_code ec;
-        m.release(ec);
+        m.unlock(ec);
         CHECK(ec == errc::unavailable);
     }
     CHECK(eventually([&] { return exists(f.server, "orders"); }));
@@ -232,7 +232,7 @@ TEST_CASE("a server that refuses releases for now is not stormed with them, and 
     f.way.answer_next_request("-LOADING Redis is loading the dataset in memory\r\n", {.matches = containing("orders"), .times = 1000});
     for (auto& m : many) {
         std::error_code ec;
-        m.release(ec);
+        m.unlock(ec);
         CHECK(ec == errc::unavailable);
     }
     mutex other{f.redis, "invoices"};
@@ -260,7 +260,7 @@ TEST_CASE("a release that was refused for now does not free what is acquired wit
     CHECK(m.lease().still_held());
     CHECK(exists(f.server, "orders"));
     std::error_code ec;
-    m.release(ec);
+    m.unlock(ec);
     CHECK_FALSE(ec);
 }
 
@@ -278,7 +278,7 @@ TEST_CASE("a release whose reply is lost or spoilt is repeated and freed the loc
     else
         f.way.answer_next_request("HTTP/1.1 400 Bad Request\r\n\r\n", {.matches = containing("orders")});
     std::error_code ec;
-    m.release(ec);
+    m.unlock(ec);
     CHECK_FALSE(ec);
     CHECK(f.way.struck() == 1);
     CHECK_FALSE(exists(f.server, "orders"));
@@ -300,7 +300,7 @@ TEST_CASE("a second release, after one that failed, leaves a successor alone, an
     h.way.heal();
     h.rival.lock();
     std::error_code ec;
-    h.m.release(ec);
+    h.m.unlock(ec);
     CHECK(ec == errc::not_owner);
     h.m.unlock();
     h.check_rival_has_it();
@@ -353,7 +353,7 @@ TEST_CASE("a renewal that was under way when unlock began is not sent again over
     REQUIRE(eventually([&] { return way.held() == 1; }));
     auto const requests = way.requests();
     std::error_code ec;
-    auto released = std::async(std::launch::async, [&] { m.release(ec); });
+    auto released = std::async(std::launch::async, [&] { m.unlock(ec); });
     CHECK(eventually([&] { return way.requests() > requests; }));
     way.cut_all();
     released.get();

@@ -131,7 +131,7 @@ TEST_CASE("an unlock that gets no answer ends after one operation timeout and sa
         m.lock();
         way.blackhole();
         std::error_code ec;
-        took = shortest(boot_clock::duration::max(), [&] { m.release(ec); });
+        took = shortest(boot_clock::duration::max(), [&] { m.unlock(ec); });
         CHECK(ec == errc::outcome_unknown);
         way.pass();
     }
@@ -153,7 +153,7 @@ TEST_CASE("an unlock that finds no server is repeated by the next use of the cli
     server.command({"SAVE"});
     server.kill();
     std::error_code ec;
-    m.release(ec);
+    m.unlock(ec);
     CHECK(ec);
     server.restart();
     CHECK(exists(server, "orders"));
@@ -172,7 +172,7 @@ TEST_CASE("an unlock whose connection is refused is repeated by the next use of 
     way.refuse();
     CHECK(code_of([&] { (void)other.try_lock(); }) == errc::unavailable);  // it is known to be down
     std::error_code ec;
-    m.release(ec);
+    m.unlock(ec);
     CHECK(ec);
     way.pass();
     CHECK(exists(server, "orders"));
@@ -208,7 +208,7 @@ TEST_CASE("a server restarted empty while the lock is held is found out by the r
     CHECK_FALSE(lease.still_held());
     CHECK(eventually([&] { return told == 1; }));
     std::error_code ec;
-    m.release(ec);
+    m.unlock(ec);
     CHECK(ec == errc::lease_lost);
     m.lock();
     CHECK(m.lease().fencing_token() > lease.fencing_token());
@@ -289,7 +289,7 @@ TEST_CASE("flushed scripts are loaded again without anybody noticing")
         CHECK(lease.still_held());
         server.command({"SCRIPT", "FLUSH"});
         std::error_code ec;
-        m.release(ec);
+        m.unlock(ec);
         CHECK_FALSE(ec);
         CHECK_FALSE(exists(server, "orders"));
     }

@@ -109,7 +109,7 @@ TEST_CASE("a waiter without the right to the channel is reported, and a holder w
     CHECK_FALSE(waiting.try_lock());
     CHECK(code_of([&] { waiting.lock(); }) == errc::misconfigured);
     std::error_code ec;
-    m.release(ec);
+    m.unlock(ec);
     CHECK_FALSE(ec);
     CHECK_FALSE(holdfast::test::exists(server, "orders"));
 }
@@ -245,7 +245,7 @@ TEST_CASE("a user with no more rights than a lock needs can do everything")
         CHECK(lease.still_held());
         std::error_code ec;
         CHECK(m.extend(13s, ec));
-        m.release(ec);
+        m.unlock(ec);
         CHECK_FALSE(ec);
         CHECK(waiting.try_lock_for(1min));
     }

@@ -33,7 +33,7 @@ void check_usable(five_masters& five, mutex& m, mutex& there)
         CHECK(m.extend(1h, ec));
         CHECK_FALSE(ec);
         CHECK(m.lease().remaining() > 30min);
-        m.release(ec);
+        m.unlock(ec);
         CHECK_FALSE(ec);
         CHECK(eventually([&] { return five.copies("orders") == 0; }));
         REQUIRE(there.try_lock_for(20s));
@@ -86,7 +86,7 @@ TEST_CASE("masters that die while a lock is held do not end its lease")
         CHECK(lease.still_held());
     }
     std::error_code ec;
-    m.release(ec);
+    m.unlock(ec);
     CHECK_FALSE(ec);
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("a minority that refuses the password changes nothing")
         CHECK(m.try_lock());
         m.extend(1h);
         std::error_code ec;
-        m.release(ec);
+        m.unlock(ec);
         CHECK_FALSE(ec);
     }
 }
@@ -116,7 +116,7 @@ TEST_CASE("a minority without memory changes nothing")
         CHECK(m.try_lock());
         CHECK(five.copies("orders") == 3);
         std::error_code ec;
-        m.release(ec);
+        m.unlock(ec);
         CHECK_FALSE(ec);
     }
 }
@@ -179,7 +179,7 @@ TEST_CASE("a user with no more rights than Redlock needs can do everything")
         CHECK_FALSE(there.try_lock_for(100ms));
         std::error_code ec;
         CHECK(m.extend(13s, ec));
-        m.release(ec);
+        m.unlock(ec);
         CHECK_FALSE(ec);
         CHECK(there.try_lock_for(1min));
         there.unlock();

@@ -34,7 +34,7 @@ void release_in_vain(proxied_masters& three, mutex& m)
         m.extend(2h, ec);
         return ec == holdfast::errc::unavailable;
     }));
-    m.release(ec);
+    m.unlock(ec);
     CHECK(ec);
     for (auto& way : three.ways) way.heal();
 }
@@ -75,7 +75,7 @@ TEST_CASE("a release whose connection broke and could not be made again is repea
     for (std::size_t i : {1U, 2U}) three.ways[i].hold(containing("orders"));
     auto released = std::async(std::launch::async, [&] {
         std::error_code ec;
-        m.release(ec);
+        m.unlock(ec);
         return ec;
     });
     CHECK(eventually([&] { return three.ways[2].held() == 1; }));

@@ -108,7 +108,7 @@ TEST_CASE("a connection that is cut within a reply, without TLS's own end, is lo
         CHECK(d.way.connections() > before);
         CHECK(exists(d.s.server, "orders"));
         std::error_code ec;
-        m.release(ec);
+        m.unlock(ec);
         CHECK_FALSE(ec);
         CHECK_FALSE(exists(d.s.server, "orders"));
     }

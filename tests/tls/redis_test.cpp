@@ -74,7 +74,7 @@ TEST_CASE("a lock over TLS works with the name and with the address, and nobody 
         CHECK(m.lease().fencing_token() > 0);
         m.extend(10min);
         std::error_code ec;
-        m.release(ec);
+        m.unlock(ec);
         CHECK_FALSE(ec);
     }
     CHECK(way.connections() >= 2);

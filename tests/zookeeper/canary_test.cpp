@@ -84,7 +84,7 @@ void use(overheard::kind of)
     REQUIRE(eventually(take));
 
     proxy.silence();
-    m.release(ec);
+    m.unlock(ec);
     CHECK(ec);
     CHECK(code_of([&] { m.lock(); }) == errc::unavailable);
     proxy.cut();

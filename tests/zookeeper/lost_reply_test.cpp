@@ -50,7 +50,7 @@ TEST_CASE("whatever is lost of a lock and its unlock, it is held once and leaves
             CHECK(m.lease().still_held());
             CHECK(count() == 1);
             std::error_code ec;
-            m.release(ec);
+            m.unlock(ec);
             CHECK_FALSE(ec);
             CHECK(count() == 0);
             struck = proxy.struck();
@@ -95,7 +95,7 @@ TEST_CASE("a release that cannot be confirmed in time is done in the background"
     proxy.silence();
     std::error_code ec;
     auto const begun = boot_clock::now();
-    m.release(ec);
+    m.unlock(ec);
     CHECK(ec == errc::outcome_unknown);
     CHECK(boot_clock::now() - begun < 30s);
     CHECK(tree.children("/orders").size() == 1);

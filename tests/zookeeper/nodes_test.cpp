@@ -176,7 +176,7 @@ TEST_CASE("the plain form leaves another client's node alone")
     other.remove("/orders");
     other.create("/orders", "mine", true);
     std::error_code ec;
-    m.release(ec);
+    m.unlock(ec);
     CHECK(ec == errc::lease_lost);
     CHECK(other.get("/orders").data == "mine");
 }
@@ -292,7 +292,7 @@ TEST_CASE("a node that may not be removed goes as soon as it may")
     mutex m{zk, "/orders"};
     m.lock();
     std::error_code ec;
-    m.release(ec);
+    m.unlock(ec);
     CHECK(ec == holdfast::zookeeper::errc::not_permitted);
     CHECK(tree.children("/orders").size() == 1);
     tree.permit("/orders", 31);

@@ -97,7 +97,7 @@ TEST_CASE("a session that its servers ended loses its locks and is made again by
     CHECK_FALSE(lease.still_held());
     CHECK(eventually([&] { return lost == 1; }));
     std::error_code ec;
-    m.release(ec);
+    m.unlock(ec);
     CHECK(ec == errc::lease_lost);
     m.lock();
     CHECK(m.lease().fencing_token() > lease.fencing_token());
@@ -178,7 +178,7 @@ TEST_CASE("a lock outlives a short outage, and a release during it is done after
     CHECK(eventually([&] { return zk.state() == session_state::suspended; }));
     std::error_code ec;
     auto const begun = boot_clock::now();
-    released.release(ec);
+    released.unlock(ec);
     CHECK(ec == errc::unavailable);
     CHECK(boot_clock::now() - begun < 1min);
     server.restart();

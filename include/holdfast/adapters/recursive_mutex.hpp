@@ -86,10 +86,10 @@ public:
 
     /// As `unlock()`. Postconditions: `ec` is no error while levels are left, `not_owner` where this thread does not have the lock, and
     /// otherwise what `M` says.
-    void release(std::error_code& ec) noexcept
+    void unlock(std::error_code& ec) noexcept
     {
         ec = mine() ? std::error_code{} : make_error_code(errc::not_owner);
-        if (last()) inner_.release(ec);
+        if (last()) inner_.unlock(ec);
     }
 
     bool extend(std::chrono::milliseconds ttl, std::error_code& ec) { return inner_.extend(ttl, ec); }

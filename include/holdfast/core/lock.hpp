@@ -20,7 +20,7 @@ namespace holdfast {
 /// - `try_lock_for` and `try_lock_until` return by their deadline and one operation timeout of the backend. `false`: the time passed
 ///   while others held the lock. Where no quorum could be asked until then they throw `unavailable`.
 /// - The members that take a `std::stop_token` return `false` when it is stopped before the lock is taken.
-/// - `unlock()` does not throw. What happened is told by `release(error_code&)`: no error; `lease_lost`, the lease had ended before;
+/// - `unlock()` does not throw. What happened is told by `unlock(error_code&)`: no error; `lease_lost`, the lease had ended before;
 ///   `not_owner`, it was not locked; or why the outcome is not known. Neither ever frees another owner's lock.
 /// - `lease()` is a handle to the present hold; `extend(ttl, error_code&)` asks for a lease of `ttl` from now on: `false` and
 ///   `lease_lost`, `not_owner`, or why it is not known, in which case the lease runs on as before, but no longer than `ttl`.
@@ -35,7 +35,7 @@ concept Lock = requires(L& lock, L const& constant, std::stop_token stop, std::c
     { lock.try_lock_for(stop, d) } -> std::same_as<bool>;
     { lock.try_lock_until(stop, t) } -> std::same_as<bool>;
     { lock.unlock() } noexcept;
-    lock.release(ec);
+    lock.unlock(ec);
     { lock.extend(d, ec) } -> std::same_as<bool>;
     { constant.lease() } -> std::same_as<lease>;
 };

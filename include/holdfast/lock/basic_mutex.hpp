@@ -79,7 +79,7 @@ public:
         return acquire(std::max(to_boot_clock(t), boot_clock::time_point{}), stop);
     }
 
-    /// Effects: `release(ec)`; what went wrong is told to `on_error`. As with `std::mutex`, whoever gets this lock next may destroy the object
+    /// Effects: `unlock(ec)`; what went wrong is told to `on_error`. As with `std::mutex`, whoever gets this lock next may destroy the object
     /// before this has returned.
     void unlock() noexcept;
 
@@ -87,7 +87,7 @@ public:
     /// operation timeout at most. Nothing where the lock is not held. Never frees another owner's lock.
     /// Postconditions: `ec` is no error; or `lease_lost`; `not_owner`; `unavailable` or `outcome_unknown`: the lock is free after its ttl
     /// at the latest.
-    void release(std::error_code& ec) noexcept;
+    void unlock(std::error_code& ec) noexcept;
 
     /// Effects: asks for a lease of `ttl` from now on, longer or shorter than before, and renews with it from then on. A shorter one counts
     /// for the holder at once; what a server granted before runs out there by itself.

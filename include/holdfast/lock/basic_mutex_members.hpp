@@ -41,7 +41,7 @@ void basic_mutex<B>::unlock() noexcept
 }
 
 template <class B>
-void basic_mutex<B>::release(std::error_code& ec) noexcept
+void basic_mutex<B>::unlock(std::error_code& ec) noexcept
 {
     auto const queue = queue_;
     ec = queue->release(owner_);

@@ -128,7 +128,7 @@ public:
         mutex_->unlock();
     }
 
-    /// Effects: unlocks, and says what happened: see `Lock`. Unlike `release()` this gives the lock back.
+    /// Effects: unlocks, and says what happened: see `Lock`.
     void unlock(std::error_code& ec)
     {
         if (!owns_) {
@@ -136,7 +136,7 @@ public:
             return;
         }
         owns_ = false;
-        mutex_->release(ec);
+        mutex_->unlock(ec);
     }
 
     void swap(leased_lock& other) noexcept
@@ -146,7 +146,7 @@ public:
         std::swap(owns_, other.owns_);
     }
 
-    /// Effects: forgets the mutex, as `std::unique_lock::release`; it stays locked.
+    /// Effects: forgets the mutex, as `std::unique_lock::release`; it stays locked. Returns: the mutex, which the caller has to unlock.
     [[nodiscard]] M* release() noexcept
     {
         owns_ = false;

@@ -108,7 +108,7 @@ public:
     void works(std::string const& what, any_lock& lock)
     {
         std::error_code ec;
-        if (takes(what, lock)) lock.release(ec);
+        if (takes(what, lock)) lock.unlock(ec);
     }
 
     void require(bool good, std::string const& otherwise) { to_.require(good, otherwise); }
@@ -152,13 +152,13 @@ void calls(measured& m, std::string const& name, place const& where, std::functi
         auto const attempt = [&](char const* how, std::chrono::milliseconds most, std::function<bool()> const& take) {
             bool got = false;  // a name that is found late is found for a call that is slow
             m.call(what + how, most, [&] { got = take(); });
-            if (got) lock->release(ec);
+            if (got) lock->unlock(ec);
         };
         attempt("try_lock", limit, [&] { return lock->try_lock(); });
         attempt("try_lock_for", deadline + limit, [&] { return lock->try_lock_for(deadline); });
         if (used_before) {
             m.call(what + "extend", limit, [&] { static_cast<void>(held->extend(60s, ec)); });
-            m.call(what + "release", limit, [&] { held->release(ec); });
+            m.call(what + "release", limit, [&] { held->unlock(ec); });
             m.call(what + "destructor", limit, [&] { in_destructor.reset(); });
         }
         attempt("lock", deadline + limit, [&] {

@@ -48,7 +48,7 @@ void acquires_of_one_cut_off(run_options const& run, findings& to)
     for (std::size_t n = 0; n < trials; ++n) {
         std::error_code ec;
         if (!lock->try_lock_for(1min)) throw std::runtime_error{"no lock without a fault"};
-        lock->release(ec);
+        lock->unlock(ec);
         if (!eventually([&] { return server.command({"EXISTS", "faults/0"}).integer == 0; })) throw std::runtime_error{"a lock that was released stays"};
         network.cut(0);
         try {
@@ -170,14 +170,14 @@ void go(run_options const& run, findings& to)
         store.hold(name);
         std::error_code ec;
         std::error_code ignored;
-        if (what == late::release) holder->release(ec);
+        if (what == late::release) holder->unlock(ec);
         if (what == late::extend && holder->extend(ttl - 50ms, ec)) ec = {};
         if (what == late::renewal) {
             bool const sent = eventually([&] {
                 if (store.all_hold()) return true;
                 if (lease.still_held()) return false;
                 store.let_go();  // it was over before it was to be renewed: once more
-                holder->release(ignored);
+                holder->unlock(ignored);
                 holder->lock();
                 lease = holder->lease();
                 store.hold(name);
@@ -195,14 +195,14 @@ void go(run_options const& run, findings& to)
         store.let_go();
         // What was kept goes before this on its connection; the other way to see it is that the server has nothing more to read.
         if (!probe->try_lock_for(1min)) say("no lock could be taken afterwards");
-        probe->release(ignored);
+        probe->unlock(ignored);
         arrived += store.requests() > before ? 1U : 0U;
         if (!store.still(name, owners)) say("it freed the successor's lock");
         if (!store.expires_within(name, 20s)) say("it changed how long the successor has the lock");
         if (!rival->lease().still_held()) say("the successor lost its lease");
-        rival->release(ec);
+        rival->unlock(ec);
         if (ec) say("the successor could not release: " + ec.message());
-        holder->release(ignored);
+        holder->unlock(ignored);
     }
     to.figure("late releases, renewals, extends", trials);
     to.figure("arrived behind the successor's grant", arrived);

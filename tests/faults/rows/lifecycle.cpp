@@ -151,7 +151,7 @@ int fork_while_holding(scene const& s)
     auto const lease = m->lease();
     auto born = child::fork([&] {
         std::error_code ec;
-        m->release(ec);
+        m->unlock(ec);
         bool const refused = ec == errc::not_owner && !m->lease().still_held();
         m.reset();
         client.reset();
@@ -160,7 +160,7 @@ int fork_while_holding(scene const& s)
     if (born.wait_for(hanging) != 0) return 1;
     if (!goes_on(lease)) return 2;  // the child neither freed it nor ended its renewal
     std::error_code ec;
-    m->release(ec);
+    m->unlock(ec);
     return ec ? 3 : 0;
 }
 
@@ -173,7 +173,7 @@ int exits_in_a_forked_child(scene const& s)
     auto born = child::fork([]() -> int { std::exit(m->lease().still_held() ? 1 : 0); });  // destroys what is static
     if (born.wait_for(hanging) != 0) return 1;
     std::error_code ec;
-    m->release(ec);
+    m->unlock(ec);
     return ec ? 2 : 0;
 }
 

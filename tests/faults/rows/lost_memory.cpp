@@ -85,19 +85,19 @@ void go(run_options const& run, findings& to)
         if (!eventually([&] {
                 try {
                     if (holder->try_lock() && eventually(on_all, 200ms)) return true;
-                    holder->release(ec);
+                    holder->unlock(ec);
                 } catch (error const&) {
                 }
                 std::this_thread::sleep_for(20ms);
                 return false;
             }, 60s))
             throw std::runtime_error{"the masters do not all come to vote"};
-        holder->release(ec);
+        holder->unlock(ec);
         if (!acquire(*holder, first, n, n, 1min)) continue;
         std::stop_callback const on_loss{holder->lease().lost_token(), [&] { first.write({.lock = n, .hold = n, .what = event::loss_announced}); }};
         if (!eventually(on_all, 200ms)) {  // one that has yet to grant it would do so after it was made to forget: once more
             first.write({.lock = n, .hold = n, .what = event::release_begun});
-            holder->release(ec);
+            holder->unlock(ec);
             first.write({.value = static_cast<std::uint64_t>(ec ? release_result::unknown : release_result::freed), .lock = n, .hold = n, .what = event::release_done});
             continue;
         }
@@ -110,10 +110,10 @@ void go(run_options const& run, findings& to)
         bool const early = acquire(*rival, second, n, n, 1min) && holder->lease().still_held();
         if (!early) ++guarded;
         faults.write({.value = n, .what = event::fault_ended});
-        rival->release(ec);
+        rival->unlock(ec);
         second.write({.lock = n, .hold = n, .what = event::release_begun});
         second.write({.value = static_cast<std::uint64_t>(ec ? release_result::unknown : release_result::freed), .lock = n, .hold = n, .what = event::release_done});
-        holder->release(ec);
+        holder->unlock(ec);
     }
     to.figure("masters restarted without their memory", tried);
     to.figure("granted to the rival only when the lease was over", guarded);

@@ -116,7 +116,7 @@ try {
         }
     }));
     if (ec) to.found.push_back(what + ": extend: " + ec.message());
-    auto const released_in = timed([&] { lock.release(ec); });
+    auto const released_in = timed([&] { lock.unlock(ec); });
     longest = std::max(longest, released_in);
     bool const late = of.again && released_in >= ns(of.node_timeout);  // its key has to go all the same
     if (ec && !late) to.found.push_back(what + ": release: " + ec.message());
@@ -147,7 +147,7 @@ bool try_once(any_lock& lock, std::chrono::milliseconds limit)
 try {
     std::error_code ec;
     if (!lock.try_lock_for(limit)) return false;
-    lock.release(ec);
+    lock.unlock(ec);
     return true;
 } catch (error const&) {
     return false;

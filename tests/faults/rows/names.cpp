@@ -217,11 +217,11 @@ void go(run_options const& run, findings& to)
     }
     std::error_code ec;
     for (std::size_t i = 0; i < taken.size(); ++i) {
-        held[i]->release(ec);
+        held[i]->unlock(ec);
         if (ec) found.push_back(holdfast::quoted(taken[i]) + " is not released: " + ec.message());
         auto const again = other->lock(taken[i], options);
         if (!again->try_lock_for(limit)) found.push_back(holdfast::quoted(taken[i]) + " was not free after its release");
-        again->release(ec);
+        again->unlock(ec);
         // Of five masters the last are told when a majority has answered.
         if (!test::eventually([&] { return servers->copies_of(taken[i]).all == 0; }, limit)) found.push_back(holdfast::quoted(taken[i]) + " is left behind");
     }

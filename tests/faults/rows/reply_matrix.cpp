@@ -191,7 +191,7 @@ private:
             }))
             wrong(name, "the lock does not work afterwards");
         std::error_code ec;
-        m.release(ec);
+        m.unlock(ec);
         if (ec || server_.command({"EXISTS", "orders"}).integer != 0) wrong(name, "the lock is left behind");
     }
 

@@ -65,7 +65,7 @@ public:
         });
         if (asked < 1 || asked > w.asked) wrong(w.name + ", by one", "one attempt asked it " + std::to_string(asked) + " times");
         std::error_code ec;
-        m.release(ec);
+        m.unlock(ec);
         if (ec) wrong(w.name + ", by one", "not released: " + said(ec));
         works_again(w.name + ", by one", m, name);
     }
@@ -144,7 +144,7 @@ private:
             }))
             wrong(what, "the lock does not work afterwards");
         std::error_code ec;
-        m.release(ec);
+        m.unlock(ec);
         if (ec || !eventually([&] { return copies(name) == 0; })) wrong(what, "the lock is left behind");
     }
 

@@ -157,7 +157,7 @@ private:
             return wrong(of, "the lock does not work afterwards");
         if (auto const there = tree_.children("/" + name_).size(); there != 1) wrong(of, "it has " + std::to_string(there) + " nodes");
         std::error_code ec;
-        m.release(ec);
+        m.unlock(ec);
         if (ec || !eventually([&] { return tree_.children("/" + name_).empty(); })) wrong(of, "the lock is left behind");
     }
 

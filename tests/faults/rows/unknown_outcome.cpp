@@ -73,7 +73,7 @@ public:
     {
         note({.what = event::release_begun});
         std::error_code ec;
-        lock_->release(ec);
+        lock_->unlock(ec);
         auto const result = !ec ? release_result::freed : ec == errc::lease_lost ? release_result::lost : release_result::unknown;
         note({.value = static_cast<std::uint64_t>(result), .what = event::release_done});
     }

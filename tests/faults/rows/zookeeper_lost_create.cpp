@@ -99,7 +99,7 @@ public:
         }
         if (!m.lease().still_held()) wrong(trial, "the lock is not held");
         std::error_code ec;
-        m.release(ec);
+        m.unlock(ec);
         if (ec) wrong(trial, "the release failed: " + ec.message());
         if (!queue().empty()) wrong(trial, "a node is left");
     }
