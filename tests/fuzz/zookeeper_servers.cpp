@@ -32,6 +32,7 @@ void check_host(std::string_view host)
     auto const colon = host.rfind(':');
     require(colon != std::string_view::npos && colon > 0, "a server has a host and a port");
     auto const port = std::string{host.substr(colon + 1)};
+    require(port.front() != '0' && host.find_first_of("[]") == std::string_view::npos, "a host is written as the C client reads it");
     require(port.size() <= 5 && std::stoul(port) >= 1 && std::stoul(port) <= 65535, "a port is in range");
     require(std::none_of(host.begin(), host.end(), [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7f; }),
             "a host has no blanks, nor what C would end it at");
@@ -44,7 +45,7 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size)
     auto const text = holdfast::test::text_of(data, size);
     auto const servers = parsed(text);
     if (!servers) return 0;
-    auto const all = servers->hosts + servers->chroot;
+    auto const all = servers->text + servers->chroot;
     require(all == text || all + '/' == text, "nothing of a connection string is dropped but a root that says nothing");
     auto const again = parsed(all);
     require(again && again->hosts == servers->hosts && again->chroot == servers->chroot, "written again it says the same");

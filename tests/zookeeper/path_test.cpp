@@ -84,7 +84,10 @@ TEST_CASE("node names are those of Curator and kazoo")
 TEST_CASE("a connection string names servers and perhaps a root")
 {
     CHECK(parse_servers("a:1").hosts == "a:1");
-    CHECK(parse_servers("a:1,[::1]:2,10.0.0.1:65535/app/x").hosts == "a:1,[::1]:2,10.0.0.1:65535");
+    CHECK(parse_servers("a:1,[::1]:2,10.0.0.1:65535/app/x").hosts == "a:1,::1:2,10.0.0.1:65535");
+    CHECK(parse_servers("a:1,[::1]:2,10.0.0.1:65535/app/x").text == "a:1,[::1]:2,10.0.0.1:65535");
+    CHECK(parse_servers("[fe80::1%eth0]:2181").hosts == "fe80::1%eth0:2181");
+    CHECK(parse_servers("a:02181,b:00009").hosts == "a:2181,b:9");
     CHECK(parse_servers("a:1/app/x").chroot == "/app/x");
     CHECK(parse_servers("a:1/").chroot.empty());
     auto const refused_servers = [](std::string const& text) { return refusal([&] { static_cast<void>(parse_servers(text)); }); };
@@ -95,12 +98,35 @@ TEST_CASE("a connection string names servers and perhaps a root")
     CHECK_THAT(refused_servers("a:"), contains("port"));
     CHECK_THAT(refused_servers("a:0"), contains("port"));
     CHECK_THAT(refused_servers("a:65536"), contains("port"));
+    for (auto const* const bad : {"::1:2181", "2001:db8::1", "[::1:2181", "a]:1", "a[::1]:1"})
+        CHECK_THAT(refused_servers(bad), contains("[::1]:2181"));
+    for (auto const* const bad : {"[]:1", "[a]:1", "[::1]x:1", "[1.2.3.4]:1", "[::1%]:1"})
+        CHECK_THAT(refused_servers(bad), contains("bracket"));
+    CHECK_THAT(refused_servers("a:1/" + std::string(1024, 'x')), contains("1024"));
     CHECK_THAT(refused_servers("a b:1"), contains("blank"));
     using namespace std::string_literals;
     CHECK_THAT(refused_servers("a\0b:1"s), contains("control character"));
     CHECK_THAT(refused_servers("a\x7f:1"), contains("control character"));
     CHECK_THAT(refused_servers("a:1/app/"), contains("slash"));
     CHECK_THAT(refused_servers("a:1//"), contains("slash"));
+}
+
+TEST_CASE("no path is longer than what can be watched many times over")
+{
+    auto const path = "/" + std::string(1023, 'x');
+    CHECK(lock_path(path) == path);
+    CHECK_THAT(refused(path + 'x'), contains("1025 bytes; at most 1024"));
+    CHECK_THAT(refusal([&] { static_cast<void>(lock_path(path, "/app")); }), contains("1028 bytes"));
+    CHECK(lock_path("/" + std::string(1019, 'x'), "/app").size() == 1024);
+}
+
+TEST_CASE("what makes a request larger than a server takes is refused beforehand")
+{
+    using holdfast::zookeeper::check_session;
+    CHECK_NOTHROW(check_session({.label = std::string(4096, 'x')}));
+    CHECK_THAT(refusal([] { check_session({.label = std::string(1'100'000, 'x')}); }), contains("label has 1100000 bytes; at most 4096"));
+    CHECK_THAT(refusal([] { check_session({.auth_scheme = "digest", .auth_credential = "user:" + std::string(65'536, 'x')}); }),
+               contains("auth_credential"));
 }
 
 TEST_CASE("a session too short to confirm a lock in is refused")

@@ -13,6 +13,10 @@
 
 namespace holdfast::zookeeper {
 
+/// The longest path of a lock, in bytes, with the root of its session. When a session is connected again, the C client names all nodes that it
+/// watches in one request, which the servers refuse from about 1 MB on (`jute.maxbuffer`): see `watch_list`.
+inline constexpr std::size_t max_path_size = 1'024;
+
 namespace detail {
 
 /// Returns: whether `text` is UTF-8 of characters that ZooKeeper allows in a path: no control characters, none of U+D800 to U+F8FF or U+FFF0 to
@@ -42,6 +46,8 @@ namespace detail {
 [[nodiscard]] inline std::string fault_of(std::string_view path, std::string_view below = {})
 {
     if (path.size() < 2) return "is empty";
+    if (below.size() + path.size() > max_path_size)
+        return "has " + std::to_string(below.size() + path.size()) + " bytes; at most " + std::to_string(max_path_size) + " are allowed";
     if (path.back() == '/') return "ends with a slash";
     for (std::size_t at = 1; at <= path.size();) {
         auto const end = std::min(path.find('/', at), path.size());

@@ -7,6 +7,10 @@
 #include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/session_lease.hpp>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
@@ -44,7 +48,7 @@ struct session_options {
     /// where there is none, everybody can anyway.
     bool world_writable = false;
 
-    /// What the nodes say of their owner, beside host and process.
+    /// What the nodes say of their owner, beside host and process; 4,096 bytes at most.
     std::string label{};
 
     /// Told of every change of state, in the order in which they happen, from a thread of the session; what it throws is dropped. It must not
@@ -57,17 +61,36 @@ struct session_options {
 
 /// The servers of a session, and the node that is the root of all its paths.
 struct ensemble {
-    std::string hosts;
+    std::string hosts;   ///< as the C client reads them
     std::string chroot;  ///< empty for none
+    std::string text;    ///< the hosts as they were given
 };
 
-/// Returns: what the connection string `text` says: `host:port[,host:port]...[/path]`.
+/// The longest `label`, and the longest `auth_scheme` and `auth_credential`, in bytes: a server closes a connection over which it is sent a
+/// request of more than about 1 MB (`jute.maxbuffer`), and the C client sends it again and again.
+inline constexpr std::size_t max_label_size = 4'096;
+inline constexpr std::size_t max_auth_size = 65'536;
+
+namespace detail {
+
+/// Returns: whether `text` is an IPv6 address, perhaps with a zone.
+[[nodiscard]] inline bool is_address_of_version_6(std::string_view text)
+{
+    auto const zone = text.find('%');
+    ::in6_addr parsed{};
+    return zone + 1 != text.size() && ::inet_pton(AF_INET6, std::string{text.substr(0, zone)}.c_str(), &parsed) == 1;
+}
+
+}  // namespace detail
+
+/// Returns: what the connection string `text` says: `host:port[,host:port]...[/path]`, an IPv6 address as `[::1]:2181`.
 /// Throws: `error` (`misconfigured`) naming what is wrong with it.
 [[nodiscard]] inline ensemble parse_servers(std::string_view text)
 {
     auto const refuse = [&](std::string const& what) { throw error{holdfast::errc::misconfigured, "servers " + holdfast::quoted(text) + ": " + what}; };
     auto const slash = text.find('/');
     auto const hosts = text.substr(0, slash);
+    std::string read;
     for (std::size_t at = 0; at <= hosts.size();) {
         auto const end = std::min(hosts.find(',', at), hosts.size());
         auto const host = hosts.substr(at, end - at);
@@ -79,13 +102,22 @@ struct ensemble {
         if (!digits || std::stoul(std::string{port}) == 0 || std::stoul(std::string{port}) > 65535) refuse("a port is not a number from 1 to 65535");
         if (std::any_of(host.begin(), host.end(), [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7F; }))
             refuse("a host has a blank or a control character in it");
+        auto name = host.substr(0, colon);
+        if (name.starts_with('[') && name.ends_with(']')) {
+            name = name.substr(1, name.size() - 2);  // the C client takes what is before the last colon as it is
+            if (!detail::is_address_of_version_6(name)) refuse("what is in brackets is not an IPv6 address");
+        } else if (name.find_first_of(":[]") != std::string_view::npos) {
+            refuse("a host has a colon or a bracket in it; write an IPv6 address in brackets, and the port behind it: [::1]:2181");
+        }
+        // The number without zeros before it: the C client reads one that begins with a zero as octal.
+        read.append(read.empty() ? "" : ",").append(name).append(":").append(std::to_string(std::stoul(std::string{port})));
         at = end + 1;
     }
     auto chroot = slash == std::string_view::npos ? std::string{} : std::string{text.substr(slash)};
     if (chroot == "/") chroot.clear();
     if (!chroot.empty())
         if (auto const fault = detail::fault_of(chroot); !fault.empty()) refuse("the path behind the hosts " + fault);
-    return {std::string{hosts}, std::move(chroot)};
+    return {std::move(read), std::move(chroot), std::string{hosts}};
 }
 
 /// Throws: `error` (`misconfigured`) naming the field that cannot be used.
@@ -99,6 +131,10 @@ inline void check_session(session_options const& options)
     require(can_be_held(session_lease::duration(options.session_timeout)),
             "session_timeout is " + std::to_string(options.session_timeout.count()) + " ms; the allowance for the clocks takes all of the time that a lock is confirmed for");
     require(in_range(options.operation_timeout), "operation_timeout must be positive, and a day at most");
+    require(options.label.size() <= max_label_size, "label has " + std::to_string(options.label.size()) + " bytes; at most " +
+                                                        std::to_string(max_label_size) + " are allowed, as each node of a lock has it");
+    require(options.auth_scheme.size() <= max_auth_size && options.auth_credential.size() <= max_auth_size,
+            "auth_scheme and auth_credential have at most " + std::to_string(max_auth_size) + " bytes each");
     require(options.auth_credential.empty() || !options.auth_scheme.empty(), "auth_credential needs an auth_scheme, for example \"digest\"");
     require(options.auth_scheme != "digest" || options.auth_credential.find(':') != std::string::npos, "auth_credential of digest is user:password");
 }

@@ -45,7 +45,9 @@ std::vector<trial> trials()
         {"", taken_by::nobody},
         {std::string(std::size_t{1} << 20U, 'x'), taken_by::nobody},
         {std::string(max_name_size + 1, 'x'), taken_by::nobody},
-        {std::string(max_name_size, 'x'), taken_by::all},
+        {std::string(max_name_size, 'x'), taken_by::redis},
+        {std::string(1'024, 'x'), taken_by::redis},
+        {std::string(1'023, 'x'), taken_by::all},
         {"orders", taken_by::all},
         {"Orders", taken_by::all},
         {"orders ", taken_by::all},
@@ -63,16 +65,20 @@ std::vector<trial> trials()
         {"orders/1/2", taken_by::all},
         {R"("orders'; DEL orders; --)", taken_by::all},
         {"$(reboot)", taken_by::all},
-        {"b\xC3\xBC" "cher", taken_by::all},      // in UTF-8
-        {"bu\xCC\x88" "cher", taken_by::all},     // the same to the eye
-        {"\xC2\xA0", taken_by::all},              // the first and the last that ZooKeeper takes: U+00A0
-        {"\xED\x9F\xBF", taken_by::all},          // U+D7FF
-        {"\xEF\xA4\x80", taken_by::all},          // U+F900
-        {"\xEF\xBF\xAF", taken_by::all},          // U+FFEF
-        {"\xC2\x9F", taken_by::redis},            // U+009F
-        {"\xEF\xA3\xBF", taken_by::redis},        // U+F8FF
-        {"\xEF\xBF\xB0", taken_by::redis},        // U+FFF0
-        {"\xF0\x9F\x94\x92", taken_by::redis},    // U+1F512
+        {"b\xC3\xBC"
+         "cher",
+         taken_by::all},  // in UTF-8
+        {"bu\xCC\x88"
+         "cher",
+         taken_by::all},                        // the same to the eye
+        {"\xC2\xA0", taken_by::all},            // the first and the last that ZooKeeper takes: U+00A0
+        {"\xED\x9F\xBF", taken_by::all},        // U+D7FF
+        {"\xEF\xA4\x80", taken_by::all},        // U+F900
+        {"\xEF\xBF\xAF", taken_by::all},        // U+FFEF
+        {"\xC2\x9F", taken_by::redis},          // U+009F
+        {"\xEF\xA3\xBF", taken_by::redis},      // U+F8FF
+        {"\xEF\xBF\xB0", taken_by::redis},      // U+FFF0
+        {"\xF0\x9F\x94\x92", taken_by::redis},  // U+1F512
         {"orders\0"s, taken_by::redis},
         {"orders\0a"s, taken_by::redis},
         {"\0"s, taken_by::redis},
@@ -91,9 +97,9 @@ std::vector<trial> trials()
         {"\x1B[2Jorders", taken_by::redis},
         {"orders\x7F", taken_by::redis},
         {"\xFF\xFE", taken_by::redis},
-        {"\xC0\xAF", taken_by::redis},             // a slash, longer than it may be
-        {"\xED\xA0\x80", taken_by::redis},         // half of a surrogate pair
-        {"orders\xE2\x82", taken_by::redis},       // cut off within a character
+        {"\xC0\xAF", taken_by::redis},        // a slash, longer than it may be
+        {"\xED\xA0\x80", taken_by::redis},    // half of a surrogate pair
+        {"orders\xE2\x82", taken_by::redis},  // cut off within a character
     };
 }
 
