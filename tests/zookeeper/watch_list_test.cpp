@@ -45,3 +45,23 @@ TEST_CASE("a watch that could not be removed is not removed any more when somebo
     list.abandon(watching);
     CHECK(list.take_abandoned() == std::set<std::string>{"/orders"});
 }
+
+TEST_CASE("no more is watched than a server takes when it is all named at once")
+{
+    nobody one;
+    watch_list list;
+    std::vector<std::uint64_t> watches;
+    std::string const path(1'020, 'x');  // 1 KiB as it is sent
+    for (std::size_t i = 0; i < watch_list::most_bytes / 1'024; ++i) watches.push_back(list.add(one, 0, path));
+    try {
+        static_cast<void>(list.add(one, 0, "/orders"));
+        FAIL("it should be refused");
+    } catch (holdfast::error const& e) {
+        CHECK(e.code() == holdfast::zookeeper::errc::too_many_watches);
+        CHECK(e.code() == holdfast::errc::unavailable);
+    }
+    list.abandon(watches.front());
+    CHECK_NOTHROW(list.add(one, 0, "/orders"));
+    list.clear();
+    CHECK_NOTHROW(list.add(one, 0, path));
+}

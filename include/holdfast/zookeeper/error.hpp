@@ -18,6 +18,8 @@ enum class errc {
     not_confirmed,      ///< the session could not be confirmed for long enough to hold a lock
     throttled,          ///< the server refuses requests for now
     server_error,       ///< an error that holdfast does not know
+    too_many_watches,   ///< the session watches as many nodes as it can name in one request, and the lock would need one more
+    no_threads,         ///< the system has no threads for the C client
     // misconfigured: it will not pass
     authentication_failed,  ///< the server does not accept the session's identity
     not_permitted,          ///< the node's ACL does not allow what a lock needs
@@ -41,6 +43,8 @@ public:
         case errc::session_expired: return "the session expired";
         case errc::not_confirmed: return "the session could not be confirmed in time";
         case errc::throttled: return "the server refuses requests for now";
+        case errc::too_many_watches: return "the session waits for too many locks; give some of them to another session, or shorter names";
+        case errc::no_threads: return "the system has no threads for ZooKeeper's C client";
         case errc::server_error: return "the server answered with an error";
         case errc::authentication_failed: return "authentication failed; check the session's auth";
         case errc::not_permitted: return "the ACL of a node does not allow it; check the session's auth, and who made the node";

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/error.hpp>
+#include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/receiver.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <new>
@@ -18,6 +21,10 @@ namespace holdfast::zookeeper {
 /// for as long as the node is there.
 class watch_list {
 public:
+    /// How many bytes the paths can have together. The C client names them all in one request when it is connected again, which a server refuses
+    /// from about 1 MB on (`jute.maxbuffer`), and then every time; some that are being removed may be among them.
+    static constexpr std::size_t most_bytes = 512 * 1'024;
+
     struct watch {
         receiver* of;
         unsigned tag;
@@ -25,10 +32,14 @@ public:
     };
 
     /// Effects: `of` watches `path`. Returns: the number of the watch; never 0.
+    /// Throws: `error` (`too_many_watches`) if the paths would have more than `most_bytes`.
     [[nodiscard]] std::uint64_t add(receiver& of, unsigned tag, std::string path)
     {
+        auto const size = size_of(path);
+        if (bytes_ + size > most_bytes) throw error{make_error_code(errc::too_many_watches), "watch"};
         abandoned_.erase(path);
         watches_.emplace(last_ + 1, watch{&of, tag, std::move(path)});
+        bytes_ += size;
         return ++last_;
     }
 
@@ -39,6 +50,7 @@ public:
         if (found == watches_.end()) return std::nullopt;
         auto one = std::move(found->second);
         watches_.erase(found);
+        bytes_ -= size_of(one.path);
         return one;
     }
 
@@ -63,12 +75,16 @@ public:
     {
         watches_.clear();
         abandoned_.clear();
+        bytes_ = 0;
     }
 
 private:
+    [[nodiscard]] static std::size_t size_of(std::string const& path) noexcept { return path.size() + 4; }  // as it is sent
+
     std::map<std::uint64_t, watch> watches_;
     std::set<std::string> abandoned_;
     std::uint64_t last_ = 0;
+    std::size_t bytes_ = 0;
 };
 
 }  // namespace holdfast::zookeeper
