@@ -103,10 +103,12 @@ public:
     /// Throws: `error`: `unavailable` where no server answers within the operation timeout, `misconfigured`.
     [[nodiscard]] std::vector<participant> contenders()
     {
-        place_.thread().ensure_running();  // before anything is locked, which in a child may be for ever
+        place_.thread().ensure_running(name());  // before anything is locked, which in a child may be for ever
         contenders_operation asking{place_, lock_path(name(), place_.core().chroot())};
         auto got = asking.ask();
-        if (!got) throw error{got.code(), "lock " + holdfast::quoted(name()) + ": contenders"};
+        if (!got)
+            throw error{got.code(),
+                        "lock " + holdfast::quoted(name()) + ": contenders" + (got.why().detail.empty() ? "" : "; " + got.why().detail)};
         return std::move(*got);
     }
 

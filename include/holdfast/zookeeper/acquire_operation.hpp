@@ -10,8 +10,9 @@
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/validity.hpp>
 #include <holdfast/zookeeper/acquirer.hpp>
-#include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/eraser.hpp>
+#include <holdfast/zookeeper/error.hpp>
+#include <holdfast/zookeeper/explanation.hpp>
 #include <holdfast/zookeeper/lock_place.hpp>
 #include <holdfast/zookeeper/node_content.hpp>
 #include <holdfast/zookeeper/receiver.hpp>
@@ -61,7 +62,7 @@ public:
 
     void start()
     {
-        place_.thread().ensure_running();
+        place_.thread().ensure_running(*lock_);
         started_ = boot_clock::now();
         std::scoped_lock guard{core_.mutex()};
         core_.attach(*this);
@@ -228,7 +229,7 @@ private:
     {
         why_ = why;
         if (!machine_->left_something()) {
-            outcome_.emplace(why);
+            outcome_.emplace(failure{why, explanation(core_, why, *lock_)});
             return now;
         }
         undoing_ = core_.erase(machine_->what_is_left(), &bed_);
@@ -243,7 +244,7 @@ private:
     {
         if (!undoing_->settled() && now < undo_limit_) return undo_limit_;
         undoing_->forget();
-        outcome_.emplace(why_);
+        outcome_.emplace(failure{why_, explanation(core_, why_, *lock_)});
         return now;
     }
 

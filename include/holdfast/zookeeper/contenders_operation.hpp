@@ -6,6 +6,7 @@
 #include <holdfast/core/parker.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/zookeeper/error.hpp>
+#include <holdfast/zookeeper/explanation.hpp>
 #include <holdfast/zookeeper/lock_place.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/receiver.hpp>
@@ -55,7 +56,7 @@ public:
         core_.attach(*this);
         while (!outcome_) {
             if (core_.refused()) return core_.refused();
-            if (boot_clock::now() >= limit) return make_error_code(core_.connected() ? errc::no_answer : errc::not_connected);
+            if (boot_clock::now() >= limit) return explained(make_error_code(core_.connected() ? errc::no_answer : errc::not_connected));
             guard.unlock();
             bed_.park_until(limit);
             guard.lock();
@@ -64,6 +65,8 @@ public:
     }
 
 private:
+    [[nodiscard]] failure explained(std::error_code why) const { return {why, explanation(core_, why, lock_)}; }
+
     struct one {
         participant who;
         std::uint32_t sequence;
@@ -101,7 +104,7 @@ private:
             round_ = (round_ / slots + 1) * slots;
             return;
         }
-        if (r.what == answer::refused) return end(r.code);
+        if (r.what == answer::refused) return end(explained(r.code));
         if (line_.empty()) {
             for (auto& c : contenders_among(r.children)) line_.push_back({{std::move(c.name), {}, 0}, c.sequence, false});
             return ask_each();

@@ -56,6 +56,9 @@ public:
     [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
     [[nodiscard]] session_options const& options() const noexcept { return options_; }
     [[nodiscard]] std::string const& chroot() const noexcept { return servers_.chroot; }
+    [[nodiscard]] std::string const& servers() const noexcept { return servers_.text; }
+    /// Returns: why no connection could be had, as far as is known; empty if it is not.
+    [[nodiscard]] std::string problem() const { return threads_missing_ ? make_error_code(errc::no_threads).message() : log_.problem(); }
     [[nodiscard]] session_state state() const noexcept { return state_; }
     [[nodiscard]] bool connected() const noexcept { return state_ == session_state::connected; }
     [[nodiscard]] std::int64_t session() const noexcept { return session_; }
@@ -81,8 +84,7 @@ public:
         watches_.abandon(std::exchange(who.watch_, 0));
         remove_abandoned();
         for (auto* const some : {&calls_, &unsent_})
-            for (auto& one : *some)
-                if (one.from == &who) one.from = nullptr;
+            for (auto& one : *some) one.from = one.from == &who ? nullptr : one.from;
     }
 
     /// Effects: sends what a machine of `from` says.
@@ -109,7 +111,6 @@ public:
 
     /// Effects: has `f` called when the session is over, by the thread that learns it, with no lock held.
     void add_alarm(std::function<void()> f) { alarms_.add(std::move(f)); }
-
     /// Effects: tells the receivers after a while that they can go on: one of them missed something.
     void go_on_later() noexcept
     {
@@ -265,6 +266,7 @@ private:
     boot_clock::time_point last_write_{};
     boot_clock::time_point last_answered_{};  // when that was sent which was answered last
     bool over_ = false;
+    bool threads_missing_ = false;  // for the C client, when a handle was to be opened last
     boot_clock::time_point suspended_since_{};
     boot_clock::time_point go_on_at_ = boot_clock::time_point::max();
     audience receivers_;

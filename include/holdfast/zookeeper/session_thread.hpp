@@ -4,9 +4,13 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/fork_guard.hpp>
+#include <holdfast/core/name.hpp>
 #include <holdfast/core/signals_blocked.hpp>
 #include <holdfast/zookeeper/acquirer.hpp>
+#include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
+#include <holdfast/zookeeper/spare_threads.hpp>
+#include <holdfast/zookeeper/zookeeper_mt.hpp>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +20,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -56,18 +61,23 @@ public:
 
     [[nodiscard]] bool in_child() const noexcept { return origin_.in_child(); }
 
-    /// Effects: starts the thread where it does not run yet.
-    /// Throws: `error` (`unavailable`) where the system has no thread left; (`misconfigured`) in a forked child.
-    void ensure_running()
+    /// Effects: starts the thread where it does not run yet; `lock` wants it.
+    /// Throws: `error` (`unavailable`) where the system has not the three threads of a session; (`misconfigured`) in a forked child.
+    void ensure_running(std::string_view lock = {})
     {
-        if (origin_.in_child()) throw error{holdfast::errc::misconfigured, "the ZooKeeper session was made before fork(); make one in the child"};
+        auto const who = lock.empty() ? std::string{} : "lock " + holdfast::quoted(lock) + ": ";
+        if (origin_.in_child())
+            throw error{holdfast::errc::misconfigured, who + "the ZooKeeper session was made before fork(); make one in the child"};
         std::scoped_lock guard{start_};
         if (thread_.joinable()) return;
+        if (!has_spare_threads<1 + zookeeper_mt::threads>())
+            throw error{make_error_code(errc::no_threads),
+                        who + "a ZooKeeper session needs three threads; raise the limit (ulimit -u, pids.max)"};
         try {
             holdfast::detail::signals_blocked const while_starting;
             thread_ = std::thread{[core = core_, stopping = stopping_] { run(*core, *stopping); }};
         } catch (std::system_error const& e) {
-            throw error{holdfast::errc::unavailable, std::string{"the thread of a ZooKeeper session could not be started: "} + e.what()};
+            throw error{holdfast::errc::unavailable, who + "the thread of a ZooKeeper session could not be started: " + e.what()};
         }
     }
 
@@ -114,13 +124,15 @@ private:
     static void open(session_core& core, std::unique_lock<std::mutex>& guard)
     {
         core.handle_ = std::make_unique<zookeeper_mt>();
-        core.over_ = false;
+        core.over_ = core.threads_missing_ = false;
         core.opened_at_ = boot_clock::now();
         auto* const handle = core.handle_.get();
         guard.unlock();
         holdfast::detail::signals_blocked const while_starting;
-        bool const opened = handle->open(core.servers_.hosts, core.options_.session_timeout, core, core.log_.get());
+        bool const possible = has_spare_threads<zookeeper_mt::threads>();
+        bool const opened = possible && handle->open(core.servers_.hosts, core.options_.session_timeout, core, core.log_.get());
         guard.lock();
+        core.threads_missing_ = !possible;
         if (!opened) core.handle_.reset();
     }
 

@@ -47,7 +47,10 @@ class zookeeper_mt {
 public:
     using log_function = void (*)(char const*);
 
-    /// Effects: looks the names of the servers up, and starts the client's two threads, which connect.
+    /// How many threads the C client has for a handle. It starts them with an assertion: without them the program ends.
+    static constexpr unsigned threads = 2;
+
+    /// Effects: looks the names of the servers up, and starts the client's two threads, which connect. Requires: they can be had.
     /// Returns: whether that could be done.
     bool open(std::string const& hosts, std::chrono::milliseconds timeout, handle_events& to, log_function log)
     {

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+//
+// Servers that are not reached, and what a session that is reached again asks of them.
+#include "patient.hpp"
+#include "support/catch.hpp"
+#include "support/code_of.hpp"
+#include "support/eventually.hpp"
+#include "support/process.hpp"
+#include "support/zookeeper_proxy.hpp"
+#include "support/zookeeper_server.hpp"
+
+#include <holdfast/zookeeper.hpp>
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::errc;
+using holdfast::test::code_of;
+using holdfast::test::connected;
+using holdfast::test::contains;
+using holdfast::test::eventually;
+using holdfast::test::zookeeper_proxy;
+using holdfast::test::zookeeper_server;
+using holdfast::zookeeper::mutex;
+using holdfast::zookeeper::session;
+
+namespace {
+
+std::string message_of(auto const& f)
+try {
+    f();
+    return "nothing was thrown";
+} catch (holdfast::error const& e) {
+    return e.what();
+}
+
+/// A socket that listens on the IPv6 loopback address.
+class listener {
+public:
+    listener()
+    {
+        ::sockaddr_in6 address{};
+        address.sin6_family = AF_INET6;
+        address.sin6_addr = in6addr_loopback;
+        ::socklen_t size = sizeof address;
+        auto* const any = reinterpret_cast<::sockaddr*>(&address);
+        there_ = ::bind(socket_, any, size) == 0 && ::listen(socket_, 8) == 0 && ::getsockname(socket_, any, &size) == 0;
+        port_ = ntohs(address.sin6_port);
+    }
+    listener(listener const&) = delete;
+    listener& operator=(listener const&) = delete;
+    ~listener() { ::close(socket_); }
+
+    [[nodiscard]] bool there() const noexcept { return there_; }
+    [[nodiscard]] unsigned port() const noexcept { return port_; }
+    [[nodiscard]] bool called(std::chrono::milliseconds limit) const
+    {
+        ::pollfd one{.fd = socket_, .events = POLLIN, .revents = 0};
+        return ::poll(&one, 1, static_cast<int>(limit.count())) == 1;
+    }
+
+private:
+    int socket_ = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool there_ = false;
+    unsigned port_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("where no server is reached, it is said which were asked, and why none was reached")
+{
+    std::string address;
+    {
+        zookeeper_server server;
+        address = server.address();
+    }
+    session zk{address + "/app", {.operation_timeout = 2s}};
+    mutex m{zk, "/orders", {.unavailable_after = 2s}};
+    for (auto const& said : {message_of([&] { static_cast<void>(m.try_lock()); }), message_of([&] { m.lock(); }), message_of([&] { static_cast<void>(m.contenders()); })}) {
+        CHECK_THAT(said, contains("/orders"));
+        CHECK_THAT(said, contains("servers " + address));
+        CHECK_THAT(said, contains("Connection refused"));
+        CHECK_THAT(said, contains("no server of the ensemble could be reached"));
+    }
+    session unknown{"holdfast.invalid:2181", {.operation_timeout = 2s}};
+    mutex nowhere{unknown, "/orders"};
+    CHECK_THAT(message_of([&] { static_cast<void>(nowhere.try_lock_for(10s)); }), contains("servers holdfast.invalid:2181"));
+}
+
+TEST_CASE("a session connects to an IPv6 address in brackets, and to a port with zeros before it")
+{
+    listener server;
+    if (!server.there()) return;  // no IPv6 here
+    session zk{"[::1]:" + std::string(server.port() < 10'000 ? "0" : "") + std::to_string(server.port())};
+    CHECK_FALSE(zk.connect_for(1ms));  // it does not answer
+    CHECK(server.called(1min));
+}
+
+TEST_CASE("a session that waits for as much as it may is connected again, and refuses to wait for more")
+{
+    zookeeper_server server;
+    zookeeper_proxy proxy{server.port()};
+    auto here = connected(server.address(), {.session_timeout = 10min});
+    auto there = connected(proxy.address(), {.session_timeout = 10min});
+    constexpr int names = 500;
+    auto const name = [](int i) { return "/" + std::string(1'000, 'x') + std::to_string(i); };
+    std::vector<std::unique_ptr<mutex>> held;
+    for (int i = 0; i < names; ++i) {
+        held.push_back(std::make_unique<mutex>(here, name(i)));
+        held.back()->lock();
+    }
+    std::atomic<int> refused{0};
+    std::atomic<int> other{0};
+    std::vector<std::jthread> waiters;
+    for (int i = 0; i < names; ++i)
+        waiters.emplace_back([&, i](std::stop_token const& stop) {
+            mutex m{there, name(i), {.unavailable_after = 10min}};
+            bool got = false;
+            auto const code = code_of([&] { got = m.lock(stop); });
+            if (code == holdfast::zookeeper::errc::too_many_watches)
+                ++refused;
+            else if (code || got)
+                ++other;
+        });
+    CHECK(eventually([&] { return server.watches() + refused == names; }, 5min));
+    CHECK(refused > 0);
+    CHECK(refused < names / 20);
+    auto const watched = server.watches();
+    proxy.cut();
+    CHECK(eventually([&] { return server.watches() == 0; }, 5min));
+    proxy.pass();
+    CHECK(eventually([&] { return server.watches() == watched; }, 5min));
+    for (auto& one : waiters) one.request_stop();
+    waiters.clear();
+    CHECK(other == 0);
+    CHECK(eventually([&] { return server.watches() == 0; }, 5min));
+}
+
+TEST_CASE("a session that cannot have its threads says so, and the program goes on")
+{
+    auto const most = GENERATE(2U, 3U, 4U, 5U);
+    auto born = holdfast::test::child::fork([&] {
+        constexpr ::uid_t somebody = 54'321;  // who has no other process: threads are counted by user
+        ::rlimit const limit{most, most};  // of which this one and the renewer are two
+        if (::setrlimit(RLIMIT_NPROC, &limit) != 0 || ::setresuid(somebody, somebody, somebody) != 0) return 9;
+        session zk{"127.0.0.1:1"};
+        mutex m{zk, "/orders", {.unavailable_after = 100ms}};
+        auto const said = message_of([&] { m.lock(); });
+        if (said.find(most < 5 ? "no threads" : "127.0.0.1:1") == std::string::npos) return 1;
+        return 0;
+    });
+    auto const status = born.wait_for(1min);
+    if (status == 9) return;  // not root
+    CHECK(status == 0);
+}
