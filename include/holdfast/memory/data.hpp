@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace holdfast::memory {
 
@@ -39,13 +40,15 @@ public:
         return {.granted = true, .last_fence = last_fence_, .expires = expires};
     }
 
-    /// Effects: has the lease of `token` end at `expires`. Returns: whether it has one at `now`.
+    /// Effects: has the lease of `token` end at `expires`; where that is earlier than before, wakes all who wait, for they sleep until then.
+    /// Returns: whether it has one at `now`.
     bool extend(std::string const& name, owner_token const& token, boot_clock::time_point now, boot_clock::time_point expires)
     {
         std::scoped_lock guard{mutex_};
         auto const found = records_.find(name);
         if (found == records_.end() || found->second.expires <= now || found->second.owner != token) return false;
-        found->second.expires = expires;
+        if (expires < std::exchange(found->second.expires, expires))
+            for (auto* const one : found->second.line) one->unpark();
         return true;
     }
 

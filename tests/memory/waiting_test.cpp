@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/sleeper.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+#include <holdfast/memory.hpp>
+
+#include <chrono>
+
+using namespace std::chrono_literals;
+using holdfast::memory::mutex;
+using holdfast::memory::store;
+using holdfast::test::eventually;
+using holdfast::test::sleeper;
+
+TEST_CASE("a waiter is woken by the end of a lease that was shortened while it waited, whoever else gave up before")
+{
+    store here;
+    store there = here.another_client();
+    store elsewhere = here.another_client();
+    mutex holder{here, "orders", {.ttl = 1h, .renew = false}};
+    mutex first{there, "orders"};
+    mutex second{elsewhere, "orders"};
+    holder.lock();
+    bool const another_gives_up = GENERATE(false, true);
+    sleeper gives_up{[&] { return another_gives_up && first.try_lock_for(200ms); }};
+    CHECK(gives_up.sleeps());
+    sleeper waits{[&] { return second.try_lock_for(1min); }};
+    CHECK(waits.sleeps());
+    holder.extend(500ms);
+    CHECK(eventually([&] { return waits.done(); }, 8s));  // whoever sleeps looks again after ten seconds
+    CHECK(waits.join());
+    CHECK_FALSE(gives_up.join());
+    CHECK_FALSE(holder.lease().still_held());
+}
