@@ -21,6 +21,8 @@ namespace holdfast {
 ///         if (!hold.still_held()) rollback();
 ///     }
 ///
+/// A guard that is not named, `holdfast::leased_lock{orders};`, gives the lock back at the end of its statement: the compiler warns.
+///
 /// Members that lock throw what `M` throws, and `std::system_error` as `std::unique_lock` does: `operation_not_permitted` where there is no
 /// mutex, `resource_deadlock_would_occur` where it is owned already.
 template <Lock M>
@@ -29,30 +31,30 @@ public:
     using mutex_type = M;
 
     leased_lock() noexcept = default;
-    explicit leased_lock(M& m) : mutex_{&m} { lock(); }
-    leased_lock(M& m, std::defer_lock_t) noexcept : mutex_{&m} {}
-    leased_lock(M& m, std::try_to_lock_t) : mutex_{&m} { (void)try_lock(); }
+    [[nodiscard]] explicit leased_lock(M& m) : mutex_{&m} { lock(); }
+    [[nodiscard]] leased_lock(M& m, std::defer_lock_t) noexcept : mutex_{&m} {}
+    [[nodiscard]] leased_lock(M& m, std::try_to_lock_t) : mutex_{&m} { (void)try_lock(); }
 
     /// Requires: `m` is locked, and nobody else is going to unlock it.
-    leased_lock(M& m, std::adopt_lock_t) : mutex_{&m}, lease_{m.lease()}, owns_{true} {}
+    [[nodiscard]] leased_lock(M& m, std::adopt_lock_t) : mutex_{&m}, lease_{m.lease()}, owns_{true} {}
 
     template <class Rep, class Period>
-    leased_lock(M& m, std::chrono::duration<Rep, Period> const& d) : mutex_{&m}
+    [[nodiscard]] leased_lock(M& m, std::chrono::duration<Rep, Period> const& d) : mutex_{&m}
     {
         (void)try_lock_for(d);
     }
 
     template <class Clock, class Duration>
-    leased_lock(M& m, std::chrono::time_point<Clock, Duration> const& t) : mutex_{&m}
+    [[nodiscard]] leased_lock(M& m, std::chrono::time_point<Clock, Duration> const& t) : mutex_{&m}
     {
         (void)try_lock_until(t);
     }
 
     /// Effects: waits until the lock is held, or `stop`.
-    leased_lock(M& m, std::stop_token const& stop) : mutex_{&m} { (void)lock(stop); }
+    [[nodiscard]] leased_lock(M& m, std::stop_token const& stop) : mutex_{&m} { (void)lock(stop); }
 
     template <class Rep, class Period>
-    leased_lock(M& m, std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d) : mutex_{&m}
+    [[nodiscard]] leased_lock(M& m, std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d) : mutex_{&m}
     {
         (void)try_lock_for(stop, d);
     }

@@ -28,10 +28,11 @@ decltype(auto) with_lock(M& m, F&& f)
 }
 
 /// Effects: the same, where the lock is taken within `d`; otherwise `f` is not run.
-/// Returns: what `f` returned, in an `optional` that is empty where it was not run; for a `void` function whether it was run.
+/// Returns: what `f` returned, in an `optional` that is empty where it was not run; for a `void` function whether it was run. Not to be
+/// discarded.
 template <Lock M, class Rep, class Period, class F>
     requires std::invocable<F, lease const&> || std::invocable<F>
-auto with_lock(M& m, std::chrono::duration<Rep, Period> const& d, F&& f)
+[[nodiscard]] auto with_lock(M& m, std::chrono::duration<Rep, Period> const& d, F&& f)
 {
     leased_lock const hold{m, d};
     auto const call = [&]() -> decltype(auto) {
