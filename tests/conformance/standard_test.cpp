@@ -3,14 +3,18 @@
 #include "stores.hpp"
 #include "support/catch.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <stop_token>
+#include <string>
 #include <thread>
 #include <vector>
 
 using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::test::eventually;
 using holdfast::test::is_free;
 using holdfast::test::sleeper;
 
@@ -116,6 +120,60 @@ TEMPLATE_TEST_CASE("contenders that lock in different orders all get through", "
         std::jthread const there{[&] { work(store.other, true); }};
     }
     CHECK(sum == 16);
+}
+
+TEMPLATE_TEST_CASE("two objects of one name in one std::scoped_lock are reported once, and ask at a bounded rate", "", HOLDFAST_STORES)
+{
+    struct stopped {};
+    struct until_stopped {  // std::lock would go on for ever
+        void lock()
+        {
+            ++waits;
+            if (stop) throw stopped{};
+            inner.lock();
+        }
+        bool try_lock() { return inner.try_lock(); }
+        void unlock() { inner.unlock(); }
+
+        typename TestType::mutex& inner;
+        std::atomic<bool>& stop;
+        std::atomic<long>& waits;
+    };
+    TestType store;
+    std::atomic<bool> stop{false};
+    std::atomic<long> waits{0};
+    std::atomic<int> told{0};
+    std::string text;
+    auto options = holdfast::test::renewed<TestType>();
+    options.on_error = [&](holdfast::error const& e) {
+        if (++told == 1 && e.code() == holdfast::errc::misconfigured) text = e.what();
+    };
+    typename TestType::mutex one{store.one, "orders", options};
+    typename TestType::mutex twin{store.one, "orders", options};
+    typename TestType::mutex another{store.one, "invoices", options};
+    bool const beside_another = GENERATE(false, true);
+    auto const begun = boot_clock::now();
+    sleeper takes_both{[&] {
+        until_stopped a{one, stop, waits};
+        until_stopped b{twin, stop, waits};
+        until_stopped c{another, stop, waits};
+        try {
+            if (beside_another)
+                std::scoped_lock const hold{c, a, b};
+            else
+                std::scoped_lock const hold{a, b};
+        } catch (stopped const&) {
+        }
+    }};
+    CHECK(eventually([&] { return told > 0 && waits > 100; }));
+    stop = true;
+    takes_both.join();
+    CHECK(told == 1);
+    CHECK(text.find("\"orders\"") != std::string::npos);
+    auto const ms = std::chrono::duration<double, std::milli>{boot_clock::now() - begun}.count();
+    CHECK(static_cast<double>(waits.load()) / ms < 1.5);  // the rest is 2.5 ms on average
+    CHECK(one.try_lock());
+    CHECK_FALSE(twin.try_lock());
 }
 
 TEMPLATE_TEST_CASE("std::lock and std::try_lock take all or none", "", HOLDFAST_STORES)

@@ -15,7 +15,7 @@ namespace holdfast {
 ///
 /// - The lock is exclusive among everything that uses its name in its store, under the timing assumptions of the backend.
 /// - The owner is the mutex object: any thread may unlock it. `lock()` on an object that holds waits until it is unlocked.
-/// - An exception from a member that locks means: not held, and nothing is left behind, or it dies with its ttl. They throw `error`:
+/// - An exception from a member that locks means: not held, and nothing that holds it is left, or it dies with its ttl. They throw `error`:
 ///   `unavailable`, `misconfigured`; and what the system throws when memory or threads are short.
 /// - `try_lock_for` and `try_lock_until` return by their deadline and one operation timeout of the backend. `false`: the time passed
 ///   while others held the lock. Where no quorum could be asked until then they throw `unavailable`.

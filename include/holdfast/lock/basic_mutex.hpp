@@ -27,6 +27,11 @@ class local_queue;
 /// *Cpp17TimedLockable*. Any number of objects, in any number of processes, may have the same name; those of one client share one
 /// queue. The object may outlive its client. Destroying an object that holds releases.
 ///
+/// `std::lock` and `std::scoped_lock` over several locks wait for one and try the others; when one is not free they give all back. A thread
+/// that does so rests for a random time, 5 ms at most, before it waits again: otherwise two processes with different orders keep in step.
+/// Two objects of one name are one lock, and are never got together: such a call does not return; `on_error` is told once
+/// (`misconfigured`) when they are of one client.
+///
 /// `B` meets `Backend`; it may be incomplete where a lock is only used. The definitions are in <holdfast/lock/basic_mutex_members.hpp>.
 template <class B>
 class basic_mutex {
@@ -48,7 +53,8 @@ public:
     /// Effects: waits until the lock is held or `stop` is requested. Returns: whether it is held.
     [[nodiscard]] bool lock(std::stop_token const& stop) { return acquire(boot_clock::time_point::max(), stop); }
 
-    /// Effects: asks once. Returns: whether the lock is held.
+    /// Effects: asks once, and never rests. Returns: whether the lock is held; `false` when another object of this name holds it, in this
+    /// thread or elsewhere.
     /// Throws: `error`: `unavailable`, `misconfigured`.
     [[nodiscard]] bool try_lock() { return acquire(boot_clock::time_point::min(), {}); }
 

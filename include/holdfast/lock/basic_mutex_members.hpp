@@ -9,9 +9,12 @@
 #include <holdfast/lock/domain.hpp>
 #include <holdfast/lock/local_queue.hpp>
 #include <holdfast/lock/report.hpp>
+#include <holdfast/lock/several_locks.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace holdfast {
@@ -37,6 +40,7 @@ void basic_mutex<B>::unlock() noexcept
 {
     auto const queue = queue_;
     auto const options = owner_.options;
+    detail::several_locks::of_this_thread().gave_back(queue.get());
     if (auto const ec = queue->release(owner_)) detail::report(*options, ec, queue->name(), "unlock");
 }
 
@@ -44,6 +48,7 @@ template <class B>
 void basic_mutex<B>::unlock(std::error_code& ec) noexcept
 {
     auto const queue = queue_;
+    detail::several_locks::of_this_thread().gave_back(queue.get());
     ec = queue->release(owner_);
 }
 
@@ -89,8 +94,19 @@ bool basic_mutex<B>::acquire(boot_clock::time_point deadline, std::stop_token co
     if (stop.stop_requested()) return false;
     if (queue_->in_child())
         throw error{errc::misconfigured, "lock " + holdfast::quoted(name()) + ": its client was made before fork(); make one in the child"};
+    auto& thread = detail::several_locks::of_this_thread();
+    bool const once = deadline == boot_clock::time_point::min();
+    if (auto const rest = once ? boot_clock::duration{} : thread.rest(); rest.count() > 0)
+        std::this_thread::sleep_for(std::min(rest, deadline - boot_clock::now()));
     auto const why = queue_->acquire(owner_, deadline, stop);
-    if (!why) return true;
+    if (!why) {
+        thread.granted(queue_.get(), this);
+        return true;
+    }
+    if (once && why->code == errc::timed_out && thread.refused(queue_.get(), this))
+        detail::report(*owner_.options, make_error_code(errc::misconfigured), name(),
+                       "two lock objects of this name are taken together, by std::scoped_lock or std::lock; they are one lock, so that "
+                       "never succeeds: take one of them");
     if (why->code == errc::timed_out || why->code == std::errc::operation_canceled) return false;
     throw error{why->code, "lock " + holdfast::quoted(name()) + (why->detail.empty() ? "" : ": " + why->detail)};
 }
