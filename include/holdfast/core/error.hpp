@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/lasting.hpp>
+
 #include <string>
 #include <system_error>
 
@@ -23,7 +25,7 @@ enum class errc {
 
 namespace detail {
 
-class category final : public std::error_category {
+class [[gnu::visibility("default")]] category final : public std::error_category {
 public:
     [[nodiscard]] char const* name() const noexcept override { return "holdfast"; }
 
@@ -45,11 +47,7 @@ public:
 }  // namespace detail
 
 /// Returns: the category of `errc`, named "holdfast".
-[[nodiscard]] inline std::error_category const& error_category() noexcept
-{
-    static detail::category const instance;
-    return instance;
-}
+[[nodiscard]] inline std::error_category const& error_category() noexcept { return detail::lasting<detail::category>(); }
 
 [[nodiscard]] inline std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), error_category()}; }
 
@@ -60,7 +58,7 @@ public:
 
 /// What the library throws. `code()` is a code of the library or of a backend; compare it with `errc`. `what()` names the lock,
 /// the node where there is one, and what to do; it never contains a password or an owner token.
-class error : public std::system_error {
+class [[gnu::visibility("default")]] error : public std::system_error {
 public:
     error(std::error_code code, std::string const& what) : std::system_error{code, what} {}
     error(errc condition, std::string const& what) : std::system_error{make_error_code(condition), what} {}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/lasting.hpp>
 
 #include <array>
 #include <string>
@@ -77,7 +78,7 @@ inline constexpr std::array error_words{
     error_word{errc::bad_database, "", "the database number does not exist on the server"},
 };
 
-class category final : public std::error_category {
+class [[gnu::visibility("default")]] category final : public std::error_category {
 public:
     [[nodiscard]] char const* name() const noexcept override { return "holdfast.redis"; }
 
@@ -98,11 +99,7 @@ public:
 }  // namespace detail
 
 /// Returns: the category of `redis::errc`, named "holdfast.redis".
-[[nodiscard]] inline std::error_category const& error_category() noexcept
-{
-    static detail::category const instance;
-    return instance;
-}
+[[nodiscard]] inline std::error_category const& error_category() noexcept { return holdfast::detail::lasting<detail::category>(); }
 
 [[nodiscard]] inline std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), error_category()}; }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/lasting.hpp>
 
 #include <string>
 #include <system_error>
@@ -30,7 +31,7 @@ enum class errc {
 
 namespace detail {
 
-class category final : public std::error_category {
+class [[gnu::visibility("default")]] category final : public std::error_category {
 public:
     [[nodiscard]] char const* name() const noexcept override { return "holdfast.zookeeper"; }
 
@@ -65,11 +66,7 @@ public:
 }  // namespace detail
 
 /// Returns: the category of `zookeeper::errc`, named "holdfast.zookeeper".
-[[nodiscard]] inline std::error_category const& error_category() noexcept
-{
-    static detail::category const instance;
-    return instance;
-}
+[[nodiscard]] inline std::error_category const& error_category() noexcept { return holdfast::detail::lasting<detail::category>(); }
 
 [[nodiscard]] inline std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), error_category()}; }
 
