@@ -89,5 +89,8 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size)
     why.clear();
     if (url.find(secret) == std::string::npos) static_cast<void>(parsed(url + std::string{secret} + "@host", why));
     require(why.find(secret) == std::string::npos, "no message quotes a password");
+    if (url.find(secret) == std::string::npos)
+        if (auto const e = parsed(url + ':' + std::string{secret} + "@/r", why))
+            require(e->describe().find(secret) == std::string::npos, "no description names a password");
     return 0;
 }

@@ -123,6 +123,11 @@ TEST_CASE("a URL that is wrong is refused with the name of the part")
         {"unix:///r?db=x", "db"},
         {"unix:///r?db=1&timeout=2", "timeout"},
         {"unix:///r?database=1", "database"},
+        {"unix:///u:p@/r", "password"},
+        {"unix:///:p@/r", "password"},
+        {"redis://.example.com", "host"},
+        {"rediss://u:p@.example.com", "host"},
+        {"redis://" + std::string(256, 'x'), "255"},
     }));
     CAPTURE(url);
     CHECK_THAT(refused(url), contains(part) && contains("Redis URL"));
@@ -139,10 +144,13 @@ TEST_CASE("a zero byte is refused wherever it stands")
 
 TEST_CASE("no refusal repeats a password")
 {
-    for (auto const* url : {"redis:/:secret@h", "rediss://:secret@h:x", "http://u:secret@h", "redis://:secret%@h", "redis://:secret%00@h",
-                            "redis://:?secret@h", "redis://:secret?secret@h", "redis://:/secret@h", "redis://:secret@", "redis://:secret@h:x",
-                            "redis://u:secret:@[x", "redis://:secret@h/x", "redis://:secret@h?db=1", "redis://h?password=secret",
-                            "unix://:secret@relative", "unix://:secret?x=secret@/r", "unix:///r?password=secret", "unix:///r?db=secret"}) {
+    for (auto const* url :
+         {"redis:/:secret@h",          "rediss://:secret@h:x",      "http://u:secret@h",        "redis://:secret%@h",
+          "redis://:secret%00@h",      "redis://:?secret@h",        "redis://:secret?secret@h", "redis://:/secret@h",
+          "redis://:secret@",          "redis://:secret@h:x",       "redis://u:secret:@[x",     "redis://:secret@h/x",
+          "redis://:secret@h?db=1",    "redis://h?password=secret", "unix://:secret@relative",  "unix://:secret?x=secret@/r",
+          "unix:///r?password=secret", "unix:///r?db=secret",       "unix:///u:secret@/r",      "unix:///:secret@/r",
+          "unix:///u:secret@r/a@b"}) {
         CAPTURE(url);
         auto const what = refused(url);
         CHECK_THAT(what, contains("Redis URL"));
@@ -152,7 +160,8 @@ TEST_CASE("no refusal repeats a password")
 
 TEST_CASE("an endpoint is described as a URL without user and password, which means the same place")
 {
-    for (auto const* url : {"redis://u:secret@h", "rediss://u:secret@h:7000/3", "redis://u:secret@h:7000/3", "redis://[::1]:7000", "unix://u:secret@/run/r", "unix:///run/r?db=3"}) {
+    for (auto const* url : {"redis://u:secret@h", "rediss://u:secret@h:7000/3", "redis://u:secret@h:7000/3", "redis://[::1]:7000",
+                            "unix://u:secret@/run/r", "unix:///run/r?db=3"}) {
         auto const one = parse_url(url);
         auto const text = one.describe();
         CAPTURE(url, text);
@@ -164,6 +173,14 @@ TEST_CASE("an endpoint is described as a URL without user and password, which me
     CHECK(parse_url("redis://h").describe() == "redis://h:6379");
     CHECK(parse_url("redis://[::1]:7000/3").describe() == "redis://[::1]:7000/3");
     CHECK(parse_url("unix:///run/r?db=3").describe() == "unix:///run/r?db=3");
+}
+
+TEST_CASE("a description has no byte that a terminal obeys")
+{
+    CHECK(parse_url("redis://a%1b[2Jb\r\n").describe() == "redis://a\\x1b[2jb\\x0d\\x0a:6379");
+    CHECK(parse_url("redis://[\xff%25]:1").describe() == "redis://\\xff%25:1");
+    CHECK(parse_url("unix:///run/%1b[31m%7f").describe() == "unix:///run/\\x1b[31m\\x7f");
+    CHECK(parse_url("unix:///a:b%40c").describe() == "unix:///a:b@c");
 }
 
 TEST_CASE("two endpoints are the same server whatever user and database they name")

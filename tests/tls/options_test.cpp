@@ -57,6 +57,16 @@ TEST_CASE("options that do not go together are refused")
     CHECK_THAT(refused({.server_name = std::string("a\0b", 3)}), contains("server_name") && contains("zero byte"));
 }
 
+TEST_CASE("a server_name that would accept many names, or that TLS has no room for, is refused")
+{
+    std::string const misconfigured = ": the lock or its client is misconfigured";
+    CHECK(refused({.server_name = ".example.com"}) ==
+          "TLS options, server_name: it begins with a dot, which would accept every name below it; give one whole name" + misconfigured);
+    CHECK(refused({.server_name = std::string(256, 'x')}) ==
+          "TLS options, server_name: it has 256 bytes; at most 255 are allowed" + misconfigured);
+    CHECK_NOTHROW(holdfast::redis::client{"rediss://localhost", {.tls = {.server_name = std::string(255, 'x')}}});
+}
+
 TEST_CASE("a key that its password does not open is refused, and nobody is asked at the terminal")
 {
     authority signer;

@@ -22,24 +22,40 @@ inline void check_name(std::string_view name)
                                              std::to_string(max_name_size) + " are allowed"};
 }
 
+namespace detail {
+
+/// Effects: appends `c` to `text`; where it is not printable ASCII, as `\x1b`.
+inline void append_printable(std::string& text, char c)
+{
+    constexpr std::string_view hexadecimal = "0123456789abcdef";
+    auto const byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte < 0x7f) {
+        text += c;
+    } else {
+        text += "\\x";
+        text += hexadecimal[byte >> 4U];
+        text += hexadecimal[byte & 15U];
+    }
+}
+
+}  // namespace detail
+
+/// Returns: `text` as it is written in messages: every byte that is not printable ASCII is escaped.
+[[nodiscard]] inline std::string printable(std::string_view text)
+{
+    std::string out;
+    for (char const c : text) detail::append_printable(out, c);
+    return out;
+}
+
 /// Returns: `name` as it is written in messages: quoted, shortened, with every byte that is not printable ASCII escaped.
 [[nodiscard]] inline std::string quoted(std::string_view name)
 {
-    constexpr std::string_view hexadecimal = "0123456789abcdef";
     constexpr std::size_t longest = 128;
     std::string text = "\"";
     for (char const c : name.substr(0, longest)) {
-        auto const byte = static_cast<unsigned char>(c);
-        if (c == '"' || c == '\\') {
-            text += '\\';
-            text += c;
-        } else if (byte >= 0x20 && byte < 0x7f) {
-            text += c;
-        } else {
-            text += "\\x";
-            text += hexadecimal[byte >> 4U];
-            text += hexadecimal[byte & 15U];
-        }
+        if (c == '"' || c == '\\') text += '\\';
+        detail::append_printable(text, c);
     }
     text += name.size() > longest ? "…\"" : "\"";
     return text;

@@ -24,7 +24,8 @@ struct options {
     std::string key_password{};
 
     /// The name that the server is asked for (SNI) and that its certificate has to bear, in place of the host of the URL: where the way
-    /// leads through an address or a tunnel. A name in the certificate's subject alternative names: its common name does not count.
+    /// leads through an address or a tunnel. A name in the certificate's subject alternative names: its common name does not count. One whole
+    /// name of at most 255 bytes, that does not begin with a dot.
     std::string server_name{};
 
     /// Talk to whoever answers, without looking at the certificate: anybody on the way can then read and change what is said, and learns

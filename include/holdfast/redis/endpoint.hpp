@@ -35,12 +35,12 @@ struct endpoint {
     unsigned database = 0;
     bool tls = false;  ///< talk TLS; see `tls::options`
 
-    /// Returns: the endpoint as a URL, without user and password.
+    /// Returns: the endpoint as a URL for messages: without user and password, with every byte that is not printable ASCII escaped.
     [[nodiscard]] std::string describe() const
     {
-        if (!unix_path.empty()) return "unix://" + unix_path + (database != 0 ? "?db=" + std::to_string(database) : "");
+        if (!unix_path.empty()) return "unix://" + printable(unix_path) + (database != 0 ? "?db=" + std::to_string(database) : "");
         bool const v6 = host.find(':') != std::string::npos;
-        return (tls ? "rediss://" : "redis://") + (v6 ? "[" + host + "]" : host) + ":" + std::to_string(port) +
+        return (tls ? "rediss://" : "redis://") + (v6 ? "[" + printable(host) + "]" : printable(host)) + ":" + std::to_string(port) +
                (database != 0 ? "/" + std::to_string(database) : "");
     }
 
@@ -61,11 +61,14 @@ inline void check_endpoint(endpoint const& e, std::string_view where)
         if (!good) throw error{holdfast::errc::misconfigured, std::string{where} + what};
     };
     auto const no_zero = [](std::string_view text) { return text.find('\0') == std::string_view::npos; };
-    constexpr std::size_t longest = 107;  // sizeof sockaddr_un::sun_path - 1
+    constexpr std::size_t longest = 107;       // sizeof sockaddr_un::sun_path - 1
+    constexpr std::size_t longest_host = 255;  // of DNS, and of TLS
     require(e.unix_path.empty() || e.unix_path.starts_with('/'), "path: it must be absolute: unix:///run/redis.sock");
     require(e.unix_path.size() <= longest, "path: a Unix socket's path has at most 107 bytes");
     require(no_zero(e.unix_path) && no_zero(e.host), "host, path: a zero byte is in it");
     require(!e.unix_path.empty() || !e.host.empty(), "host: it is empty");
+    require(!e.host.starts_with('.'), "host: a name does not begin with a dot");
+    require(e.host.size() <= longest_host, "host: a name has at most 255 bytes");
     require(!e.unix_path.empty() || e.port != 0, "port: it must be 1 to 65535");
     require(e.unix_path.empty() || !e.tls, "tls: a Unix socket has none");
 }
@@ -147,7 +150,10 @@ private:
             if (!eat(option, "db=")) fail_option(option, "; db is the only one");
             e.database = number<unsigned>("db", option, 1'000'000);
         }
-        if (!rest.starts_with('/')) parse_credentials(rest, e);
+        if (!rest.starts_with('/'))
+            parse_credentials(rest, e);
+        else if (rest.substr(0, rest.rfind('@') + 1).find(':') != std::string_view::npos)
+            fail("password", "it stands before the path, unix://user:password@/path; an @ in a path is written as %40");
         e.unix_path = decoded("path", rest);
         if (e.unix_path.empty()) fail("path", "it is empty; it must be absolute: unix:///run/redis.sock");
     }
@@ -211,7 +217,7 @@ private:
 }  // namespace detail
 
 /// Returns: what `redis://[user[:password]@]host[:port][/db]`, the same with `rediss://` for TLS, or `unix://[user:password@]/path[?db=n]`
-/// says; `[user]` may be empty. Reserved characters in user, password, host and path are written as `%xx`.
+/// says; `[user]` may be empty. Reserved characters in user, password, host and path are written as `%xx`, also an @ in a path behind a colon.
 /// Throws: `error` (`misconfigured`) naming the part of the URL that is wrong, without quoting secrets.
 [[nodiscard]] inline endpoint parse_url(std::string_view url) { return detail::url_parser::parse(url); }
 

@@ -55,6 +55,10 @@ private:
         no_zero("certificate_file", o.certificate_file);
         no_zero("key_file", o.key_file);
         no_zero("server_name", o.server_name);
+        if (o.server_name.starts_with('.'))
+            fail("server_name", "it begins with a dot, which would accept every name below it; give one whole name");
+        if (o.server_name.size() > 255)
+            fail("server_name", "it has " + std::to_string(o.server_name.size()) + " bytes; at most 255 are allowed");
         if (o.insecure_skip_verification && !(o.ca_file.empty() && o.ca_folder.empty()))
             fail("insecure_skip_verification",
                  "nothing is verified with it, so ca_file and ca_folder have no use; leave out one or the other");
