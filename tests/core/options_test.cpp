@@ -57,10 +57,14 @@ TEST_CASE("a ttl that cannot be is refused with its value")
     CHECK_THAT(refused({.ttl = std::chrono::milliseconds::max()}), contains("ttl") && contains("a day"));
 }
 
-TEST_CASE("a ttl below twice the time that a node is given to answer is refused with both")
+TEST_CASE("a ttl below twice the time that a node is given to answer is refused with both, and the name of the option")
 {
-    CHECK_THAT(refused({.ttl = 999ms}), contains("ttl is 999 ms") && contains("500 ms") && contains("twice"));
-    CHECK_THAT(refused({.ttl = 99ms}, 50ms), contains("ttl is 99 ms") && contains("50 ms"));
+    CHECK(refused({.ttl = 999ms}) ==
+          "lock \"orders/42\": ttl is 999 ms, less than twice the client's operation_timeout, 500 ms; make ttl longer or "
+          "that time shorter: the lock or its client is misconfigured");
+    CHECK(refusal([] { check_options("orders", {.ttl = 99ms}, 50ms, "node_timeout"); }) ==
+          "lock \"orders\": ttl is 99 ms, less than twice the client's node_timeout, 50 ms; make ttl longer or that time shorter: "
+          "the lock or its client is misconfigured");
 }
 
 TEST_CASE("each field that is wrong is named")

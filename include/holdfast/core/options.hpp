@@ -76,9 +76,11 @@ inline constexpr unsigned most_local_handoffs = 63;
 /// The most that a ttl may be: a day.
 inline constexpr std::chrono::milliseconds longest_ttl{24 * 60 * 60 * 1000};
 
-/// Effects: none where `options` can be used for the lock `name` with servers that are given `node_timeout` to answer.
+/// Effects: none where `options` can be used for the lock `name` with servers that are given `node_timeout` to answer, which is the client's
+/// option `timeout_option`.
 /// Throws: `error` (`misconfigured`) otherwise, naming the field and what is wrong with it.
-inline void check_options(std::string_view name, lock_options const& options, std::chrono::milliseconds node_timeout)
+inline void check_options(std::string_view name, lock_options const& options, std::chrono::milliseconds node_timeout,
+                          std::string_view timeout_option = "operation_timeout")
 {
     auto const require = [&](bool good, std::string const& what) {
         if (!good) throw error{errc::misconfigured, "lock " + holdfast::quoted(name) + ": " + what};
@@ -87,8 +89,8 @@ inline void check_options(std::string_view name, lock_options const& options, st
     require(options.ttl.count() > 0, "ttl is " + ms(options.ttl) + "; it must be positive");
     require(options.ttl <= longest_ttl, "ttl is " + ms(options.ttl) + "; at most a day is allowed");
     require(can_be_held(options.ttl), "ttl is " + ms(options.ttl) + "; the allowance for the clocks takes 2 % and 4 ms of it");
-    require(options.ttl >= 2 * node_timeout, "ttl is " + ms(options.ttl) + ", less than twice the " + ms(node_timeout) +
-                                                 " that a node is given to answer; make ttl longer or that time shorter");
+    require(options.ttl >= 2 * node_timeout, "ttl is " + ms(options.ttl) + ", less than twice the client's " + std::string{timeout_option} +
+                                                 ", " + ms(node_timeout) + "; make ttl longer or that time shorter");
     require(!options.max_hold || options.max_hold->count() > 0, "max_hold must be positive; leave it out for no limit");
     require(options.max_local_handoffs <= most_local_handoffs,
             "max_local_handoffs is " + std::to_string(options.max_local_handoffs) + "; at most 63 are allowed");

@@ -41,7 +41,8 @@ public:
     using extend_operation = on_its_way<redis::extend_operation<socket_transport>>;
     using release_operation = on_its_way<redis::release_operation<socket_transport>>;
 
-    explicit fleet(fleet_options options) : key_prefix_{std::move(options.key_prefix)}, used_{static_cast<unsigned>(options.servers.size())}
+    explicit fleet(fleet_options options)
+        : key_prefix_{std::move(options.key_prefix)}, timeout_option_{options.timeout_option}, used_{static_cast<unsigned>(options.servers.size())}
     {
         for (unsigned i = 0; i < options.connections; ++i) ways_.push_back(std::make_unique<socket_transport>(options));
         for (auto& one : dealt_) one.store(options.connections, std::memory_order_relaxed);
@@ -51,7 +52,7 @@ public:
 
     void check(std::string_view name, lock_options const& options)
     {
-        check_options(name, options, ways_.front()->node_timeout());
+        check_options(name, options, ways_.front()->node_timeout(), timeout_option_);
         if ((key_prefix_ + std::string{name}).starts_with(lock_keys::reserved_prefix))
             throw error{holdfast::errc::misconfigured,
                         "lock " + holdfast::quoted(name) + ": names that begin with \"holdfast:\" are reserved for what is kept beside a lock"};
@@ -78,6 +79,7 @@ private:
     }
 
     std::string key_prefix_;
+    std::string_view timeout_option_;
     mutable key_cache used_;
     std::vector<std::unique_ptr<socket_transport>> ways_;
     std::array<std::atomic<unsigned>, key_cache::places> dealt_;  // the way of the names of each place; as many as there are: none yet

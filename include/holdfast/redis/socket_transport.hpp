@@ -16,6 +16,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -26,6 +27,7 @@ struct fleet_options {
     std::vector<endpoint> servers;
     std::shared_ptr<io::secure_layer const> tls;  ///< of those that ask for it
     std::chrono::milliseconds node_timeout{};
+    std::string_view timeout_option = "operation_timeout";  ///< what the user calls `node_timeout`: a constant
     std::chrono::milliseconds connect_timeout{};
     std::string key_prefix;
     std::optional<std::chrono::milliseconds> restart_guard;  ///< nothing: the longest ttl in use

@@ -58,6 +58,7 @@ HOLDFAST_INLINE masters::masters(std::vector<redis::endpoint> servers, masters_o
         std::make_shared<redis::fleet>(redis::fleet_options{.servers = std::move(servers),
                                                             .tls = std::move(tls),
                                                             .node_timeout = options.node_timeout,
+                                                            .timeout_option = "node_timeout",
                                                             .connect_timeout = options.connect_timeout,
                                                             .key_prefix = std::move(options.key_prefix),
                                                             .restart_guard = options.restart_guard,
