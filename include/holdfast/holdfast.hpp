@@ -4,6 +4,8 @@
 // What all locks have in common: the concepts, guards, adapters, options and errors. A lock itself comes with the header of its store:
 // <holdfast/redis.hpp>, <holdfast/redlock.hpp>, <holdfast/zookeeper.hpp>, <holdfast/memory.hpp>.
 
+#include <holdfast/core/language.hpp>
+
 #include <holdfast/adapters/recursive_mutex.hpp>
 #include <holdfast/core/backend.hpp>
 #include <holdfast/core/clock.hpp>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/language.hpp>
+
 #include <holdfast/holdfast.hpp>
 #include <holdfast/lock/basic_mutex.hpp>
 #include <holdfast/redis/endpoint.hpp>

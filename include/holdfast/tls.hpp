@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/language.hpp>
+
 #include <holdfast/io/secure_layer.hpp>
 #include <holdfast/io/tls_error.hpp>
 #include <holdfast/io/tls_options.hpp>

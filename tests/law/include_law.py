@@ -50,6 +50,10 @@ CLOSED = {
 # C library -> the one header that may include it.
 C_LIBRARIES = {"hiredis": "redis/hiredis.hpp", "openssl": "tls/openssl.hpp", "zookeeper": "zookeeper/zookeeper_mt.hpp"}
 
+# What every header that a user includes includes first, and what this one includes where a compiler is too old: nothing that is there.
+LANGUAGE = "core/language.hpp"
+STOP = "see the error above"
+
 LINES_AT_MOST = 300
 LICENCE = "// SPDX-License-Identifier: MIT"
 
@@ -155,7 +159,12 @@ def breaches(include_folder):
         if here not in FOLDERS and header not in UMBRELLAS:
             say("is in no folder and is no umbrella header that the law knows: add a line to include_law.py")
             continue
-        for angled, quoted in INCLUDE.findall(COMMENT.sub("", text)):
+        includes = INCLUDE.findall(COMMENT.sub("", text))
+        if (header in UMBRELLAS or here == "source") and (not includes or includes[0][0] != f"holdfast/{LANGUAGE}"):
+            say(f"does not include <holdfast/{LANGUAGE}> first, which says what a compiler lacks")
+        for angled, quoted in includes:
+            if quoted == STOP and header == LANGUAGE:
+                continue
             if quoted:
                 say(f'includes "{quoted}": write <holdfast/…>, which is the same from everywhere')
             elif angled.startswith("holdfast/"):

@@ -18,8 +18,13 @@ def header(*includes):
     return TOP + "".join(f"#include <{name}>\n" for name in includes)
 
 
+def umbrella(*includes):
+    return header("holdfast/core/language.hpp", *includes)
+
+
 # A tree that keeps the law; every test below adds or replaces one header of it.
 LAWFUL = {
+    "core/language.hpp": TOP + '#include "see the error above"\n',
     "core/error.hpp": header("system_error", "sys/random.h"),
     "core/result.hpp": header("holdfast/core/error.hpp"),
     "io/reactor.hpp": header("poll.h", "holdfast/core/error.hpp"),
@@ -33,13 +38,13 @@ LAWFUL = {
     "tls/openssl.hpp": header("openssl/ssl.h", "holdfast/io/reactor.hpp"),
     "redlock/masters.hpp": header("holdfast/redis/lock_machine.hpp", "holdfast/io/reactor.hpp"),
     "sim/world.hpp": header("holdfast/redis/commands.hpp", "holdfast/core/error.hpp"),
-    "holdfast.hpp": header("holdfast/adapters/any_mutex.hpp"),
-    "memory.hpp": header("holdfast/memory/store.hpp", "holdfast/lock/basic_mutex.hpp"),
-    "redis.hpp": header("holdfast/redis/hiredis.hpp", "holdfast/lock/basic_mutex.hpp", "holdfast/holdfast.hpp"),
-    "tls.hpp": header("holdfast/tls/openssl.hpp", "holdfast/core/error.hpp"),
-    "redlock.hpp": header("holdfast/redlock/masters.hpp", "holdfast/adapters/any_mutex.hpp", "holdfast/source/redlock.hpp"),
-    "source/redis.hpp": header("holdfast/redis/hiredis.hpp"),
-    "source/redlock.hpp": header("holdfast/redlock.hpp", "holdfast/source/redis.hpp", "holdfast/lock/basic_mutex.hpp"),
+    "holdfast.hpp": umbrella("holdfast/adapters/any_mutex.hpp"),
+    "memory.hpp": umbrella("holdfast/memory/store.hpp", "holdfast/lock/basic_mutex.hpp"),
+    "redis.hpp": umbrella("holdfast/redis/hiredis.hpp", "holdfast/lock/basic_mutex.hpp", "holdfast/holdfast.hpp"),
+    "tls.hpp": umbrella("holdfast/tls/openssl.hpp", "holdfast/core/error.hpp"),
+    "redlock.hpp": umbrella("holdfast/redlock/masters.hpp", "holdfast/adapters/any_mutex.hpp", "holdfast/source/redlock.hpp"),
+    "source/redis.hpp": umbrella("holdfast/redis/hiredis.hpp"),
+    "source/redlock.hpp": umbrella("holdfast/redlock.hpp", "holdfast/source/redis.hpp", "holdfast/lock/basic_mutex.hpp"),
 }
 
 
@@ -101,12 +106,18 @@ class IncludeLaw(unittest.TestCase):
                         self.refused(name, text, f"{here} may not include {there}")
 
     def test_an_umbrella_does_not_include_another_backend(self):
-        self.refused("memory.hpp", header("holdfast/redis/commands.hpp"), "may not include redis")
-        self.refused("redis.hpp", header("holdfast/redlock/masters.hpp"), "may not include redlock")
-        self.refused("redlock.hpp", header("holdfast/redis.hpp"), "umbrella")
-        self.refused("holdfast.hpp", header("holdfast/memory/store.hpp"), "may not include memory")
-        self.refused("redis.hpp", header("holdfast/tls/openssl.hpp"), "may not include tls")
-        self.refused("source/redis.hpp", header("holdfast/tls/openssl.hpp"), "may not include tls")
+        self.refused("memory.hpp", umbrella("holdfast/redis/commands.hpp"), "may not include redis")
+        self.refused("redis.hpp", umbrella("holdfast/redlock/masters.hpp"), "may not include redlock")
+        self.refused("redlock.hpp", umbrella("holdfast/redis.hpp"), "umbrella")
+        self.refused("holdfast.hpp", umbrella("holdfast/memory/store.hpp"), "may not include memory")
+        self.refused("redis.hpp", umbrella("holdfast/tls/openssl.hpp"), "may not include tls")
+        self.refused("source/redis.hpp", umbrella("holdfast/tls/openssl.hpp"), "may not include tls")
+
+    def test_an_umbrella_first_looks_at_the_language(self):
+        self.refused("memory.hpp", header("holdfast/memory/store.hpp", "holdfast/core/language.hpp"), "first")
+        self.refused("source/redis.hpp", header("holdfast/redis/hiredis.hpp"), "first")
+        self.refused("tls.hpp", TOP, "first")
+        self.refused("core/new.hpp", TOP + '#include "see the error above"\n', "write <holdfast/")
 
     def test_nothing_in_a_folder_includes_an_umbrella(self):
         self.refused("redlock/new.hpp", header("holdfast/redis.hpp"), "umbrella")

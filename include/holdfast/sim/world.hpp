@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/language.hpp>
+
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/random.hpp>
 #include <holdfast/sim/agenda.hpp>

@@ -4,6 +4,8 @@
 // What is behind <holdfast/redis.hpp>. Nobody has to include it, save one file of a program that defines HOLDFAST_SEPARATE_COMPILATION
 // and uses no <holdfast/redlock.hpp>.
 
+#include <holdfast/core/language.hpp>
+
 #include <holdfast/core/linkage.hpp>
 #include <holdfast/core/lock.hpp>
 #include <holdfast/lock/basic_mutex_members.hpp>

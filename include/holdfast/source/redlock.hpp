@@ -4,6 +4,8 @@
 // What is behind <holdfast/redlock.hpp>, and <holdfast/redis.hpp> with it. Nobody has to include it, save one file of a program that
 // defines HOLDFAST_SEPARATE_COMPILATION.
 
+#include <holdfast/core/language.hpp>
+
 #include <holdfast/core/linkage.hpp>
 #include <holdfast/core/lock.hpp>
 #include <holdfast/lock/domain.hpp>
