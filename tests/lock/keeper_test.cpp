@@ -4,8 +4,10 @@
 
 #include <holdfast/lock/keeper.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -15,8 +17,8 @@
 
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
-using holdfast::detail::kept;
 using holdfast::detail::keeper;
+using holdfast::detail::kept;
 using holdfast::test::eventually;
 
 namespace {
@@ -62,11 +64,14 @@ std::shared_ptr<item> keep(keeper& k)
     return one;
 }
 
+/// Effects: has `one` called at `due`.
+void call(keeper& k, item& one, boot_clock::time_point due) { k.put(one.place, due, due); }
+
 /// Effects: waits until the keeper has done everything that is due now.
 [[nodiscard]] bool caught_up(keeper& k)
 {
     auto const last = keep(k);
-    k.schedule(last->place, boot_clock::now());
+    call(k, *last, boot_clock::now());
     return eventually([&] { return last->calls == 1; });
 }
 
@@ -88,7 +93,7 @@ TEST_CASE("what is due is called in the order in which it is due, in one thread 
             threads.push_back(std::this_thread::get_id());
             return false;
         };
-        k.schedule(one->place, now - 1s + std::chrono::milliseconds{delay});
+        call(k, *one, now - 1s + std::chrono::milliseconds{delay});
         items.push_back(std::move(one));
     }
     k.ensure_running();
@@ -107,7 +112,7 @@ TEST_CASE("nothing is called before it is due, and once each time it is schedule
     auto const one = keep(k);
     for (int times = 1; times <= 3; ++times) {
         auto const due = boot_clock::now() + 10ms;
-        k.schedule(one->place, due);
+        call(k, *one, due);
         REQUIRE(eventually([&] { return one->calls == times; }));
         CHECK(one->called_at.load() >= due);
     }
@@ -121,10 +126,10 @@ TEST_CASE("scheduling again replaces the time, to an earlier or a later one")
     k.ensure_running();
     auto const earlier = keep(k);
     auto const later = keep(k);
-    k.schedule(earlier->place, boot_clock::now() + 1h);
-    k.schedule(later->place, boot_clock::now() + 30min);
-    k.schedule(later->place, boot_clock::now() + 1h);
-    k.schedule(earlier->place, boot_clock::now());
+    call(k, *earlier, boot_clock::now() + 1h);
+    call(k, *later, boot_clock::now() + 30min);
+    call(k, *later, boot_clock::now() + 1h);
+    call(k, *earlier, boot_clock::now());
     REQUIRE(eventually([&] { return earlier->calls == 1; }));
     REQUIRE(caught_up(k));
     CHECK(earlier->calls == 1);
@@ -142,7 +147,7 @@ TEST_CASE("an alarm has everything called at once, as if it were due, and once")
         std::vector<std::shared_ptr<item>> items;
         for (int i = 0; i < 100; ++i) {
             items.push_back(keep(k));
-            k.schedule(items.back()->place, boot_clock::now() + 1h);
+            call(k, *items.back(), boot_clock::now() + 1h);
         }
         REQUIRE(caught_up(k));
         for (auto const& one : items) CHECK(one->calls == 0);
@@ -151,7 +156,7 @@ TEST_CASE("an alarm has everything called at once, as if it were due, and once")
         CHECK(items.front()->called_at.load() == boot_clock::time_point::max());
         REQUIRE(caught_up(k));
         for (auto const& one : items) CHECK(one->calls == 1);
-        k.schedule(items.front()->place, boot_clock::now());
+        call(k, *items.front(), boot_clock::now());
         REQUIRE(eventually([&] { return items.front()->calls == 2; }));
         CHECK(items.front()->called_at.load() != boot_clock::time_point::max());
     }
@@ -163,13 +168,13 @@ TEST_CASE("what was canceled is not called until it is scheduled again")
     keeper k;
     auto const one = keep(k);
     k.cancel(one->place);
-    k.schedule(one->place, boot_clock::now());
+    call(k, *one, boot_clock::now());
     k.cancel(one->place);
     k.cancel(one->place);
     k.ensure_running();
     REQUIRE(caught_up(k));
     CHECK(one->calls == 0);
-    k.schedule(one->place, boot_clock::now());
+    call(k, *one, boot_clock::now());
     CHECK(eventually([&] { return one->calls == 1; }));
 }
 
@@ -180,10 +185,10 @@ TEST_CASE("what is called may schedule itself")
     auto const one = keep(k);
     auto* const self = one.get();
     one->due = [&k, self] {
-        if (self->calls < 4) k.schedule(self->place, boot_clock::now());
+        if (self->calls < 4) call(k, *self, boot_clock::now());
         return false;
     };
-    k.schedule(one->place, boot_clock::now());
+    call(k, *one, boot_clock::now());
     REQUIRE(eventually([&] { return one->calls == 5; }));
     REQUIRE(caught_up(k));
     CHECK(one->calls == 5);
@@ -194,8 +199,8 @@ TEST_CASE("what is destroyed is forgotten, and the others are not")
     keeper k;
     auto gone = keep(k);
     auto const stays = keep(k);
-    k.schedule(gone->place, boot_clock::now() - 1s);
-    k.schedule(stays->place, boot_clock::now());
+    call(k, *gone, boot_clock::now() - 1s);
+    call(k, *stays, boot_clock::now());
     gone.reset();
     k.ensure_running();
     CHECK(eventually([&] { return stays->calls == 1; }));
@@ -215,12 +220,12 @@ TEST_CASE("an alarm is not put off by what is scheduled behind it")
         return false;
     };
     one->finish = [&] {
-        if (scheduled) k.schedule(one->place, boot_clock::now() + 1h);
+        if (scheduled) call(k, *one, boot_clock::now() + 1h);
         alarm();
-        k.schedule(one->place, boot_clock::now() + 1h);  // as a renewal does that has succeeded
+        call(k, *one, boot_clock::now() + 1h);  // as a renewal does that has succeeded
         return true;
     };
-    k.schedule(one->place, boot_clock::now());
+    call(k, *one, boot_clock::now());
     k.ensure_running();
     CHECK(eventually([&] { return alarmed == 1; }));
 }
@@ -232,8 +237,8 @@ TEST_CASE("a renewal is waited for until it has ended, and only where one was be
     auto const idle = keep(k);
     renewing->due = [] { return true; };
     renewing->finish = [&] { return renewing->finishes == 3; };
-    k.schedule(renewing->place, boot_clock::now());
-    k.schedule(idle->place, boot_clock::now());
+    call(k, *renewing, boot_clock::now());
+    call(k, *idle, boot_clock::now());
     k.ensure_running();
     REQUIRE(eventually([&] { return renewing->finishes == 4; }));
     REQUIRE(caught_up(k));
@@ -251,9 +256,9 @@ TEST_CASE("what is due is called while a renewal is still waited for")
     auto const slow = keep(k);
     slow->due = [] { return true; };
     slow->finish = [&] { return ended = other->calls == 1; };
-    k.schedule(slow->place, boot_clock::now());
+    call(k, *slow, boot_clock::now());
     REQUIRE(eventually([&] { return slow->finishes > 0; }));
-    k.schedule(other->place, boot_clock::now() + 1ms);
+    call(k, *other, boot_clock::now() + 1ms);
     CHECK(eventually([&] { return other->calls == 1; }));
     REQUIRE(eventually([&] { return ended.load(); }));  // it looks at `other` no more
 }
@@ -264,13 +269,54 @@ TEST_CASE("more than one batch of things that are due are all called")
     std::vector<std::shared_ptr<item>> items;
     for (int i = 0; i < 500; ++i) {
         items.push_back(keep(k));
-        k.schedule(items.back()->place, boot_clock::now());
+        call(k, *items.back(), boot_clock::now());
     }
     k.ensure_running();
     REQUIRE(caught_up(k));
     int called = 0;
     for (auto const& one : items) called += one->calls;
     CHECK(called == 500);
+}
+
+TEST_CASE(
+    "no more renewals are under way than the window holds; the others begin when some have ended, the lease that ends first before the others")
+{
+    keeper k;
+    std::vector<std::shared_ptr<item>> items;
+    std::atomic<std::size_t> under_way{0};
+    std::atomic<std::size_t> most{0};
+    std::atomic<bool> answered{false};
+    std::vector<std::size_t> order;  // of the keeper's thread
+    auto const now = boot_clock::now();
+    constexpr auto count = 4 * keeper::window;
+    for (std::size_t i = 0; i < count; ++i) {
+        auto one = keep(k);
+        one->due = [&, i] {
+            order.push_back(i);
+            most = std::max<std::size_t>(most, ++under_way);
+            return true;
+        };
+        one->finish = [&] {
+            if (answered) --under_way;
+            return answered.load();
+        };
+        k.put(one->place, now - std::chrono::milliseconds{i}, now + 1h - std::chrono::milliseconds{i});  // the last one ends first
+        items.push_back(std::move(one));
+    }
+    k.ensure_running();
+    REQUIRE(eventually([&] { return items.back()->finishes > 0; }));
+    CHECK(under_way == keeper::window);
+    auto const urgent = keep(k);
+    k.put(urgent->place, now, boot_clock::now());
+    CHECK(eventually([&] { return urgent->calls == 1; }));  // whose end has come does not wait for room
+    answered = true;
+    for (auto const& one : items) REQUIRE(eventually([&] { return one->calls == 1; }));
+    REQUIRE(eventually([&] { return under_way == 0; }));
+    CHECK(most == keeper::window);
+    REQUIRE(caught_up(k));
+    std::vector<std::size_t> expected;
+    for (auto i = count; i-- > 0;) expected.push_back(i);
+    CHECK(order == expected);
 }
 
 TEST_CASE("destroying a keeper waits for a call that has begun")
@@ -286,7 +332,7 @@ TEST_CASE("destroying a keeper waits for a call that has begun")
         return false;
     };
     k->ensure_running();
-    k->schedule(one->place, boot_clock::now());
+    call(*k, *one, boot_clock::now());
     REQUIRE(eventually([&] { return begun.load(); }));
     destroying = true;
     k.reset();
@@ -310,7 +356,7 @@ TEST_CASE("a keeper may be destroyed by what it calls, in its own thread")
         return false;
     };
     k->ensure_running();
-    k->schedule(one->place, boot_clock::now());
+    call(*k, *one, boot_clock::now());
     k.reset();
     CHECK(eventually([&] { return went_on.load() && one->calls == 1; }));
     CHECK(destroyed);
@@ -326,9 +372,9 @@ TEST_CASE("a keeper that was never started, or has nothing to do yet, is destroy
         keeper idle;
         idle.ensure_running();
         due = keep(never);
-        never.schedule(due->place, begun);
+        call(never, *due, begun);
         later = keep(idle);
-        idle.schedule(later->place, begun + 1h);
+        call(idle, *later, begun + 1h);
         REQUIRE(caught_up(idle));
     }
     due->by = nullptr;

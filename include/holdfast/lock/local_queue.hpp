@@ -58,7 +58,7 @@ public:
         auto const me = self.emplace(self.end(), owner);
         me->request = &request;
         if (std::unique_lock guard{mutex_}; state_ == state::idle && !owner.held) {  // nobody else in line can go on
-            if (!ticket_.scheduled && !ticket_.spare) keeper_->prepare(ticket_, this->weak_from_this());
+            if (!ticket_.prepared()) keeper_->prepare(ticket_, this->weak_from_this());
             state_ = state::asking;
             me->now = waiter::stage::first;
             outage_.asked_by(*me);
@@ -278,7 +278,7 @@ private:
     void schedule() noexcept
     {
         auto const end = tenure_.holder()->deadline();
-        keeper_->schedule(ticket_, may_renew() ? std::min(tenure_.renew_at(), end) : end);
+        keeper_->put(ticket_, may_renew() ? tenure_.renew_at() : end, end);
     }
 
     std::shared_ptr<B> const backend_;
