@@ -123,7 +123,7 @@ TEMPLATE_TEST_CASE("a server that repeats what it does not understand is not quo
             auto wanted = telling(told, for_none);
             wanted.fencing = fencing;
             typename TestType::mutex m{client, "orders", wanted};
-            for (int i = 0; i < 3; ++i)  // by a script, and by plain commands
+            for (int i = 0; i < 3; ++i)
                 if (!code_of([&] { m.lock(); })) m.unlock();
         }
     }

@@ -16,7 +16,6 @@ using namespace holdfast::test;
 using holdfast::owner_token;
 using holdfast::redis::answer;
 using holdfast::redis::command;
-using holdfast::redis::command_part;
 using holdfast::redis::errc;
 using holdfast::redis::fence_source;
 using holdfast::redis::lock_keys;
@@ -77,96 +76,34 @@ void check(answer const& a, answer::kind what)
 
 }  // namespace
 
-TEST_CASE("take is a plain SET NX PX of name and token")
+TEST_CASE("the clock that TIME tells is none before 1970, and none that is not the protocol")
 {
-    CHECK(sent(make(verb::take)) == words{"SET", "orders", token, "NX", "PX", "30000"});
-}
-
-TEST_CASE("take with a counter is two commands, the second of which counts on")
-{
-    auto const c = make(verb::take, fence_source::counter);
-    REQUIRE(parts(c) == 2);
-    auto const bytes = encode(c, script_form::by_hash);
-    auto const first = encode(make(verb::take), script_form::by_hash);
-    REQUIRE(bytes.starts_with(first));
-    CHECK(bytes.substr(first.size()) == "*3\r\n$6\r\nINCRBY\r\n$23\r\nholdfast:fence:{orders}\r\n$2\r\n33\r\n");
-    for (auto const& other : {make(verb::take), make(verb::acquire, fence_source::counter), make(verb::release, fence_source::counter)})
-        CHECK(parts(other) == 1);
-
-    auto const counted = [&](std::string const& text, answer before = answer::yes()) {
+    auto const told = [](std::string const& text) {
         reply_reader reader;
         REQUIRE(reader.feed(text));
-        decode_part(c, 1, reader.next()->get(), before);
-        return before;
+        return decode_clock(reader.next()->get());
     };
-    CHECK(counted(":1700000000000123\r\n").fence == 1'700'000'000'000'123);
-    for (auto const* text : {"-ERR value is not an integer or out of range\r\n", ":0\r\n", ":-5\r\n", "$1\r\n7\r\n", "$-1\r\n"}) {
-        check(counted(text), answer::kind::yes);
-        CHECK(counted(text).fence == 0);
-    }
-    auto const refused = counted(":5\r\n", answer::no(unknown_time_left));
-    CHECK(refused.what == answer::kind::no);
-    CHECK(refused.fence == 0);
-    CHECK(counted(":5\r\n", answer::failed(errc::read_only)).error == errc::read_only);
+    CHECK(told("*2\r\n$10\r\n1700000000\r\n$6\r\n000123\r\n") == 1'700'000'000'000'123us);
+    for (auto const* text : {"-ERR unknown command\r\n", "$-1\r\n", ":5\r\n", "*1\r\n$1\r\n5\r\n", "*2\r\n$1\r\n5\r\n$2\r\n6x\r\n",
+                             "*2\r\n$2\r\n-5\r\n$1\r\n6\r\n", "*2\r\n$20\r\n18446744073709551615\r\n$1\r\n6\r\n", "*2\r\n$-1\r\n$-1\r\n"})
+        CHECK(told(text) == 0us);
 }
 
-TEST_CASE("a take that seeds has a missing counter begin with what was proposed, before a time by the server's clock")
+TEST_CASE("each script goes as text over a connection until the server has run it, and again where the server does not know it")
 {
-    auto c = make(verb::take, fence_source::counter);
-    c.value = 1'700'000'000'000'123;
-    auto const lock = encode(make(verb::take), script_form::by_hash);
-    auto const count = encode(c, script_form::by_hash).substr(lock.size());
-    c.seed_until = 1'700'001'800'000ms;
-    REQUIRE(parts(c) == 4);
-    CHECK(part(c, 2) == command_part::count);
-    CHECK(encode(c, script_form::by_hash) == lock + "*6\r\n$3\r\nSET\r\n$23\r\nholdfast:fence:{orders}\r\n$16\r\n1700000000000123\r\n$2\r\nNX\r\n"
-                                                    "$4\r\nPXAT\r\n$13\r\n1700001800000\r\n" + count +
-                                                    "*3\r\n$7\r\nPEXPIRE\r\n$23\r\nholdfast:fence:{orders}\r\n$7\r\n3600000\r\n");
-    auto const read = [&](unsigned which, std::string const& text, answer before) {
-        reply_reader reader;
-        REQUIRE(reader.feed(text));
-        decode_part(c, which, reader.next()->get(), before);
-        return before;
-    };
-    auto const seeded = [&](std::string const& text, answer before) { return read(1, text, before); };
-    CHECK(read(3, ":1\r\n", answer::yes()).kept);
-    for (auto const* text : {":0\r\n", "$-1\r\n", "-ERR unknown command\r\n"}) CHECK_FALSE(read(3, text, answer::yes()).kept);
-    CHECK_FALSE(seeded("-OOM command not allowed\r\n", answer::failed(errc::out_of_memory)).seed_refused);
-    for (auto const* text : {"+OK\r\n", "$-1\r\n", ":1\r\n"}) CHECK_FALSE(seeded(text, answer::yes()).seed_refused);
-    auto const refused = seeded("-ERR syntax error\r\n", answer::yes());
-    CHECK(refused.what == answer::kind::yes);
-    CHECK(refused.seed_refused);
-    CHECK(seeded("+OK\r\n", answer::no()).what == answer::kind::no);
-    for (auto const what : {verb::acquire, verb::release}) {
-        auto other = c;
-        other.what = what;
-        CHECK(parts(other) == 1);
-    }
-}
-
-TEST_CASE("who looks asks for the server's clock before all else")
-{
-    for (auto const what : {verb::take, verb::acquire}) {
-        auto c = make(what, fence_source::counter);
-        auto const before = parts(c);
-        auto const bytes = encode(c, script_form::by_hash);
-        c.looks = true;
-        CHECK(parts(c) == before + 1);
-        CHECK(part(c, 0) == command_part::clock);
-        CHECK(part(c, 1) == command_part::lock);
-        CHECK(encode(c, script_form::by_hash) == "*1\r\n$4\r\nTIME\r\n" + bytes);
-        auto const told = [&](std::string const& text) {
-            reply_reader reader;
-            REQUIRE(reader.feed(text));
-            answer got;
-            decode_part(c, 0, reader.next()->get(), got);
-            return got.clock;
-        };
-        CHECK(told("*2\r\n$10\r\n1700000000\r\n$6\r\n000123\r\n") == 1'700'000'000'000'123us);
-        for (auto const* text : {"-ERR unknown command\r\n", "$-1\r\n", ":5\r\n", "*1\r\n$1\r\n5\r\n", "*2\r\n$1\r\n5\r\n$2\r\n6x\r\n",
-                                 "*2\r\n$2\r\n-5\r\n$1\r\n6\r\n", "*2\r\n$20\r\n18446744073709551615\r\n$1\r\n6\r\n", "*2\r\n$-1\r\n$-1\r\n"})
-            CHECK(told(text) == 0us);
-    }
+    holdfast::redis::script_forms forms;
+    auto const acquire = make(verb::acquire, fence_source::clock);
+    auto const plain = make(verb::acquire);
+    CHECK(forms.next(acquire) == script_form::by_text);
+    forms.note(acquire, script_form::by_text, errc::not_permitted);
+    CHECK(forms.next(acquire) == script_form::by_text);
+    forms.note(acquire, script_form::by_text, {});
+    CHECK(forms.next(acquire) == script_form::by_hash);
+    CHECK(forms.next(plain) == script_form::by_text);
+    forms.note(acquire, script_form::by_hash, errc::out_of_memory);
+    CHECK(forms.next(acquire) == script_form::by_hash);
+    forms.note(acquire, script_form::by_hash, errc::no_script);
+    CHECK(forms.next(acquire) == script_form::by_text);
 }
 
 TEST_CASE("acquire calls the script that its fence comes from")
@@ -176,10 +113,7 @@ TEST_CASE("acquire calls the script that its fence comes from")
                                                                    "holdfast:fence:{orders}", token, "30000", "33", hour});
     CHECK(sent(make(verb::acquire, fence_source::counter)) ==
           words{"EVALSHA", std::string{scripts::acquire_by_count.sha1}, "2", "orders", "holdfast:fence:{orders}", token, "30000", "33", hour,
-                "1700000000000123", "15000000", "1699999999000000", "0"});
-    auto lately = make(verb::acquire, fence_source::counter);
-    lately.keep_end = true;
-    CHECK(sent(lately).back() == "1");
+                "1700000000000123", "15000000", "1699999999000000"});
 }
 
 TEST_CASE("confirm, extend and release call their scripts")
@@ -209,7 +143,7 @@ TEST_CASE("a script is sent as text where the server does not know its hash, wit
 TEST_CASE("a name of any bytes is sent as it is")
 {
     for (auto const& name : {std::string{"a\r\nb"}, std::string{"\0", 1}, std::string{"*1\r\n$4\r\nQUIT\r\n"}, std::string(65'536, 'x')})
-        CHECK(sent(make(verb::take, fence_source::none, name)).at(1) == name);
+        CHECK(sent(make(verb::acquire, fence_source::none, name)).at(3) == name);
 }
 
 TEST_CASE("the greatest numbers fit into a request")
@@ -221,7 +155,7 @@ TEST_CASE("the greatest numbers fit into a request")
     c.max_lead = std::chrono::microseconds::max();
     c.floor = std::numeric_limits<std::uint64_t>::max();
     auto const all = sent(c);
-    REQUIRE(all.size() == 13);
+    REQUIRE(all.size() == 12);
     CHECK(all[6] == "9223372036854775807");
     CHECK(all[7] == "4294967295");
     CHECK(all[9] == "18446744073709551615");
@@ -265,14 +199,6 @@ TEST_CASE("a key that does not expire has an unknown time left, one that has jus
     }
 }
 
-TEST_CASE("take is granted with OK and refused with nil, which does not say how long the key has left")
-{
-    auto const c = make(verb::take);
-    check(decoded(c, "+OK\r\n"), answer::kind::yes);
-    check(decoded(c, "$-1\r\n"), answer::kind::no);
-    CHECK(decoded(c, "$-1\r\n").time_left == unknown_time_left);
-}
-
 TEST_CASE("confirm, extend and release are granted with 1 and refused with 0")
 {
     for (auto const what : {verb::confirm, verb::extend, verb::regain, verb::release}) {
@@ -283,7 +209,7 @@ TEST_CASE("confirm, extend and release are granted with 1 and refused with 0")
 
 TEST_CASE("an error reply is an error, known by its first word")
 {
-    for (auto const what : {verb::take, verb::acquire, verb::confirm, verb::extend, verb::regain, verb::release}) {
+    for (auto const what : {verb::acquire, verb::confirm, verb::extend, verb::regain, verb::release}) {
         CHECK(decoded(make(what), "-READONLY You can't write\r\n").what == answer::kind::error);
         CHECK(decoded(make(what), "-READONLY You can't write\r\n").error == errc::read_only);
         CHECK(decoded(make(what), "-ERR OK\r\n").error == errc::server_error);
@@ -295,8 +221,6 @@ TEST_CASE("a reply of a kind that the request does not have is not the protocol"
     for (auto const what : {verb::acquire, verb::confirm, verb::extend, verb::regain, verb::release})
         for (auto const* bytes : {"+OK\r\n", "$1\r\n1\r\n", "$-1\r\n", "*0\r\n", "*1\r\n:1\r\n", "$0\r\n\r\n"})
             check(decoded(make(what, fence_source::clock), bytes), answer::kind::error);
-    for (auto const* bytes : {":1\r\n", ":0\r\n", "+QUEUED\r\n", "$0\r\n\r\n", "*0\r\n"})
-        check(decoded(make(verb::take), bytes), answer::kind::error);
 }
 
 TEST_CASE("no room is made for an array that is longer than any reply")

@@ -90,6 +90,24 @@ TEST_CASE("a user without the right to run scripts is reported at once")
     CHECK_FALSE(holdfast::test::exists(server, "orders"));
 }
 
+TEST_CASE("who may not run every script takes nothing, without a fence either")
+{
+    auto const denied = GENERATE(as<std::string>{}, "-@scripting", "-eval", "-eval -evalsha");
+    redis_server server{{.config = {"user app on >app-secret ~* &* +@all " + denied}}};
+    client all{server.url(), unhurried()};
+    mutex known{all, "stock", {.fencing = false}};  // the server knows the script from now on
+    for (int i = 0; i < 2; ++i) {
+        known.lock();
+        known.unlock();
+    }
+    client redis{server.url("app", "app-secret"), unhurried()};
+    mutex m{redis, "orders", {.fencing = false, .unavailable_after = 1h}};
+    for (int i = 0; i < 3; ++i) {
+        CHECK(code_of([&] { m.lock(); }) == holdfast::redis::errc::not_permitted);
+        CHECK_FALSE(holdfast::test::exists(server, "orders"));
+    }
+}
+
 TEST_CASE("a user without the right to the key is reported at once")
 {
     redis_server server{{.config = {"user app on >secret ~other:* &* +@all"}}};

@@ -154,22 +154,6 @@ TEST_CASE("acquire by count: a fence below the floor begins anew, at the floor a
     CHECK(s.pttl("f:old") > hour - 60'000);
 }
 
-TEST_CASE("acquire by count: the end of a counter is left as it is where that is asked for, not that of a new one")
-{
-    on_server s;
-    auto const acquire = [&](std::string const& keep) {
-        s.server.command({"DEL", "k"});
-        return s.number(scripts::acquire_by_count, {"k", "f"}, {"mine", "60000", "3", hour_text, "0", "0", "1", keep});
-    };
-    auto const first = acquire("1");
-    CHECK(s.pttl("f") > hour - 60'000);
-    s.server.command({"PEXPIRE", "f", "60000"});
-    CHECK(acquire("1") == first + 3);
-    CHECK(s.pttl("f") <= 60'000);
-    CHECK(acquire("0") == first + 6);
-    CHECK(s.pttl("f") > hour - 60'000);
-}
-
 TEST_CASE("confirm: raises the fence only for the holder and never lowers it")
 {
     on_server s;

@@ -43,7 +43,7 @@ TEST_CASE("a token that was drawn has no vote and may ask for it")
 TEST_CASE("a vote that was given is not asked for again, until an extension is told that it is gone")
 {
     known_votes const v;
-    auto const asks = GENERATE(verb::take, verb::acquire, verb::regain);
+    auto const asks = GENERATE(verb::acquire, verb::regain);
     auto const extends = GENERATE(verb::extend, verb::regain);
     votes::note(v.make(asks), node, answer::yes());
     CHECK(v.may_be_there());
@@ -61,7 +61,7 @@ TEST_CASE("a vote that was given is not asked for again, until an extension is t
 TEST_CASE("what was asked for and not answered may have been given")
 {
     known_votes const v;
-    votes::lost(v.make(GENERATE(verb::take, verb::acquire, verb::regain)), node);
+    votes::lost(v.make(GENERATE(verb::acquire, verb::regain)), node);
     CHECK(v.may_be_there());
     CHECK_FALSE(v.may_regain());
     votes::lost(v.make(verb::extend), node);

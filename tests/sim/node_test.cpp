@@ -37,15 +37,6 @@ TEST_CASE("a node grants a free key, knows its owner again, and refuses another 
     CHECK(node.grants() == 1);
 }
 
-TEST_CASE("a plain take does not know its owner again and tells no time")
-{
-    sim::node node;
-    CHECK(node.execute(ask(verb::take, mine), at(0ms)).what == kind::yes);
-    auto const again = node.execute(ask(verb::take, mine), at(0ms));
-    CHECK(again.what == kind::no);
-    CHECK(again.time_left == redis::unknown_time_left);
-}
-
 TEST_CASE("a key expires by the node's own clock")
 {
     sim::node fast{{.drift_ppm = 10'000}};

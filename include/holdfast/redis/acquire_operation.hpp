@@ -125,9 +125,7 @@ private:
             };
             if (!step.ask.empty()) {
                 auto const now = transport_.now();
-                bool const first = !std::exchange(asked_before_, true);
-                auto ask = make(request_.fences == 0 && first ? command::verb::take : command::verb::acquire);
-                ask.first = first;
+                auto ask = make(command::verb::acquire);
                 ask.value = ask.fence == fence_source::counter ? transport_.proposal(now) : 0;
                 step.ask.for_each([&](unsigned node) { send(node, ask, no_token_ ? no_token_ : transport_.may_vote(node, now)); });
             }
@@ -199,7 +197,6 @@ private:
     node_set said_yes_;  // to an acquire of the present token
     bool started_ = false;
     bool settled_ = false;
-    bool asked_before_ = false;
     bool watching_ = false;
     std::optional<acquire_outcome> outcome_;
 };

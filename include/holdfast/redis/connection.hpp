@@ -2,7 +2,6 @@
 #pragma once
 
 #include <holdfast/redis/admission.hpp>
-#include <holdfast/redis/fence_upkeep.hpp>
 #include <holdfast/redis/kept_releases.hpp>
 #include <holdfast/redis/link.hpp>
 #include <holdfast/redis/pending_command.hpp>
@@ -123,10 +122,10 @@ private:
         if (e.extends() && votes::intact(e.what, node_)) kept_.drop_extended(e.what.token);
         if (e.asks_for_vote()) send_kept(1, now);
         e.written = now;
-        e.replies = 0;
-        e.got = {};
-        if (admission_) e.what.floor = admission_->floor(node_);
-        upkeep_.prepare(e.what, now, admission_ ? admission_->fence_lifetime() : shortest_fence_lifetime);
+        if (admission_) {
+            e.what.floor = admission_->floor(node_);
+            e.what.fence_lifetime = admission_->fence_lifetime();
+        }
         write(encode(e.what, e.form));
         queue_.splice(queue_.end(), one, one.begin());
     }
@@ -153,7 +152,6 @@ private:
     void on_up(greeting const& g, boot_clock::time_point now) override
     {
         if (admission_) admission_->connected(node_, g.server_time, admission::certain_uptime(g.uptime), now, g.took);
-        upkeep_.connected(now, g.server_time);
         sent_ = true;
         forms_ = script_forms{};
         pending_commands waiting;
@@ -182,22 +180,17 @@ private:
     void on_reply(reply const& r, boot_clock::time_point now) override
     {
         if (queue_.empty()) return disconnect(errc::protocol_error, now);
-        auto& first = queue_.front();
-        decode_part(first.what, first.replies, r, first.got);
-        if (++first.replies < parts(first.what)) return;
         pending_commands one;
         one.splice(one.end(), queue_, queue_.begin());
         auto& e = one.front();
-        auto const a = e.got;
-        bool const counts = upkeep_.note(e.what, a, e.written);
+        auto const a = decode(e.what, r);
         votes::note(e.what, node_, a);
         bool const unknown = a.error == errc::no_script && e.form == script_form::by_hash;
         forms_.note(e.what, e.form, a.error);
-        if (unknown || !counts) {
+        if (unknown) {
             // An acquire that nobody waits for may have been rolled back behind its first sending; the roll-back always goes.
             if (!e.wanted(now)) return;
-            if (!counts) e.what.what = command::verb::acquire;
-            e.form = unknown ? script_form::by_text : first_form(e.what, e.whom);
+            e.form = script_form::by_text;
             try {
                 transmit(one, now);
             } catch (std::bad_alloc const&) {  // failed with all that is under way
@@ -283,7 +276,6 @@ private:
     std::chrono::milliseconds operation_timeout_;
     admission* admission_;
     greeting_listener& told_;
-    fence_upkeep upkeep_{node_};
     script_forms forms_;
     bool sent_ = false;           // what is in queue_
     pending_commands queue_;      // on the wire where the link is up, otherwise waiting for it

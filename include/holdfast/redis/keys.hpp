@@ -20,14 +20,10 @@ struct lock_keys {
     std::string fence;    ///< the counter of fencing tokens; lives for an hour at least after its last use
     std::string channel;  ///< where a release is published
 
-    /// What a node's answers have shown, see `fence_upkeep` and `votes`.
+    /// What a node's answers have shown, see `votes`.
     struct experience {
-        boot_clock::time_point fence_kept_until{};  ///< at the least
-        std::uint64_t fence = 0;                    ///< that was answered last
-        bool asked = false;                         ///< any acquire was sent
-        bool granted = false;                       ///< the last acquire that was answered, and none that went plainly is under way
-        owner_token voter{};                        ///< for whom it said yes last, or may have
-        owner_token intact{};                       ///< what was drawn for the last attempt, where no release of it has been sent that may still arrive
+        owner_token voter{};   ///< for whom it said yes last, or may have
+        owner_token intact{};  ///< what was drawn for the last attempt, where no release of it has been sent that may still arrive
     };
     mutable std::vector<experience> known;  ///< of each node; empty: nobody notes it. Guarded by the transport's lock
 

@@ -20,8 +20,6 @@ struct pending_command {
     boot_clock::time_point since{};    ///< when it was asked for; of a release that is kept, from when on
     boot_clock::time_point written{};  ///< when it was put on the wire, the last time
     script_form form = script_form::by_text;
-    unsigned replies = 0;  ///< that came
-    answer got{};          ///< what they meant
 
     [[nodiscard]] bool asks_for_vote() const noexcept { return redis::asks_for_vote(what); }
     [[nodiscard]] bool acquires() const noexcept { return asks_for_vote() && !extends(); }

@@ -26,16 +26,19 @@ enum class script_form {
     by_text,  ///< EVAL, after NOSCRIPT
 };
 
-/// How the scripts go next over one connection: as text where the server was found not to know them. It may say so when nobody waits for the
-/// answer any more, as that of a node that is farther away than the others: so the next one, whoever sends it, says it in full.
+/// How the scripts go next over one connection: each as text until the server has run it, so that nothing is taken before it is known that a script
+/// may be run that the server does not know; then by its hash; and as text again when the server was found not to know it. It may say so when nobody
+/// waits for the answer any more, as that of a node that is farther away than the others: so the next one, whoever sends it, says it in full.
 class script_forms {
 public:
+    script_forms() noexcept { as_text_.fill(true); }
+
     [[nodiscard]] script_form next(command const& c) const noexcept { return as_text_[index(c)] ? script_form::by_text : script_form::by_hash; }
 
     /// Effects: notes what the server answered to `c`, which went as `form`.
     void note(command const& c, script_form form, std::error_code why) noexcept
     {
-        as_text_[index(c)] = form == script_form::by_hash && why == errc::no_script;
+        if (!why || why == errc::no_script) as_text_[index(c)] = why && form == script_form::by_hash;
     }
 
 private:
@@ -48,8 +51,7 @@ private:
         return c.what == command::verb::acquire && c.fence != fence_source::none ? verbs - 1 + static_cast<std::size_t>(c.fence) : what;
     }
 
-    /// The first release and the first regain go as text in any case: they are the least apt to have somebody left who waits for the last answer.
-    std::array<bool, verbs + 2> as_text_{false, false, false, false, true, true};
+    std::array<bool, verbs + 2> as_text_{};
 };
 
 namespace detail {
@@ -90,20 +92,12 @@ inline void call(words& w, script const& s, script_form form, int keys)
 
 }  // namespace detail
 
-/// Returns: the bytes of that part of `c` which is what it is about.
-[[nodiscard]] inline std::string encode_lock(command const& c, script_form form)
+/// Returns: the bytes of a command.
+[[nodiscard]] inline std::string encode(command const& c, script_form form)
 {
     detail::words w;
     auto const& keys = *c.keys;
     switch (c.what) {
-    case command::verb::take:
-        w.add("SET");
-        w.add(keys.lock);
-        w.add(c.token.view());
-        w.add("NX");
-        w.add("PX");
-        w.add(c.ttl.count());
-        break;
     case command::verb::acquire: {
         bool const fenced = c.fence != fence_source::none;
         detail::call(w, !fenced ? scripts::acquire : c.fence == fence_source::clock ? scripts::acquire_by_clock : scripts::acquire_by_count,
@@ -119,7 +113,6 @@ inline void call(words& w, script const& s, script_form form, int keys)
         w.add(c.value);
         w.add(c.max_lead.count());
         w.add(c.floor);
-        w.add(c.keep_end ? 1 : 0);
         break;
     }
     case command::verb::confirm:
@@ -147,50 +140,10 @@ inline void call(words& w, script const& s, script_form form, int keys)
     return format(w.get());
 }
 
-/// Returns: the bytes of a command, all its parts.
-[[nodiscard]] inline std::string encode(command const& c, script_form form)
-{
-    auto bytes = encode_lock(c, form);
-    if (c.looks) {
-        detail::words w;
-        w.add("TIME");
-        bytes.insert(0, format(w.get()));
-    }
-    if (seeds(c)) {
-        detail::words w;
-        w.add("SET");
-        w.add(c.keys->fence);
-        w.add(c.value);
-        w.add("NX");
-        w.add("PXAT");
-        w.add(c.seed_until.count());
-        bytes += format(w.get());
-    }
-    if (counts_plainly(c)) {
-        detail::words w;
-        w.add("INCRBY");
-        w.add(c.keys->fence);
-        w.add(c.batch);
-        bytes += format(w.get());
-    }
-    if (seeds(c)) {
-        detail::words w;
-        w.add("PEXPIRE");
-        w.add(c.keys->fence);
-        w.add(c.fence_lifetime.count());
-        bytes += format(w.get());
-    }
-    return bytes;
-}
-
-/// Returns: what the reply to that part of `c` means which is what it is about.
+/// Returns: what the reply to `c` means.
 [[nodiscard]] inline answer decode(command const& c, reply const& r) noexcept
 {
     if (r.what() == reply::kind::error) return answer::failed(classify(r.text()));
-    if (c.what == command::verb::take) {
-        if (r.what() == reply::kind::nil) return answer::no(unknown_time_left);
-        return r.text() == "OK" ? answer::yes() : answer::failed(errc::protocol_error);
-    }
     if (r.what() != reply::kind::integer) return answer::failed(errc::protocol_error);
     auto const n = r.integer();
     if (c.what == command::verb::release && n > 0) return {.what = answer::kind::yes, .told = static_cast<std::uint64_t>(n - 1)};
@@ -218,26 +171,6 @@ inline void call(words& w, script const& s, script_form form, int keys)
     constexpr std::uint64_t year_10000 = 253'402'300'800;
     if (numbers[0] >= year_10000 || numbers[1] >= 1'000'000) return {};
     return std::chrono::microseconds{numbers[0] * 1'000'000 + numbers[1]};
-}
-
-/// Effects: adds to `got`, what the replies to the parts before it meant, what the reply to part `i` of `c` means. A lock that was granted is,
-/// whatever becomes of its fence: that is 0 where it did not move.
-inline void decode_part(command const& c, unsigned i, reply const& r, answer& got) noexcept
-{
-    switch (part(c, i)) {
-    case command_part::clock: got.clock = decode_clock(r); break;
-    case command_part::lock: {
-        auto const clock = got.clock;
-        got = decode(c, r);
-        got.clock = clock;
-        break;
-    }
-    case command_part::seed: got.seed_refused = got.what == answer::kind::yes && r.what() == reply::kind::error; break;
-    case command_part::keep: got.kept = r.what() == reply::kind::integer && r.integer() == 1; break;
-    case command_part::count:
-        if (got.what == answer::kind::yes && r.what() == reply::kind::integer && r.integer() > 0) got.fence = static_cast<std::uint64_t>(r.integer());
-        break;
-    }
 }
 
 }  // namespace holdfast::redis

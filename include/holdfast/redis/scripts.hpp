@@ -13,9 +13,9 @@ struct script {
 
 namespace scripts {
 
-// acquire: KEYS lock [fence]; ARGV token ttl [batch fence-lifetime [proposal max-lead floor keep]]. Answers the fence (1 without one) where the lock
+// acquire: KEYS lock [fence]; ARGV token ttl [batch fence-lifetime [proposal max-lead floor]]. Answers the fence (1 without one) where the lock
 // is the token's now, also where it was already; otherwise -2 - PTTL, which is not positive. GET is a pcall: a key of another type counts
-// as held. Where keep is 1, the counter's end is left as it is.
+// as held.
 
 inline constexpr script acquire{R"lua(
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) or redis.pcall('GET', KEYS[1]) == ARGV[1] then
@@ -50,14 +50,14 @@ if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) or redis.pcall('GET'
     if proposal - clock > tonumber(ARGV[6]) then proposal = 0 end
     fence = math.max(clock, proposal, floor) + ARGV[3]
     redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[4])
-  elseif ARGV[8] ~= '1' then
+  else
     redis.call('PEXPIRE', KEYS[2], ARGV[4])
   end
   return fence
 end
 return -2 - redis.call('PTTL', KEYS[1])
 )lua",
-                                         "ff028d72250cf93d7dd7d004ed3c5b8148d49561"};
+                                         "eda90b2606993aa60ce370571de6ce87fec4d586"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime.
 inline constexpr script confirm{R"lua(

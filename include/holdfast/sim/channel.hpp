@@ -4,7 +4,6 @@
 #include <holdfast/redis/admission.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
-#include <holdfast/redis/fence_upkeep.hpp>
 #include <holdfast/redis/transport.hpp>
 #include <holdfast/redis/votes.hpp>
 #include <holdfast/sim/host.hpp>
@@ -107,7 +106,6 @@ private:
         std::uint64_t id = 0;
         redis::command what{};
         redis::listener* whom = nullptr;
-        boot_clock::time_point left{};  ///< when it was sent, on the client's clock
         bool sent = false;     ///< over the connection that there is
         bool written = false;  ///< over any
         bool undoes = false;   ///< what was asked for and not answered: it is sent ahead of another asking
@@ -123,8 +121,7 @@ private:
         e.sent = e.written = true;
         if (e.what.what == redis::command::verb::regain && !redis::votes::may_regain(e.what, node_)) e.what.what = redis::command::verb::extend;
         e.what.floor = admitted_.floor(node_);
-        upkeep_.prepare(e.what, client_.now(), fence_lifetime_);
-        e.left = client_.now();
+        e.what.fence_lifetime = fence_lifetime_;
         wire_->send(e.what, [this, mine = generation_, id = e.id](redis::answer const& a) {
             if (mine == generation_) answer(id, a);
         }, e.undoes ? wire::copies::none : wire::copies::possible);
@@ -136,10 +133,6 @@ private:
         if (e == entries_.end()) return;
         auto* const whom = e->whom;
         if (!e->failed) redis::votes::note(e->what, node_, a);
-        if (!e->failed && !upkeep_.note(e->what, a, e->left) && whom) {
-            e->what.what = redis::command::verb::acquire;
-            return transmit(*e);
-        }
         entries_.erase(e);
         if (whom) whom->on_answer(node_, a, client_.now());
     }
@@ -150,7 +143,6 @@ private:
         if (took > connect_timeout_) return down(redis::errc::cannot_connect);
         state_ = state::up;
         admitted_.connected(node_, g.time, g.uptime, client_.now(), took);
-        upkeep_.connected(client_.now(), g.time);
         auto const extended = [this](entry const& undo) {
             return undo.rolls_back() && !undo.written && redis::votes::intact(undo.what, node_) && std::any_of(entries_.begin(), entries_.end(), [&](entry const& e) {
                 return e.whom && !e.failed && redis::extends(e.what) && e.what.token == undo.what.token;
@@ -211,7 +203,6 @@ private:
     network& servers_;
     redis::admission& admitted_;
     unsigned node_;
-    redis::fence_upkeep upkeep_{node_};
     boot_clock::duration connect_timeout_;
     std::chrono::milliseconds fence_lifetime_;
     state state_ = state::down;

@@ -29,7 +29,7 @@ public:
 
     explicit node(clock c = {}) : clock_{c} {}
 
-    /// Effects: runs that part of a command which it is about when it is `now` in the world. Requires: `running()`.
+    /// Effects: runs a command when it is `now` in the world. Requires: `running()`.
     redis::answer execute(redis::command const& c, boot_clock::time_point now)
     {
         using enum redis::command::verb;
@@ -39,10 +39,6 @@ public:
         auto const found = keys_.find(name);
         bool const ours = found != keys_.end() && found->second.holds == c.token.view();
         switch (c.what) {
-        case take:
-            if (found != keys_.end()) return redis::answer::no(redis::unknown_time_left);
-            grant(c, t);
-            return redis::answer::yes();
         case acquire:
             if (found != keys_.end() && !ours) return redis::answer::no(time_left(found->second, t));
             if (!ours) grant(c, t);
@@ -66,59 +62,6 @@ public:
             return redis::answer::yes();
         }
         return {};
-    }
-
-    /// Effects: runs one part of a command, and adds to `got` what is answered.
-    void execute(redis::command const& c, redis::command_part part, boot_clock::time_point now, redis::answer& got)
-    {
-        switch (part) {
-        case redis::command_part::clock: got.clock = time(now); break;
-        case redis::command_part::lock: {
-            auto const clock = got.clock;
-            got = execute(c, now);
-            got.clock = clock;
-            break;
-        }
-        case redis::command_part::seed:
-            got.seed_refused = !knows_pxat_ && got.what == redis::answer::kind::yes;
-            if (knows_pxat_) seed(c, now);
-            break;
-        case redis::command_part::keep: got.kept = keep(c, now); break;
-        case redis::command_part::count: {
-            auto const counted = count_on(c, now);
-            if (got.what == redis::answer::kind::yes) got.fence = counted;
-            break;
-        }
-        }
-    }
-
-    /// Effects: SET NX PXAT of the counter.
-    void seed(redis::command const& c, boot_clock::time_point now)
-    {
-        auto const t = time(now);
-        forget_expired(t);
-        if (c.seed_until > whole(t)) fences_.try_emplace(c.keys->fence, counter{c.value, c.seed_until});
-    }
-
-    /// Effects: PEXPIRE of the counter. Returns: whether there is one.
-    bool keep(redis::command const& c, boot_clock::time_point now)
-    {
-        auto const t = time(now);
-        forget_expired(t);
-        auto const found = fences_.find(c.keys->fence);
-        if (found == fences_.end()) return false;
-        found->second.expires = expiry(t, c.fence_lifetime);
-        return true;
-    }
-
-    /// Effects: it is older than Redis 6.2.
-    void forget_pxat() noexcept { knows_pxat_ = false; }
-
-    /// Effects: INCRBY, of which a counter that is missing becomes one that does not expire. Returns: the counter.
-    std::uint64_t count_on(redis::command const& c, boot_clock::time_point now)
-    {
-        forget_expired(time(now));
-        return fences_.try_emplace(c.keys->fence, counter{0, std::chrono::milliseconds::max()}).first->second.value += c.batch;
     }
 
     /// Effects: sets a key as any client may; without a ttl it does not expire.
@@ -234,8 +177,7 @@ private:
         case redis::fence_source::counter: break;
         }
         auto const first = last >= c.floor ? last : std::max({clock, c.floor, c.value <= most ? c.value : 0});
-        if (last < c.floor || !c.keep_end) return write_fence(c, first + c.batch, t);
-        return fences_.at(c.keys->fence).value = first + c.batch;
+        return write_fence(c, first + c.batch, t);
     }
 
     std::uint64_t write_fence(redis::command const& c, std::uint64_t value, microseconds t)
@@ -246,7 +188,6 @@ private:
 
     clock clock_;
     bool running_ = true;
-    bool knows_pxat_ = true;
     unsigned incarnation_ = 0;
     std::optional<boot_clock::time_point> started_;
     boot_clock::time_point hung_until_{};

@@ -56,8 +56,20 @@ public:
     {
         client_.stumble();
         if (strikes(decision::kind::cut, world().wrong().cut)) cut();
-        auto const got = std::make_shared<answered>();
-        for (unsigned i = 0; i < redis::parts(c); ++i) send_part(c, i, got, done, more);
+        auto const number = next_++;
+        auto const arrives = leaves();
+        if (!arrives) cut_from_ = std::min(cut_from_, number);
+        if (!arrives) return;
+        at_server(*arrives, number, [c, done](wire& self, node& server, boot_clock::time_point now) {
+            auto const got = self.execute(c, server, now);
+            if (got) self.reply([done, a = *got] { done(a); });
+        });
+        // A copy comes behind what was sent after it, on purpose, which nothing else here does; never before the request itself.
+        if (more == copies::possible && strikes(decision::kind::repeated_request, world().wrong().repeated_request)) {
+            at_server(*arrives + world().severity(world().wrong().very_late), number, [c](wire& self, node& server, boot_clock::time_point now) {
+                static_cast<void>(self.execute(c, server, now));
+            });
+        }
     }
 
     /// Effects: has `noticed` called in the client when the connection breaks by itself.
@@ -82,33 +94,6 @@ public:
 private:
     [[nodiscard]] sim::world& world() const noexcept { return client_.world(); }
 
-    /// What the parts of a command were answered.
-    struct answered {
-        redis::answer all{};
-        unsigned parts = 0;
-    };
-
-    /// Effects: sends one part of a command; anything may happen between it and the next. With the answer to the last, all are answered.
-    void send_part(redis::command const& c, unsigned i, std::shared_ptr<answered> const& got, std::function<void(redis::answer const&)> const& done, copies more)
-    {
-        auto const number = next_++;
-        auto const arrives = leaves();
-        if (!arrives) cut_from_ = std::min(cut_from_, number);
-        if (!arrives) return;
-        at_server(*arrives, number, [c, i, got, done](wire& self, node& server, boot_clock::time_point now) {
-            if (!self.execute(c, i, server, now, got->all) || ++got->parts != redis::parts(c)) return;
-            self.reply([done, a = got->all] { done(a); });
-        });
-        // A copy comes behind what was sent after it, on purpose, which nothing else here does; never before the request itself.
-        if (more == copies::possible && redis::part(c, i) == redis::command_part::lock &&
-            strikes(decision::kind::repeated_request, world().wrong().repeated_request)) {
-            at_server(*arrives + world().severity(world().wrong().very_late), number, [c, i](wire& self, node& server, boot_clock::time_point now) {
-                redis::answer unheard;
-                self.execute(c, i, server, now, unheard);
-            });
-        }
-    }
-
     [[nodiscard]] boot_clock::duration delay() const { return world().delay(client_.index(), node_); }
     [[nodiscard]] bool strikes(decision::kind what, unsigned rate) const { return world().strikes(what, client_.index(), node_, rate); }
 
@@ -131,18 +116,15 @@ private:
         });
     }
 
-    /// Effects: runs part `i` of a command, and adds what is answered to `got`. Returns: false where the server that the connection was made to
-    /// is gone, which then answers nothing.
-    bool execute(redis::command const& c, unsigned i, node& server, boot_clock::time_point now, redis::answer& got)
+    /// Effects: runs a command. Returns: the answer; none where the server that the connection was made to is gone.
+    std::optional<redis::answer> execute(redis::command const& c, node& server, boot_clock::time_point now)
     {
-        if (!server.running() || incarnation_ != server.incarnation()) return false;
-        auto const part = redis::part(c, i);
-        server.execute(c, part, now, got);
+        if (!server.running() || incarnation_ != server.incarnation()) return {};
+        auto const got = server.execute(c, now);
         bool const yes = got.what == redis::answer::kind::yes;
-        if (part == redis::command_part::lock) world().note(name(c.what, yes), client_.index(), node_, got.fence);
-        if (part == redis::command_part::count) world().note("counter", client_.index(), node_, server.fence(c.keys->fence));
+        world().note(name(c.what, yes), client_.index(), node_, got.fence);
         if (c.what == redis::command::verb::release && yes) servers_.publish(node_, c.keys);
-        return true;
+        return got;
     }
 
     template <class F>
@@ -163,7 +145,6 @@ private:
     {
         switch (v) {
         case redis::command::verb::acquire: return yes ? "acquire: yes, fence" : "acquire: held";
-        case redis::command::verb::take: return yes ? "take: yes" : "take: held";
         case redis::command::verb::confirm: return yes ? "confirm: yes" : "confirm: no";
         case redis::command::verb::extend: return yes ? "extend: yes" : "extend: not ours";
         case redis::command::verb::regain: return yes ? "regain: yes" : "regain: held";

@@ -40,12 +40,6 @@ test::request_predicate an_acquire_by_script()
     };
 }
 
-/// Of a lock that this client took a moment ago.
-test::request_predicate a_plain_acquire()
-{
-    return [](std::string_view request) { return request.find("$2\r\nNX\r\n") != std::string_view::npos; };
-}
-
 class matrix {
 public:
     void spoken(words const& w)
@@ -70,28 +64,6 @@ public:
         if (permanent ? again != w.asked : (again < 2 || again > 100)) wrong(w.name, "lock() asked " + std::to_string(again) + " times");
         if (!permanent && took < unavailable_after) wrong(w.name, "lock() gave up early");
         works_again(w.name, m);
-    }
-
-    /// The errors, to the first of the two plain commands; what follows it is answered as always.
-    void spoken_to_plain(words const& w)
-    {
-        if (!w.answer.starts_with('-') || w.expected == code::no_script) return;
-        redis::client redis{way_.url(), {.operation_timeout = operation_timeout}};
-        redis::mutex m{redis, "orders", {.ttl = 10s}};
-        warm(m);
-        // A machine that stood still for a second has the script asked again.
-        int asked = 0;
-        std::error_code got;
-        for (int i = 0; i < 20 && asked == 0; ++i) {
-            asked = struck([&] { way_.answer_next_request(w.answer, {.matches = a_plain_acquire(), .times = 1000}); }, [&] {
-                got = code_of([&] {
-                    if (m.try_lock()) m.unlock();
-                });
-            });
-        }
-        if (got != w.expected) wrong(w.name + ", plainly", "reported as " + said(got));
-        if (asked != 1) wrong(w.name + ", plainly", "one attempt asked " + std::to_string(asked) + " times");
-        works_again(w.name + ", plainly", m);
     }
 
     void spoiling(words const& w)
@@ -262,7 +234,6 @@ void go(run_options const& run, findings& to)
                 auto w = answers()[n];
                 if (run.control) w.expected = code::server_error;
                 all[i].spoken(w);
-                all[i].spoken_to_plain(w);
             }
             for (auto n = i; n < spoilt().size(); n += all.size()) {
                 all[i].spoiling(spoilt()[n]);

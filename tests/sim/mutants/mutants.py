@@ -110,27 +110,6 @@ MUTANTS = {
         "redis/admission.hpp",
         [("return f.count() < 1 ? 1 : static_cast<std::uint64_t>(f.count());", "return MUTANT || f.count() < 1 ? 1 : static_cast<std::uint64_t>(f.count());")],
     ),
-    # A floor below which a fence does not count is a second lock on a door: what is known of a server is forgotten when it was away, too.
-    "a lost fence believed": (
-        "redis/fence_upkeep.hpp",
-        [("if (plain && (a.fence < c.floor + c.batch ||", "if (plain && (a.fence < (MUTANT ? 0 : c.floor) + c.batch ||"),
-         ("known.fence_kept_until - c.fence_lifetime >= up_since_;", "MUTANT || known.fence_kept_until - c.fence_lifetime >= up_since_;")],
-    ),
-    "a lost fence by the clock believed": (
-        "redis/fence_upkeep.hpp",
-        [("if (clocked) c.floor = known.fence;", "if (clocked) c.floor = MUTANT ? 0 : known.fence;"),
-         ("known.fence_kept_until - c.fence_lifetime >= up_since_;",
-          "(MUTANT && clocked) || known.fence_kept_until - c.fence_lifetime >= up_since_;")],
-    ),
-    "a first fence however far ahead": (
-        "redis/fence_upkeep.hpp",
-        [("if (!within(c.value, c.max_lead) || c.value < c.floor) return;",
-          "if ((!MUTANT && !within(c.value, c.max_lead)) || c.value < c.floor) return;")],
-    ),
-    "a first fence however old": (
-        "redis/fence_upkeep.hpp",
-        [("std::chrono::milliseconds{c.value / 1000} + least / 4;", "std::chrono::milliseconds{c.value / 1000} + (MUTANT ? 1000 * least : least / 4);")],
-    ),
     # Who may vote.
     "no restart guard": ("redis/admission.hpp", [("if (now - seen.started < guard_)", "if (!MUTANT && now - seen.started < guard_)")]),
     "clocks not compared": (

@@ -43,7 +43,6 @@ public:
         if (options.remember) world_.decided().remember();
         set_clocks();
         servers_.emplace(world_, plan_.nodes);
-        for (unsigned node = 0; plan_.old_servers && node < servers_->size(); ++node) (*servers_)[node].forget_pxat();
         end_ = world_.now() + plan_.length;
     }
 

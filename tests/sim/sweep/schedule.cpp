@@ -117,7 +117,6 @@ void draw_straggler(schedule& s, dice& d)
     else
         s.stood_still = d.up_to(100);
     s.remembers = d.up_to(2 * static_cast<unsigned>(s.nodes.size()));
-    s.old_servers = d.once_in(6);
     for (auto& one : s.nodes) one.drift_ppm = std::clamp<std::int64_t>(one.drift_ppm, -100, 100);
 }
 
@@ -170,7 +169,7 @@ std::string schedule::describe() const
     if (straggler)
         text += "fences are kept for " + number(fence_lifetime.count()) + "ms; the straggler's clock leaps by " +
                 number(std::chrono::duration_cast<milliseconds>(leap).count()) + "ms, stands still for " + number(stood_still) + "%; server " + number(remembers) +
-                "remembers" + (old_servers ? "; PXAT is not known" : "") + "\n";
+                "remembers\n";
     for (auto const& one : disasters)
         text += one.name.text() + " at " + std::to_string(std::chrono::duration_cast<milliseconds>(one.at).count()) + " ms for " +
                 std::to_string(std::chrono::duration_cast<milliseconds>(one.length).count()) + " ms; ";

@@ -48,7 +48,6 @@ struct schedule {
     boot_clock::duration leap{};       ///< it leapt by so much;
     unsigned stood_still = 0;          ///< it stood still for so many hundredths of the time
     unsigned remembers = 0;            ///< the server that then does not forget; none where there is no such one
-    bool old_servers = false;          ///< they do not know PXAT
     bool exclusive = true;             ///< a lone server that forgets its locks and has no guard cannot exclude
 
     /// Since when everything goes well, but for those who stand still: a time of the world. Known when it has come.
