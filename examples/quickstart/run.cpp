@@ -86,6 +86,7 @@ private:
         servers_ = std::make_unique<holdfast::test::redis_fleet>(5);
         work_.masters = servers_->urls();
         work_.unavailable_after = 30s;
+        work_.restart_guard = work_.ttl;  // nobody else uses these
         std::string ports;
         for (auto const& one : *servers_) ports += " " + std::to_string(one.port());
         out_.say("Five redis-server of our own on 127.0.0.1, ports" + ports + ".");
@@ -117,7 +118,7 @@ private:
 
     void wait_for_votes()
     {
-        if (servers_) out_.say("Waiting for the restart guard: a fresh master may have forgotten a lock and has no vote for one ttl, 2 s.");
+        if (servers_) out_.say("Waiting for the restart guard: a fresh master may have forgotten a lock and has no vote for a while, here 2 s, by default a minute.");
         while (shared_.sections() == 0) tick(servers_ ? "waiting for the restart guard …" : "waiting for the first section …");
     }
 

@@ -73,7 +73,8 @@ void run(unsigned me, board& shared, auto& orders)
 void with_lock_named(std::string const& name, worker_settings const& settings, auto&& f)
 {
     if (settings.zookeeper.empty()) {
-        holdfast::redlock::masters masters{settings.masters, {.node_timeout = 500ms}};  // a machine that runs all of this may be busy
+        holdfast::redlock::masters masters{settings.masters, {.node_timeout = 500ms,  // a machine that runs all of this may be busy
+                                                              .restart_guard = settings.restart_guard}};
         holdfast::redlock::mutex orders{masters, name, {.ttl = settings.ttl, .unavailable_after = settings.unavailable_after}};
         return f(orders);
     }

@@ -32,7 +32,7 @@ TEST_CASE("masters that have just been started have no vote until the guard has 
     CHECK(code == errc::unavailable);
     CHECK(code == holdfast::redis::errc::restarted_recently);
     CHECK_THAT(what, contains("no quorum of 5 masters"));
-    CHECK_THAT(what, contains("(restart_guard, another ") && contains(" s)"));
+    CHECK_THAT(what, contains("no vote for another ") && contains("restart_guard is 3600000 ms"));
     CHECK(eventually([&] { return five.copies("orders") == 0; }));
     masters bold{five.servers.urls(), {.node_timeout = 1000ms, .restart_guard = 2500ms}};
     mutex n{bold, "orders", {.ttl = 2500ms}};
@@ -72,29 +72,53 @@ TEST_CASE("clocks that were out of line and have been set right are looked at ag
     CHECK(holdfast::test::lock_on_all(servers, m, "orders", 5min));
 }
 
-TEST_CASE("the guard is as long as the longest ttl where nothing else is said")
+TEST_CASE("masters have no vote for a minute after their start, however short the ttls of a client are")
 {
-    five_masters five;
-    masters client{five.servers.urls(), {.node_timeout = 10s, .connect_timeout = 1min}};
-    mutex m{client, "orders", {.ttl = 1h}};
-    CHECK(code_of([&] { (void)m.try_lock(); }) == holdfast::redis::errc::restarted_recently);
+    redis_fleet servers{3};
+    auto const uptime = [&] {
+        auto const info = servers[0].command({"INFO", "server"}).text;
+        return std::stol(info.substr(info.find("uptime_in_seconds:") + 18));
+    };
+    std::string what;
+    std::error_code code;
+    REQUIRE(eventually([&] {  // again on a machine that stood still meanwhile
+        for (std::size_t i = 0; i < 3; ++i) servers.restart(i);
+        masters client{servers.urls(), {.node_timeout = 1s, .connect_timeout = 1min}};
+        mutex m{client, "orders", {.ttl = 2s}};
+        if (!eventually([&] { return uptime() >= 5; })) return false;
+        code = code_of([&] { (void)m.try_lock(); }, &what);
+        return uptime() < 50;
+    }, 10min));
+    CHECK(code == holdfast::redis::errc::restarted_recently);
+    CHECK_THAT(what, contains("no vote for another ") && contains("it was started ") && contains("restart_guard is 60000 ms"));
+}
+
+TEST_CASE("a ttl of a minute is covered by default, a longer one is refused with both values and the option")
+{
+    masters client{{"redis://a", "redis://b", "redis://c"}};
+    CHECK_NOTHROW(mutex{client, "orders", {.ttl = 60s}});
+    std::string what;
+    CHECK(code_of([&] { mutex const m{client, "orders", {.ttl = 60'001ms}}; }, &what) == errc::misconfigured);
+    CHECK_THAT(what, contains("ttl is 60001 ms") && contains("restart_guard, 60000 ms"));
 }
 
 TEST_CASE("a lease is not extended to more than the guard covers, unless it is switched off")
 {
     five_masters five;
-    masters client{five.servers.urls(), {.node_timeout = 5s, .connect_timeout = 1min}};
-    mutex m{client, "orders", {.ttl = 10s}};
-    REQUIRE(m.try_lock_for(1min));
+    masters client{five.servers.urls(), {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = 10s}};
+    mutex m{client, "orders", {.ttl = 8s}};
+    REQUIRE(m.try_lock_for(5min));
     std::error_code ec;
     CHECK(m.extend(10s, ec));
     CHECK_FALSE(m.extend(10'001ms, ec));
     CHECK(ec == errc::misconfigured);
-    CHECK_FALSE(m.extend(9999ms, ec));  // less than twice what a master is given to answer
+    CHECK_FALSE(m.extend(3999ms, ec));  // less than twice what a master is given to answer
     CHECK(ec == errc::misconfigured);
-    CHECK(m.lease().still_held());
-    mutex longer{client, "invoices", {.ttl = 20s}};
-    CHECK(m.extend(20s, ec));
+    std::string what;
+    CHECK(code_of([&] { m.extend(10'001ms); }, &what) == errc::misconfigured);
+    CHECK_THAT(what, contains("orders") && contains("10001 ms") && contains("restart_guard, 10000 ms"));
+    mutex longer{client, "invoices", {.ttl = 9s}};  // whatever other locks of this client are like
+    CHECK_FALSE(m.extend(10'001ms, ec));
     mutex unguarded{five.client, "unguarded"};
     REQUIRE(unguarded.try_lock_for(1min));
     CHECK(unguarded.extend(1h, ec));

@@ -84,7 +84,7 @@ concept Operation = requires(O& operation, boot_clock::time_point t) {
 /// - `still_leased(token)`, which a store may have, returns false where it knows by itself that the lease of `token` has ended: such a lease
 ///   is passed to nobody. It asks nobody; called with a lock held.
 /// - `check(name, options)` throws `misconfigured` for what can be seen to be wrong without I/O.
-/// - `may_lease(ttl)`, where there is one, returns whether a lease may be extended to `ttl`.
+/// - `refused_lease(ttl)`, where there is one, returns why a lease cannot be extended to `ttl`; empty where it can.
 template <class B>
 concept Backend =
     requires(B& backend, typename B::key const& key, acquire_request const& request, std::string_view name, lock_options const& options,

@@ -61,7 +61,7 @@ bool basic_mutex<B>::extend(std::chrono::milliseconds ttl, std::error_code& ec)
         return false;
     }
     bool possible = ttl.count() > 0 && ttl <= longest_ttl && can_be_held(ttl);
-    if constexpr (requires(B& backend) { backend.may_lease(ttl); }) possible = possible && queue->backend().may_lease(ttl);
+    if constexpr (requires(B& backend) { backend.refused_lease(ttl); }) possible = possible && queue->backend().refused_lease(ttl).empty();
     ec = possible ? queue->extend(owner_, ttl) : make_error_code(errc::misconfigured);
     return !ec;
 }
@@ -72,8 +72,10 @@ void basic_mutex<B>::extend(std::chrono::milliseconds ttl)
     auto const queue = queue_;
     std::error_code ec;
     if (extend(ttl, ec)) return;
-    auto const why = ec == make_error_code(errc::misconfigured) ? " ms, which cannot be a ttl here" : " ms";
-    throw error{ec, "lock " + holdfast::quoted(queue->name()) + ": extend to " + std::to_string(ttl.count()) + why};
+    std::string why = ec == make_error_code(errc::misconfigured) ? ", which cannot be a ttl here" : "";
+    if constexpr (requires(B& backend) { backend.refused_lease(ttl); })
+        if (auto refused = queue->backend().refused_lease(ttl); !why.empty() && !refused.empty()) why = ", " + std::move(refused);
+    throw error{ec, "lock " + holdfast::quoted(queue->name()) + ": extend to " + std::to_string(ttl.count()) + " ms" + why};
 }
 
 template <class B>

@@ -26,7 +26,7 @@ namespace holdfast::redis {
 /// | have a clock that no majority of the nodes is within half the guard of | no: `clock_out_of_line` |
 /// | none of these                                                          | yes |
 ///
-/// The guard has to be no shorter than the longest ttl in use; 0: every node that is connected has a vote.
+/// The guard is no shorter than the longest ttl in use, and the same for every client; 0: every node that is connected has a vote.
 ///
 /// A majority that is near, and not the median of the clocks that happen to be known, because two majorities share a node: whatever
 /// clocks each of two clients knows, no clock that votes for one is further than the guard from one that votes for the other. Why the
@@ -48,16 +48,6 @@ public:
                        .born = server_time - std::chrono::duration_cast<microseconds>(uptime)};
         compare();
     }
-
-    /// A longer ttl came into use. The guard never becomes shorter: a server may have forgotten a lease of an earlier one.
-    void lengthen_guard(boot_clock::duration guard) noexcept
-    {
-        if (guard <= guard_) return;
-        guard_ = guard;
-        compare();
-    }
-
-    [[nodiscard]] bool covers(boot_clock::duration ttl) const noexcept { return ttl <= guard_; }
 
     /// The connection was lost. What the node's clock says of the others' holds on.
     void disconnected(unsigned node) noexcept { seen_[node].connected = false; }
@@ -95,6 +85,9 @@ public:
         return std::max(seen_[node].started + guard_ - now, boot_clock::duration::zero());
     }
 
+    /// Returns: how long the node has run at least.
+    [[nodiscard]] boot_clock::duration running_for(unsigned node, boot_clock::time_point now) const noexcept { return now - seen_[node].started; }
+
     /// Returns: whether the node will have a vote or not as soon as more clocks are known.
     [[nodiscard]] bool undecided(unsigned node, boot_clock::time_point now) const noexcept
     {
@@ -118,10 +111,11 @@ public:
         return f.count() < 1 ? 1 : static_cast<std::uint64_t>(f.count());
     }
 
-    /// Returns: how long a counter is kept after its last use: when it is forgotten, clocks that were behind it have caught up.
+    /// Returns: how long a counter is kept after its last use: when it is forgotten, clocks that were behind it, by no more than a guard and a half,
+    /// have caught up.
     [[nodiscard]] std::chrono::milliseconds fence_lifetime() const noexcept
     {
-        return std::max(shortest_fence_lifetime, std::chrono::ceil<std::chrono::milliseconds>(guard_));
+        return std::max(shortest_fence_lifetime, 2 * std::chrono::ceil<std::chrono::milliseconds>(guard_));
     }
 
     /// Returns: how far ahead of its own clock a node may let a counter begin.

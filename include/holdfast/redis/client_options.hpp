@@ -6,7 +6,6 @@
 #include <holdfast/redis/endpoint.hpp>
 
 #include <chrono>
-#include <optional>
 #include <string>
 
 namespace holdfast::redis {
@@ -36,16 +35,16 @@ struct client_options {
     std::string key_prefix{};
 
     /// A server that was started less than this long ago may have forgotten what it granted, and has no vote. 0: no guard; a single
-    /// server that is restarted without its data may then grant a lock that is still held. Nothing: the longest ttl of this client's locks.
-    /// A lock whose ttl is longer than a guard that is not 0 is refused.
-    std::optional<std::chrono::milliseconds> restart_guard = std::chrono::milliseconds{0};
+    /// server that is restarted without its data may then grant a lock that is still held. Otherwise the same for every client, at least the
+    /// longest ttl of any; a `ttl`, and an `extend`, that is longer is refused.
+    std::chrono::milliseconds restart_guard{0};
 
     /// For a server whose URL begins with `rediss://`. Needs <holdfast/tls.hpp> somewhere in the program.
     tls::options tls{};
 };
 
 /// Throws: `error` (`misconfigured`) naming the field that cannot be used.
-inline void check_timeouts(std::chrono::milliseconds operation, std::chrono::milliseconds connect, std::optional<std::chrono::milliseconds> guard,
+inline void check_timeouts(std::chrono::milliseconds operation, std::chrono::milliseconds connect, std::chrono::milliseconds guard,
                            char const* operation_name)
 {
     auto const require = [](bool good, std::string const& what) {
@@ -53,9 +52,9 @@ inline void check_timeouts(std::chrono::milliseconds operation, std::chrono::mil
     };
     require(operation.count() > 0, std::string{operation_name} + " is " + std::to_string(operation.count()) + " ms; it must be positive");
     require(connect.count() > 0, "connect_timeout is " + std::to_string(connect.count()) + " ms; it must be positive");
-    require(!guard || guard->count() >= 0, "restart_guard must not be negative; 0 switches it off");
+    require(guard.count() >= 0, "restart_guard must not be negative; 0 switches it off");
     constexpr std::chrono::milliseconds day{24 * 60 * 60 * 1000};
-    require(operation <= day && connect <= day && guard.value_or(day) <= day,
+    require(operation <= day && connect <= day && guard <= day,
             std::string{operation_name} + ", connect_timeout and restart_guard are at most a day");
 }
 

@@ -42,7 +42,8 @@ public:
     using release_operation = on_its_way<redis::release_operation<socket_transport>>;
 
     explicit fleet(fleet_options options)
-        : key_prefix_{std::move(options.key_prefix)}, timeout_option_{options.timeout_option}, used_{static_cast<unsigned>(options.servers.size())}
+        : key_prefix_{std::move(options.key_prefix)}, timeout_option_{options.timeout_option}, restart_guard_{options.restart_guard},
+          used_{static_cast<unsigned>(options.servers.size())}
     {
         for (unsigned i = 0; i < options.connections; ++i) ways_.push_back(std::make_unique<socket_transport>(options));
         for (auto& one : dealt_) one.store(options.connections, std::memory_order_relaxed);
@@ -56,14 +57,18 @@ public:
         if ((key_prefix_ + std::string{name}).starts_with(lock_keys::reserved_prefix))
             throw error{holdfast::errc::misconfigured,
                         "lock " + holdfast::quoted(name) + ": names that begin with \"holdfast:\" are reserved for what is kept beside a lock"};
-        for (auto& one : ways_) one->cover(options.ttl);
-        if (!ways_.front()->covers(options.ttl))
-            throw error{holdfast::errc::misconfigured, "lock " + holdfast::quoted(name) + ": ttl is " + std::to_string(options.ttl.count()) +
-                                                           " ms, longer than the restart_guard: a server that forgets it would grant it again"};
+        if (auto const why = uncovered(options.ttl); !why.empty())
+            throw error{holdfast::errc::misconfigured, "lock " + holdfast::quoted(name) + ": ttl is " + std::to_string(options.ttl.count()) + " ms, " + why};
     }
 
-    /// Returns: whether a lease may be extended to `ttl`: the servers have the time to answer, and the restart guard covers it.
-    [[nodiscard]] bool may_lease(std::chrono::milliseconds ttl) { return ttl >= 2 * ways_.front()->node_timeout() && ways_.front()->covers(ttl); }
+    /// Returns: why a lease cannot be extended to `ttl`: the servers do not have the time to answer, or the restart guard does not cover it; empty
+    /// where it can.
+    [[nodiscard]] std::string refused_lease(std::chrono::milliseconds ttl) const
+    {
+        auto const least = 2 * ways_.front()->node_timeout();
+        if (ttl < least) return "less than twice " + std::string{timeout_option_} + ", " + std::to_string(least.count()) + " ms";
+        return uncovered(ttl);
+    }
 
 private:
     /// Deals the ways out in turn, each for good: by a hash alone, a few locks would leave some of them to many threads and others to none.
@@ -78,8 +83,17 @@ private:
         return *ways_[way];
     }
 
+    /// Returns: what is wrong if the restart guard does not cover a lease of `ttl`; empty if it does, or is off.
+    [[nodiscard]] std::string uncovered(std::chrono::milliseconds ttl) const
+    {
+        if (restart_guard_.count() == 0 || ttl <= restart_guard_) return {};
+        return "longer than restart_guard, " + std::to_string(restart_guard_.count()) +
+               " ms: a server that is restarted would grant the lock again while it is held; set restart_guard to cover it, the same for every client";
+    }
+
     std::string key_prefix_;
     std::string_view timeout_option_;
+    std::chrono::milliseconds restart_guard_;
     mutable key_cache used_;
     std::vector<std::unique_ptr<socket_transport>> ways_;
     std::array<std::atomic<unsigned>, key_cache::places> dealt_;  // the way of the names of each place; as many as there are: none yet

@@ -14,7 +14,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -30,7 +29,7 @@ struct fleet_options {
     std::string_view timeout_option = "operation_timeout";  ///< what the user calls `node_timeout`: a constant
     std::chrono::milliseconds connect_timeout{};
     std::string key_prefix;
-    std::optional<std::chrono::milliseconds> restart_guard;  ///< nothing: the longest ttl in use
+    std::chrono::milliseconds restart_guard{};  ///< 0: none
     unsigned connections = 1;                                ///< to each server, at most
     bool subscribe = true;                                   ///< to releases
 };
@@ -41,26 +40,10 @@ class socket_transport final : private greeting_listener {
 public:
     explicit socket_transport(fleet_options const& options)
         : options_{options}, reactor_{2 * options_.servers.size()},
-          admission_{size(), options_.restart_guard.value_or(std::chrono::milliseconds{0})}, seed_{first_seed()}
+          admission_{size(), options_.restart_guard}, seed_{first_seed()}
     {
-        bool const guarded = size() > 1 || options_.restart_guard != std::chrono::milliseconds{0};
+        bool const guarded = size() > 1 || options_.restart_guard.count() != 0;
         for (unsigned i = 0; i < size(); ++i) nodes_.push_back(std::make_unique<node>(*this, i, guarded ? &admission_ : nullptr));
-    }
-
-    /// Effects: makes the restart guard cover leases of `ttl`, where it follows the ttls in use.
-    void cover(std::chrono::milliseconds ttl)
-    {
-        if (options_.restart_guard) return;
-        std::scoped_lock guard{*this};
-        admission_.lengthen_guard(ttl);
-    }
-
-    /// Returns: whether it does, or was switched off.
-    [[nodiscard]] bool covers(std::chrono::milliseconds ttl)
-    {
-        if (options_.restart_guard) return *options_.restart_guard == std::chrono::milliseconds{0} || ttl <= *options_.restart_guard;
-        std::scoped_lock guard{*this};
-        return admission_.covers(ttl);
     }
 
     // See `Transport`.
@@ -76,8 +59,11 @@ public:
         std::scoped_lock guard{*this};
         std::string more;
         if (why == errc::restarted_recently) {
-            auto const left = std::chrono::ceil<std::chrono::seconds>(admission_.guarded_for(n, now()));
-            more = "restart_guard, another " + std::to_string(left.count()) + " s";
+            auto const at = now();
+            auto const left = std::chrono::ceil<std::chrono::seconds>(admission_.guarded_for(n, at));
+            auto const ran = std::chrono::floor<std::chrono::seconds>(admission_.running_for(n, at));
+            more = "no vote for another " + std::to_string(left.count()) + " s: it was started " + std::to_string(ran.count()) + " s ago, and restart_guard is " +
+                   std::to_string(options_.restart_guard.count()) + " ms";
         } else {
             more = nodes_[n]->commands.reason(why);
             if (more.empty() && why != errc::no_answer) more = nodes_[n]->releases.reason(why);

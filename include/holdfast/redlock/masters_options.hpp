@@ -8,7 +8,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,11 +31,11 @@ struct masters_options {
     std::string key_prefix{};
 
     /// A master that was started less than this long ago may have forgotten what it granted, and has no vote; nor has one whose clock
-    /// differs from the others' by more than half of it. Nothing: the longest ttl of the locks of these masters. At least the longest ttl
-    /// that anybody uses with them; a lock whose ttl is longer is refused. For fencing tokens that increase also when masters have forgotten
-    /// theirs, it is the same for all clients. 0 switches both off: a master that is restarted without its data may then help to grant a lock that is
-    /// still held.
-    std::optional<std::chrono::milliseconds> restart_guard{};
+    /// differs from the others' by more than half of it. A `ttl`, and an `extend`, that is longer is refused. Set by hand, it is the same for
+    /// every client of these masters, at least the longest ttl of any: no server shows another client's. A client with a shorter one may be
+    /// granted a lock that is still held, and its tokens may be less than earlier ones, when masters forget. 0 switches all this off: for masters
+    /// that never come back without their data, or to try with masters that were just started.
+    std::chrono::milliseconds restart_guard{std::chrono::minutes{1}};
 
     /// For the masters whose URLs begin with `rediss://`. Needs <holdfast/tls.hpp> somewhere in the program.
     tls::options tls{};

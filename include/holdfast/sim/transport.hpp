@@ -14,6 +14,7 @@
 #include <chrono>
 #include <coroutine>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <string>
 #include <system_error>
@@ -29,6 +30,9 @@ struct transport_options {
     /// A server that was started less than this long ago has no vote. 0: no guard.
     std::chrono::milliseconds restart_guard{30'000};
 
+    /// The longest ttl of this client's locks: the guard is no shorter, and does not depend on it.
+    std::chrono::milliseconds longest_ttl = restart_guard;
+
     redis::fence_source fencing = redis::fence_source::counter;
 
     /// How long a counter is kept after its last use; the guard, where that is longer.
@@ -39,10 +43,10 @@ struct transport_options {
 class transport final : private network::peer {
 public:
     transport(host& client, network& servers, transport_options const& options)
-        : client_{client}, servers_{servers}, options_{options}, admitted_{servers.size(), options.restart_guard}
+        : client_{client}, servers_{servers}, options_{options}, admitted_{servers.size(), guard_of(options)}
     {
         for (unsigned node = 0; node < servers.size(); ++node)
-            channels_.emplace_back(client, servers, admitted_, node, options.connect_timeout, std::max(options.fence_lifetime, options.restart_guard));
+            channels_.emplace_back(client, servers, admitted_, node, options.connect_timeout, std::max(options.fence_lifetime, 2 * options.restart_guard));
         servers.join(*this);
     }
 
@@ -183,6 +187,13 @@ private:
         redis::listener* whom;
         redis::node_set reported;
     };
+
+    [[nodiscard]] static std::chrono::milliseconds guard_of(transport_options const& options) noexcept
+    {
+        bool const covered = options.restart_guard.count() == 0 || options.longest_ttl <= options.restart_guard;
+        if (!covered) std::abort();  // as `redis::fleet` refuses it
+        return options.restart_guard;
+    }
 
     [[nodiscard]] boot_clock::duration delay(unsigned node) const { return client_.world().delay(client_.index(), node); }
 

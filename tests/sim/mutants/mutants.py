@@ -112,6 +112,8 @@ MUTANTS = {
     ),
     # Who may vote.
     "no restart guard": ("redis/admission.hpp", [("if (now - seen.started < guard_)", "if (!MUTANT && now - seen.started < guard_)")]),
+    "a guard as long as the client's own ttl": ("sim/transport.hpp", [("        return options.restart_guard;\n",
+                                                                      "        return MUTANT && options.restart_guard.count() != 0 ? options.longest_ttl : options.restart_guard;\n")]),
     "clocks not compared": (
         "redis/admission.hpp",
         [("if (guard_ == boot_clock::duration::zero() || seen.near >= quorum(nodes_)) return {};", 

@@ -89,13 +89,15 @@ private:
     {
         auto& client = clients_.emplace_back(world_, index, clock);
         read_shipped_clock(client);
+        auto const options = index < plan_.options.size() ? plan_.options[index] : client_plan{.ttl = plan_.ttl};
         auto& way = ways_.emplace_back(client, *servers_,
                                        sim::transport_options{.node_timeout = plan_.node_timeout,
                                                               .connect_timeout = 2 * plan_.node_timeout,
                                                               .restart_guard = plan_.guard,
+                                                              .longest_ttl = options.ttl,
                                                               .fencing = plan_.fences,
                                                               .fence_lifetime = plan_.fence_lifetime});
-        return users_.emplace_back(way, std::make_shared<redis::lock_keys const>(name_, static_cast<unsigned>(plan_.nodes.size())), plan_, end_, record_);
+        return users_.emplace_back(way, std::make_shared<redis::lock_keys const>(name_, static_cast<unsigned>(plan_.nodes.size())), plan_, options, end_, record_);
     }
 
     void add_user(unsigned index)
@@ -133,7 +135,7 @@ private:
         auto& way = *std::find_if(ways_.begin(), ways_.end(), [&](auto const& one) { return one.client().index() == straggler(); });
         if (way.connected()) way.client().shift_clocks(plan_.leap - elapsed * plan_.stood_still / 100);
         // Another lock comes first: over a connection that has not run a script no fence is made without one.
-        inherit(users_.emplace_back(way, std::make_shared<redis::lock_keys const>("orders/43", servers_->size()), plan_, end_, aside_), way.client());
+        inherit(users_.emplace_back(way, std::make_shared<redis::lock_keys const>("orders/43", servers_->size()), plan_, client_plan{.ttl = plan_.ttl}, end_, aside_), way.client());
         inherit(*straggler_, way.client());
         auto& servers = *servers_;
         for (unsigned node = 0; node < servers.size(); ++node)

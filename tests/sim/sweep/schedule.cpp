@@ -55,6 +55,21 @@ void draw_clocks(schedule& s, dice& d, unsigned nodes, bool calm)
     }
 }
 
+/// The longest ttl is that of at least one, and as long as the guard: what is promised has to hold at that edge.
+void draw_options(schedule& s, dice& d)
+{
+    auto const longest = d.up_to(static_cast<unsigned>(s.clients.size()) - 1);
+    for (unsigned i = 0; i < s.clients.size(); ++i) {
+        client_plan one{.ttl = s.ttl};
+        if (i != longest && !d.once_in(3)) one.ttl = d.once_in(2) ? s.ttl * 2 / 3 : std::max(s.ttl / d.between(4, 12), 3 * s.node_timeout);
+        one.renews = !d.once_in(4);
+        one.extends = d.once_in(3);
+        one.deferred_release = d.once_in(4);
+        one.fences = d.once_in(3) ? 64 : d.once_in(2) ? 33 : 1;
+        s.options.push_back(one);
+    }
+}
+
 void draw_faults(schedule& s, dice& d)
 {
     auto& f = s.wrong;
@@ -136,6 +151,7 @@ schedule schedule::draw(std::uint64_t seed, unsigned nodes)
     s.fences = nodes > 1 ? redis::fence_source::counter : redis::fence_source::clock;
     s.length = d.between(5 * s.ttl, 12 * s.ttl);
     draw_clocks(s, d, nodes, s.calm);
+    draw_options(s, d);
     if (!s.calm) draw_faults(s, d);
     if (!s.calm) draw_disasters(s, d);
     if (nodes > 1) draw_straggler(s, d);
@@ -170,6 +186,10 @@ std::string schedule::describe() const
         text += "fences are kept for " + number(fence_lifetime.count()) + "ms; the straggler's clock leaps by " +
                 number(std::chrono::duration_cast<milliseconds>(leap).count()) + "ms, stands still for " + number(stood_still) + "%; server " + number(remembers) +
                 "remembers\n";
+    for (auto const& one : options)
+        text += "ttl " + number(one.ttl.count()) + (one.renews ? "" : "not renewed ") + (one.extends ? "extended " : "") +
+                (one.deferred_release ? "deferred release " : "") + number(one.fences) + "fences; ";
+    text += "\n";
     for (auto const& one : disasters)
         text += one.name.text() + " at " + std::to_string(std::chrono::duration_cast<milliseconds>(one.at).count()) + " ms for " +
                 std::to_string(std::chrono::duration_cast<milliseconds>(one.length).count()) + " ms; ";

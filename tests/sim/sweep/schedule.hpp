@@ -25,6 +25,15 @@ struct disaster {
     unsigned saves = 0;                                     ///< the server that makes a snapshot at that time; of a wave: which servers it takes
 };
 
+/// What the locks of one client are made with. Those of one name need not agree on it.
+struct client_plan {
+    std::chrono::milliseconds ttl{};
+    bool renews = true;
+    bool extends = false;           ///< now and then for longer than its ttl, as far as the guard covers
+    bool deferred_release = false;  ///< gives the lock back without waiting for the answer
+    unsigned fences = 1;            ///< the most that are reserved with a lock
+};
+
 /// What one run of the sweep is like: everything that is decided before it begins.
 struct schedule {
     std::chrono::milliseconds ttl{};  ///< the longest in use
@@ -35,6 +44,7 @@ struct schedule {
 
     std::vector<sim::clock> nodes;
     std::vector<sim::clock> clients;
+    std::vector<client_plan> options;  ///< of each client
     redis::node_set astray;  ///< nodes whose clock is so far out of line that they must have no vote
 
 

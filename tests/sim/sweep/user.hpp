@@ -36,12 +36,10 @@ struct record {
 /// promised becomes part of the record.
 class user {
 public:
-    user(sim::transport& way, redis::shared_keys key, schedule const& plan, boot_clock::time_point end, record& r)
-        : way_{way}, me_{way.client()}, key_{std::move(key)}, plan_{plan}, end_{end}, record_{r}
+    user(sim::transport& way, redis::shared_keys key, schedule const& plan, client_plan const& mine, boot_clock::time_point end, record& r)
+        : way_{way}, me_{way.client()}, key_{std::move(key)}, plan_{plan}, mine_{mine}, end_{end}, record_{r},
+          options_{std::make_shared<lock_options const>(lock_options{.ttl = mine.ttl, .renew = mine.renews})}
     {
-        auto const ttl = one_in(3) ? plan.ttl * 2 / 3 : plan.ttl;
-        renews_ = !one_in(4);
-        options_ = std::make_shared<lock_options const>(lock_options{.ttl = ttl, .renew = renews_});
     }
 
     sim::process live()
@@ -126,9 +124,11 @@ private:
             believe(mine, deadline + announcement_margin(tenure.ttl()));
             if (me_.present() >= leave_at) break;
             if (!tenure.renewable() || me_.now() < tenure.renew_at()) continue;
-            auto const request = tenure.ask(tenure.ttl());
+            bool const longer = mine_.extends && one_in(3);
+            auto const length = longer ? tenure.ttl() + std::chrono::floor<std::chrono::milliseconds>(up_to(plan_.ttl - tenure.ttl())) : tenure.ttl();
+            auto const request = tenure.ask(length);
             auto const asked = begin_call(call::kind::renew, mine);
-            redis::extend_operation<sim::transport> extend{way_, key_, got.token, tenure.ttl()};
+            redis::extend_operation<sim::transport> extend{way_, key_, got.token, length};
             extend.start();
             auto const answered = co_await way_.finished(extend);
             auto const until = extend.outcome();
@@ -153,7 +153,7 @@ private:
         if (lost) {
             note("LOST, fence", got.fence);
             ++record_.verdict.lost;
-            if (!refused && renews_) look_why(deadline);
+            if (!refused && mine_.renews) look_why(deadline);
         }
         if (plan_.mortal && one_in(me_.world().now() >= end_ ? 3 : 30)) {
             note("DIES, fence", got.fence);
@@ -164,6 +164,7 @@ private:
         auto const asked = begin_call(call::kind::release, mine);
         redis::release_operation<sim::transport> release{way_, key_, got.token};
         release.start();
+        if (mine_.deferred_release) co_return;
         auto const answered = co_await way_.finished(release);
         auto const said = release.outcome();
         if (!said) end_call(asked, call::answer::done, answered);
@@ -190,7 +191,7 @@ private:
     {
         auto const now = me_.now();
         auto const deadline = one_in(8) ? time_point::min() : now + (std::max(me_.present(), one_in(2) ? end_ : std::min(end_, me_.present() + up_to(3 * plan_.ttl))) - me_.present());
-        auto const fences = one_in(4) ? 33U : 1U;
+        auto const fences = one_in(2) ? mine_.fences : 1U;
         bool const for_ever = one_in(2);
         return {.ttl = options_->ttl,
                 .fences = fences,
@@ -230,10 +231,10 @@ private:
     sim::host& me_;
     redis::shared_keys key_;
     schedule const& plan_;
+    client_plan mine_;
     time_point end_;
     record& record_;
     std::shared_ptr<lock_options const> options_;
-    bool renews_ = false;
     std::uint32_t operations_ = 0;
 };
 
