@@ -26,22 +26,17 @@ bool printable(std::string_view text)
     return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7f; });
 }
 
-/// Effects: makes the nodes down to `path` where there is none, as `parents` asks for it.
+/// Effects: goes up from `path` where there is no node at all.
 void check_parents(std::string const& path)
 {
     zk::parents line;
-    line.begin(path);
-    std::vector<std::string> made;
-    for (auto step = zk::parents::step::ask; step == zk::parents::step::ask;) {
-        auto const wanted = line.next().path;
-        auto const above = zk::parent_of(wanted);
-        bool const can = above.empty() || std::find(made.begin(), made.end(), above) != made.end();
-        if (can) made.push_back(wanted);
-        step = line.take(can ? zk::answer::ok : zk::answer::no_node);
-        require(step != zk::parents::step::failed, "the nodes above a path can be made");
-    }
-    require(made.back() == path && made.size() == static_cast<std::size_t>(std::count(path.begin(), path.end(), '/')),
-            "each node of a path is made once, and the path's last");
+    std::size_t steps = 0;
+    while (line.go_up(path)) ++steps;
+    auto const& all = line.missing();
+    require(steps == all.size() && steps == static_cast<std::size_t>(std::count(path.begin(), path.end(), '/')),
+            "each node of a path is made once");
+    require(all.back() == path && zk::parent_of(all.front()).empty(), "from the top, and the path's last");
+    for (std::size_t i = 1; i < all.size(); ++i) require(zk::parent_of(all[i]) == all[i - 1], "each below the one before");
 }
 
 void check_name(std::string_view name)
@@ -76,7 +71,8 @@ void check_nodes(std::string_view text)
     auto const known = std::count_if(children.begin(), children.end(), [](std::string const& c) { return zk::sequence_of(c).has_value(); });
     require(line.size() == static_cast<std::size_t>(known), "who stands in the line has a sequence, and who has one stands in it");
     for (std::size_t i = 0; i < line.size(); ++i) {
-        require(zk::sequence_of(line[i].name) == line[i].sequence && line[i].sequence <= zk::exhausted_sequence, "a sequence is the name's");
+        require(zk::sequence_of(line[i].name) == line[i].sequence && line[i].sequence <= zk::exhausted_sequence,
+                "a sequence is the name's");
         require(i == 0 || line[i - 1].sequence <= line[i].sequence, "the line is in order");
         auto const above = line[i].name.substr(0, line[i].name.size() - 10);
         require(zk::sequence_of(above + "0000000000").has_value() && !zk::sequence_of(above), "ten digits are the sequence");

@@ -66,7 +66,7 @@ TEST_CASE("a delete is repeated until it is confirmed")
     }
     SECTION("refused")
     {
-        e.answer_to(0, {.what = answer::refused, .code = holdfast::zookeeper::errc::not_permitted});
+        e.answer_to(0, {.what = answer::refused, .code = holdfast::zookeeper::errc::may_not_delete});
         CHECK(e.machine.settled());
         CHECK(e.machine.outcome() == errc::misconfigured);
         CHECK_FALSE(e.machine.done());  // the lock is taken as long as the node is there
@@ -80,7 +80,7 @@ TEST_CASE("a delete is repeated until it is confirmed")
     {
         std::vector<int> waits;
         for (int i = 0; i < 9; ++i) {
-            e.answer_to(0, {.what = answer::refused, .code = holdfast::zookeeper::errc::not_permitted});
+            e.answer_to(0, {.what = answer::refused, .code = holdfast::zookeeper::errc::may_not_delete});
             waits.push_back(0);
             for (e.machine.connected(1); e.sent().empty(); e.machine.connected(1)) REQUIRE(++waits.back() < 1000);
         }
@@ -177,5 +177,65 @@ TEST_CASE("a node at the lock's own path is removed only where it is ours")
         e.answer_to(1, stat(12, 3, "you"));
         CHECK(e.machine.done());
         CHECK_FALSE(e.machine.outcome());
+    }
+}
+
+TEST_CASE("containers that were made for a node which was never there are removed, from the bottom up")
+{
+    driven<erase_machine> e{remains{"/a/b", "_c_1-lock-", {}, 0, {}, 1, {"/a", "/a/b"}}};
+    auto const container = stat(3, holdfast::zookeeper::container_owner);
+    SECTION("the node is looked for first")
+    {
+        e.machine.connected(1);
+        CHECK(e.sent() == words{"confirm", "children /a/b"});
+        e.answer_to(0, only(answer::ok));
+        SECTION("it was there: the server collects them")
+        {
+            e.answer_to(1, names({std::string{"_c_1-lock-0000000003"}}));
+            CHECK(e.sent() == words{"erase /a/b/" + std::string{"_c_1-lock-0000000003"}});
+            e.answer_to(0, only(answer::ok));
+            CHECK(e.machine.done());
+            return;
+        }
+        SECTION("not there") { e.answer_to(1, names({})); }
+    }
+    SECTION("its session is over, and the containers are not")
+    {
+        e.machine.expired();
+        CHECK(e.machine.settled());
+        CHECK_FALSE(e.machine.done());
+        CHECK(e.sent().empty());
+        e.machine.connected(2);
+    }
+    CHECK(e.sent() == words{"data /a/b"});
+    SECTION("empty")
+    {
+        e.answer_to(0, container);
+        CHECK(e.sent() == words{"erase /a/b"});
+        e.answer_to(0, only(answer::lost));
+        CHECK(e.sent().empty());
+        e.machine.connected(2);
+        CHECK(e.sent() == words{"data /a/b"});
+        e.answer_to(0, only(answer::no_node));
+        CHECK(e.sent() == words{"data /a"});
+        e.answer_to(0, container);
+        CHECK(e.sent() == words{"erase /a"});
+        e.answer_to(0, only(answer::ok));
+        CHECK(e.machine.done());
+    }
+    SECTION("somebody uses it")
+    {
+        e.answer_to(0, container);
+        CHECK(e.sent() == words{"erase /a/b"});
+        e.answer_to(0, {.what = answer::refused, .code = holdfast::zookeeper::errc::server_error});
+        CHECK(e.machine.done());
+        CHECK_FALSE(e.machine.refused());
+        CHECK(e.sent().empty());
+    }
+    SECTION("it is no container")
+    {
+        e.answer_to(0, stat(3, 0));
+        CHECK(e.machine.done());
+        CHECK(e.sent().empty());
     }
 }

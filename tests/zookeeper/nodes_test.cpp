@@ -4,6 +4,7 @@
 #include "patient.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/zookeeper_proxy.hpp"
 #include "support/zookeeper_server.hpp"
 #include "support/zookeeper_tree.hpp"
 
@@ -15,15 +16,17 @@
 #include <atomic>
 #include <chrono>
 #include <stop_token>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
 
 using namespace std::chrono_literals;
 using holdfast::errc;
-using holdfast::test::contains;
 using holdfast::test::connected;
+using holdfast::test::contains;
 using holdfast::test::eventually;
+using holdfast::test::zookeeper_proxy;
 using holdfast::test::zookeeper_server;
 using holdfast::test::zookeeper_tree;
 using holdfast::zookeeper::mutex;
@@ -116,6 +119,77 @@ TEST_CASE("fencing tokens increase when the parent was collected and made again"
     }
 }
 
+TEST_CASE("an attempt at a lock of a fresh name that is abandoned leaves no container")
+{
+    auto const nodes = GENERATE(node_options{}, node_options{.queueing = queueing::none});
+    zookeeper_server server{{.java = {"-Dznode.container.checkIntervalMs=100"}}};
+    zookeeper_proxy proxy{server.port()};
+    auto zk = connected(proxy.address(), {.session_timeout = 1min, .operation_timeout = 300ms});
+    zookeeper_tree tree{server.address()};
+    for (bool const swallow : {true, false})
+        for (auto const what : {zookeeper_proxy::create, zookeeper_proxy::create_container}) {
+            CAPTURE(what, swallow);
+            mutex m{zk, "/locks/deep/orders", {}, nodes};
+            auto const struck = proxy.struck();
+            if (swallow)
+                proxy.swallow_next_and_cut(what);
+            else
+                proxy.drop_next(what);
+            std::stop_source stop;
+            std::jthread waiter{[&] {
+                if (m.lock(stop.get_token())) m.unlock();
+            }};
+            CHECK(eventually([&] { return proxy.struck() > struck; }));
+            stop.request_stop();
+            waiter.join();
+            proxy.heal();
+            CHECK(eventually([&] { return !tree.exists("/locks"); }, 1min));
+            CHECK(zk.connect_for(1min));
+        }
+    for (int i = 0; i < 50; ++i) {
+        mutex m{zk, "/locks/" + std::to_string(i) + "/orders", {}, nodes};
+        std::stop_source stop;
+        std::jthread const waiter{[&] {
+            if (m.lock(stop.get_token())) m.unlock();
+        }};
+        std::this_thread::sleep_for(i * 50us);
+        stop.request_stop();
+    }
+    CHECK(eventually([&] { return !tree.exists("/locks"); }, 2min));
+}
+
+TEST_CASE("who may make nodes and not list them is told which right is missing, and leaves none")
+{
+    zookeeper_server server;
+    auto zk = connected(server.address());
+    zookeeper_tree tree{server.address()};
+    tree.create("/locks/orders");
+    auto const refused = [&](int permissions, std::string const& right, auto const& what) {
+        tree.permit("/locks/orders", permissions);
+        mutex m{zk, "/locks/orders"};
+        try {
+            what(m);
+            FAIL("the ACL should refuse it");
+        } catch (holdfast::error const& e) {
+            CHECK(e.code() == errc::misconfigured);
+            CHECK_THAT(e.what(), contains("/locks/orders"));
+            CHECK_THAT(e.what(), contains("the right " + right));
+        }
+        tree.permit("/locks/orders", 31);
+        CHECK(tree.children("/locks/orders").empty());
+    };
+    constexpr int read = 1;
+    constexpr int create = 4;
+    constexpr int remove = 8;
+    constexpr int admin = 16;
+    for (auto const other : {0, remove}) {
+        refused(create | admin | other, "READ", [](mutex& m) { static_cast<void>(m.try_lock()); });
+        refused(create | admin | other, "READ", [](mutex& m) { static_cast<void>(m.try_lock_for(50ms)); });
+        refused(create | admin | other, "READ", [](mutex& m) { m.lock(); });
+        refused(read | admin | other, "CREATE", [](mutex& m) { m.lock(); });
+    }
+}
+
 TEST_CASE("locks go on while the server collects their parents under them")
 {
     zookeeper_server server{{.java = {"-Dznode.container.checkIntervalMs=1", "-Dznode.container.maxPerMinute=60000"}}};
@@ -160,6 +234,27 @@ TEST_CASE("the plain form excludes others, and hands on to one of those who wait
     CHECK(increasing);
     zookeeper_tree tree{server.address()};
     CHECK_FALSE(tree.exists("/locks/orders"));
+}
+
+TEST_CASE("no node shows the owner token of its lease")
+{
+    auto const nodes = GENERATE(node_options{}, node_options{.queueing = queueing::none}, node_options{.naming = naming::kazoo});
+    namespace zk = holdfast::zookeeper;
+    zookeeper_server server;
+    auto const thread = std::make_shared<zk::session_thread>(
+        std::make_shared<zk::session_core>(zk::parse_servers(server.address()), zk::session_options{}));
+    zk::backend store{thread, nodes};
+    zookeeper_tree tree{server.address()};
+    tree.create("/locks");
+    zk::backend::acquire_operation taking{store, store.make_key("/locks/orders"), {.deadline = holdfast::boot_clock::now() + 1min}};
+    taking.start();
+    REQUIRE(taking.wait_until(holdfast::boot_clock::now() + 2min));
+    auto const got = taking.outcome();
+    REQUIRE(got);
+    auto shown = nodes.queueing == queueing::none ? tree.get("/locks/orders").data : tree.children("/locks/orders").at(0);
+    std::erase(shown, '-');
+    CHECK(shown.size() > 32);
+    CHECK_THAT(shown, !contains(std::string{got->token.view()}));
 }
 
 TEST_CASE("the plain form leaves another client's node alone")
@@ -254,7 +349,8 @@ TEST_CASE("the C client's log goes to the session's callback, and nowhere withou
         CHECK(other_lines == 0);
     }
     std::vector<std::unique_ptr<session>> many;
-    for (int i = 0; i < 64; ++i) many.push_back(std::make_unique<session>("a:1", holdfast::zookeeper::session_options{.log = [](std::string_view) {}}));
+    for (int i = 0; i < 64; ++i)
+        many.push_back(std::make_unique<session>("a:1", holdfast::zookeeper::session_options{.log = [](std::string_view) {}}));
     CHECK_THROWS_AS((session{"a:1", {.log = [](std::string_view) {}}}), holdfast::error);
     many.pop_back();
     CHECK_NOTHROW(session{"a:1", {.log = [](std::string_view) {}}});
@@ -293,7 +389,7 @@ TEST_CASE("a node that may not be removed goes as soon as it may")
     m.lock();
     std::error_code ec;
     m.unlock(ec);
-    CHECK(ec == holdfast::zookeeper::errc::not_permitted);
+    CHECK(ec == holdfast::zookeeper::errc::may_not_delete);
     CHECK(tree.children("/orders").size() == 1);
     tree.permit("/orders", 31);
     CHECK(eventually([&] { return tree.children("/orders").empty(); }));

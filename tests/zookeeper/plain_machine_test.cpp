@@ -18,7 +18,11 @@ using words = std::vector<std::string>;
 namespace {
 
 struct plain : driven<plain_machine> {
-    explicit plain(bool once = false) : driven{holdfast::zookeeper::acquire_plan{.lock = "/a/b", .content = "me", .once = once, .tokens = counted_tokens()}} { machine.connected(1); }
+    explicit plain(bool once = false)
+        : driven{holdfast::zookeeper::acquire_plan{.lock = "/a/b", .content = "me", .once = once, .tokens = counted_tokens()}}
+    {
+        machine.connected(1);
+    }
 };
 
 std::string content(char last) { return std::string{"me id=0000000000000000000000000000000"} + last; }
@@ -70,9 +74,32 @@ TEST_CASE("the plain form makes the parents of the lock, not the lock")
     plain p;
     static_cast<void>(p.sent());
     p.answer_to(0, only(answer::no_node));
-    CHECK(p.sent() == words{"container /a"});
-    p.answer_to(0, only(answer::ok));
-    CHECK(p.sent() == words{"plain /a/b"});
+    CHECK(p.sent() == words{"container /a", "plain /a/b"});
+    CHECK(p.machine.what_is_left().containers == words{"/a"});
+    SECTION("made")
+    {
+        p.answer_to(0, only(answer::ok));
+        p.answer_to(1, created("/a/b", 10));
+        CHECK(p.machine.now() == phase::granted);
+        CHECK(p.machine.what_is_left().containers.empty());
+    }
+    SECTION("made by somebody meanwhile")
+    {
+        p.answer_to(0, only(answer::node_exists));
+        p.answer_to(1, only(answer::node_exists));
+        CHECK(p.sent() == words{"watch /a/b"});
+        CHECK_FALSE(p.machine.left_something());
+    }
+    SECTION("lost")
+    {
+        p.answer_to(0, only(answer::ok));
+        p.answer_to(1, only(answer::lost));
+        CHECK(p.machine.left_something());
+        p.machine.connected(1);
+        CHECK(p.sent() == words{"confirm", "data /a/b"});
+        p.machine.expired();
+        CHECK(p.machine.left_something());
+    }
 }
 
 TEST_CASE("a plain node that is not found behind a barrier that was not done is looked for again")

@@ -27,7 +27,11 @@ constexpr auto third = "0000000003";
 constexpr auto last = "2147483647";
 
 struct queue : driven<queue_machine> {
-    explicit queue(bool once = false) : driven{holdfast::zookeeper::acquire_plan{.lock = "/a/b", .once = once, .tokens = counted_tokens()}, naming::curator} {}
+    explicit queue(bool once = false, bool look_first = false)
+        : driven{holdfast::zookeeper::acquire_plan{.lock = "/a/b", .once = once, .look_first = look_first, .tokens = counted_tokens()},
+                 naming::curator}
+    {
+    }
 
     /// Effects: makes the node with `sequence` and shows `others` beside it.
     void enter(std::string const& sequence, words others, std::int64_t czxid = 10)
@@ -131,6 +135,24 @@ TEST_CASE("where the sequence is exhausted, the czxid decides")
     }
 }
 
+TEST_CASE("however many share the exhausted sequence, each is asked for, and the nearest before is watched")
+{
+    constexpr std::size_t others = 70'000;
+    auto const other = [](std::size_t i) { return "_c_" + std::to_string(i) + "-lock-2147483647"; };
+    words all;
+    for (std::size_t i = 0; i < others; ++i) all.push_back(other(i));
+    queue q;
+    q.enter(last, all, 500'000);
+    std::size_t asked = 0;
+    for (auto sent = q.sent(); sent.front().starts_with("data"); sent = q.sent()) {
+        REQUIRE(sent.size() <= 1'000);
+        for (std::size_t i = 0; i < sent.size(); ++i) q.answer_to(i, stat(static_cast<std::int64_t>(asked++) + 1, 1));
+        if (asked == others) break;
+    }
+    CHECK(asked == others);
+    CHECK(q.sent() == words{"watch /a/b/" + other(others - 1)});
+}
+
 TEST_CASE("of those that share the exhausted sequence the first made has the lock")
 {
     queue q;
@@ -151,30 +173,101 @@ TEST_CASE("an attempt that may not wait sets no watch and names what to remove")
     CHECK(q.machine.what_is_left().node == "/a/b/" + node(1, second));
 }
 
-TEST_CASE("missing parents are made from the bottom up, and again when they are collected meanwhile")
+TEST_CASE("missing parents are made right before the node, from the bottom up, and again when they are collected meanwhile")
 {
     queue q;
     q.machine.connected(1);
     static_cast<void>(q.sent());
     q.answer_to(0, only(answer::no_node));
     q.answer_to(1, only(answer::no_node));
-    CHECK(q.sent() == words{"container /a/b"});
+    auto const create = "create /a/b/" + node(1, "");
+    CHECK(q.sent() == words{"container /a/b", create, "children /a/b"});
     q.answer_to(0, only(answer::no_node));
-    CHECK(q.sent() == words{"container /a"});
+    q.answer_to(1, only(answer::no_node));
+    auto const all = words{"container /a", "container /a/b", create, "children /a/b"};
+    CHECK(q.sent() == all);
+    CHECK(q.machine.what_is_left().containers == words{"/a", "/a/b"});
     q.answer_to(0, only(answer::ok));
-    CHECK(q.sent() == words{"container /a/b"});
-    q.answer_to(0, only(answer::no_node));  // the server collected /a
-    CHECK(q.sent() == words{"container /a"});
-    q.answer_to(0, only(answer::node_exists));
-    CHECK(q.sent() == words{"container /a/b"});
-    q.answer_to(0, only(answer::lost));
-    CHECK(q.sent().empty());
+    q.answer_to(1, only(answer::no_node));  // the server collected /a
+    q.answer_to(2, only(answer::no_node));
+    CHECK(q.sent() == all);
+    SECTION("made")
+    {
+        q.answer_to(0, only(answer::node_exists));
+        q.answer_to(1, only(answer::ok));
+        q.answer_to(2, created("/a/b/" + node(1, first), 10));
+        q.answer_to(3, names({node(1, first)}));
+        CHECK(q.machine.now() == phase::granted);
+        CHECK(q.machine.what_is_left().containers.empty());
+    }
+    SECTION("one may not be made, but is there")
+    {
+        q.answer_to(0, {.what = answer::refused, .code = holdfast::zookeeper::errc::may_not_create});
+        q.answer_to(1, only(answer::ok));
+        q.answer_to(2, created("/a/b/" + node(1, first), 10));
+        q.answer_to(3, names({node(1, first)}));
+        CHECK(q.machine.now() == phase::granted);
+    }
+    SECTION("one may not be made, and is not there")
+    {
+        q.answer_to(0, {.what = answer::refused, .code = holdfast::zookeeper::errc::may_not_create});
+        q.answer_to(1, only(answer::no_node));
+        q.answer_to(2, only(answer::no_node));
+        CHECK(q.machine.now() == phase::failed);
+        CHECK(q.machine.why() == holdfast::zookeeper::errc::may_not_create);
+    }
+    SECTION("not even the first can be made")
+    {
+        q.answer_to(0, only(answer::no_node));
+        q.answer_to(1, only(answer::no_node));
+        q.answer_to(2, only(answer::no_node));
+        CHECK(q.machine.now() == phase::failed);
+        CHECK(q.machine.why() == errc::misconfigured);
+    }
+    SECTION("lost: looked for behind a write; what was made above is not forgotten, whatever becomes of the session")
+    {
+        for (std::size_t i = 0; i < 4; ++i) q.answer_to(i, only(answer::lost));
+        CHECK(q.sent().empty());
+        q.machine.connected(1);
+        CHECK(q.sent() == words{"confirm", "children /a/b"});
+        q.machine.expired();
+        CHECK(q.machine.left_something());
+        q.machine.give_up(make_error_code(errc::timed_out));
+        CHECK(q.machine.what_is_left().containers == words{"/a", "/a/b"});
+    }
+}
+
+TEST_CASE("who may not list those who wait makes no node")
+{
+    queue q{false, true};
     q.machine.connected(1);
-    CHECK(q.sent() == words{"container /a/b"});
-    q.answer_to(0, only(answer::node_exists));
-    CHECK(q.sent() == words{"create /a/b/" + node(1, ""), "children /a/b"});
-    q.answer_to(0, only(answer::no_node));  // the server collected /a/b
-    CHECK(q.sent() == words{"container /a/b"});
+    CHECK(q.sent() == words{"children /a/b"});
+    SECTION("refused")
+    {
+        q.answer_to(0, {.what = answer::refused, .code = holdfast::zookeeper::errc::may_not_read});
+        CHECK(q.machine.now() == phase::failed);
+        CHECK(q.machine.why() == errc::misconfigured);
+        CHECK_FALSE(q.machine.left_something());
+    }
+    SECTION("lost, then allowed, and not asked again in the next session")
+    {
+        q.answer_to(0, only(answer::lost));
+        CHECK(q.sent().empty());
+        q.machine.connected(1);
+        CHECK(q.sent() == words{"children /a/b"});
+        CHECK_FALSE(q.machine.may_read());
+        q.answer_to(0, names({}));
+        CHECK(q.machine.may_read());
+        CHECK(q.sent() == words{"create /a/b/" + node(1, ""), "children /a/b"});
+        q.machine.expired();
+        q.machine.connected(2);
+        CHECK(q.sent() == words{"create /a/b/" + node(2, ""), "children /a/b"});
+    }
+    SECTION("not there: made with the node")
+    {
+        q.answer_to(0, only(answer::no_node));
+        CHECK(q.sent() == words{"container /a/b", "create /a/b/" + node(1, ""), "children /a/b"});
+    }
 }
 
 TEST_CASE("a create whose answer was lost is looked for behind a write and never repeated blindly")
@@ -284,7 +377,7 @@ TEST_CASE("a refusal is final; giving up while the create is under way leaves so
     static_cast<void>(q.sent());
     SECTION("refused")
     {
-        q.answer_to(0, {.what = answer::refused, .code = holdfast::zookeeper::errc::not_permitted});
+        q.answer_to(0, {.what = answer::refused, .code = holdfast::zookeeper::errc::may_not_create});
         CHECK(q.machine.now() == phase::failed);
         CHECK(q.machine.why() == errc::misconfigured);
         CHECK_FALSE(q.machine.left_something());

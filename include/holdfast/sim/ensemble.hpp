@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 
 #include <cstddef>
@@ -16,9 +17,9 @@ namespace holdfast::sim {
 
 /// A model of a ZooKeeper ensemble, as far as the locks at one path see it: a leader that orders all writes, servers that follow it each at
 /// their own pace, sessions and their ephemeral nodes. It does nothing by itself: whoever drives it says when a server catches up, when a
-/// session ends, when the empty container of the lock is collected.
+/// session ends, when the empty container above the nodes is collected, and whose sessions may only create.
 ///
-/// What is modelled: a server answers reads from what it has applied, and a write when it has applied it; `confirm` has it catch up; children's
+/// What is modelled: the node above is a container, which is collected when it has had children and has none; a server answers reads from what it has applied, and a write when it has applied it; `confirm` has it catch up; children's
 /// numbers come from a signed counter that sticks at its end, or goes on with negative ones for a moment.
 class ensemble {
 public:
@@ -28,7 +29,21 @@ public:
         std::string content = {};
     };
 
-    ensemble(std::string lock, std::size_t servers, std::int32_t first_number) : lock_{std::move(lock)}, number_{first_number}, servers_(servers) {}
+    /// The nodes are below `container`: the lock's own path, unless the node of the lock is at that path itself.
+    ensemble(std::string lock, std::size_t servers, std::int32_t first_number, std::string container = {})
+        : lock_{std::move(lock)}, container_{container.empty() ? lock_ : std::move(container)}, number_{first_number}, servers_(servers)
+    {
+    }
+
+    /// Effects: the node above is there from the beginning, and is no container.
+    void make_lasting()
+    {
+        lasting_ = true;
+        if (!leader_.parent) write({change::kind::parent, {}, {}});
+    }
+
+    /// Effects: of what the node above permits, the session may only create. Requires: `make_lasting`.
+    void permit_create_only(std::int64_t session) { create_only_.insert(session); }
 
     [[nodiscard]] std::int64_t open_session()
     {
@@ -46,11 +61,14 @@ public:
             if (one.owner == session) write({change::kind::remove, name, {}});
     }
 
-    /// Effects: removes the lock's own node, where it has no children.
+    /// Effects: removes the container, where it has had children and has none.
     void collect()
     {
-        if (leader_.parent && leader_.nodes.empty()) write({change::kind::no_parent, {}, {}});
+        if (leader_.parent && !lasting_ && had_child_ && leader_.nodes.empty()) write({change::kind::no_parent, {}, {}});
     }
+
+    /// Returns: whether there is a container that will never be collected: it has had no child.
+    [[nodiscard]] bool barren() const { return leader_.parent && !lasting_ && !had_child_; }
 
     /// Returns: how far a server is behind.
     [[nodiscard]] std::size_t lag(std::size_t server) const { return log_.size() - servers_[server].applied; }
@@ -79,6 +97,10 @@ public:
         using zookeeper::answer;
         auto const& local = servers_[server];
         auto const name = r.path.size() > lock_.size() ? r.path.substr(lock_.size() + 1) : std::string{};
+        bool const creates = r.what == kind::create_sequential || r.what == kind::create_plain || r.what == kind::create_container;
+        if (!creates && r.what != kind::confirm && create_only_.count(session) != 0)
+            return {answer::refused, r.what == kind::erase ? zookeeper::errc::may_not_delete : zookeeper::errc::may_not_read};
+        if (r.path == container_ && (r.what == kind::data || r.what == kind::erase)) return process_container(local, r.what == kind::erase);
         switch (r.what) {
         case kind::create_container:
             if (leader_.parent) return {answer::node_exists};
@@ -141,12 +163,24 @@ private:
         }
     };
 
+    zookeeper::reply process_container(state const& local, bool erase)
+    {
+        using zookeeper::answer;
+        if (!(erase ? leader_ : local).parent) return {answer::no_node};
+        if (!erase) return {.what = answer::ok, .stat = {1, lasting_ ? 0 : zookeeper::container_owner}};
+        if (!leader_.nodes.empty()) return {answer::refused, zookeeper::errc::server_error};
+        write({change::kind::no_parent, {}, {}});
+        return {answer::ok};
+    }
+
     static zookeeper::node_stat stat(node const& n) { return {n.czxid, n.owner}; }
 
     void write(change const& c)
     {
         log_.push_back(c);
         leader_.apply(c);
+        if (c.what == change::kind::make) had_child_ = true;
+        if (c.what == change::kind::parent) had_child_ = false;
     }
 
     std::string number(bool pass_the_end)
@@ -160,11 +194,15 @@ private:
     }
 
     std::string lock_;
+    std::string container_;
     std::int32_t number_;
     state leader_;
     std::vector<state> servers_;
     std::vector<change> log_;
     std::set<std::int64_t> sessions_;
+    std::set<std::int64_t> create_only_;
+    bool lasting_ = false;
+    bool had_child_ = false;
     std::int64_t last_session_ = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <holdfast/core/parker.hpp>
 #include <holdfast/core/random.hpp>
 #include <holdfast/core/result.hpp>
+#include <holdfast/core/token.hpp>
 #include <holdfast/core/validity.hpp>
 #include <holdfast/zookeeper/acquirer.hpp>
 #include <holdfast/zookeeper/eraser.hpp>
@@ -45,7 +46,7 @@ namespace holdfast::zookeeper {
 class acquire_operation final : private receiver {
 public:
     acquire_operation(lock_place& place, std::shared_ptr<std::string const> lock, acquire_request const& request)
-        : place_{place}, core_{place.core()}, lock_{std::move(lock)}, request_{request}, jitter_{seed()}, machine_{make_machine()}
+        : place_{place}, core_{place.core()}, lock_{std::move(lock)}, request_{request}, jitter_{seed()}
     {
     }
 
@@ -57,7 +58,7 @@ public:
         std::scoped_lock guard{core_.mutex()};
         core_.detach(*this);
         if (undoing_) undoing_->forget();
-        if (!outcome_ && !undoing_ && machine_->left_something()) try_undo();
+        if (machine_ && !outcome_ && !undoing_ && machine_->left_something()) try_undo();
     }
 
     void start()
@@ -65,6 +66,7 @@ public:
         place_.thread().ensure_running(*lock_);
         started_ = boot_clock::now();
         std::scoped_lock guard{core_.mutex()};
+        machine_ = make_machine();
         core_.attach(*this);
         if (!core_.connected()) core_.wake_thread();
     }
@@ -112,7 +114,10 @@ private:
 
     [[nodiscard]] std::unique_ptr<acquirer> make_machine() const
     {
-        return place_.machine({.lock = *lock_, .content = node_content(core_.options().label), .once = once_});
+        return place_.machine({.lock = *lock_,
+                               .content = node_content(core_.options().label),
+                               .once = once_,
+                               .look_first = !place_.thread().readable().contains(*lock_)});
     }
 
     void on_answer(unsigned tag, reply const& r) override
@@ -148,6 +153,7 @@ private:
 
     void act()
     {
+        if (machine_->may_read() && !std::exchange(known_, true)) place_.thread().readable().add(*lock_);
         core_.perform(*this, machine_->take_actions());
         if (!machine_->pausing()) resume_at_.reset();
         if (machine_->now() != phase::working || machine_->pausing() || (late_ && machine_->reached())) bed_.unpark();
@@ -188,7 +194,7 @@ private:
     }
 
     /// Returns: whether a quorum could be asked, if in an earlier session.
-    [[nodiscard]] bool reached() const noexcept { return reached_before_ || machine_->reached(); }
+    [[nodiscard]] bool reached() const noexcept { return reached_before_ || (machine_ && machine_->reached()); }
 
     [[nodiscard]] std::error_code unanswered() const
     {
@@ -219,9 +225,9 @@ private:
         }
         constexpr unsigned tokens_of_a_node = most_local_handoffs + 1;
         auto const fence = request_.fences == 0 ? 0 : static_cast<std::uint64_t>(machine_->czxid()) * tokens_of_a_node;
-        core_.held().add(machine_->token(), {machine_->what_is_left(), until + drift(ttl)});
+        core_.held().add(token_, {machine_->what_is_left(), until + drift(ttl)});
         core_.wake_thread();
-        outcome_.emplace(grant{.token = machine_->token(), .valid_until = until, .fence = fence, .fences = tokens_of_a_node, .ttl = ttl});
+        outcome_.emplace(grant{.token = token_, .valid_until = until, .fence = fence, .fences = tokens_of_a_node, .ttl = ttl});
         return now;
     }
 
@@ -236,7 +242,8 @@ private:
         auto const timeout = core_.options().operation_timeout;
         undo_limit_ = now + timeout;
         if (why != std::errc::operation_canceled)  // what waits no longer than it was told to has had that time already
-            undo_limit_ = std::clamp(saturating_add(once_ ? started_ : std::min(request_.deadline, request_.unavailable_at), timeout), now, undo_limit_);
+            undo_limit_ = std::clamp(saturating_add(once_ ? started_ : std::min(request_.deadline, request_.unavailable_at), timeout), now,
+                                     undo_limit_);
         return wait_for_undo(now);
     }
 
@@ -257,7 +264,9 @@ private:
 
     boot_clock::time_point pause(boot_clock::time_point now)
     {
-        if (!resume_at_) resume_at_ = now + std::chrono::nanoseconds{jitter_.below(static_cast<std::uint64_t>(boot_clock::duration{request_.retry.first}.count()))};
+        if (!resume_at_)
+            resume_at_ = now + std::chrono::nanoseconds{
+                                   jitter_.below(static_cast<std::uint64_t>(boot_clock::duration{request_.retry.first}.count()))};
         if (now < *resume_at_) return *resume_at_;
         resume_at_.reset();
         machine_->pause_is_over();
@@ -271,7 +280,9 @@ private:
     acquire_request request_;
     bool once_ = request_.deadline <= boot_clock::now();
     holdfast::detail::random_sequence jitter_;
+    owner_token token_ = owner_token::fresh();  // of the lease; nobody else is shown it
     std::unique_ptr<acquirer> machine_;
+    bool known_ = false;           // it has been noted that the list of those who wait may be read
     bool reached_before_ = false;  // a server, by an earlier machine
     boot_clock::time_point started_{};
     bool late_ = false;  // the deadline has passed, and the attempt that was under way has not been answered

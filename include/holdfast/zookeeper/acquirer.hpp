@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/token.hpp>
+#include <holdfast/zookeeper/parents.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 
 #include <cstdint>
@@ -21,9 +22,10 @@ struct action {
 
 /// What an acquire is about.
 struct acquire_plan {
-    std::string lock;                      ///< the path of the lock
-    std::string content = {};              ///< what the node tells people
-    bool once = false;                     ///< do not wait for others
+    std::string lock;          ///< the path of the lock
+    std::string content = {};  ///< what the node tells people
+    bool once = false;         ///< do not wait for others
+    bool look_first = false;   ///< nobody knows whether the list of those who wait may be read
     std::function<owner_token()> tokens = &owner_token::fresh;
 };
 
@@ -35,6 +37,7 @@ struct remains {
     std::int64_t czxid;   ///< of the node, where that is known; 0 otherwise
     std::string content;  ///< of the node, where it is the lock's path
     std::int64_t session;
+    std::vector<std::string> containers = {};  ///< above the node, from the top; they may be there, and never have had a child
 };
 
 /// What the machines that take a lock have in common: told what happens, they say what to send. They know nothing of time and threads.
@@ -118,11 +121,13 @@ public:
     /// Returns: why what was answered last is asked again; no error where it is not.
     [[nodiscard]] std::error_code put_off() const noexcept { return put_off_; }
 
-    /// Returns: whether it may have made a node.
-    [[nodiscard]] bool left_something() const noexcept { return made_ || in_doubt_; }
+    /// Returns: whether it may have made a node, or one above it.
+    [[nodiscard]] bool left_something() const noexcept { return made_ || in_doubt_ || !parents_.missing().empty(); }
     [[nodiscard]] virtual remains what_is_left() const = 0;
 
-    [[nodiscard]] owner_token const& token() const noexcept { return token_; }
+    /// Returns: whether the list of those who wait could be read.
+    [[nodiscard]] bool may_read() const noexcept { return may_read_; }
+
     [[nodiscard]] std::int64_t czxid() const noexcept { return czxid_; }
     [[nodiscard]] std::int64_t session() const noexcept { return session_; }
 
@@ -130,6 +135,7 @@ public:
 
 protected:
     static constexpr unsigned slots = 1U << 16U;
+    static constexpr unsigned first_parent = 2;  ///< the slot of the first of the nodes above ours
 
     virtual void start_over() = 0;
     virtual void resume() = 0;
@@ -146,9 +152,19 @@ protected:
         pausing_ = false;
     }
     void send(unsigned slot, request what) { actions_.push_back({std::move(what), round_ * slots + slot}); }
+
+    /// Effects: sends `what`, which makes our node, behind those that make the missing ones above it.
+    void send_create(request what)
+    {
+        auto const& above = parents_.missing();
+        parents_.ask();
+        for (unsigned i = 0; i < above.size(); ++i) send(first_parent + i, {request::kind::create_container, above[i]});
+        send(0, std::move(what));
+    }
     void reach() noexcept { reached_ = true; }
     void stall() noexcept { stalled_ = true; }
     void pause() noexcept { pausing_ = true; }
+    void know_list() noexcept { may_read_ = true; }
     void grant() noexcept { phase_ = phase::granted; }
 
     void fail(std::error_code why) noexcept
@@ -158,7 +174,8 @@ protected:
         actions_.clear();
     }
 
-    owner_token token_;
+    owner_token id_;  ///< by which its node is known; everybody can see it
+    zookeeper::parents parents_;
     std::int64_t czxid_ = 0;
     bool made_ = false;      ///< our node is there
     bool in_doubt_ = false;  ///< it may be: it was asked for, and no answer says that it was not made
@@ -173,6 +190,7 @@ private:
     bool stalled_ = true;
     bool pausing_ = false;
     bool reached_ = false;
+    bool may_read_ = false;
     std::vector<action> actions_;
 };
 

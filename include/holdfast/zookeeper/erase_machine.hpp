@@ -14,7 +14,8 @@
 
 namespace holdfast::zookeeper {
 
-/// Removes a node, until that is confirmed or its session is over.
+/// Removes a node, until that is confirmed or its session is over; then the containers above it that were made for it, unless it was there: the
+/// servers collect them only after they had a child.
 ///
 /// | state     | sent              | answer → next |
 /// |-----------|-------------------|---------------|
@@ -22,6 +23,8 @@ namespace holdfast::zookeeper {
 /// | checking  | confirm, data     | the node is ours → erasing; another's, or gone → done (`not_owner`) |
 /// | erasing   | erase             | ok → done; gone → done, `not_owner` where no erase was sent before |
 /// | any       |                   | refused → settled, with the reason; it is tried again, ever more seldom, as the node keeps the lock taken |
+/// | clearing  | data of the lowest container | a container → erase it; gone → the one above it; anything else → done |
+/// | clearing  | erase             | ok, gone → the one above it; it has a child, or refused → done |
 ///
 /// Only a node at the lock's own path is checked: another one's name is nobody else's. An answer that was lost is asked for again; without
 /// that to the confirm, the one behind it says nothing. ZooKeeper's own `sync` would not do: a leader that has been replaced and has not
@@ -30,10 +33,10 @@ class erase_machine {
 public:
     explicit erase_machine(remains what) : what_{std::move(what)} {}
 
-    /// Returns: whether the node is gone, or will go with its session.
+    /// Returns: whether the node is gone, or will go with its session, and nothing is to be done any more.
     [[nodiscard]] bool done() const noexcept { return done_; }
-    /// Returns: whether there is an outcome: it is done, or was refused.
-    [[nodiscard]] bool settled() const noexcept { return done_ || refused_; }
+    /// Returns: whether there is an outcome: it is done, or was refused, or only containers are left, and nobody can be asked.
+    [[nodiscard]] bool settled() const noexcept { return done_ || refused_ || (clearing_ && stalled_); }
     [[nodiscard]] bool refused() const noexcept { return refused_; }
     [[nodiscard]] std::error_code outcome() const noexcept { return outcome_; }
     [[nodiscard]] bool asked() const noexcept { return asked_; }
@@ -41,7 +44,8 @@ public:
     void connected(std::int64_t session)
     {
         if (done_) return;
-        if (session != what_.session) return finish({});
+        if (!clearing_ && session != what_.session) finish({});
+        if (done_) return;
         if (wait_ > 0) {
             --wait_;
             return;
@@ -49,7 +53,11 @@ public:
         if (std::exchange(stalled_, false)) begin();
     }
 
-    void expired() { finish({}); }
+    void expired()
+    {
+        if (!clearing_) finish({});
+        stalled_ = true;
+    }
 
     void answered(unsigned tag, reply const& r)
     {
@@ -60,24 +68,9 @@ public:
             return;
         }
         if (tag == barrier_tag) return;
-        if (r.what == answer::refused) {
-            stalled_ = refused_ = true;
-            outcome_ = r.code;
-            wait_ = std::exchange(next_wait_, std::min(2 * next_wait_ + 1, longest_wait));
-            return;
-        }
-        if (tag == children_tag) {
-            auto const found = std::find_if(r.children.begin(), r.children.end(), [&](std::string const& one) { return one.starts_with(what_.prefix); });
-            if (found == r.children.end()) return finish({});
-            what_.node = what_.lock + '/' + *found;
-            erase();
-        } else if (tag == data_tag) {
-            bool const ours = r.what == answer::ok && (what_.czxid != 0 ? r.stat.czxid == what_.czxid : r.stat.owner == what_.session && r.text == what_.content);
-            if (!ours) return finish(erased_ ? std::error_code{} : make_error_code(holdfast::errc::not_owner));
-            erase();
-        } else {
-            finish(r.what == answer::ok || !first_erase_ ? std::error_code{} : make_error_code(holdfast::errc::not_owner));
-        }
+        if (clearing_) return take_container(tag, r);
+        take_node(tag, r);
+        if (clearing_ && !done_) begin();
     }
 
     /// Effects: it threw while it was told something: begins again when it is told that requests can be sent.
@@ -97,11 +90,52 @@ private:
     static constexpr unsigned tags = 4;
     static constexpr unsigned longest_wait = 63;
 
+    void take_node(unsigned tag, reply const& r)
+    {
+        if (r.what == answer::refused) {
+            stalled_ = refused_ = true;
+            outcome_ = r.code;
+            wait_ = std::exchange(next_wait_, std::min(2 * next_wait_ + 1, longest_wait));
+            return;
+        }
+        if (tag == children_tag) {
+            auto const found =
+                std::find_if(r.children.begin(), r.children.end(), [&](std::string const& one) { return one.starts_with(what_.prefix); });
+            if (found == r.children.end()) return finish({});
+            what_.node = what_.lock + '/' + *found;
+            erase();
+        } else if (tag == data_tag) {
+            bool const ours = r.what == answer::ok &&
+                              (what_.czxid != 0 ? r.stat.czxid == what_.czxid : r.stat.owner == what_.session && r.text == what_.content);
+            if (!ours) return finish(erased_ ? std::error_code{} : make_error_code(holdfast::errc::not_owner));
+            erase();
+        } else {
+            finish(r.what == answer::ok || !first_erase_ ? std::error_code{} : make_error_code(holdfast::errc::not_owner));
+        }
+    }
+
+    void take_container(unsigned tag, reply const& r)
+    {
+        auto& left = what_.containers;
+        if (tag == data_tag && r.what == answer::ok && r.stat.owner == container_owner)
+            return ask(request::kind::erase, left.back(), erase_tag);
+        if (r.what == answer::no_node || (tag == erase_tag && r.what == answer::ok))
+            left.pop_back();
+        else
+            left.clear();  // somebody uses it, and those above it; or it is nobody's to remove
+        if (left.empty())
+            done_ = true;
+        else
+            begin();
+    }
+
     void begin()
     {
         asked_ = true;
         ++round_;
-        if (what_.prefix.empty()) {
+        if (clearing_) {
+            ask(request::kind::data, what_.containers.back(), data_tag);
+        } else if (what_.prefix.empty()) {
             ask(request::kind::confirm, {}, barrier_tag);
             ask(request::kind::data, what_.lock, data_tag);
         } else if (what_.node.empty()) {
@@ -119,12 +153,14 @@ private:
         ask(request::kind::erase, what_.prefix.empty() ? what_.lock : what_.node, erase_tag);
         first_erase_ = !erased_;
         erased_ = true;
+        what_.containers.clear();
     }
 
     void finish(std::error_code outcome)
     {
         if (done_) return;
-        done_ = true;
+        clearing_ = !what_.containers.empty();
+        done_ = !clearing_;
         outcome_ = outcome;
         actions_.clear();
     }
@@ -136,7 +172,8 @@ private:
     bool erased_ = false;
     bool first_erase_ = false;
     bool refused_ = false;
-    unsigned wait_ = 0;  // how often it does not go on when it could, after a refusal
+    bool clearing_ = false;  // the node is gone
+    unsigned wait_ = 0;      // how often it does not go on when it could, after a refusal
     unsigned next_wait_ = 0;
     bool done_ = false;
     std::error_code outcome_;

@@ -23,7 +23,9 @@ enum class errc {
     no_threads,         ///< the system has no threads for the C client
     // misconfigured: it will not pass
     authentication_failed,  ///< the server does not accept the session's identity
-    not_permitted,          ///< the node's ACL does not allow what a lock needs
+    may_not_read,           ///< the ACL does not allow to read the node of the lock, or the list of its children
+    may_not_create,         ///< the ACL of the node above does not allow to create one below it
+    may_not_delete,         ///< the ACL of the node above does not allow to delete one below it
     bad_acl,                ///< the server does not accept the ACL
     parent_is_ephemeral,    ///< a node above the lock is ephemeral and can have no children
     bad_request,            ///< the server does not know the request, or takes it for invalid
@@ -48,12 +50,19 @@ public:
         case errc::no_threads: return "the system has no threads for ZooKeeper's C client";
         case errc::server_error: return "the server answered with an error";
         case errc::authentication_failed: return "authentication failed; check the session's auth";
-        case errc::not_permitted: return "the ACL of a node does not allow it; check the session's auth, and who made the node";
+        case errc::may_not_read: return missing("READ");
+        case errc::may_not_create: return missing("CREATE");
+        case errc::may_not_delete: return missing("DELETE");
         case errc::bad_acl: return "the server does not accept the ACL; creator-only needs auth";
         case errc::parent_is_ephemeral: return "a node above the lock is ephemeral and can have no children; choose another path";
         case errc::bad_request: return "the server does not know the request, or takes it for invalid; ZooKeeper 3.5 or later is needed";
         }
         return "unknown ZooKeeper error";
+    }
+
+    [[nodiscard]] static std::string missing(char const* right)
+    {
+        return std::string{"the ACL of a node does not give the right "} + right + "; check the session's auth, and who made the node";
     }
 
     [[nodiscard]] std::error_condition default_error_condition(int value) const noexcept override

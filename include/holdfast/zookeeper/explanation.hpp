@@ -16,7 +16,8 @@ namespace holdfast::zookeeper {
 /// what the node has to allow. To be called with the mutex of `core` held.
 [[nodiscard]] inline std::string explanation(session_core const& core, std::error_code why, std::string_view path)
 {
-    if (why == errc::not_permitted) return "it needs the permissions READ, CREATE and DELETE at " + holdfast::quoted(path) + ", or at the node above it";
+    if (why == errc::may_not_read || why == errc::may_not_create || why == errc::may_not_delete)
+        return "it needs the permissions READ, CREATE and DELETE at " + holdfast::quoted(path) + ", or at the node above it";
     if (why != holdfast::errc::unavailable) return {};
     auto text = "servers " + core.servers();
     if (core.connected()) return text;

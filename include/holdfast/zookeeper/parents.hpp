@@ -1,42 +1,59 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/error.hpp>
 #include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 namespace holdfast::zookeeper {
 
-/// Makes a node and those above it as containers, where they are missing: tries the node itself first, then goes up until one can be
-/// made, and down again. (From the top it would need rights at nodes that are there already.)
+/// The nodes above that of an owner which are missing. They are made as containers, sent right before the create of the node, so that they
+/// have a child in the next moment: the servers collect a container only after it had one. They are found from the bottom up: from the top it
+/// would need rights at nodes that are there already.
 class parents {
 public:
-    enum class step { ask, done, failed };
+    /// Returns: their paths, in the order in which they are made. Each may be there by now, by us or somebody else.
+    [[nodiscard]] std::vector<std::string> const& missing() const noexcept { return missing_; }
 
-    /// Effects: begins with `path`.
-    void begin(std::string path) { target_ = at_ = std::move(path); }
+    /// Effects: none is missing: a node is below them.
+    void forget() noexcept { missing_.clear(); }
 
-    [[nodiscard]] request next() const { return {request::kind::create_container, at_}; }
-
-    /// Effects: takes the answer to `next()`. Returns: what to do.
-    [[nodiscard]] step take(answer what)
+    /// Effects: they are asked for now.
+    void ask() noexcept
     {
-        if (what == answer::no_node) {
-            at_ = parent_of(at_);
-            return at_.empty() ? step::failed : step::ask;
-        }
-        if (what != answer::ok && what != answer::node_exists) return step::failed;
-        if (at_ == target_) return step::done;
-        at_ = target_.substr(0, target_.find('/', at_.size() + 1));
-        return step::ask;
+        refused_ = {};
+        rootless_ = false;
+    }
+
+    /// Effects: takes the answer to the create of the `i`th.
+    void answered(std::size_t i, reply const& r) noexcept
+    {
+        if (r.what == answer::refused) refused_ = r.code;
+        if (i == 0 && r.what == answer::no_node) rootless_ = parent_of(missing_.front()).empty();
+    }
+
+    /// Effects: there was no node to make ours below: one more is missing, `lowest` where none was known, if there are more.
+    /// Returns: why they cannot be made; no error where they can.
+    [[nodiscard]] std::error_code go_up(std::string_view lowest)
+    {
+        if (refused_) return refused_;
+        if (rootless_) return make_error_code(holdfast::errc::misconfigured);
+        std::string above{missing_.empty() ? lowest : parent_of(missing_.front())};
+        if (!above.empty()) missing_.insert(missing_.begin(), std::move(above));
+        return {};
     }
 
 private:
-    std::string target_;
-    std::string at_;
+    std::vector<std::string> missing_;
+    std::error_code refused_;  ///< why one of them was not made
+    bool rootless_ = false;    ///< not even the first of a path could be made
 };
 
 }  // namespace holdfast::zookeeper

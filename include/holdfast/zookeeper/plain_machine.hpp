@@ -3,7 +3,6 @@
 
 #include <holdfast/core/error.hpp>
 #include <holdfast/zookeeper/acquirer.hpp>
-#include <holdfast/zookeeper/parents.hpp>
 #include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 
@@ -16,8 +15,7 @@ namespace holdfast::zookeeper {
 ///
 /// | state    | sent                        | answer → next |
 /// |----------|-----------------------------|---------------|
-/// | creating | create                      | made → granted; there already → watching, or failed (`timed_out`) where once; no parent → parents; lost → checking |
-/// | parents  | a container, from the bottom up | made → creating |
+/// | creating | create                      | made → granted; there already → watching, or failed (`timed_out`) where once; no parent → creating, with one more container before it; lost → checking |
 /// | checking | confirm, data of the node   | made by us → granted; otherwise → creating |
 /// | watching | data of the node, with watch | there → waiting; made by us → granted; gone → creating |
 /// | waiting  | –                           | the notice → pausing |
@@ -26,19 +24,22 @@ class plain_machine final : public acquirer {
 public:
     using acquirer::acquirer;
 
-    [[nodiscard]] remains what_is_left() const override { return {plan().lock, {}, plan().lock, made_ ? czxid_ : 0, content(), session()}; }
+    [[nodiscard]] remains what_is_left() const override
+    {
+        return {plan().lock, {}, plan().lock, made_ ? czxid_ : 0, content(), session(), parents_.missing()};
+    }
 
 private:
-    enum class state { creating, parents, checking, watching, waiting };
+    enum class state { creating, checking, watching, waiting };
     static constexpr unsigned first = 0;
     static constexpr unsigned second = 1;
 
-    /// It has the token in it: another lock of the same session may make the same node.
-    [[nodiscard]] std::string content() const { return plan().content + " id=" + std::string{token_.view()}; }
+    /// It has the attempt's number in it: another lock of the same session may make the same node.
+    [[nodiscard]] std::string content() const { return plan().content + " id=" + std::string{id_.view()}; }
 
     void start_over() override
     {
-        token_ = plan().tokens();
+        id_ = plan().tokens();
         create();
     }
 
@@ -46,8 +47,6 @@ private:
     {
         if (in_doubt_)
             check();
-        else if (state_ == state::parents)
-            ask_parent();
         else
             create();
     }
@@ -56,7 +55,7 @@ private:
     {
         enter(state::creating);
         in_doubt_ = true;
-        send(first, {request::kind::create_plain, plan().lock, content()});
+        send_create({request::kind::create_plain, plan().lock, content()});
     }
 
     void check()
@@ -66,14 +65,9 @@ private:
         send(second, {request::kind::data, plan().lock});
     }
 
-    void ask_parent()
-    {
-        enter(state::parents);
-        send(first, parents_.next());
-    }
-
     void take(unsigned slot, reply const& r) override
     {
+        if (state_ == state::creating && slot >= first_parent) return parents_.answered(slot - first_parent, r);
         bool const answered = r.what != answer::lost && r.what != answer::postponed;
         if (state_ == state::checking && slot == first && answered) return;  // what counts is what came behind it
         if (answered) reach();
@@ -85,7 +79,6 @@ private:
         if (r.what == answer::refused) return fail(r.code);
         switch (state_) {
         case state::creating: return take_created(r);
-        case state::parents: return take_parent(r);
         case state::checking: return take_checked(r);
         case state::watching:
             if (r.what != answer::ok) return create();
@@ -98,25 +91,17 @@ private:
 
     void take_created(reply const& r)
     {
-        if (r.what == answer::ok) {
-            have(r.stat);
-        } else if (r.what == answer::no_node) {
-            parents_.begin(std::string{parent_of(plan().lock)});
-            ask_parent();
-        } else if (plan().once) {
+        if (r.what == answer::ok) return have(r.stat);
+        if (r.what == answer::no_node) {
+            if (auto const why = parents_.go_up(parent_of(plan().lock))) return fail(why);
+            return create();
+        }
+        parents_.forget();
+        if (plan().once) {
             fail(make_error_code(holdfast::errc::timed_out));
         } else {
             enter(state::watching);
             send(first, {request::kind::watch, plan().lock});
-        }
-    }
-
-    void take_parent(reply const& r)
-    {
-        switch (parents_.take(r.what)) {
-        case parents::step::ask: return ask_parent();
-        case parents::step::done: return create();
-        case parents::step::failed: return fail(make_error_code(holdfast::errc::misconfigured));
         }
     }
 
@@ -134,6 +119,7 @@ private:
     {
         made_ = true;
         czxid_ = stat.czxid;
+        parents_.forget();
         grant();
     }
 
@@ -153,7 +139,6 @@ private:
     }
 
     state state_ = state::creating;
-    zookeeper::parents parents_;
 };
 
 }  // namespace holdfast::zookeeper

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -19,8 +20,8 @@ struct request {
         watch,              ///< the same, and a notice when the node changes or goes
         erase,              ///< delete the node
         touch,              ///< tells the server that the session lives
-        confirm,            ///< a write without effect: a quorum answers, and what is sent behind it is answered by what was known then, or later
-        unwatch,            ///< remove the watch of the node
+        confirm,  ///< a write without effect: a quorum answers, and what is sent behind it is answered by what was known then, or later
+        unwatch,  ///< remove the watch of the node
     };
 
     kind what;
@@ -45,6 +46,9 @@ enum class answer : std::uint8_t {
     postponed,    ///< it took no effect and may when it is sent again
 };
 
+/// The owner of a container, by its stat.
+inline constexpr std::int64_t container_owner = std::numeric_limits<std::int64_t>::min();
+
 struct node_stat {
     std::int64_t czxid = 0;  ///< the transaction that made the node
     std::int64_t owner = 0;  ///< the session whose end is the node's end
@@ -53,9 +57,9 @@ struct node_stat {
 /// The answer to a request.
 struct reply {
     answer what = answer::lost;
-    std::error_code code{};                    ///< why, where `what` is lost, refused or postponed
-    std::string text = {};                     ///< the path that was made; a node's data
-    node_stat stat = {};                       ///< of what was made or asked for
+    std::error_code code{};  ///< why, where `what` is lost, refused or postponed
+    std::string text = {};   ///< the path that was made; a node's data
+    node_stat stat = {};     ///< of what was made or asked for
     std::vector<std::string> children = {};
 };
 

@@ -8,6 +8,7 @@
 #include <holdfast/core/signals_blocked.hpp>
 #include <holdfast/zookeeper/acquirer.hpp>
 #include <holdfast/zookeeper/error.hpp>
+#include <holdfast/zookeeper/known_paths.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
 #include <holdfast/zookeeper/spare_threads.hpp>
 #include <holdfast/zookeeper/zookeeper_mt.hpp>
@@ -58,6 +59,9 @@ public:
     }
 
     [[nodiscard]] session_core& core() const noexcept { return *core_; }
+
+    /// Returns: locks of which it is known that the session may list who waits. To be used with the mutex of `core()` held.
+    [[nodiscard]] known_paths& readable() noexcept { return readable_; }
 
     [[nodiscard]] bool in_child() const noexcept { return origin_.in_child(); }
 
@@ -198,6 +202,7 @@ private:
     holdfast::detail::fork_guard origin_;
     std::shared_ptr<session_core> core_;
     std::shared_ptr<bool> stopping_ = std::make_shared<bool>(false);
+    known_paths readable_;
     std::mutex start_;
     std::thread thread_;
 };

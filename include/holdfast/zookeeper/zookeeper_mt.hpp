@@ -73,7 +73,8 @@ public:
     /// Effects: has the session identify itself with every server.
     void authenticate(std::string const& scheme, std::string const& credential) const
     {
-        ::zoo_add_auth(zh_, scheme.c_str(), credential.data(), static_cast<int>(credential.size()), [](int, void const*) {}, nullptr);
+        ::zoo_add_auth(
+            zh_, scheme.c_str(), credential.data(), static_cast<int>(credential.size()), [](int, void const*) {}, nullptr);
     }
 
     /// Effects: sends `r`. `as` is answered with `to.on_reply`; a watch's notice has `watch`.
@@ -99,7 +100,8 @@ public:
         // The C client cannot check a version by itself: a delete that is bound to fail is agreed on by a quorum like any other.
         case request::kind::confirm: return ::zoo_adelete(zh_, "/zookeeper/holdfast", impossible_version, &on_done, &as) == ZOK;
         // Of one watcher alone the server would not be told. (The type of the function is a slip of the C client's header: it takes it as it is.)
-        case request::kind::unwatch: return ::zoo_aremove_all_watches(zh_, path, ZWATCHTYPE_DATA, 0, reinterpret_cast<void_completion_t*>(&on_done), &as) == ZOK;
+        case request::kind::unwatch:
+            return ::zoo_aremove_all_watches(zh_, path, ZWATCHTYPE_DATA, 0, reinterpret_cast<void_completion_t*>(&on_done), &as) == ZOK;
         }
         return false;
     }
@@ -133,13 +135,13 @@ private:
         return handle_events::state::suspended;
     }
 
-    static reply classified(int rc)
+    static reply classified(int rc, void const* data)
     {
         switch (rc) {
         case ZOK: return {answer::ok};
         case ZNONODE: return {answer::no_node};
         case ZNODEEXISTS: return {answer::node_exists};
-        case ZNOAUTH: return {answer::refused, errc::not_permitted};
+        case ZNOAUTH: return {answer::refused, right_for(call_of(data).what)};
         case ZAUTHFAILED:
         case ZSESSIONCLOSEDREQUIRESASLAUTH: return {answer::refused, errc::authentication_failed};
         case ZINVALIDACL: return {answer::refused, errc::bad_acl};
@@ -157,6 +159,18 @@ private:
         default:
             if (rc < ZAPIERROR) return {answer::refused, errc::server_error};
             return {answer::lost, errc::connection_lost};
+        }
+    }
+
+    /// Returns: which right is missing where `what` is not permitted.
+    static errc right_for(request::kind what) noexcept
+    {
+        switch (what) {
+        case request::kind::create_sequential:
+        case request::kind::create_plain:
+        case request::kind::create_container: return errc::may_not_create;
+        case request::kind::erase: return errc::may_not_delete;
+        default: return errc::may_not_read;
         }
     }
 
@@ -185,7 +199,7 @@ private:
     static void on_created(int rc, char const* path, Stat const* stat, void const* data)
     {
         give_made(data, [&] {
-            auto r = classified(rc);
+            auto r = classified(rc, data);
             if (path) r.text = path;
             r.stat = stat_of(stat);
             return r;
@@ -195,7 +209,7 @@ private:
     static void on_children(int rc, String_vector const* names, void const* data)
     {
         give_made(data, [&] {
-            auto r = classified(rc);
+            auto r = classified(rc, data);
             if (names) r.children.assign(names->data, names->data + names->count);
             return r;
         });
@@ -204,7 +218,7 @@ private:
     static void on_data(int rc, char const* value, int size, Stat const* stat, void const* data)
     {
         give_made(data, [&] {
-            auto r = classified(rc);
+            auto r = classified(rc, data);
             if (value && size > 0) r.text.assign(value, static_cast<std::size_t>(size));
             r.stat = stat_of(stat);
             return r;
@@ -213,11 +227,11 @@ private:
 
     static void on_stat(int rc, Stat const*, void const* data)
     {
-        give_made(data, [&] { return classified(rc); });
+        give_made(data, [&] { return classified(rc, data); });
     }
     static void on_done(int rc, void const* data)
     {
-        give_made(data, [&] { return classified(rc); });
+        give_made(data, [&] { return classified(rc, data); });
     }
 
     std::atomic<zhandle_t*> zh_{nullptr};

@@ -40,14 +40,14 @@ constexpr std::chrono::milliseconds unavailable_after{600};
 struct refusal {
     std::string name;
     std::int32_t code;
-    condition expected;  ///< where it is said again and again
+    condition expected;   ///< where it is said again and again
     bool passes = false;  ///< said once, the lock is granted all the same: it was not done, or is looked for
 };
 
 std::vector<refusal> const& refusals()
 {
     static std::vector<refusal> const all{
-        {"NOAUTH", ZNOAUTH, condition::not_permitted},
+        {"NOAUTH", ZNOAUTH, condition::may_not_create},
         {"AUTHFAILED", ZAUTHFAILED, condition::authentication_failed},
         {"SESSIONCLOSEDREQUIRESASLAUTH", -124, condition::authentication_failed},
         {"INVALIDACL", ZINVALIDACL, condition::bad_acl},
@@ -124,7 +124,7 @@ public:
     {
         tree_.create("/faults/of another");
         tree_.permit("/faults/of another", ZOO_PERM_READ);
-        by_real_server("NOAUTH", condition::not_permitted, "/faults/of another");
+        by_real_server("NOAUTH", condition::may_not_create, "/faults/of another");
         tree_.create("/faults/ephemeral", {}, true);
         by_real_server("NOCHILDRENFOREPHEMERALS", condition::parent_is_ephemeral, "/faults/ephemeral");
         by_real_server("AUTHFAILED", condition::authentication_failed, name_, {.auth_scheme = "unheard-of", .auth_credential = "x"});

@@ -148,18 +148,28 @@ MUTANTS = {
     # in the next one, where the servers may still keep the last session and its node.
     "ephemeralOwner not checked": (
         QUEUE,
-        [("token_ = plan().tokens();\n        create();",
-          "if (MUTANT && token_ != owner_token{} && std::exchange(searched_, session()) != session()) return search();\n"
-          "        if (MUTANT) searched_ = session();\n        token_ = plan().tokens();\n        create();"),
+        [("id_ = plan().tokens();\n        if (plan()",
+          "if (MUTANT && id_ != owner_token{} && std::exchange(searched_, session()) != session()) return search();\n"
+          "        if (MUTANT) searched_ = session();\n        id_ = plan().tokens();\n        if (plan()"),
          ("    state state_ = state::creating;", "    std::int64_t searched_ = 0;\n    state state_ = state::creating;"),
          ("if (r.stat.owner != session()) return start_over();", "if (!MUTANT && r.stat.owner != session()) return start_over();")],
     ),
     "the GUID kept in a new session": (
         QUEUE,
-        [("token_ = plan().tokens();\n        create();",
-          "if (MUTANT && token_ != owner_token{}) return search();\n        token_ = plan().tokens();\n        create();")],
+        [("id_ = plan().tokens();\n        if (plan()",
+          "if (MUTANT && id_ != owner_token{}) return search();\n        id_ = plan().tokens();\n        if (plan()")],
     ),
-    "a node in doubt not removed": ("zookeeper/acquirer.hpp", [("return made_ || in_doubt_;", "return made_ || (in_doubt_ && !MUTANT);")]),
+    "a place taken without a look at the list": (
+        QUEUE,
+        [("if (plan().look_first && !may_read())", "if (plan().look_first && !may_read() && !MUTANT)")],
+        ["interleaving"],
+    ),
+    "a container without a child left": (
+        "zookeeper/erase_machine.hpp",
+        [("clearing_ = !what_.containers.empty();", "clearing_ = !what_.containers.empty() && !MUTANT;")],
+        ["interleaving", "zookeeper"],
+    ),
+    "a node in doubt not removed": ("zookeeper/acquirer.hpp", [("return made_ || in_doubt_ ||", "return made_ || (in_doubt_ && !MUTANT) ||")]),
     "delete not repeated": (
         "zookeeper/erase_machine.hpp",
         [("            stalled_ = true;\n            return;", "            if (MUTANT) return finish({});\n            stalled_ = true;\n            return;")],

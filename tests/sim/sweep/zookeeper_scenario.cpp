@@ -41,7 +41,10 @@ public:
     explicit dice(std::uint64_t seed) : sequence_{seed} {}
     [[nodiscard]] bool once_in(unsigned n) { return sequence_.below(n) == 0; }
     [[nodiscard]] unsigned up_to(unsigned most) { return static_cast<unsigned>(sequence_.below(most + 1)); }
-    [[nodiscard]] std::int64_t between(std::int64_t least, std::int64_t most) { return least + static_cast<std::int64_t>(sequence_.below(static_cast<std::uint64_t>(most - least + 1))); }
+    [[nodiscard]] std::int64_t between(std::int64_t least, std::int64_t most)
+    {
+        return least + static_cast<std::int64_t>(sequence_.below(static_cast<std::uint64_t>(most - least + 1)));
+    }
     [[nodiscard]] duration between(duration least, duration most) { return duration{between(least.count(), most.count())}; }
 
 private:
@@ -83,7 +86,8 @@ struct schedule_of_ensemble {
     [[nodiscard]] std::string describe() const
     {
         auto const ms = [](duration t) { return std::to_string(std::chrono::duration_cast<milliseconds>(t).count()) + " ms"; };
-        auto text = "session timeout " + ms(timeout) + ", length " + ms(length) + (calm ? ", calm" : "") + ", sequence from " + std::to_string(first_number) + "\nclocks:";
+        auto text = "session timeout " + ms(timeout) + ", length " + ms(length) + (calm ? ", calm" : "") + ", sequence from " +
+                    std::to_string(first_number) + "\nclocks:";
         for (auto const& one : servers) text += " server " + ms(one.ahead) + ' ' + std::to_string(one.drift_ppm) + " ppm;";
         for (auto const& one : clients) text += " client " + ms(one.ahead) + ' ' + std::to_string(one.drift_ppm) + " ppm;";
         text += '\n';
@@ -118,7 +122,10 @@ private:
         for (std::uint8_t i = 0; i < clients.size(); ++i) {
             if (d.once_in(5)) disasters.push_back({{kind::asleep, i, nobody, 0}, d.between(duration{}, length), d.between(t / 4, 2 * t)});
             if (d.once_in(4)) disasters.push_back({{kind::expiry, i, nobody, 0}, d.between(duration{}, length), d.between(t / 2, 2 * t)});
-            if (d.once_in(4)) disasters.push_back({{kind::wall_jump, i, nobody, 0}, d.between(duration{}, length), d.once_in(2) ? d.between(-10min, 10min) : d.between(-t, t)});
+            if (d.once_in(4))
+                disasters.push_back({{kind::wall_jump, i, nobody, 0},
+                                     d.between(duration{}, length),
+                                     d.once_in(2) ? d.between(-10min, 10min) : d.between(-t, t)});
         }
     }
 };
@@ -137,7 +144,7 @@ public:
             if (!world_.comes_true({kind::clock, nobody, i, 0})) plan_.servers[i] = {};
         end_ = world_.now() + plan_.length;
         shared_ = {.form = form, .path = form == zookeeper_form::queue ? "/locks" : "/locks/one", .end = end_, .calm = plan_.calm};
-        servers_.emplace(world_, shared_.path, plan_.first_number, plan_.timeout, plan_.servers);
+        servers_.emplace(world_, shared_.path, plan_.first_number, plan_.timeout, plan_.servers, "/locks");
         servers_->on_gone([this](unsigned server, std::string const& path) {
             for (auto& one : users_) one.session().gone(server, path);
         });
@@ -158,15 +165,18 @@ public:
         for (auto& one : users_) well = std::max(well, one.host().awake_since());
         start(add(heir(), {}), true);
         auto const last = well + 30 * plan_.timeout;
-        while (!all_done() && world_.step(last)) {}
+        while (!all_done() && world_.step(last)) {
+        }
         auto const most = 4 * duration{plan_.timeout} + 300ms;
         if (!all_done()) record_.breach("K6", "an operation has no result");
         if (auto const b = liveness::breach(record_.claims, heir(), end_, well, most)) record_.breach("K6", *b);
         ++record_.verdict.judged;
         // The sessions of those who died end; what is there then belongs to nobody who knows of it.
         auto const gone = std::max(world_.now(), well) + 4 * plan_.timeout;
-        while (!servers_->state().nodes().empty() && world_.step(gone)) {}
+        while ((!servers_->state().nodes().empty() || servers_->state().barren()) && world_.step(gone)) {
+        }
         if (!servers_->state().nodes().empty()) record_.breach("K7", "a node is left: " + servers_->state().nodes().begin()->first);
+        if (servers_->state().barren()) record_.breach("K7", "a container is left that never had a child");
         judge();
         return std::move(record_.verdict);
     }
@@ -182,7 +192,8 @@ private:
     void start(zookeeper_user& one, bool heir)
     {
         ++awaited_;
-        one.host().at(world_.now() + one.host().up_to(plan_.timeout / 4), [this, &one, heir] { lives_.push_back(heir ? one.inherit() : one.live()); });
+        one.host().at(world_.now() + one.host().up_to(plan_.timeout / 4),
+                      [this, &one, heir] { lives_.push_back(heir ? one.inherit() : one.live()); });
     }
 
     void befall(disaster const& one)
@@ -235,13 +246,18 @@ private:
 
 std::vector<kind> const faults{kind::late,      kind::lost_request, kind::lost_reply, kind::cut,      kind::pause,     kind::asleep,
                                kind::wall_jump, kind::hang,         kind::expiry,     kind::election, kind::isolation, kind::collection};
-shipped_machine const queue{
-    {"zookeeper", "a queue in an ensemble", [](std::uint64_t seed, run_options const& o) { return run_zookeeper(seed, zookeeper_form::queue, o); }, faults}};
-shipped_machine const plain{
-    {"zookeeper-plain", "one node in an ensemble", [](std::uint64_t seed, run_options const& o) { return run_zookeeper(seed, zookeeper_form::plain, o); }, faults}};
+shipped_machine const queue{{"zookeeper", "a queue in an ensemble",
+                             [](std::uint64_t seed, run_options const& o) { return run_zookeeper(seed, zookeeper_form::queue, o); },
+                             faults}};
+shipped_machine const plain{{"zookeeper-plain", "one node in an ensemble",
+                             [](std::uint64_t seed, run_options const& o) { return run_zookeeper(seed, zookeeper_form::plain, o); },
+                             faults}};
 
 }  // namespace
 
-verdict run_zookeeper(std::uint64_t seed, zookeeper_form form, run_options const& options) { return zookeeper_scenario{seed, form, options}.run(); }
+verdict run_zookeeper(std::uint64_t seed, zookeeper_form form, run_options const& options)
+{
+    return zookeeper_scenario{seed, form, options}.run();
+}
 
 }  // namespace holdfast::test

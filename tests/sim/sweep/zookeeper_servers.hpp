@@ -37,8 +37,9 @@ public:
     using duration = boot_clock::duration;
     static constexpr unsigned count = 3;
 
-    zookeeper_servers(sim::world& w, std::string lock, std::int32_t first_number, duration timeout, std::array<sim::clock, count> clocks)
-        : world_{w}, ensemble_{std::move(lock), count, first_number}, timeout_{timeout}, clocks_{clocks}
+    zookeeper_servers(sim::world& w, std::string lock, std::int32_t first_number, duration timeout, std::array<sim::clock, count> clocks,
+                      std::string container)
+        : world_{w}, ensemble_{std::move(lock), count, first_number, std::move(container)}, timeout_{timeout}, clocks_{clocks}
     {
         ask_again();
     }
@@ -133,7 +134,10 @@ public:
     [[nodiscard]] std::size_t applied(unsigned server) const { return ensemble_.applied(server); }
 
     /// Effects: has `f` called when the server has applied so much, after whatever was to be called before.
-    void when_applied(unsigned server, std::size_t decided, std::function<void()> f) { waiting_[server].emplace(decided, std::move(f)), apply_now(server); }
+    void when_applied(unsigned server, std::size_t decided, std::function<void()> f)
+    {
+        waiting_[server].emplace(decided, std::move(f)), apply_now(server);
+    }
 
     /// Effects: the leader answers the server, behind what it said before: `f` is called when the server has applied all that is decided by now.
     void answer(unsigned server, std::function<void()> f)
@@ -188,9 +192,8 @@ private:
     void tell(unsigned s, std::function<void()> f)
     {
         arrives_[s] = std::max(arrives_[s], world_.now() + world_.delay(sim::decision::nobody, s));
-        world_.at(arrives_[s], [this, s, f = std::move(f)]() mutable {
-            to_server_[s].put(world_, std::move(f), [this, s] { return out_until(s); });
-        });
+        world_.at(arrives_[s],
+                  [this, s, f = std::move(f)]() mutable { to_server_[s].put(world_, std::move(f), [this, s] { return out_until(s); }); });
     }
 
     /// Effects: servers will apply what they have not, each at its own pace.

@@ -168,14 +168,17 @@ private:
     sim::process use(bool once, time_point deadline, duration work)
     {
         if (plan_.form == zookeeper_form::queue)
-            co_await take<queue>(once, deadline, work, [this, once] { return std::make_unique<queue>(*this, wish(once), zookeeper::naming::curator); });
+            co_await take<queue>(once, deadline, work,
+                                 [this, once] { return std::make_unique<queue>(*this, wish(once), zookeeper::naming::curator); });
         else
             co_await take<plain>(once, deadline, work, [this, once] { return std::make_unique<plain>(*this, wish(once)); });
     }
 
     [[nodiscard]] zookeeper::acquire_plan wish(bool once)
     {
-        return {.lock = plan_.path, .content = "c" + std::to_string(me_.index()), .once = once, .tokens = [this] { return owner_token::from_bits(me_.random(), me_.random()); }};
+        return {.lock = plan_.path, .content = "c" + std::to_string(me_.index()), .once = once, .look_first = one_in(2), .tokens = [this] {
+                    return owner_token::from_bits(me_.random(), me_.random());
+                }};
     }
 
     template <class Running, class Make>
@@ -230,12 +233,13 @@ private:
         auto const fence = static_cast<std::uint64_t>(machine.czxid());
         note("ACQUIRED, fence", fence);
         ++record_.verdict.acquired;
-        record_.claims.push_back({.client = me_.index(), .granted = me_.present(), .valid_until = me_.when(until), .first_fence = fence, .last_fence = fence});
+        record_.claims.push_back(
+            {.client = me_.index(), .granted = me_.present(), .valid_until = me_.when(until), .first_fence = fence, .last_fence = fence});
         auto const mine = record_.claims.size() - 1;
         record_.calls[asked].claim = mine;
         end_call(asked, call::answer::done, me_.present(), me_.when(until));
         auto const left = machine.what_is_left();
-        auto const token = machine.token();
+        auto const token = owner_token::from_bits(me_.random(), me_.random());
         acquiring.reset();
         co_await hold({.token = token, .valid_until = until, .fence = fence, .ttl = ttl}, left, mine, work);
     }
@@ -253,7 +257,8 @@ private:
         while (!lost) {
             co_await me_.sleep_until(std::min(leave_at, me_.when(std::min(held->deadline(), tenure.renew_at()))));
             if (!held->still_held()) break;
-            record_.claims[mine].valid_until = std::max(record_.claims[mine].valid_until, me_.when(held->deadline() + announcement_margin(options_->ttl)));
+            record_.claims[mine].valid_until =
+                std::max(record_.claims[mine].valid_until, me_.when(held->deadline() + announcement_margin(options_->ttl)));
             if (me_.present() >= leave_at) break;
             if (me_.now() < tenure.renew_at()) continue;
             auto const request = tenure.ask(tenure.ttl());
@@ -261,7 +266,8 @@ private:
             confirmation question{*this, node.node};
             auto const limit = me_.present() + servers_.timeout() / 2;
             while (!question.said() && !question.over() && me_.present() < limit) co_await news(limit);
-            auto const there = question.said() && question.said()->what == zookeeper::answer::ok && question.said()->stat.czxid == node.czxid;
+            auto const there =
+                question.said() && question.said()->what == zookeeper::answer::ok && question.said()->stat.czxid == node.czxid;
             if (there) {
                 auto const until = session_.lease().until();
                 end_call(asked, call::answer::done, me_.present(), me_.when(until));

@@ -59,6 +59,7 @@ struct client {
     std::deque<letter> inbox;
     std::vector<watch> watches;
     unsigned wins = 0;
+    bool create_only = false;  // it may neither list who waits nor remove anything
 };
 
 class world {
@@ -67,6 +68,10 @@ public:
     {
         faults_until_ = 200 + random_.below(1500);
         fault_weight_ = random_.below(30);
+        if (random_.below(4) == 0) {
+            ensemble_.make_lasting();
+            clients_.front().create_only = true;
+        }
     }
 
     zookeeper_verdict run()
@@ -83,6 +88,7 @@ public:
             if (!v_.breaches.empty()) break;
         }
         if (v_.breaches.empty() && !ensemble_.nodes().empty()) breach("a node is left");
+        if (v_.breaches.empty() && ensemble_.barren()) breach("a container is left that never had a child");
         return v_;
     }
 
@@ -99,7 +105,9 @@ private:
     /// Returns: whether nobody has anything to do any more.
     bool settled() const
     {
-        return abandoned_.empty() && std::all_of(clients_.begin(), clients_.end(), [](client const& c) { return !c.acquiring && !c.erasing && c.inbox.empty() && c.sent.empty(); });
+        return abandoned_.empty() && std::all_of(clients_.begin(), clients_.end(), [](client const& c) {
+                   return !c.acquiring && !c.erasing && c.inbox.empty() && c.sent.empty();
+               });
     }
 
     void note(std::uint64_t what) { v_.hash = v_.hash * 0x9fb21c651e98df25U + what + 1; }
@@ -229,6 +237,7 @@ private:
         if (c.session == 0) {
             // A session is made by a write, which the server has applied when it says so.
             c.session = ensemble_.open_session();
+            if (c.create_only) ensemble_.permit_create_only(c.session);
             while (ensemble_.lag(server) > 0) catch_up(server);
         }
         if (c.acquiring && !c.holds) c.acquiring->connected(c.session);
@@ -258,10 +267,13 @@ private:
             c.acquiring.reset();
             ++c.job;
             c.erasing->connected(c.session);
-        } else if (!c.acquiring && !c.erasing && (!calm() || c.wins == 0)) {
+        } else if (!c.acquiring && !c.erasing && (!calm() || (c.wins == 0 && !c.create_only))) {
             ++c.job;
             c.acquiring = std::make_unique<queue_machine>(
-                acquire_plan{.lock = "/l", .once = random_.below(5) == 0 && !calm(), .tokens = [this] { return owner_token::from_bits(random_.next(), random_.next()); }},
+                acquire_plan{.lock = "/l",
+                             .once = random_.below(5) == 0 && !calm(),
+                             .look_first = c.create_only || random_.below(2) == 0,
+                             .tokens = [this] { return owner_token::from_bits(random_.next(), random_.next()); }},
                 naming::curator);
             c.acquiring->connected(c.session);
         }
@@ -270,7 +282,9 @@ private:
 
     void flush(client& c)
     {
-        auto const actions = c.acquiring && !c.holds ? c.acquiring->take_actions() : c.erasing ? c.erasing->take_actions() : std::vector<action>{};
+        auto const actions = c.acquiring && !c.holds ? c.acquiring->take_actions()
+                             : c.erasing             ? c.erasing->take_actions()
+                                                     : std::vector<action>{};
         for (auto const& one : actions) c.sent.push_back({c.job, one.tag, one.what});
     }
 
@@ -282,10 +296,12 @@ private:
         auto const next = c.sent.front();
         while (ensemble_.must_catch_up(c.server, next.what)) catch_up(c.server);
         auto const r = ensemble_.process(c.server, c.session, next.what, random_.below(4) == 0);
-        bool const write = next.what.what == request::kind::create_sequential || next.what.what == request::kind::erase || next.what.what == request::kind::create_container;
+        bool const write = next.what.what == request::kind::create_sequential || next.what.what == request::kind::erase ||
+                           next.what.what == request::kind::create_container;
         while (write && ensemble_.lag(c.server) > 0) catch_up(c.server);
         c.sent.pop_front();
-        if (next.what.what == request::kind::watch && r.what == answer::ok) c.watches.push_back(waiting_for_[&c] = {next.job, next.tag, next.what.path});
+        if (next.what.what == request::kind::watch && r.what == answer::ok)
+            c.watches.push_back(waiting_for_[&c] = {next.job, next.tag, next.what.path});
         if (r.text.ends_with("-2147483648") || r.text.ends_with("2147483647")) ++v_.exhausted;
         c.inbox.push_back({next.job, next.tag, r, false, ensemble_.applied(c.server)});
     }
@@ -315,6 +331,7 @@ private:
         if (c.erasing && c.erasing->done()) c.erasing.reset();
         if (!c.acquiring || c.holds || c.acquiring->now() == acquirer::phase::working) return;
         if (c.acquiring->now() == acquirer::phase::failed) {
+            if (c.acquiring->why() == zookeeper::errc::may_not_read) ++v_.refused;
             if (c.acquiring->left_something()) {
                 c.erasing.emplace(c.acquiring->what_is_left());
                 ++c.job;

@@ -17,6 +17,7 @@ struct zookeeper_verdict {
     std::uint64_t abandoned = 0;
     std::uint64_t collected = 0;
     std::uint64_t exhausted = 0;
+    std::uint64_t refused = 0;
     std::uint64_t hash = 0;
 };
 
