@@ -15,6 +15,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -236,6 +238,24 @@ TEST_CASE("the plain form excludes others, and hands on to one of those who wait
     CHECK_FALSE(tree.exists("/locks/orders"));
 }
 
+TEST_CASE("locks of every form in one session have four threads together, and each learns of the session's end")
+{
+    auto const threads = [] {
+        return std::distance(std::filesystem::directory_iterator{"/proc/self/task"}, std::filesystem::directory_iterator{});
+    };
+    zookeeper_server server;
+    zookeeper_tree tree{server.address()};
+    auto const before = threads();
+    auto zk = connected(server.address(), {.session_timeout = 1min});
+    mutex queued{zk, "/locks/a"};
+    mutex other{zk, "/locks/b", {}, {.naming = naming::kazoo}};
+    mutex plain{zk, "/locks/c", {}, {.queueing = queueing::none}};
+    for (auto* const m : {&queued, &other, &plain}) m->lock();
+    CHECK(threads() == before + 4);
+    tree.end_session(tree.get("/locks/c").owner);
+    for (auto* const m : {&queued, &other, &plain}) CHECK(eventually([&] { return m->lease().lost_token().stop_requested(); }));
+}
+
 TEST_CASE("no node shows the owner token of its lease")
 {
     auto const nodes = GENERATE(node_options{}, node_options{.queueing = queueing::none}, node_options{.naming = naming::kazoo});
@@ -334,6 +354,21 @@ TEST_CASE("contenders are listed in their order, with what they say of themselve
     plain.lock();
     REQUIRE(plain.contenders().size() == 1);
     CHECK(plain.contenders().front().fencing_token == plain.lease().fencing_token());
+}
+
+TEST_CASE("a line of more contenders than are asked for at once is listed as a whole, in its order")
+{
+    constexpr std::size_t many = 2'100;
+    zookeeper_server server;
+    zookeeper_tree tree{server.address()};
+    tree.create("/orders");
+    for (std::size_t i = 0; i < many; ++i) tree.create("/orders/x-lock-", std::to_string(i), true, true);
+    auto zk = connected(server.address(), {.operation_timeout = 5min});
+    auto const line = mutex{zk, "/orders"}.contenders();
+    REQUIRE(line.size() == many);
+    bool in_order = true;
+    for (std::size_t i = 0; i < many; ++i) in_order = in_order && line[i].content == std::to_string(i);
+    CHECK(in_order);
 }
 
 TEST_CASE("the C client's log goes to the session's callback, and nowhere without one")

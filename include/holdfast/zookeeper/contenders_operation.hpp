@@ -92,7 +92,7 @@ private:
             core_.perform(*this, {{{request::kind::children, lock_, {}}, round_ + 1}});
         } else {
             line_.push_back({{lock_, {}, 0}, 0, false});
-            ask_each();
+            ask_some(0);
         }
     }
 
@@ -107,22 +107,25 @@ private:
         if (r.what == answer::refused) return end(explained(r.code));
         if (line_.empty()) {
             for (auto& c : contenders_among(r.children)) line_.push_back({{std::move(c.name), {}, 0}, c.sequence, false});
-            return ask_each();
+            return ask_some(0);
         }
-        auto& seen = line_.at(tag % slots - first);
+        auto& seen = line_.at(asked_for_ + (tag % slots - first));
         seen.there = r.what == answer::ok;
         seen.who.content = r.text;
         seen.who.fencing_token = static_cast<std::uint64_t>(r.stat.czxid) * 64;
-        if (--open_ == 0) finish();
+        if (--open_ == 0) ask_some(asked_for_ + most_at_once);
     }
 
-    void ask_each()
+    /// Effects: asks for those from `begin` on, not for all at once, however long the line is: a round has a tag for each.
+    void ask_some(std::size_t begin)
     {
-        open_ = line_.size();
-        if (open_ == 0) return finish();
+        if (begin >= line_.size()) return finish();
+        asked_for_ = begin;
+        open_ = std::min(line_.size() - begin, most_at_once);
+        if (begin > 0) round_ = (round_ / slots + 1) * slots;
         std::vector<action> actions;
-        for (std::size_t i = 0; i < line_.size(); ++i) {
-            auto path = place_.queued() ? lock_ + '/' + line_[i].who.node : lock_;
+        for (std::size_t i = 0; i < open_; ++i) {
+            auto path = place_.queued() ? lock_ + '/' + line_[begin + i].who.node : lock_;
             actions.push_back({{request::kind::data, std::move(path)}, round_ / slots * slots + first + static_cast<unsigned>(i)});
         }
         core_.perform(*this, actions);
@@ -147,6 +150,7 @@ private:
 
     static constexpr unsigned slots = 1U << 16U;
     static constexpr unsigned first = 2;
+    static constexpr std::size_t most_at_once = 1'000;
 
     lock_place& place_;
     session_core& core_;
@@ -154,7 +158,8 @@ private:
     bool asked_ = false;
     unsigned round_ = 0;
     std::vector<one> line_;
-    std::size_t open_ = 0;
+    std::size_t asked_for_ = 0;  // how many were in earlier rounds
+    std::size_t open_ = 0;       // how many of this one have no answer
     std::optional<result<list>> outcome_;
     holdfast::detail::parker bed_;
 };
