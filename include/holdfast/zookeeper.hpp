@@ -3,11 +3,12 @@
 
 #include <holdfast/core/language.hpp>
 
-#include <holdfast/holdfast.hpp>
 #include <holdfast/core/name.hpp>
+#include <holdfast/holdfast.hpp>
 #include <holdfast/lock/basic_mutex.hpp>
 #include <holdfast/lock/basic_mutex_members.hpp>
 #include <holdfast/lock/domain.hpp>
+#include <holdfast/lock/keeper.hpp>
 #include <holdfast/zookeeper/backend.hpp>
 #include <holdfast/zookeeper/contenders_operation.hpp>
 #include <holdfast/zookeeper/lock_place.hpp>
@@ -38,9 +39,11 @@ public:
     {
         check_session(options);
         thread_ = std::make_shared<session_thread>(std::make_shared<session_core>(parse_servers(servers), std::move(options)));
-        curator_ = domain_of({});
-        kazoo_ = domain_of({.naming = naming::kazoo});
-        plain_ = domain_of({.queueing = queueing::none});
+        auto const renewer = std::make_shared<holdfast::detail::keeper>();
+        curator_ = domain_of({}, renewer);
+        kazoo_ = domain_of({.naming = naming::kazoo}, renewer);
+        plain_ = domain_of({.queueing = queueing::none}, renewer);
+        curator_->backend().on_loss(renewer->alarm());
     }
 
     /// Returns: what it is in; `lost` in a forked child.
@@ -69,9 +72,9 @@ private:
 
     using domain = std::shared_ptr<holdfast::detail::domain<backend>>;
 
-    [[nodiscard]] domain domain_of(node_options nodes) const
+    [[nodiscard]] domain domain_of(node_options nodes, std::shared_ptr<holdfast::detail::keeper> const& renewer) const
     {
-        return std::make_shared<holdfast::detail::domain<backend>>(std::make_shared<backend>(thread_, nodes));
+        return std::make_shared<holdfast::detail::domain<backend>>(std::make_shared<backend>(thread_, nodes), renewer);
     }
 
     [[nodiscard]] domain const& find(node_options nodes) const noexcept

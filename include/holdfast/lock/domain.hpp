@@ -20,10 +20,13 @@ namespace holdfast::detail {
 template <class B>
 class domain {
 public:
-    explicit domain(std::shared_ptr<B> backend) : backend_{std::move(backend)}
+    explicit domain(std::shared_ptr<B> backend) : domain{std::move(backend), std::make_shared<keeper>()}
     {
         if constexpr (requires(B& b, std::function<void()> f) { b.on_loss(f); }) backend_->on_loss(keeper_->alarm());
     }
+
+    /// One of several domains of one client, which have a keeper in common. Whoever made that has it told when leases may be lost.
+    domain(std::shared_ptr<B> backend, std::shared_ptr<keeper> of_all) : backend_{std::move(backend)}, keeper_{std::move(of_all)} {}
 
     [[nodiscard]] B& backend() const noexcept { return *backend_; }
 
@@ -32,7 +35,8 @@ public:
     [[nodiscard]] std::shared_ptr<local_queue<B>> queue(std::string_view name)
     {
         if (origin_.in_child())
-            throw error{errc::misconfigured, "lock " + holdfast::quoted(name) + ": its client was made before fork(); make one in the child"};
+            throw error{errc::misconfigured,
+                        "lock " + holdfast::quoted(name) + ": its client was made before fork(); make one in the child"};
         std::scoped_lock guard{mutex_};
         auto found = queues_.find(name);
         if (found != queues_.end())
@@ -54,7 +58,7 @@ private:
 
     fork_guard origin_;
     std::shared_ptr<B> backend_;
-    std::shared_ptr<keeper> keeper_ = std::make_shared<keeper>();
+    std::shared_ptr<keeper> keeper_;
     std::mutex mutex_;
     std::map<std::string, std::weak_ptr<local_queue<B>>, std::less<>> queues_;
     std::size_t sweep_at_ = 64;
