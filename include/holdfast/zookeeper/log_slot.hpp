@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/lasting.hpp>
 
 #include <array>
 #include <cstddef>
@@ -27,13 +28,13 @@ public:
     explicit log_slot(std::function<void(std::string_view)> callback)
     {
         auto const end = callback ? most : all;
-        std::scoped_lock guard{mutex_};
-        for (place_ = callback ? 0 : most; place_ < end && taken_[place_];) ++place_;
+        std::scoped_lock guard{slots().mutex};
+        for (place_ = callback ? 0 : most; place_ < end && slots().taken[place_];) ++place_;
         if (callback && place_ == end)
             throw error{holdfast::errc::misconfigured, "64 ZooKeeper sessions of this process have a log, and no more can"};
         if (place_ == end) return;
-        taken_[place_] = true;
-        if (callback) callbacks_[place_] = std::move(callback);
+        slots().taken[place_] = true;
+        if (callback) slots().callbacks[place_] = std::move(callback);
         function_ = functions(std::make_index_sequence<all>{})[place_];
     }
 
@@ -44,10 +45,10 @@ public:
     ~log_slot()
     {
         if (function_ == &silent) return;
-        std::scoped_lock guard{mutex_};
-        if (place_ < most) callbacks_[place_] = nullptr;
-        problems_[place_].clear();
-        taken_[place_] = false;
+        std::scoped_lock guard{slots().mutex};
+        if (place_ < most) slots().callbacks[place_] = nullptr;
+        slots().problems[place_].clear();
+        slots().taken[place_] = false;
     }
 
     [[nodiscard]] function get() const noexcept { return function_; }
@@ -56,8 +57,8 @@ public:
     [[nodiscard]] std::string problem() const
     {
         if (function_ == &silent) return {};
-        std::scoped_lock guard{mutex_};
-        return problems_[place_];
+        std::scoped_lock guard{slots().mutex};
+        return slots().problems[place_];
     }
 
 private:
@@ -74,10 +75,10 @@ private:
     static void tell(std::size_t place, std::string_view text) noexcept
     try {
         if (auto const error = error_in(text); !error.empty()) {
-            std::scoped_lock guard{mutex_};
-            problems_[place] = error;
+            std::scoped_lock guard{slots().mutex};
+            slots().problems[place] = error;
         }
-        if (place < most) callbacks_[place](text);
+        if (place < most) slots().callbacks[place](text);
     } catch (...) {  // NOLINT(bugprone-empty-catch): there is nobody to tell
     }
 
@@ -100,10 +101,15 @@ private:
         return {&write<I>...};
     }
 
-    inline static std::mutex mutex_;
-    inline static std::array<std::function<void(std::string_view)>, most> callbacks_;
-    inline static std::array<bool, all> taken_{};
-    inline static std::array<std::string, all> problems_;
+    /// Of all slots. Threads of the C client may write on while the program ends.
+    struct table {
+        std::mutex mutex;
+        std::array<std::function<void(std::string_view)>, most> callbacks;
+        std::array<bool, all> taken{};
+        std::array<std::string, all> problems;
+    };
+    static table& slots() noexcept { return holdfast::detail::lasting<table>(); }
+
     std::size_t place_ = 0;
     function function_ = &silent;
 };

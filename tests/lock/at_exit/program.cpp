@@ -9,6 +9,7 @@
 #include <holdfast/memory.hpp>
 #include <holdfast/redis/error.hpp>
 #include <holdfast/zookeeper/error.hpp>
+#include <holdfast/zookeeper/log_slot.hpp>
 
 #include <algorithm>
 #include <array>
@@ -18,6 +19,7 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
@@ -36,7 +38,7 @@ extern "C" int __real___cxa_atexit(void (*)(void*), void*, void*);
 
 extern "C" int __wrap___cxa_atexit(void (*destroy)(void*), void* object, void* library)
 {
-    to_be_destroyed.at(how_many++) = object;
+    if (object) to_be_destroyed.at(how_many++) = object;  // otherwise a function of a sanitizer's
     return __real___cxa_atexit(destroy, object, library);
 }
 // NOLINTEND(bugprone-reserved-identifier)
@@ -72,6 +74,10 @@ void require_categories() noexcept
             "that of ZooKeeper has its words");
 }
 
+std::size_t logged = 0;
+
+void log_and_require() noexcept;
+
 holdfast::memory::store here;
 holdfast::memory::mutex orders{here, "orders", {.ttl = 300ms, .on_error = hear}};
 
@@ -89,18 +95,14 @@ struct judge {
             require(e.code() == holdfast::errc::lease_lost, "extending says that the lease was lost");
         }
         orders.unlock();
+        log_and_require();
     }
 } const at_the_end;
 
 void require_one_category_in_all() noexcept
 {
-    auto const is_destroyed = [](void const* object) {
-        return std::find(to_be_destroyed.begin(), to_be_destroyed.end(), object) != to_be_destroyed.end();
-    };
-    require(is_destroyed(&at_the_end), "it is overheard which objects are destroyed");
     for (auto const* const one : {&holdfast::error_category(), &holdfast::redis::error_category(), &holdfast::tls::error_category(),
                                   &holdfast::zookeeper::error_category()}) {
-        require(!is_destroyed(one), "a category is never destroyed");
         require(&category_in_library(one->name()) == one, "a shared library has the same categories");
     }
     try {
@@ -112,11 +114,33 @@ void require_one_category_in_all() noexcept
     }
 }
 
+void require_no_other_static_object() noexcept
+{
+    std::array<void const*, 3> const own{&here, &orders, &at_the_end};
+    for (auto const* const one : own)
+        require(std::find(to_be_destroyed.begin(), to_be_destroyed.end(), one) != to_be_destroyed.end(),
+                "it is overheard what is destroyed");
+    for (std::size_t i = 0; i < how_many; ++i)
+        require(std::find(own.begin(), own.end(), to_be_destroyed[i]) != own.end(), "the library has no object that is ever destroyed");
+}
+
+/// What a session that is never destroyed has of its log.
+void log_and_require() noexcept
+{
+    static auto& lasting = *new holdfast::zookeeper::log_slot{[](std::string_view text) { logged = text.size(); }};
+    constexpr std::string_view line = "2026-01-01 00:00:00:ZOO_ERROR@connect@1: no server";
+    logged = 0;
+    lasting.get()(line.data());
+    require(logged == line.size() && lasting.problem() == "no server", "a session logs that lasts longer than the program");
+}
+
 }  // namespace
 
 int main()
 {
     require_categories();
     require_one_category_in_all();
+    log_and_require();
+    require_no_other_static_object();
     orders.lock();
 }
