@@ -24,7 +24,7 @@ inline void check_name(std::string_view name)
 
 namespace detail {
 
-/// Effects: appends `c` to `text`; where it is not printable ASCII, as `\x1b`.
+/// Effects: appends `c` to `text`; where it is not printable ASCII, its number: an escape character is a backslash and `x1b`.
 inline void append_printable(std::string& text, char c)
 {
     constexpr std::string_view hexadecimal = "0123456789abcdef";

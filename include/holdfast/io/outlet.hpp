@@ -113,7 +113,7 @@ private:
         while (done < sending_.size()) {
             auto const n = ::send(descriptor_, sending_.data() + done, sending_.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
             if (n < 0 && errno == EINTR) continue;
-            if (n < 0) return errno == EAGAIN || errno == EWOULDBLOCK ? done : sending_.size();
+            if (n < 0) return errno == EAGAIN ? done : sending_.size();
             done += static_cast<std::size_t>(n);
         }
         return done;

@@ -261,7 +261,7 @@ private:
             auto const n = ::recv(fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
             if (n > 0) return static_cast<std::size_t>(n);
             if (n < 0 && errno == EINTR) continue;
-            if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return 0;
+            if (n < 0 && errno == EAGAIN) return 0;
             why_ = n == 0 ? failure{{}, "the server closed the connection"} : of_system(errno);
             return std::nullopt;
         }

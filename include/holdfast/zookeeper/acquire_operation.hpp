@@ -53,7 +53,7 @@ public:
     acquire_operation(acquire_operation const&) = delete;
     acquire_operation& operator=(acquire_operation const&) = delete;
 
-    ~acquire_operation()
+    ~acquire_operation() override
     {
         std::scoped_lock guard{core_.mutex()};
         core_.detach(*this);

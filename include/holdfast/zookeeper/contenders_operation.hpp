@@ -41,7 +41,7 @@ public:
     contenders_operation(contenders_operation const&) = delete;
     contenders_operation& operator=(contenders_operation const&) = delete;
 
-    ~contenders_operation()
+    ~contenders_operation() override
     {
         std::scoped_lock guard{core_.mutex()};
         core_.detach(*this);

@@ -39,7 +39,7 @@ public:
     extend_operation(extend_operation const&) = delete;
     extend_operation& operator=(extend_operation const&) = delete;
 
-    ~extend_operation()
+    ~extend_operation() override
     {
         std::scoped_lock guard{core_.mutex()};
         core_.detach(*this);

@@ -41,7 +41,7 @@ public:
     }
 
 protected:
-    ~receiver() = default;
+    virtual ~receiver() = default;
 
 private:
     friend class audience;

@@ -86,6 +86,7 @@ public:
         auto const* const path = r.path.c_str();
         auto const size = static_cast<int>(r.content.size());
         auto const* const acl = creator_only ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
+        std::uintptr_t const number = watch;
         switch (r.what) {
         case request::kind::create_sequential: return create(path, r.content.data(), size, acl, ZOO_EPHEMERAL_SEQUENTIAL, as);
         case request::kind::create_plain: return create(path, r.content.data(), size, acl, ZOO_EPHEMERAL, as);
@@ -94,7 +95,7 @@ public:
         case request::kind::data: return ::zoo_awget(zh_, path, nullptr, nullptr, &on_data, &as) == ZOK;
         case request::kind::watch:
             // NOLINTNEXTLINE(performance-no-int-to-ptr): a number is never dangling
-            return ::zoo_awget(zh_, path, &on_event, reinterpret_cast<void*>(static_cast<std::uintptr_t>(watch)), &on_data, &as) == ZOK;
+            return ::zoo_awget(zh_, path, &on_event, reinterpret_cast<void*>(number), &on_data, &as) == ZOK;
         case request::kind::erase: return ::zoo_adelete(zh_, path, -1, &on_done, &as) == ZOK;
         case request::kind::touch: return ::zoo_awexists(zh_, "/", nullptr, nullptr, &on_stat, &as) == ZOK;
         // The C client cannot check a version by itself: a delete that is bound to fail is agreed on by a quorum like any other.
@@ -119,7 +120,7 @@ private:
     {
         auto* const self = static_cast<zookeeper_mt*>(const_cast<void*>(::zoo_get_context(zh)));
         self->zh_ = zh;  // `open` may not have it yet
-        if (type != ZOO_SESSION_EVENT) return self->to_->on_notice(static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(context)));
+        if (type != ZOO_SESSION_EVENT) return self->to_->on_notice(reinterpret_cast<std::uintptr_t>(context));
         // As long as it is connected. It would look all names up whenever it looks at its socket, several times for each request; and a
         // process that forks while it does so has a child that can never look a name up: the C library's lock is held in it for ever.
         if (state == ZOO_CONNECTED_STATE) ::zoo_set_servers_resolution_delay(zh, -1);
