@@ -17,6 +17,10 @@ else()
   target_include_directories(holdfast_core INTERFACE
     "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:include>")
 endif()
+# Whoever adds this folder to his own build is not shown our headers' warnings, as he is not by an installed holdfast; we are.
+if(NOT PROJECT_IS_TOP_LEVEL)
+  target_include_directories(holdfast_core SYSTEM INTERFACE "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>")
+endif()
 
 add_library(holdfast_memory INTERFACE)
 target_link_libraries(holdfast_memory INTERFACE holdfast_core)

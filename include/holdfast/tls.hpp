@@ -37,7 +37,10 @@ namespace detail {
 
 inline std::shared_ptr<io::secure_layer const> make_layer(options const& o) { return std::make_shared<layer const>(o); }
 
-inline bool const linked = (io::make_secure_layer.store(&make_layer), true);
+inline bool const linked = [] {
+    io::make_secure_layer.store(&make_layer);
+    return true;
+}();
 
 }  // namespace detail
 }  // namespace holdfast::tls

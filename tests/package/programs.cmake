@@ -37,3 +37,13 @@ if(TARGET holdfast::redlock AND TARGET holdfast::tls)
   program(use_tls_separately SOURCES use_tls.cpp tls/bring_tls.cpp separate/holdfast.cpp LIBRARIES holdfast::redlock holdfast::tls)
   target_compile_definitions(use_tls_separately PRIVATE HOLDFAST_SEPARATE_COMPILATION)
 endif()
+
+# With all that a compiler can warn of.
+if(TARGET holdfast::redlock)
+  include(${CMAKE_CURRENT_LIST_DIR}/strict.cmake)
+  program(use_strictly SOURCES strict/use_all.cpp LIBRARIES holdfast::redlock holdfast::memory
+    $<TARGET_NAME_IF_EXISTS:holdfast::tls> $<TARGET_NAME_IF_EXISTS:holdfast::zookeeper>)
+  target_compile_options(use_strictly PRIVATE ${strict_options_${CMAKE_CXX_COMPILER_ID}})
+  target_compile_definitions(use_strictly PRIVATE
+    $<$<TARGET_EXISTS:holdfast::tls>:USE_TLS> $<$<TARGET_EXISTS:holdfast::zookeeper>:USE_ZOOKEEPER>)
+endif()

@@ -14,16 +14,18 @@ inline std::atomic<std::uint32_t> forks_since_start{0};
 /// no right to release them: what it does with them must have no effect on the parent's.
 class fork_guard {
 public:
-    fork_guard() : made_in_{(watch(), forks_since_start.load(std::memory_order_relaxed))} {}
+    fork_guard() : made_in_{watched()} {}
 
     /// Returns: whether this process is a child forked from the one that made this object.
     [[nodiscard]] bool in_child() const noexcept { return forks_since_start.load(std::memory_order_relaxed) != made_in_; }
 
 private:
-    static void watch()
+    /// Returns: how many forks there were, which are counted from the first call on.
+    static std::uint32_t watched()
     {
         [[maybe_unused]] static int const once =
             ::pthread_atfork(nullptr, nullptr, [] { forks_since_start.fetch_add(1, std::memory_order_relaxed); });
+        return forks_since_start.load(std::memory_order_relaxed);
     }
 
     std::uint32_t made_in_;
