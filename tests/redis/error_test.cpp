@@ -2,6 +2,7 @@
 #include "support/catch.hpp"
 
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/error_reply.hpp>
 
 #include <set>
 #include <string>
@@ -84,6 +85,6 @@ TEST_CASE("an error reply is known by its first word")
 
 TEST_CASE("an error reply that is not known is a server error, and no word of it is taken for another")
 {
-    for (auto const* reply : {"ERR unknown command", "", " ", " LOADING", "LOADINGS x", "loading", "ERR LOADING", "OO"})
+    for (auto const* reply : {"ERR unknown", "", " ", " LOADING", "LOADINGS x", "loading", "ERR LOADING", "OO"})
         CHECK(classify(reply) == errc::server_error);
 }

@@ -108,6 +108,40 @@ TEST_CASE("who may not run every script takes nothing, without a fence either")
     }
 }
 
+TEST_CASE("a right that is missing inside a script is reported at once, and the command is named")
+{
+    auto const command = GENERATE(as<std::string>{}, "set", "time");
+    CAPTURE(command);
+    redis_server server{{.config = {"user app on >app-secret ~* &* +@all -" + command}}};
+    client redis{server.url("app", "app-secret"), unhurried()};
+    mutex m{redis, "orders", {.unavailable_after = 1h}};
+    std::string what;
+    auto const begun = boot_clock::now();
+    auto const code = code_of([&] { m.lock(); }, &what);
+    CHECK(code == errc::misconfigured);
+    CHECK(code == holdfast::redis::errc::not_permitted);
+    CHECK(boot_clock::now() - begun < 1min);
+    std::string upper = command;
+    for (auto& c : upper) c = static_cast<char>(c - 'a' + 'A');
+    CHECK_THAT(what, contains("\"" + upper + "\" is not permitted"));
+    CHECK(code_of([&] { (void)m.try_lock(); }) == holdfast::redis::errc::not_permitted);
+    if (command != "del") CHECK(holdfast::test::eventually([&] { return !holdfast::test::exists(server, "orders"); }));
+    server.command({"ACL", "SETUSER", "app", "+@all"});
+    CHECK(m.try_lock_for(1min));
+}
+
+TEST_CASE("an error that is not known is told in the server's words")
+{
+    redis_server server;
+    server.command({"CONFIG", "SET", "maxmemory", "0"});
+    server.command({"SET", "holdfast:fence:{orders}", "not a number"});
+    client redis{server.url(), unhurried()};
+    mutex m{redis, "orders", {.unavailable_after = 100ms}};
+    std::string what;
+    CHECK(code_of([&] { m.lock(); }, &what) == errc::unavailable);
+    CHECK_THAT(what, contains("orders") && contains("the server said \""));
+}
+
 TEST_CASE("a user without the right to the key is reported at once")
 {
     redis_server server{{.config = {"user app on >secret ~other:* &* +@all"}}};

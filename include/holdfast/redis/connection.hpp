@@ -187,6 +187,7 @@ private:
         votes::note(e.what, node_, a);
         bool const unknown = a.error == errc::no_script && e.form == script_form::by_hash;
         forms_.note(e.what, e.form, a.error);
+        if (a.what == answer::kind::error) note_error(a.error, r, script_text(e.what));
         if (unknown) {
             // An acquire that nobody waits for may have been rolled back behind its first sending; the roll-back always goes.
             if (!e.wanted(now)) return;

@@ -103,16 +103,6 @@ public:
 
 [[nodiscard]] inline std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), error_category()}; }
 
-/// Returns: the code of an error reply, known by its first word.
-[[nodiscard]] inline errc classify(std::string_view reply) noexcept
-{
-    if (reply.starts_with("ERR max number of clients")) return errc::too_many_clients;
-    auto const word = reply.substr(0, reply.find(' '));
-    for (auto const& one : detail::error_words)
-        if (!one.word.empty() && one.word == word) return one.code;
-    return errc::server_error;
-}
-
 }  // namespace holdfast::redis
 
 template <>

@@ -4,6 +4,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/error_reply.hpp>
 #include <holdfast/redis/hiredis.hpp>
 #include <holdfast/redis/protocol.hpp>
 #include <holdfast/redis/request.hpp>
@@ -61,9 +62,10 @@ public:
         auto const what = questions_[answered_];
         if (r.what() == reply::kind::error) {
             auto const why = classify(r.text());
-            if (what == question::auth && why == errc::server_error) return errc::authentication_failed;
-            if (what == question::select && why == errc::server_error) return errc::bad_database;
-            return why;
+            bool const refused = why == errc::server_error || why == errc::no_script;
+            if (what == question::auth && refused) return errc::authentication_failed;
+            if (what == question::select && refused) return errc::bad_database;
+            return refused ? errc::server_error : why;
         }
         if (what == question::info) got_.uptime = uptime_in(r.text());
         if (what == question::time) {

@@ -9,6 +9,7 @@
 #include <holdfast/redis/admission.hpp>
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/error_reply.hpp>
 #include <holdfast/redis/greeting.hpp>
 #include <holdfast/redis/hiredis.hpp>
 
@@ -127,6 +128,13 @@ protected:
     /// Returns: whether something is under way that must not arrive any more when the link is given up.
     [[nodiscard]] virtual bool harmful_later() const noexcept { return false; }
 
+    /// Effects: `reason(why)` is now what the server said in `r`, an error, when it ran `script`, if it ran one.
+    void note_error(std::error_code why, reply const& r, std::string_view script) noexcept
+    {
+        told_ = why;
+        reason_ = said(r, script);
+    }
+
     /// Effects: sends `bytes`. Requires: `up()`.
     void write(std::string_view bytes)
     try {
@@ -170,6 +178,15 @@ private:
         return f();
     } catch (std::bad_alloc const&) {
         return {};
+    }
+
+    /// Returns: what more there is to say about `r`; nothing where it is no error, or has the password in it.
+    [[nodiscard]] std::string said(reply const& r, std::string_view script) const noexcept
+    {
+        return words([&] {
+            auto text = r.what() == reply::kind::error ? error_reply{r.text()}.detail(script) : std::string{};
+            return !server_.password.empty() && text.find(server_.password) != std::string::npos ? std::string{} : text;
+        });
     }
 
     /// Returns: what is waited for while connecting.
@@ -246,7 +263,7 @@ private:
 
     void on_greeting(reply const& r, boot_clock::time_point now)
     {
-        if (auto const why = greeting_.on_reply(r)) return disconnect(why, now);
+        if (auto const why = greeting_.on_reply(r)) return disconnect(why, now, said(r, {}));
         if (greeting_.done()) come_up(now);
     }
 

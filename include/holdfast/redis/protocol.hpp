@@ -3,6 +3,7 @@
 
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/error_reply.hpp>
 #include <holdfast/redis/hiredis.hpp>
 #include <holdfast/redis/request.hpp>
 #include <holdfast/redis/scripts.hpp>
@@ -138,6 +139,18 @@ inline void call(words& w, script const& s, script_form form, int keys)
         break;
     }
     return format(w.get());
+}
+
+/// Returns: the script that the server runs for `c`.
+[[nodiscard]] inline std::string_view script_text(command const& c) noexcept
+{
+    using enum command::verb;
+    if (c.what == acquire && c.fence == fence_source::none) return scripts::acquire.text;
+    if (c.what == acquire) return c.fence == fence_source::clock ? scripts::acquire_by_clock.text : scripts::acquire_by_count.text;
+    if (c.what == confirm) return scripts::confirm.text;
+    if (c.what == extend) return scripts::extend.text;
+    if (c.what == regain) return scripts::regain.text;
+    return scripts::release.text;
 }
 
 /// Returns: what the reply to `c` means.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/redis/error_reply.hpp>
 #include <holdfast/redis/link.hpp>
 #include <holdfast/redis/request.hpp>
 #include <holdfast/redis/transport.hpp>
@@ -142,7 +143,9 @@ private:
         if (found->second.watchers.empty()) {
             if (last) channels_.erase(found);
         } else if (refused) {
-            on_refused(found->second, classify(r.text()), now);
+            auto const why = classify(r.text());
+            note_error(why, r, {});
+            on_refused(found->second, why, now);
         } else if (last) {
             tell(found->second, [&](listener& l) { l.on_watching(node_, now); });
         }
