@@ -4,6 +4,7 @@
 #include "observed.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/proxy.hpp"
 #include "support/redis_rights.hpp"
 
 #include <holdfast/redis.hpp>
@@ -110,7 +111,7 @@ TEST_CASE("who may not run every script takes nothing, without a fence either")
 
 TEST_CASE("a right that is missing inside a script is reported at once, and the command is named")
 {
-    auto const command = GENERATE(as<std::string>{}, "set", "time");
+    auto const command = GENERATE(as<std::string>{}, "set", "get", "time", "pexpire", "pttl");
     CAPTURE(command);
     redis_server server{{.config = {"user app on >app-secret ~* &* +@all -" + command}}};
     client redis{server.url("app", "app-secret"), unhurried()};
@@ -124,8 +125,8 @@ TEST_CASE("a right that is missing inside a script is reported at once, and the 
     std::string upper = command;
     for (auto& c : upper) c = static_cast<char>(c - 'a' + 'A');
     CHECK_THAT(what, contains("\"" + upper + "\" is not permitted"));
+    CHECK(holdfast::test::eventually([&] { return !holdfast::test::exists(server, "orders"); }));
     CHECK(code_of([&] { (void)m.try_lock(); }) == holdfast::redis::errc::not_permitted);
-    if (command != "del") CHECK(holdfast::test::eventually([&] { return !holdfast::test::exists(server, "orders"); }));
     server.command({"ACL", "SETUSER", "app", "+@all"});
     CHECK(m.try_lock_for(1min));
 }
@@ -133,13 +134,26 @@ TEST_CASE("a right that is missing inside a script is reported at once, and the 
 TEST_CASE("an error that is not known is told in the server's words")
 {
     redis_server server;
-    server.command({"CONFIG", "SET", "maxmemory", "0"});
-    server.command({"SET", "holdfast:fence:{orders}", "not a number"});
-    client redis{server.url(), unhurried()};
-    mutex m{redis, "orders", {.unavailable_after = 100ms}};
+    holdfast::test::proxy way{server.port()};
+    client redis{way.url(), unhurried()};
+    mutex m{redis, "orders"};
+    m.lock();
+    m.unlock();
+    way.spoil_next_reply("-ERR out of \x1b[1mpaper\r\n");
     std::string what;
-    CHECK(code_of([&] { m.lock(); }, &what) == errc::unavailable);
-    CHECK_THAT(what, contains("orders") && contains("the server said \""));
+    CHECK(code_of([&] { (void)m.try_lock(); }, &what) == errc::unavailable);
+    CHECK_THAT(what, contains("orders") && contains("the server said \"ERR out of \\x1b[1mpaper\""));
+}
+
+TEST_CASE("a user who may not renew is granted nothing by a majority either")
+{
+    holdfast::test::redis_fleet servers{3, {.config = {"user app on >app-secret ~* &* +@all -pexpire"}}};
+    holdfast::redlock::masters client{servers.urls("app", "app-secret"), {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms}};
+    holdfast::redlock::mutex m{client, "orders", {.unavailable_after = 1h}};
+    std::string what;
+    CHECK(code_of([&] { m.lock(); }, &what) == holdfast::redis::errc::not_permitted);
+    CHECK_THAT(what, contains("\"PEXPIRE\" is not permitted"));
+    for (auto& one : servers) CHECK(holdfast::test::eventually([&] { return !holdfast::test::exists(one, "orders"); }));
 }
 
 TEST_CASE("a user without the right to the key is reported at once")

@@ -11,7 +11,7 @@ namespace holdfast::test {
 
 inline constexpr std::string_view fence_keys = "~holdfast:fence:*";
 inline constexpr std::string_view free_channels = "&holdfast:free:*";
-inline constexpr std::string_view lock_commands = "+set +get +del +pttl +pexpire +time +incrby +eval +evalsha +publish +subscribe +unsubscribe";
+inline constexpr std::string_view lock_commands = "+set +get +pttl +pexpire +time +incrby +eval +evalsha +publish +subscribe +unsubscribe";
 inline constexpr std::string_view redlock_commands = "+info";
 inline constexpr std::string_view guard_commands = "+info";
 inline constexpr std::string_view database_commands = "+select";

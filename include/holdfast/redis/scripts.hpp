@@ -15,18 +15,44 @@ namespace scripts {
 
 // acquire: KEYS lock [fence]; ARGV token ttl [batch fence-lifetime [proposal max-lead floor]]. Answers the fence (1 without one) where the lock
 // is the token's now, also where it was already; otherwise -2 - PTTL, which is not positive. GET is a pcall: a key of another type counts
-// as held.
+// as held. PTTL and PEXPIRE are what a renewal and a release need: a user without the right to one of them is told so, and is granted nothing. SET
+// goes first: a server without memory lets a script go on that has written. Each call that may be refused has a line of its own: servers name
+// the line.
 
 inline constexpr script acquire{R"lua(
-if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) or redis.pcall('GET', KEYS[1]) == ARGV[1] then
+local value = redis.pcall('GET', KEYS[1])
+if not value then
+  redis.call('PTTL', KEYS[1])
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+  if type(redis.pcall('PEXPIRE', KEYS[1], ARGV[2])) == 'table' then
+    redis.call('SET', KEYS[1], '', 'PX', 1)
+    redis.call('PEXPIRE', KEYS[1], 1)
+  end
+  value = ARGV[1]
+elseif type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
+  redis.call('GET', KEYS[1])
+end
+if value == ARGV[1] then
   return 1
 end
 return -2 - redis.call('PTTL', KEYS[1])
 )lua",
-                                "c3c27d7554032d8a1e59f23e79f78dbd803afd0c"};
+                                "f90d067abe369ed824f0a88b6636830a4954b1aa"};
 
 inline constexpr script acquire_by_clock{R"lua(
-if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) or redis.pcall('GET', KEYS[1]) == ARGV[1] then
+local value = redis.pcall('GET', KEYS[1])
+if not value then
+  redis.call('PTTL', KEYS[1])
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+  if type(redis.pcall('PEXPIRE', KEYS[1], ARGV[2])) == 'table' then
+    redis.call('SET', KEYS[1], '', 'PX', 1)
+    redis.call('PEXPIRE', KEYS[1], 1)
+  end
+  value = ARGV[1]
+elseif type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
+  redis.call('GET', KEYS[1])
+end
+if value == ARGV[1] then
   local time = redis.call('TIME')
   local fence = time[1] * 1000000 + time[2]
   local last = tonumber(redis.call('GET', KEYS[2]) or 0)
@@ -37,10 +63,22 @@ if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) or redis.pcall('GET'
 end
 return -2 - redis.call('PTTL', KEYS[1])
 )lua",
-                                         "a3adf49c74400eb0f743cac8a2b32a873064a63f"};
+                                         "b37d0d458369ef827f51fd85f9a2b65bc5767cca"};
 
 inline constexpr script acquire_by_count{R"lua(
-if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) or redis.pcall('GET', KEYS[1]) == ARGV[1] then
+local value = redis.pcall('GET', KEYS[1])
+if not value then
+  redis.call('PTTL', KEYS[1])
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+  if type(redis.pcall('PEXPIRE', KEYS[1], ARGV[2])) == 'table' then
+    redis.call('SET', KEYS[1], '', 'PX', 1)
+    redis.call('PEXPIRE', KEYS[1], 1)
+  end
+  value = ARGV[1]
+elseif type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
+  redis.call('GET', KEYS[1])
+end
+if value == ARGV[1] then
   local fence = redis.call('INCRBY', KEYS[2], ARGV[3])
   local floor = tonumber(ARGV[7])
   if fence - ARGV[3] < floor then
@@ -57,7 +95,7 @@ if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) or redis.pcall('GET'
 end
 return -2 - redis.call('PTTL', KEYS[1])
 )lua",
-                                         "eda90b2606993aa60ce370571de6ce87fec4d586"};
+                                         "b80fcba7a5a41c07704a6e4feedaf3f9fa6e6b59"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime.
 inline constexpr script confirm{R"lua(
@@ -85,15 +123,16 @@ return 1
 )lua",
                                "5600757c2ea7d92c98449d98a1cbc22c76c13b1c"};
 
-// release: KEYS lock; ARGV token channel. Answers 1 and how many were told, or 0. A user without the right to publish still releases: waiters
+// release: KEYS lock; ARGV token channel. Answers 1 and how many were told, or 0. PEXPIRE with 0 deletes, as DEL does, and it is known from the acquire
+// that the user may call it. A user without the right to publish still releases: waiters
 // then look again by the clock.
 inline constexpr script release{R"lua(
 if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('DEL', KEYS[1])
+redis.call('PEXPIRE', KEYS[1], 0)
 local told = redis.pcall('PUBLISH', ARGV[2], '')
 return type(told) == 'number' and 1 + told or 1
 )lua",
-                                "a41a17e24a4226cccbeb92f88595b6ce30177be2"};
+                                "2d21ea04116c75d84280a4b19405978091146409"};
 
 }  // namespace scripts
 

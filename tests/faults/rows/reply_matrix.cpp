@@ -36,7 +36,7 @@ constexpr std::chrono::milliseconds unavailable_after{600};
 test::request_predicate an_acquire_by_script()
 {
     return [](std::string_view request) {
-        return request.find(redis::scripts::acquire_by_clock.sha1) != std::string_view::npos || request.find("'NX', 'PX'") != std::string_view::npos;
+        return request.find(redis::scripts::acquire_by_clock.sha1) != std::string_view::npos || request.find("'PX', ARGV[2])") != std::string_view::npos;
     };
 }
 
