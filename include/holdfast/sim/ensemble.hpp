@@ -119,6 +119,7 @@ public:
             return {.what = answer::ok, .text = r.path, .stat = stat(leader_.nodes.at(name))};
         case kind::erase:
             if (leader_.nodes.count(name) == 0) return {answer::no_node};
+            robbed_ = robbed_ || leader_.nodes.at(name).owner != session;
             write({change::kind::remove, name, {}});
             return {answer::ok};
         case kind::children: {
@@ -136,6 +137,9 @@ public:
         default: return {answer::ok};
         }
     }
+
+    /// Returns: whether a session has removed the node of another one.
+    [[nodiscard]] bool robbed() const noexcept { return robbed_; }
 
     [[nodiscard]] std::map<std::string, node> const& nodes() const noexcept { return leader_.nodes; }
 
@@ -203,6 +207,7 @@ private:
     std::set<std::int64_t> create_only_;
     bool lasting_ = false;
     bool had_child_ = false;
+    bool robbed_ = false;
     std::int64_t last_session_ = 0;
 };
 

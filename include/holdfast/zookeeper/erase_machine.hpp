@@ -26,7 +26,10 @@ namespace holdfast::zookeeper {
 /// | clearing  | data of the lowest container | a container → erase it; gone → the one above it; anything else → done |
 /// | clearing  | erase             | ok, gone → the one above it; it has a child, or refused → done |
 ///
-/// Only a node at the lock's own path is checked: another one's name is nobody else's. An answer that was lost is asked for again; without
+/// Only a node at the lock's own path is checked: another one's name is nobody else's. ZooKeeper can make a delete depend on the version of a
+/// node, which every new one has, and not on who made it. What was seen to be ours stays so until our delete is done: only our session's
+/// end removes it else, and then the delete is refused; a delete that was sent over an earlier connection is done before the barrier, or
+/// refused. Somebody's hand that removes it in between, while another one waits for it, would be beyond this. An answer that was lost is asked for again; without
 /// that to the confirm, the one behind it says nothing. ZooKeeper's own `sync` would not do: a leader that has been replaced and has not
 /// noticed yet answers it by itself.
 class erase_machine {

@@ -169,6 +169,11 @@ MUTANTS = {
         [("clearing_ = !what_.containers.empty();", "clearing_ = !what_.containers.empty() && !MUTANT;")],
         ["interleaving", "zookeeper"],
     ),
+    "a node at the lock's path removed without a look at whose it is": (
+        "zookeeper/erase_machine.hpp",
+        [("if (!ours) return finish(", "if (!ours && !MUTANT) return finish(")],
+        ["zookeeper"],
+    ),
     "a node in doubt not removed": ("zookeeper/acquirer.hpp", [("return made_ || in_doubt_ ||", "return made_ || (in_doubt_ && !MUTANT) ||")]),
     "delete not repeated": (
         "zookeeper/erase_machine.hpp",

@@ -176,6 +176,7 @@ public:
         while ((!servers_->state().nodes().empty() || servers_->state().barren()) && world_.step(gone)) {
         }
         if (!servers_->state().nodes().empty()) record_.breach("K7", "a node is left: " + servers_->state().nodes().begin()->first);
+        if (servers_->state().robbed()) record_.breach("K1", "a session removed the node of another one");
         if (servers_->state().barren()) record_.breach("K7", "a container is left that never had a child");
         judge();
         return std::move(record_.verdict);
