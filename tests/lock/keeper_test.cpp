@@ -297,8 +297,9 @@ TEST_CASE(
             return true;
         };
         one->finish = [&] {
-            if (answered) --under_way;
-            return answered.load();
+            bool const ended = answered;  // it may change meanwhile
+            if (ended) --under_way;
+            return ended;
         };
         k.put(one->place, now - std::chrono::milliseconds{i}, now + 1h - std::chrono::milliseconds{i});  // the last one ends first
         items.push_back(std::move(one));
