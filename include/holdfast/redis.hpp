@@ -7,6 +7,7 @@
 #include <holdfast/lock/basic_mutex.hpp>
 #include <holdfast/redis/client_options.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/server_status.hpp>
 
 #include <memory>
 #include <string_view>
@@ -26,6 +27,10 @@ public:
 
     /// As above, for `options.server`.
     explicit client(client_options options);
+
+    /// Returns: what is known of the server from its connections, without I/O. In a child of `fork`: nothing.
+    /// Throws: `std::bad_alloc`.
+    [[nodiscard]] server_status status() const;
 
 private:
     friend class mutex;

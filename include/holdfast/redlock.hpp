@@ -7,6 +7,7 @@
 #include <holdfast/lock/basic_mutex.hpp>
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/server_status.hpp>
 #include <holdfast/redlock/masters_options.hpp>
 
 #include <initializer_list>
@@ -32,6 +33,10 @@ public:
     masters(std::initializer_list<redis::url> urls, masters_options options = {});
     explicit masters(std::vector<std::string> const& urls, masters_options options = {});
     explicit masters(std::vector<redis::endpoint> servers, masters_options options = {});
+
+    /// Returns: what is known of each master, in their order from its connections, without I/O. In a child of `fork`: nothing.
+    /// Throws: `std::bad_alloc`.
+    [[nodiscard]] std::vector<redis::server_status> status() const;
 
 private:
     friend class mutex;

@@ -7,10 +7,15 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/error_reply.hpp>
+#include <holdfast/redis/greeting.hpp>
 #include <holdfast/redis/hiredis.hpp>
 #include <holdfast/redis/protocol.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <string>
+#include <string_view>
 
 namespace {
 
@@ -20,8 +25,8 @@ using holdfast::redis::fence_source;
 using holdfast::redis::reply;
 using holdfast::test::require;
 
-/// Returns: whether `r` is of a kind that a server, whose state is as it has to be, gives to `c`.
-bool fits(command const& c, reply const& r)
+/// Returns: whether `r` is of a kind that a server, whose state is as it has to be, gives to a command.
+bool fits(reply const& r)
 {
     return r.what() == reply::kind::integer;
 }
@@ -34,12 +39,12 @@ void check(command const& c, reply const& r)
 
     require((a.what == answer::kind::error) == static_cast<bool>(a.error), "an error says which, and nothing else does");
     if (a.what == answer::kind::error) {
-        require(r.what() == reply::kind::error || !fits(c, r), "only an error, or what is no answer to the command, is an error");
+        require(r.what() == reply::kind::error || !fits(r), "only an error, or what is no answer to the command, is an error");
         require(a.error == holdfast::errc::unavailable || a.error == holdfast::errc::misconfigured, "an error may pass, or it will not");
         require(r.what() == reply::kind::error || a.error == holdfast::redis::errc::protocol_error, "what is no answer breaks the protocol");
         return;
     }
-    require(r.what() != reply::kind::error && fits(c, r), "an answer is of the kind that the command has");
+    require(r.what() != reply::kind::error && fits(r), "an answer is of the kind that the command has");
     if (a.what == answer::kind::yes) {
         require(r.integer() > 0, "nothing is granted by zero or less");
         require((a.fence != 0) == fenced, "a fence comes with a lock that has one, and with nothing else");
@@ -49,6 +54,29 @@ void check(command const& c, reply const& r)
         require(a.fence == 0 && a.told == 0, "who was refused has nothing");
         require(a.time_left >= holdfast::redis::unknown_time_left, "a time that is left is not negative, or it is not known");
         require(acquires || a.time_left.count() == 0, "only who wants a lock is told when");
+    }
+}
+
+void check_words(std::string_view text)
+{
+    constexpr std::string_view script = "\nredis.call('SET', KEYS[1])\nredis.call('GET', KEYS[1])\n";
+    auto const detail = holdfast::redis::error_reply{text}.detail(script, "secret");
+    require(detail.size() < 600, "a detail is short");
+    require(detail.find("secret") == std::string::npos, "a detail has no secret");
+    require(std::all_of(detail.begin(), detail.end(), [](char c) { return (c >= 0x20 && c < 0x7f) || static_cast<unsigned char>(c) >= 0x80; }),
+            "a detail has nothing that a terminal obeys");
+}
+
+/// Has `r` answer everything that a greeting asks.
+void greet(reply const& r)
+{
+    using holdfast::redis::greeting_exchange;
+    for (auto const what : {greeting_exchange::hello::plain, greeting_exchange::hello::about_itself, greeting_exchange::hello::with_clock}) {
+        greeting_exchange greeting;
+        static_cast<void>(greeting.begin({}, what));
+        while (!greeting.done())
+            if (greeting.on_reply(r)) break;
+        if (greeting.done()) require(greeting.got().server_time.count() >= 0, "a clock is not before 1970");
     }
 }
 
@@ -64,6 +92,8 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size)
         auto const r = next->get();
         require(holdfast::test::written(r) == holdfast::test::written(r), "a reply can be read to its end");
         require(holdfast::redis::decode_clock(r).count() >= 0, "a clock is not before 1970");
+        if (r.what() == reply::kind::error) check_words(r.text());
+        greet(r);
         for (auto const verb : {command::verb::acquire, command::verb::confirm, command::verb::extend, command::verb::regain, command::verb::release})
             for (auto const fence : {fence_source::none, fence_source::clock, fence_source::counter}) {
                 command c;

@@ -76,7 +76,7 @@ std::error_code use(std::vector<std::string> const& urls, patience const& p)
     CHECK_THAT(what, holdfast::test::contains("orders"));
     CHECK(code_of([&] { static_cast<void>(m.try_lock_for(10ms)); }));
     m.unlock();
-    CHECK(told.size() == 1);
+    CHECK_FALSE(told.empty());  // of each master that gives no vote, too
     return code;
 }
 

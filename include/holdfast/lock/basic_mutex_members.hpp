@@ -101,6 +101,7 @@ bool basic_mutex<B>::acquire(boot_clock::time_point deadline, std::stop_token co
     if (auto const rest = once ? boot_clock::duration{} : thread.rest(); rest.count() > 0)
         std::this_thread::sleep_for(std::min(rest, deadline - boot_clock::now()));
     auto const why = queue_->acquire(owner_, deadline, stop);
+    detail::report_servers(queue_->backend(), *owner_.options);
     if (!why) {
         thread.granted(queue_.get(), this);
         return true;

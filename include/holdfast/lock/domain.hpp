@@ -29,6 +29,7 @@ public:
     domain(std::shared_ptr<B> backend, std::shared_ptr<keeper> of_all) : backend_{std::move(backend)}, keeper_{std::move(of_all)} {}
 
     [[nodiscard]] B& backend() const noexcept { return *backend_; }
+    [[nodiscard]] bool in_child() const noexcept { return origin_.in_child(); }
 
     /// Returns: the queue of `name`, the same for all that ask while one of them has it.
     /// Throws: `error` (`misconfigured`) in a child of `fork`.

@@ -21,4 +21,20 @@ try {
 } catch (...) {  // NOLINT(bugprone-empty-catch): the hook is the last resort; there is nobody left to tell
 }
 
+/// Effects: tells `options.on_error` what there is to tell of the servers behind `backend`, if it keeps that: none of it is of one lock. Called
+/// with no lock held.
+template <class B>
+void report_servers(B& backend, lock_options const& options) noexcept
+{
+    if constexpr (requires { backend.take_news(); }) {
+        if (!options.on_error) return;
+        for (auto const& one : backend.take_news()) {
+            try {
+                options.on_error(error{one.code, one.text});
+            } catch (...) {  // NOLINT(bugprone-empty-catch): as above
+            }
+        }
+    }
+}
+
 }  // namespace holdfast::detail

@@ -69,7 +69,18 @@ public:
 
     [[nodiscard]] bool done() const noexcept override { return outcome_.has_value(); }
     [[nodiscard]] boot_clock::time_point wake_at() const noexcept override { return machine_.wake_at(); }
-    void on_time(boot_clock::time_point now) override { perform(machine_.on_time(now)); }
+
+    /// A node whose vote waited for the clocks of others has failed for that reason, not for want of an answer.
+    void on_time(boot_clock::time_point now) override
+    {
+        auto const waited_for = under_way_;
+        waited_for.for_each([&](unsigned node) {
+            if (done() || !under_way_.has(node) || now < machine_.wake_at() || !transport_.undecided(node, now)) return;
+            forget(node_set::of(node));
+            perform(machine_.on_answer(node, answer::failed(errc::clock_not_compared), now));
+        });
+        if (!done()) perform(machine_.on_time(now));
+    }
 
     void on_answer(unsigned node, answer const& a, boot_clock::time_point) override
     {

@@ -183,13 +183,4 @@ private:
     std::optional<microseconds> fresh_;  ///< what missing counters begin with, less our clock
 };
 
-/// Who is told that a node has said hello: what it said may decide about the votes of others.
-class greeting_listener {
-public:
-    virtual void on_greeting(boot_clock::time_point now) = 0;
-
-protected:
-    ~greeting_listener() = default;
-};
-
 }  // namespace holdfast::redis

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <holdfast/redis/admission.hpp>
+#include <holdfast/redis/greeting_listener.hpp>
 #include <holdfast/redis/kept_releases.hpp>
 #include <holdfast/redis/link.hpp>
 #include <holdfast/redis/pending_command.hpp>
 #include <holdfast/redis/protocol.hpp>
+#include <holdfast/redis/server_record.hpp>
 #include <holdfast/redis/transport.hpp>
 #include <holdfast/redis/votes.hpp>
 
@@ -22,14 +24,13 @@ class connection final : private link {
 public:
     connection(io::reactor& reactor, unsigned node, endpoint const& server, std::shared_ptr<io::secure_layer const> tls,
                std::chrono::milliseconds operation_timeout, std::chrono::milliseconds connect_timeout, admission* admission,
-               greeting_listener& told)
-        : link{reactor, server, std::move(tls), connect_timeout, admission ? hello::with_clock : hello::plain}, node_{node}, operation_timeout_{operation_timeout},
-          admission_{admission}, told_{told}
+               greeting_listener& told, server_record& record)
+        : link{reactor, server, std::move(tls), connect_timeout, admission ? hello::with_clock : hello::about_itself}, node_{node}, operation_timeout_{operation_timeout},
+          admission_{admission}, told_{told}, record_{record}
     {
     }
 
-    using link::reason;
-    using link::up;
+    using link::reason, link::up, link::why_down;
 
     /// Effects: see `Transport`.
     std::error_code send(command const& c, listener* whom, boot_clock::time_point now) noexcept
@@ -41,6 +42,7 @@ public:
             return {};
         }
         bool const may_be_there = releases && (kept_.has(c.token) || granted(c) || up());
+        record_.asked();
         auto why = connect(now);
         if (!why && queue_.size() >= longest_queue) why = errc::no_answer;
         if (why) {
@@ -79,7 +81,7 @@ public:
     /// Effects: gives up a connection that has not answered in time: a quorum that decides without this node does not wait until it notices.
     void discard_unanswered(boot_clock::time_point now) noexcept
     {
-        if (up() && !queue_.empty() && now - queue_.front().written > operation_timeout_ && !readable()) disconnect(errc::connection_lost, now);
+        if (up() && !queue_.empty() && now - queue_.front().written > operation_timeout_ && !readable()) give_up(now);
     }
 
     [[nodiscard]] bool waits() const noexcept { return !queue_.empty(); }  ///< for answers
@@ -87,8 +89,11 @@ public:
     /// Effects: see `Transport`. A connection that is still being made is given its own time.
     void give_up(boot_clock::time_point now)
     {
-        if (up()) disconnect(errc::connection_lost, now);
+        overdue_ = up();
+        if (overdue_) disconnect(errc::connection_lost, now);
     }
+
+    [[nodiscard]] bool undecided(boot_clock::time_point now) const noexcept { return admission_ && up() && admission_->undecided(node_, now); }
 
     /// Returns: no error, or why the node has no vote; no error, too, where that is not decided yet.
     [[nodiscard]] std::error_code may_vote(boot_clock::time_point now) const noexcept
@@ -149,6 +154,8 @@ private:
         for (auto& kept = kept_.wanted(now); !kept.empty() && most-- > 0;) transmit_first(kept, now);
     }
 
+    std::error_code refuses(greeting const& g) override { return told_.refuses(node_, g); }
+
     void on_up(greeting const& g, boot_clock::time_point now) override
     {
         if (admission_) admission_->connected(node_, g.server_time, admission::certain_uptime(g.uptime), now, g.took);
@@ -200,6 +207,10 @@ private:
             }
             return;
         }
+        if (a.what == answer::kind::error)
+            record_.failed(a.error, [&] { return reason(a.error); });
+        else if (e.asks_for_vote())
+            record_.answered(e.written, now);
         auto* const whom = std::exchange(e.whom, nullptr);
         auto const more = a.what == answer::kind::error ? 0 : e.releases() ? kept_releases::most : e.asks_for_vote() ? 1 : 0;
         if (e.releases() && a.error == holdfast::errc::unavailable && (whom || !asked_again(e.what.token))) {
@@ -212,6 +223,7 @@ private:
 
     void on_down(std::error_code why, boot_clock::time_point now) noexcept override
     {
+        record_.failed(std::exchange(overdue_, false) ? make_error_code(errc::no_answer) : why, [&] { return reason(why); });
         if (admission_) admission_->disconnected(node_);
         bool const sent = std::exchange(sent_, false);
         pending_commands old;
@@ -271,12 +283,12 @@ private:
     /// Returns: whether the node said yes to the acquire of what `c` is about, or may have.
     [[nodiscard]] bool granted(command const& c) const noexcept { return c.granted || votes::may_be_there(c, node_); }
 
-    [[nodiscard]] bool undecided(boot_clock::time_point now) const noexcept { return admission_ && admission_->undecided(node_, now); }
-
     unsigned node_;
     std::chrono::milliseconds operation_timeout_;
     admission* admission_;
     greeting_listener& told_;
+    server_record& record_;
+    bool overdue_ = false;  // an answer was, which is why the connection is given up
     script_forms forms_;
     bool sent_ = false;           // what is in queue_
     pending_commands queue_;      // on the wire where the link is up, otherwise waiting for it

@@ -20,7 +20,7 @@ enum class errc {
     protocol_error,       ///< what came back is not the protocol of Redis
     loading,              ///< LOADING: the server reads its data set
     busy,                 ///< BUSY: a script is running
-    read_only,            ///< READONLY: a replica
+    read_only,            ///< READONLY, or it says that it is a replica
     too_many_clients,     ///< the server has as many clients as it allows
     out_of_memory,        ///< OOM
     write_refused,        ///< MISCONF: the server cannot write its snapshots
@@ -35,9 +35,11 @@ enum class errc {
     authentication_failed,  ///< NOAUTH, WRONGPASS, or an AUTH that is refused
     not_permitted,          ///< NOPERM: the user may not run a command or use a key or channel
     wrong_type,             ///< WRONGTYPE: a key of holdfast's holds something else
-    moved,                  ///< MOVED, ASK, CROSSSLOT: a cluster, which is not supported here
+    moved,                  ///< MOVED, ASK, CROSSSLOT, or it says that it is a node of a cluster, which is not supported here
     no_script,              ///< NOSCRIPT, also for the script's text
     bad_database,           ///< the database of the URL does not exist
+    same_server,            ///< no vote: another of the masters is the same server
+    may_evict,              ///< told, not refused: the server evicts keys when its memory is full
 };
 
 namespace detail {
@@ -55,7 +57,7 @@ inline constexpr std::array error_words{
     error_word{errc::protocol_error, "", "the answer is not the Redis protocol; is this a Redis server?"},
     error_word{errc::loading, "LOADING", "the server is loading its data set"},
     error_word{errc::busy, "BUSY", "the server is busy running a script"},
-    error_word{errc::read_only, "READONLY", "the server is a read-only replica; connect to the master"},
+    error_word{errc::read_only, "READONLY", "the server is a replica; connect to its master"},
     error_word{errc::too_many_clients, "", "the server has as many clients as it allows; raise its maxclients"},
     error_word{errc::out_of_memory, "OOM", "the server is out of memory"},
     error_word{errc::write_refused, "MISCONF", "the server refuses writes because it cannot save snapshots"},
@@ -76,6 +78,9 @@ inline constexpr std::array error_words{
     error_word{errc::moved, "CROSSSLOT", "the server is part of a cluster, which is not supported; use a stand-alone server"},
     error_word{errc::no_script, "NOSCRIPT", "the server does not run scripts"},
     error_word{errc::bad_database, "", "the database number does not exist on the server"},
+    error_word{errc::same_server, "", "two of the masters are one server, which has one vote; each master must be a server of its own"},
+    error_word{errc::may_evict, "",
+               "the server may evict a lock while it is held, and grant it again; set its maxmemory-policy to noeviction"},
 };
 
 class [[gnu::visibility("default")]] category final : public std::error_category {

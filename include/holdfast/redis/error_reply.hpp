@@ -39,9 +39,10 @@ public:
     }
 
     /// Returns: what more there is to say about the error than the message of its code: which right is missing; what is said in an error that is not
-    /// known, without what was sent to the server. `script` is what it ran, if it ran one. Empty: nothing.
-    [[nodiscard]] std::string detail(std::string_view script = {}) const
+    /// known, without what was sent to the server. `script` is what it ran, if it ran one. Empty: nothing, or `secret` is in it.
+    [[nodiscard]] std::string detail(std::string_view script = {}, std::string_view secret = {}) const
     {
+        if (!secret.empty() && text_.find(secret) != std::string_view::npos) return {};
         auto const what = code();
         if (what == errc::not_permitted) return missing_right(script);
         if (what != errc::server_error && what != errc::no_script) return {};

@@ -5,6 +5,8 @@
 #include <holdfast/redis/acquire_operation.hpp>
 #include <holdfast/redis/ballot_operation.hpp>
 #include <holdfast/redis/key_cache.hpp>
+#include <holdfast/redis/server_news.hpp>
+#include <holdfast/redis/server_status.hpp>
 #include <holdfast/redis/socket_transport.hpp>
 
 #include <array>
@@ -42,7 +44,7 @@ public:
     using release_operation = on_its_way<redis::release_operation<socket_transport>>;
 
     explicit fleet(fleet_options options)
-        : key_prefix_{std::move(options.key_prefix)}, timeout_option_{options.timeout_option}, restart_guard_{options.restart_guard},
+        : news_{options.news}, key_prefix_{std::move(options.key_prefix)}, timeout_option_{options.timeout_option}, restart_guard_{options.restart_guard},
           used_{static_cast<unsigned>(options.servers.size())}
     {
         for (unsigned i = 0; i < options.connections; ++i) ways_.push_back(std::make_unique<socket_transport>(options));
@@ -70,6 +72,22 @@ public:
         return uncovered(ttl);
     }
 
+    /// Returns: what is known of each server, from the way to it that is connected, or was used.
+    [[nodiscard]] std::vector<server_status> status() const
+    {
+        std::vector<server_status> all;
+        for (unsigned n = 0; n < ways_.front()->size(); ++n) {
+            auto best = ways_.front()->status(n);
+            for (std::size_t i = 1; i < ways_.size() && !best.reached; ++i)
+                if (auto other = ways_[i]->status(n); other.reached || (other.asked && !best.asked)) best = std::move(other);
+            all.push_back(std::move(best));
+        }
+        return all;
+    }
+
+    /// Returns: what is to be told of the servers.
+    [[nodiscard]] std::vector<server_news::item> take_news() noexcept { return news_->take(); }
+
 private:
     /// Deals the ways out in turn, each for good: by a hash alone, a few locks would leave some of them to many threads and others to none.
     [[nodiscard]] socket_transport& way_of(lock_keys const& keys) noexcept
@@ -91,6 +109,7 @@ private:
                " ms: a server that is restarted would grant the lock again while it is held; set restart_guard to cover it, the same for every client";
     }
 
+    std::shared_ptr<server_news> news_;
     std::string key_prefix_;
     std::string_view timeout_option_;
     std::chrono::milliseconds restart_guard_;

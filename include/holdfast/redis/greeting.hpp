@@ -26,12 +26,19 @@ struct greeting {
     std::chrono::microseconds server_time{};
     std::chrono::seconds uptime{};
     boot_clock::duration took{};  ///< from the question to the answer
+    std::string run_id{};         ///< which server it is: drawn when it starts
+    std::string eviction{};       ///< its `maxmemory-policy`; like the rest, empty or 0 where it does not say
 };
 
-/// The hello: what is said and asked first on a connection, and what comes back. No I/O.
+/// The hello: what is said and asked first on a connection, and what comes back. No I/O. A server that says that it is a replica, or a node of a
+/// cluster, is refused.
 class greeting_exchange {
 public:
-    enum class hello { plain, with_clock };
+    enum class hello {
+        plain,
+        about_itself,  ///< the server is asked about itself; it need not answer, as the user may lack the right to `INFO`
+        with_clock,    ///< as that, and it has to
+    };
 
     /// Effects: begins anew. Returns: what is to be sent; empty where there is nothing to say.
     [[nodiscard]] std::string begin(endpoint const& server, hello h)
@@ -46,7 +53,10 @@ public:
         if (!server.password.empty() && server.user.empty()) say(question::auth, {"AUTH", server.password});
         if (!server.user.empty()) say(question::auth, {"AUTH", server.user, server.password});
         if (server.database != 0) say(question::select, {"SELECT", std::to_string(server.database)});
-        if (h == hello::with_clock) {
+        required_ = h == hello::with_clock;
+        if (h != hello::plain) {
+            say(question::replication, {"INFO", "replication"});
+            say(question::memory, {"INFO", "memory"});
             say(question::info, {"INFO", "server"});
             say(question::time, {"TIME"});
         }
@@ -65,12 +75,20 @@ public:
             bool const refused = why == errc::server_error || why == errc::no_script;
             if (what == question::auth && refused) return errc::authentication_failed;
             if (what == question::select && refused) return errc::bad_database;
+            if (need_not_be_answered(what) && (refused || why == errc::not_permitted)) {
+                ++answered_;
+                return {};
+            }
             return refused ? errc::server_error : why;
         }
+        if (what == question::replication && field(r.text(), "role:") == "slave") return errc::read_only;
+        if (what == question::memory) got_.eviction = field(r.text(), "maxmemory_policy:");
+        if (what == question::info && field(r.text(), "redis_mode:") == "cluster") return errc::moved;
+        if (what == question::info) got_.run_id = field(r.text(), "run_id:");
         if (what == question::info) got_.uptime = uptime_in(r.text());
         if (what == question::time) {
             got_.server_time = decode_clock(r);
-            if (got_.server_time.count() == 0) return errc::protocol_error;
+            if (got_.server_time.count() == 0 && required_) return errc::protocol_error;
         }
         ++answered_;
         return {};
@@ -80,7 +98,24 @@ public:
     [[nodiscard]] greeting const& got() const noexcept { return got_; }
 
 private:
-    enum class question : std::uint8_t { auth, select, info, time };
+    enum class question : std::uint8_t { auth, select, replication, memory, info, time };
+
+    [[nodiscard]] bool need_not_be_answered(question what) const noexcept
+    {
+        if (what == question::replication || what == question::memory) return true;
+        return !required_ && what != question::auth && what != question::select;
+    }
+
+    /// Returns: what follows `name` in a line of `info`; empty where there is no such line.
+    [[nodiscard]] static std::string_view field(std::string_view info, std::string_view name) noexcept
+    {
+        for (auto at = info.find(name); at != std::string_view::npos; at = info.find(name, at + 1)) {
+            if (at != 0 && info[at - 1] != '\n') continue;
+            auto const value = info.substr(at + name.size());
+            return value.substr(0, value.find_first_of("\r\n"));
+        }
+        return {};
+    }
 
     [[nodiscard]] static std::chrono::seconds uptime_in(std::string_view info) noexcept
     {
@@ -97,7 +132,8 @@ private:
     }
 
     greeting got_;
-    std::array<question, 4> questions_{};
+    bool required_ = false;
+    std::array<question, 6> questions_{};
     std::size_t asked_ = 0;
     std::size_t answered_ = 0;
 };

@@ -103,6 +103,7 @@ public:
     }
 
     [[nodiscard]] bool up() const noexcept { return state_ == state::up; }
+    [[nodiscard]] std::error_code why_down() const noexcept { return why_; }
 
     [[nodiscard]] int descriptor() const noexcept override { return stream_.descriptor(); }
     [[nodiscard]] short interest() const noexcept override { return stream_.interest(); }
@@ -121,6 +122,7 @@ public:
 protected:
     ~link() { reactor_.remove(*this); }
 
+    [[nodiscard]] virtual std::error_code refuses(greeting const&) { return {}; }  ///< why the server is not to be used
     virtual void on_up(greeting const& g, boot_clock::time_point now) = 0;
     virtual void on_reply(reply const& r, boot_clock::time_point now) = 0;
     virtual void on_down(std::error_code why, boot_clock::time_point now) noexcept = 0;
@@ -180,13 +182,10 @@ private:
         return {};
     }
 
-    /// Returns: what more there is to say about `r`; nothing where it is no error, or has the password in it.
+    /// Returns: what more there is to say about `r`; nothing where it is no error.
     [[nodiscard]] std::string said(reply const& r, std::string_view script) const noexcept
     {
-        return words([&] {
-            auto text = r.what() == reply::kind::error ? error_reply{r.text()}.detail(script) : std::string{};
-            return !server_.password.empty() && text.find(server_.password) != std::string::npos ? std::string{} : text;
-        });
+        return words([&] { return r.what() == reply::kind::error ? error_reply{r.text()}.detail(script, server_.password) : std::string{}; });
     }
 
     /// Returns: what is waited for while connecting.
@@ -243,7 +242,7 @@ private:
             if (*n == 0) return;
             if (!std::exchange(heard_, true)) {
                 if (buffer[0] == tls_alert) return disconnect(tls::errc::tls_expected, now);
-                pause_ = {};  // not earlier: a server may refuse a client's certificate behind the handshake
+                if (state_ == state::up) pause_ = {};  // not earlier: a server may refuse a client's certificate behind the handshake
             }
             if (!reader_->feed({buffer.data(), *n})) return disconnect(errc::protocol_error, now);
             auto const generation = generation_;
@@ -269,9 +268,11 @@ private:
 
     void come_up(boot_clock::time_point now)
     {
-        state_ = state::up;
         auto got = greeting_.got();
         got.took = now - asked_;
+        if (auto const why = refuses(got)) return disconnect(why, now);
+        if (heard_) pause_ = {};
+        state_ = state::up;
         on_up(got, now);
     }
 

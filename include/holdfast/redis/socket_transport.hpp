@@ -6,6 +6,11 @@
 #include <holdfast/redis/admission.hpp>
 #include <holdfast/redis/connection.hpp>
 #include <holdfast/redis/endpoint.hpp>
+#include <holdfast/redis/greeting_listener.hpp>
+#include <holdfast/redis/identities.hpp>
+#include <holdfast/redis/server_news.hpp>
+#include <holdfast/redis/server_record.hpp>
+#include <holdfast/redis/server_status.hpp>
 #include <holdfast/redis/subscriber.hpp>
 #include <holdfast/redis/transport.hpp>
 
@@ -32,6 +37,7 @@ struct fleet_options {
     std::chrono::milliseconds restart_guard{};  ///< 0: none
     unsigned connections = 1;                                ///< to each server, at most
     bool subscribe = true;                                   ///< to releases
+    std::shared_ptr<server_news> news = std::make_shared<server_news>();
 };
 
 /// A way to the real servers of a lock: one Redis, or the masters of a Redlock. Has one connection to each for commands, and one for news of
@@ -55,20 +61,26 @@ public:
 
     [[nodiscard]] std::string describe(unsigned n, std::error_code why)
     {
-        auto name = options_.servers[n].describe();
         std::scoped_lock guard{*this};
-        std::string more;
-        if (why == errc::restarted_recently) {
-            auto const at = now();
-            auto const left = std::chrono::ceil<std::chrono::seconds>(admission_.guarded_for(n, at));
-            auto const ran = std::chrono::floor<std::chrono::seconds>(admission_.running_for(n, at));
-            more = "no vote for another " + std::to_string(left.count()) + " s: it was started " + std::to_string(ran.count()) + " s ago, and restart_guard is " +
-                   std::to_string(options_.restart_guard.count()) + " ms";
-        } else {
-            more = nodes_[n]->commands.reason(why);
-            if (more.empty() && why != errc::no_answer) more = nodes_[n]->releases.reason(why);
-        }
+        auto const name = options_.servers[n].describe();
+        auto const more = detail(n, why);
         return more.empty() ? name : name + " (" + more + ")";
+    }
+
+    /// Returns: what is known of a server.
+    [[nodiscard]] server_status status(unsigned n)
+    {
+        std::scoped_lock guard{*this};
+        auto const& commands = nodes_[n]->commands;
+        server_status s;
+        s.reached = commands.up();
+        s.why_not = commands.undecided(now()) ? make_error_code(errc::clock_not_compared) : commands.may_vote(now());
+        if (!s.reached) s.why_not = commands.why_down();
+        nodes_[n]->record.fill(s);
+        s.detail = detail(n, s.why_not);
+        if (s.why_not != errc::restarted_recently) return s;
+        s.guarded_for = std::chrono::ceil<std::chrono::milliseconds>(admission_.guarded_for(n, now()));
+        return s;
     }
 
     [[nodiscard]] std::uint64_t proposal(boot_clock::time_point now) const noexcept { return admission_.proposal(now); }
@@ -83,13 +95,17 @@ public:
     void forget(unsigned n, listener* whom) noexcept { nodes_[n]->commands.forget(whom); }
     void give_up(unsigned n) { nodes_[n]->commands.give_up(now()); }
 
+    [[nodiscard]] bool undecided(unsigned n, boot_clock::time_point now) const noexcept { return nodes_[n]->commands.undecided(now); }
+
     /// Where there is no connection yet, the node's vote is decided when there is one. One whose greeting showed a clock out of line a while ago
     /// is given up: the next one shows it anew.
     [[nodiscard]] std::error_code may_vote(unsigned n, boot_clock::time_point now) noexcept
     {
         auto& commands = nodes_[n]->commands;
         if (!commands.waits() && admission_.out_of_line(n) && admission_.outdated(n, now)) commands.give_up(now);
-        return commands.may_vote(now);
+        auto const why = commands.may_vote(now);
+        if (why) nodes_[n]->record.failed(why, [&] { return detail(n, why); });
+        return why;
     }
 
     std::error_code watch(unsigned n, shared_keys const& keys, listener* whom) noexcept
@@ -126,17 +142,45 @@ public:
 private:
     struct node {
         node(socket_transport& f, unsigned i, admission* a)
-            : commands{f.reactor_, i, f.options_.servers[i], f.tls_of(i), f.options_.node_timeout, f.options_.connect_timeout, a, f},
+            : record{f.options_.servers[i].describe(), f.size() > 1, f.options_.news},
+              commands{f.reactor_, i, f.options_.servers[i], f.tls_of(i), f.options_.node_timeout, f.options_.connect_timeout, a, f, record},
               releases{f.reactor_, i, f.options_.servers[i], f.tls_of(i), f.options_.connect_timeout}
         {
         }
+        server_record record;
         connection commands;
         subscriber releases;
     };
 
+    std::error_code refuses(unsigned n, greeting const& g) override
+    {
+        auto const wall = std::chrono::system_clock::now().time_since_epoch();
+        nodes_[n]->record.greeted(g, std::chrono::duration_cast<std::chrono::microseconds>(wall));
+        return identities_.greeted(n, g.run_id) ? make_error_code(errc::same_server) : std::error_code{};
+    }
+
     void on_greeting(boot_clock::time_point now) override
     {
         for (auto& n : nodes_) n->commands.decide(now);
+        for (unsigned n = 0; n < size(); ++n)
+            if (nodes_[n]->commands.up()) static_cast<void>(may_vote(n, now));
+    }
+
+    /// Returns: what more there is to say about `why` than its own message, which a node has.
+    [[nodiscard]] std::string detail(unsigned n, std::error_code why) const
+    {
+        if (auto const same = identities_.same_as(n); same && why == errc::same_server)
+            return "the same server as " + options_.servers[*same].describe();
+        if (why == errc::no_answer && undecided(n, now())) return make_error_code(errc::clock_not_compared).message();
+        if (why == errc::restarted_recently) {
+            auto const at = now();
+            auto const left = std::chrono::ceil<std::chrono::seconds>(admission_.guarded_for(n, at));
+            auto const ran = std::chrono::floor<std::chrono::seconds>(admission_.running_for(n, at));
+            return "no vote for another " + std::to_string(left.count()) + " s: it was started " + std::to_string(ran.count()) +
+                   " s ago, and restart_guard is " + std::to_string(options_.restart_guard.count()) + " ms";
+        }
+        auto const more = nodes_[n]->commands.reason(why);
+        return more.empty() && why != errc::no_answer ? nodes_[n]->releases.reason(why) : more;
     }
 
     [[nodiscard]] std::shared_ptr<io::secure_layer const> tls_of(unsigned n) const { return options_.servers[n].tls ? options_.tls : nullptr; }
@@ -151,6 +195,7 @@ private:
     fleet_options options_;
     io::reactor reactor_;
     admission admission_;
+    identities identities_;
     std::vector<std::unique_ptr<node>> nodes_;
     std::atomic<std::uint64_t> seed_;
 };

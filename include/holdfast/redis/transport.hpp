@@ -45,6 +45,7 @@ protected:
 /// - `forget(node, l)`: the answer under way to `l` is not wanted any more. An acquire that has not left yet is not sent.
 /// - `give_up(node)`: an answer of this node is overdue. The connection is not used again; every answer under way on it is an error.
 /// - `may_vote(node, now)`: no error, or why the node's grants do not count now.
+/// - `undecided(node, now)`: whether its vote waits for what other nodes say.
 /// - `proposal(now)`: the fence that missing counters are to begin with: ahead of every server's clock, in µs since 1970; 0 for none.
 /// - `watch(node, keys, l)` has `l` told of releases on the node until `unwatch(keys, l)`. Where the node cannot report any now, the code says
 ///   why; `l` is told when it can.
@@ -61,6 +62,7 @@ concept Transport = requires(T& transport, unsigned node, command const& c, list
     transport.forget(node, l);
     transport.give_up(node);
     { transport.may_vote(node, now) } -> std::same_as<std::error_code>;
+    { transport.undecided(node, now) } -> std::convertible_to<bool>;
     { transport.proposal(now) } -> std::same_as<std::uint64_t>;
     { transport.max_lead() } -> std::same_as<std::chrono::microseconds>;
     { transport.node_timeout() } -> std::same_as<std::chrono::milliseconds>;

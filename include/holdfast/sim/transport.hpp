@@ -84,6 +84,11 @@ public:
         return why;
     }
 
+    [[nodiscard]] bool undecided(unsigned node, boot_clock::time_point now) const noexcept
+    {
+        return channels_[node].up() && admitted_.undecided(node, now);
+    }
+
     [[nodiscard]] std::uint64_t proposal(boot_clock::time_point now) const noexcept { return admitted_.proposal(now); }
     [[nodiscard]] std::chrono::microseconds max_lead() const noexcept { return admitted_.max_lead(); }
     [[nodiscard]] std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }

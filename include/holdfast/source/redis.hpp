@@ -15,6 +15,7 @@
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/fleet.hpp>
 #include <holdfast/redis/secured.hpp>
+#include <holdfast/redis/server_status.hpp>
 
 #include <memory>
 #include <string_view>
@@ -55,6 +56,11 @@ HOLDFAST_INLINE client::client(client_options options)
                                                                                     .restart_guard = options.restart_guard,
                                                                                     .connections = options.connections,
                                                                                     .subscribe = options.subscribe}));
+}
+
+HOLDFAST_INLINE server_status client::status() const
+{
+    return domain_->in_child() ? server_status{} : std::move(domain_->backend().status().front());
 }
 
 }  // namespace holdfast::redis

@@ -13,6 +13,7 @@
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/fleet.hpp>
 #include <holdfast/redis/secured.hpp>
+#include <holdfast/redis/server_status.hpp>
 #include <holdfast/redlock.hpp>
 #include <holdfast/redlock/masters_options.hpp>
 #include <holdfast/source/redis.hpp>
@@ -66,6 +67,11 @@ HOLDFAST_INLINE masters::masters(std::vector<redis::endpoint> servers, masters_o
                                                             .restart_guard = options.restart_guard,
                                                             .connections = 1,
                                                             .subscribe = options.subscribe}));
+}
+
+HOLDFAST_INLINE std::vector<redis::server_status> masters::status() const
+{
+    return domain_->in_child() ? std::vector<redis::server_status>{} : domain_->backend().status();
 }
 
 }  // namespace holdfast::redlock

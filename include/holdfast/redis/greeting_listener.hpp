@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/clock.hpp>
+#include <holdfast/redis/greeting.hpp>
+
+#include <system_error>
+
+namespace holdfast::redis {
+
+/// Who is told what a node says of itself: it may decide about the votes of others.
+class greeting_listener {
+public:
+    /// `node` says `g`. Returns: no error, or why the connection is given up.
+    [[nodiscard]] virtual std::error_code refuses(unsigned node, greeting const& g) = 0;
+
+    /// A connection is up.
+    virtual void on_greeting(boot_clock::time_point now) = 0;
+
+protected:
+    ~greeting_listener() = default;
+};
+
+}  // namespace holdfast::redis

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/clock.hpp>
+#include <holdfast/redis/error.hpp>
+#include <holdfast/redis/greeting.hpp>
+#include <holdfast/redis/server_news.hpp>
+#include <holdfast/redis/server_status.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::redis {
+
+/// What one way to a server has seen of it, for `status()` and for what is told of servers. A server of several that gives no vote is told, as that
+/// shows nowhere else while the others do; a connection that is lost, or an answer that does not come in time, when it happens twice without a
+/// proper answer in between. Guarded by the transport's lock.
+class server_record {
+public:
+    /// `one_of_many`: others may vote in its place.
+    server_record(std::string server, bool one_of_many, std::shared_ptr<server_news> news)
+        : server_{std::move(server)}, one_of_many_{one_of_many}, news_{std::move(news)}
+    {
+    }
+
+    /// Effects: notes that a connection was begun.
+    void asked() noexcept { asked_ = true; }
+
+    /// Effects: notes what it said of itself; `wall` is this machine's clock, since 1970.
+    void greeted(greeting const& g, std::chrono::microseconds wall) noexcept
+    {
+        if (g.server_time.count() != 0) {
+            doubt_ = std::chrono::ceil<std::chrono::microseconds>(g.took) / 2;
+            ahead_ = g.server_time - wall + doubt_;
+            round_trip_ = std::chrono::ceil<std::chrono::microseconds>(g.took);
+        }
+        if (g.eviction.empty()) return;
+        may_evict_ = g.eviction != "noeviction";
+        if (may_evict_)
+            news_->begins(server_, errc::may_evict, [&] { return server_ + " (maxmemory-policy " + g.eviction.substr(0, 32) + ")"; });
+        else
+            news_->ends(server_, errc::may_evict);
+    }
+
+    /// Effects: notes that it refused, or was not reached, or has no vote.
+    template <class F>
+    void failed(std::error_code why, F&& detail) noexcept
+    {
+        last_error_ = why;
+        bool const passing = why == errc::connection_lost || why == errc::no_answer;
+        if (!one_of_many_ || why == errc::wrong_type || (passing && ++misses_ < 2)) return;
+        news_->begins(server_, why, [&] {
+            auto const more = detail();
+            return server_ + (more.empty() ? "" : " (" + more + ")") + " has no vote";
+        });
+    }
+
+    /// Effects: notes a proper answer to what was sent at `sent`.
+    void answered(boot_clock::time_point sent, boot_clock::time_point now) noexcept
+    {
+        round_trip_ = std::chrono::ceil<std::chrono::microseconds>(now - sent);
+        misses_ = 0;
+        if (!std::exchange(last_error_, {})) return;
+        if (one_of_many_) news_->answered(server_);
+    }
+
+    /// Effects: fills in what is known here. Requires: `reached` and `why_not` are those of the connection.
+    void fill(server_status& s) const
+    {
+        s.server = server_;
+        s.asked = asked_;
+        s.last_error = last_error_;
+        bool const passing = last_error_ == errc::connection_lost || last_error_ == errc::no_answer;
+        if (last_error_ && !passing && !s.why_not) s.why_not = last_error_;
+        s.votes = s.reached && !s.why_not;
+        s.clock_ahead = ahead_;
+        s.clock_doubt = doubt_;
+        s.round_trip = round_trip_;
+        s.may_evict = may_evict_;
+    }
+
+private:
+    std::string server_;
+    bool one_of_many_;
+    std::shared_ptr<server_news> news_;
+    bool asked_ = false;
+    bool may_evict_ = false;
+    unsigned misses_ = 0;
+    std::error_code last_error_;
+    std::optional<std::chrono::microseconds> ahead_;
+    std::chrono::microseconds doubt_{0};
+    std::optional<std::chrono::microseconds> round_trip_;
+};
+
+}  // namespace holdfast::redis
