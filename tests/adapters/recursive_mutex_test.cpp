@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <mutex>
 #include <stop_token>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -167,6 +168,8 @@ TEST_CASE("a lease that was lost is lost for every level, locking again is refus
         FAIL("locked a section that is not exclusive");
     } catch (holdfast::error const& e) {
         CHECK(e.code() == errc::lease_lost);
+        CHECK(std::string{e.what()} == "lock \"orders\" cannot be locked again before it is unlocked: the lease was lost");
+        CHECK(e.lock_name() == "orders");
     }
     CHECK_THROWS_AS(f.m.try_lock(), holdfast::error);
     CHECK_THROWS_AS(f.m.try_lock_for(1h), holdfast::error);

@@ -71,3 +71,18 @@ TEST_CASE("an error is a system_error that has a code and says what it was given
     CHECK(theirs.code() == errc::unavailable);
     CHECK_THAT(theirs.what(), contains("lock \"orders\"") && contains("the disk is full"));
 }
+
+TEST_CASE("an error has what it is about as data, where it is about something")
+{
+    error const plain{errc::unavailable, "no descriptor"};
+    CHECK(plain.lock_name().empty());
+    CHECK(plain.server().empty());
+    CHECK_FALSE(plain.over());
+    error const whole{make_error_code(errc::unavailable), "lock", {.lock_name = "a\nb", .server = "redis://h:1", .over = true}};
+    STATIC_REQUIRE(std::is_nothrow_copy_constructible_v<error>);
+    auto const copy = whole;
+    CHECK(copy.lock_name() == "a\nb");
+    CHECK(copy.server() == "redis://h:1");
+    CHECK(copy.over());
+    CHECK(std::string{copy.what()} == "lock: no quorum of servers could be asked");
+}

@@ -133,3 +133,25 @@ TEST_CASE("a member that does not get the lock says so, and leaves the guard as 
     CHECK_FALSE(g);
     CHECK(g.mutex() == &f.m);
 }
+
+TEST_CASE("what extend throws names the lock, where the guard has one")
+{
+    auto const thrown = [](guard& g, std::chrono::milliseconds ttl) {
+        try {
+            g.extend(ttl);
+        } catch (holdfast::error const& e) {
+            CHECK(e.lock_name() == (g.mutex() ? "orders" : ""));
+            return std::string{e.what()};
+        }
+        return std::string{"(nothing)"};
+    };
+    fixture f;
+    guard unlocked{f.m, std::defer_lock};
+    CHECK(thrown(unlocked, 5s) == "lock \"orders\": extend to 5000 ms: the lock is not held by the caller");
+    guard held{f.m};
+    CHECK(thrown(held, 0ms) == "lock \"orders\": extend to 0 ms, which cannot be a ttl here: the lock or its client is misconfigured");
+    f.here.erase("orders");
+    CHECK(thrown(held, 5s) == "lock \"orders\": extend to 5000 ms: the lease was lost");
+    guard none;
+    CHECK(thrown(none, 5s) == "extend to 5000 ms: the lock is not held by the caller");
+}

@@ -4,6 +4,7 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock.hpp>
+#include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
 
 #include <atomic>
@@ -11,6 +12,7 @@
 #include <concepts>
 #include <cstddef>
 #include <stop_token>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -96,6 +98,17 @@ public:
 
     [[nodiscard]] holdfast::lease lease() const { return inner_.lease(); }
 
+    /// Returns: the name of `M`, where it has one.
+    [[nodiscard]] std::string const& name() const noexcept
+        requires requires(M const& m) {
+            {
+                m.name()
+            } -> std::same_as<std::string const&>;
+        }
+    {
+        return inner_.name();
+    }
+
     /// Returns: how often this thread has locked it.
     [[nodiscard]] std::size_t depth() const noexcept { return mine() ? depth_ : 0; }
 
@@ -105,10 +118,17 @@ private:
     bool locked_again()
     {
         if (!mine()) return false;
-        if (!inner_.lease().still_held())
-            throw error{errc::lease_lost, "the lock cannot be locked again, its lease was lost; unlock it first"};
+        if (!inner_.lease().still_held()) throw_lost();
         ++depth_;
         return true;
+    }
+
+    [[noreturn]] void throw_lost() const
+    {
+        std::string name;
+        if constexpr (requires { this->name(); }) name = this->name();
+        auto const text = (name.empty() ? "the lock" : "lock " + holdfast::quoted(name)) + " cannot be locked again before it is unlocked";
+        throw error{make_error_code(errc::lease_lost), text, {.lock_name = std::move(name)}};
     }
 
     void first() noexcept

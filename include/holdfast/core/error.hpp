@@ -3,8 +3,11 @@
 
 #include <holdfast/core/lasting.hpp>
 
+#include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace holdfast {
 
@@ -56,12 +59,35 @@ public:
     return {static_cast<int>(e), error_category()};
 }
 
+/// What an error is about, as data.
+struct error_subject {
+    std::string lock_name{};  ///< empty: no lock
+    std::string server{};     ///< where it is, without user and password; empty: none, or several, as the message says
+    bool over = false;        ///< what was told before with this code, of this server, is over
+};
+
 /// What the library throws. `code()` is a code of the library or of a backend; compare it with `errc`. `what()` names the lock,
 /// the node where there is one, and what to do; it never contains a password or an owner token.
 class [[gnu::visibility("default")]] error : public std::system_error {
 public:
     error(std::error_code code, std::string const& what) : std::system_error{code, what} {}
     error(errc condition, std::string const& what) : std::system_error{make_error_code(condition), what} {}
+    error(std::error_code code, std::string const& what, error_subject about)
+        : std::system_error{code, what}, about_{std::make_shared<error_subject const>(std::move(about))}
+    {
+    }
+
+    /// Returns: the name of the lock, as it was given; empty where the error is not of one lock.
+    [[nodiscard]] std::string_view lock_name() const noexcept { return about_ ? about_->lock_name : std::string_view{}; }
+
+    /// Returns: the server that the code came from, as a URL without user and password; empty where none is. Of several, the message names all.
+    [[nodiscard]] std::string_view server() const noexcept { return about_ ? about_->server : std::string_view{}; }
+
+    /// Returns: whether this says that what `on_error` was told of before, with this code and server, is over.
+    [[nodiscard]] bool over() const noexcept { return about_ && about_->over; }
+
+private:
+    std::shared_ptr<error_subject const> about_;  // so that copying an error throws nothing
 };
 
 }  // namespace holdfast

@@ -64,8 +64,11 @@ struct lock_options {
     /// the servers fails the callers. Long: callers hang in an outage. ZooKeeper: without an answer from any server.
     std::chrono::milliseconds unavailable_after{10'000};
 
-    /// Told of what a `noexcept` member or the background could not throw: an `unlock()` that found its lease lost or got no
-    /// answer, a renewal that failed, a lost lease. Called from the thread concerned or from the renewing thread, with no lock of
+    /// Told of what a `noexcept` member or the background could not throw. Of each lock, always: that its lease was lost, with the reason; that
+    /// `unlock()` found it lost, or not locked. Once for all locks of a client, whichever meets it first, for each code and server:
+    /// a renewal or an `unlock()` that failed otherwise; and once more, `error::over()`, when a lock of the client is granted or
+    /// renewed, no lease is left whose last renewal failed, and nothing failed for a second. The error has the lock's name and the server as data.
+    /// Called from the thread concerned or from the renewing thread, with no lock of
     /// the library held; what it throws is dropped. Must not block for long: the renewals of other locks wait behind it.
     std::function<void(error const&)> on_error{};
 };
@@ -83,7 +86,8 @@ inline void check_options(std::string_view name, lock_options const& options, st
                           std::string_view timeout_option = "operation_timeout")
 {
     auto const require = [&](bool good, std::string const& what) {
-        if (!good) throw error{errc::misconfigured, "lock " + holdfast::quoted(name) + ": " + what};
+        if (good) return;
+        throw error{make_error_code(errc::misconfigured), "lock " + holdfast::quoted(name) + ": " + what, {.lock_name = std::string{name}}};
     };
     auto const ms = [](auto d) { return std::to_string(d.count()) + " ms"; };
     require(options.ttl.count() > 0, "ttl is " + ms(options.ttl) + "; it must be positive");

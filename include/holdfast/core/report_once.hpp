@@ -44,6 +44,13 @@ public:
         return causes;
     }
 
+    /// Returns: what was reported of each place; it is over now.
+    [[nodiscard]] std::map<std::string, std::set<std::error_code>, std::less<>> end_all() noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        return std::exchange(reported_, {});
+    }
+
     /// Returns: whether `why` had been reported of `where`, and is over now.
     [[nodiscard]] bool ends(std::string_view where, std::error_code why) noexcept
     {

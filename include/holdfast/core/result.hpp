@@ -9,10 +9,11 @@
 
 namespace holdfast {
 
-/// Why an operation did not succeed: a code to test, a sentence for people.
+/// Why an operation did not succeed: a code to test, a sentence for people, the server that the code came from where there is one.
 struct failure {
     std::error_code code;
     std::string detail;
+    std::string server{};
 };
 
 /// A value, or the failure that came instead of it. (`std::expected` is C++23.)

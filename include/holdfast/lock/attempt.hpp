@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <optional>
 #include <stop_token>
 #include <system_error>
@@ -26,6 +27,17 @@ template <class Release>
         return released.others_wait();
     else
         return false;
+}
+
+/// Returns: `code`, which a release ended with, and what more it has to say.
+template <class Release>
+[[nodiscard]] failure explained(Release const& released, std::error_code code) noexcept
+{
+    if constexpr (requires { released.why(); }) try {
+            if (code) return released.why();
+        } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): the code is what counts
+        }
+    return {code, {}};
 }
 
 /// Since when the store has been unavailable: an outage that one thread in line waited out is not waited out again by each of those behind it.

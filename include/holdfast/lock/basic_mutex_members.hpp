@@ -41,7 +41,7 @@ void basic_mutex<B>::unlock() noexcept
     auto const queue = queue_;
     auto const options = owner_.options;
     detail::several_locks::of_this_thread().gave_back(queue.get());
-    if (auto const ec = queue->release(owner_)) detail::report(*options, ec, queue->name(), "unlock");
+    if (auto const why = queue->release(owner_); why.code) queue->reports().unlock_failed(*options, queue->name(), why);
 }
 
 template <class B>
@@ -49,7 +49,7 @@ void basic_mutex<B>::unlock(std::error_code& ec) noexcept
 {
     auto const queue = queue_;
     detail::several_locks::of_this_thread().gave_back(queue.get());
-    ec = queue->release(owner_);
+    ec = queue->release(owner_).code;
 }
 
 template <class B>
@@ -75,7 +75,7 @@ void basic_mutex<B>::extend(std::chrono::milliseconds ttl)
     std::string why = ec == make_error_code(errc::misconfigured) ? ", which cannot be a ttl here" : "";
     if constexpr (requires(B& backend) { backend.refused_lease(ttl); })
         if (auto refused = queue->backend().refused_lease(ttl); !why.empty() && !refused.empty()) why = ", " + std::move(refused);
-    throw error{ec, "lock " + holdfast::quoted(queue->name()) + ": extend to " + std::to_string(ttl.count()) + " ms" + why};
+    throw detail::error_of(queue->name(), {ec, "extend to " + std::to_string(ttl.count()) + " ms" + why});
 }
 
 template <class B>
@@ -95,7 +95,7 @@ bool basic_mutex<B>::acquire(boot_clock::time_point deadline, std::stop_token co
 {
     if (stop.stop_requested()) return false;
     if (queue_->in_child())
-        throw error{errc::misconfigured, "lock " + holdfast::quoted(name()) + ": its client was made before fork(); make one in the child"};
+        throw detail::error_of(name(), {make_error_code(errc::misconfigured), "its client was made before fork(); make one in the child"});
     auto& thread = detail::several_locks::of_this_thread();
     bool const once = deadline == boot_clock::time_point::min();
     if (auto const rest = once ? boot_clock::duration{} : thread.rest(); rest.count() > 0)
@@ -107,11 +107,12 @@ bool basic_mutex<B>::acquire(boot_clock::time_point deadline, std::stop_token co
         return true;
     }
     if (once && why->code == errc::timed_out && thread.refused(queue_.get(), this))
-        detail::report(*owner_.options, make_error_code(errc::misconfigured), name(),
-                       "two lock objects of this name are taken together, by std::scoped_lock or std::lock; they are one lock, so that "
-                       "never succeeds: take one of them");
+        detail::report(*owner_.options, name(),
+                       {make_error_code(errc::misconfigured),
+                        "two lock objects of this name are taken together, by std::scoped_lock or std::lock; they are one lock, so that "
+                        "never succeeds: take one of them"});
     if (why->code == errc::timed_out || why->code == std::errc::operation_canceled) return false;
-    throw error{why->code, "lock " + holdfast::quoted(name()) + (why->detail.empty() ? "" : ": " + why->detail)};
+    throw detail::error_of(name(), *why);
 }
 
 }  // namespace holdfast

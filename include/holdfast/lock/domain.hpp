@@ -3,8 +3,10 @@
 
 #include <holdfast/core/backend.hpp>
 #include <holdfast/core/fork_guard.hpp>
+#include <holdfast/lock/failure_reports.hpp>
 #include <holdfast/lock/keeper.hpp>
 #include <holdfast/lock/local_queue.hpp>
+#include <holdfast/lock/report.hpp>
 
 #include <functional>
 #include <map>
@@ -36,13 +38,12 @@ public:
     [[nodiscard]] std::shared_ptr<local_queue<B>> queue(std::string_view name)
     {
         if (origin_.in_child())
-            throw error{errc::misconfigured,
-                        "lock " + holdfast::quoted(name) + ": its client was made before fork(); make one in the child"};
+            throw error_of(name, {make_error_code(errc::misconfigured), "its client was made before fork(); make one in the child"});
         std::scoped_lock guard{mutex_};
         auto found = queues_.find(name);
         if (found != queues_.end())
             if (auto shared = found->second.lock()) return shared;
-        auto made = std::make_shared<local_queue<B>>(backend_, keeper_, origin_, name);
+        auto made = std::make_shared<local_queue<B>>(backend_, keeper_, reports_, origin_, name);
         if (found == queues_.end()) forget_unused();
         queues_.insert_or_assign(std::string{name}, made);
         return made;
@@ -60,6 +61,7 @@ private:
     fork_guard origin_;
     std::shared_ptr<B> backend_;
     std::shared_ptr<keeper> keeper_;
+    std::shared_ptr<failure_reports> reports_ = std::make_shared<failure_reports>();
     std::mutex mutex_;
     std::map<std::string, std::weak_ptr<local_queue<B>>, std::less<>> queues_;
     std::size_t sweep_at_ = 64;

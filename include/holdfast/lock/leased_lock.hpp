@@ -4,11 +4,13 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lock.hpp>
+#include <holdfast/core/name.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <stop_token>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -179,8 +181,16 @@ public:
     /// Throws: `error` with the code of the overload above.
     void extend(std::chrono::milliseconds ttl)
     {
+        if constexpr (requires { mutex_->extend(ttl); })
+            if (owns_) return mutex_->extend(ttl);
         std::error_code ec;
-        if (!extend(ttl, ec)) throw error{ec, "extend"};
+        if (extend(ttl, ec)) return;
+        std::string name;
+        if constexpr (requires(M const& m) { std::string{m.name()}; })
+            if (mutex_) name = mutex_->name();
+        auto const text =
+            (name.empty() ? "" : "lock " + holdfast::quoted(name) + ": ") + "extend to " + std::to_string(ttl.count()) + " ms";
+        throw error{ec, text, {.lock_name = std::move(name)}};
     }
 
 private:

@@ -7,7 +7,7 @@
 #include <holdfast/lock/keeper.hpp>
 #include <holdfast/lock/release_pause.hpp>
 #include <holdfast/lock/renewal.hpp>
-#include <holdfast/lock/report.hpp>
+#include <holdfast/lock/renewal_record.hpp>
 #include <holdfast/lock/tenure.hpp>
 #include <holdfast/lock/waiting_line.hpp>
 
@@ -37,16 +37,18 @@ namespace holdfast::detail {
 template <class B>
 class local_queue final : public kept, public std::enable_shared_from_this<local_queue<B>> {
 public:
-    local_queue(std::shared_ptr<B> backend, std::shared_ptr<keeper> keeper, fork_guard const& origin, std::string_view name)
-        : backend_{std::move(backend)}, keeper_{std::move(keeper)}, origin_{origin}, name_{name}, key_(backend_->make_key(name))
+    local_queue(std::shared_ptr<B> backend, std::shared_ptr<keeper> keeper, std::shared_ptr<failure_reports> reports,
+                fork_guard const& origin, std::string_view name)
+        : backend_{std::move(backend)}, keeper_{std::move(keeper)}, origin_{origin}, name_{name}, key_(backend_->make_key(name)),
+          record_{std::move(reports)}
     {
     }
 
     ~local_queue() override { keeper_->cancel(ticket_); }
-
     [[nodiscard]] std::string const& name() const noexcept { return name_; }
     [[nodiscard]] B& backend() const noexcept { return *backend_; }
     [[nodiscard]] bool in_child() const noexcept { return origin_.in_child(); }
+    [[nodiscard]] failure_reports& reports() const noexcept { return record_.all(); }
 
     /// Effects: waits until `owner` has the lock, or `deadline` (`time_point::min()`: does not wait), or `stop`.
     /// Returns: nothing where it has the lock; otherwise why not: `timed_out`, `operation_canceled`, or what the backend said.
@@ -76,12 +78,12 @@ public:
 
     /// Effects: gives up what `owner` has: to the next in line, or back to the store, for whose answer it waits. Whoever has the lock then may
     /// destroy `owner`. Returns: no error, `not_owner`, `lease_lost`, or why the outcome is not known.
-    std::error_code release(lock_owner& owner) noexcept
+    failure release(lock_owner& owner) noexcept
     try {
-        if (in_child()) return make_error_code(errc::not_owner);
+        if (in_child()) return {make_error_code(errc::not_owner), {}};
         std::unique_lock guard{mutex_};
         auto const mine = std::exchange(owner.held, nullptr);
-        if (!mine) return make_error_code(errc::not_owner);
+        if (!mine) return {make_error_code(errc::not_owner), {}};
         auto const deadline = mine->deadline();
         bool const valid = mine == tenure_.holder() && mine->still_held() && still_leased(*backend_, owner.token);
         mine->end();
@@ -111,18 +113,17 @@ public:
             pause_.released(begun, boot_clock::now(), others_wait(releasing));
         }
         auto const said = !valid ? make_error_code(errc::lease_lost) : deferred ? std::error_code{} : std::error_code{releasing.outcome()};
-        if (said != errc::not_owner && said != errc::lease_lost) return said;
+        if (said != errc::not_owner && said != errc::lease_lost) return explained(releasing, said);
         mine->lose();
-        return make_error_code(errc::lease_lost);
+        return {make_error_code(errc::lease_lost), {}};
     } catch (...) {
-        return make_error_code(errc::outcome_unknown);
+        return {make_error_code(errc::outcome_unknown), {}};
     }
 
     /// Effects: asks for a lease of `ttl` from now on for what `owner` has, and renews it with that ttl from then on.
     /// Returns: no error, `not_owner`, `lease_lost`, or why the lease runs on as before, though no longer than `ttl` until it is renewed.
     std::error_code extend(lock_owner& owner, std::chrono::milliseconds ttl)
     {
-        if (in_child()) return make_error_code(errc::not_owner);
         std::unique_lock guard{mutex_};
         auto const mine = owner.held;
         if (!mine) return make_error_code(errc::not_owner);
@@ -142,9 +143,7 @@ public:
     /// Returns: the hold of `owner`; null where it has none.
     [[nodiscard]] std::shared_ptr<hold> hold_of(lock_owner const& owner) const
     {
-        if (in_child()) return nullptr;
-        std::scoped_lock guard{mutex_};
-        return owner.held;
+        return in_child() ? nullptr : (std::scoped_lock{mutex_}, owner.held);
     }
 
     bool on_due(boot_clock::time_point now) noexcept override
@@ -152,7 +151,7 @@ public:
         std::unique_lock guard{mutex_};
         if (!tenure_.holder()) return false;
         if (!tenure_.holder()->still_held() || (now == boot_clock::time_point::max() && !still_leased(*backend_, tenure_.token()))) {
-            lose(guard);
+            lose(guard, tenure_.holder()->still_held() ? loss::session : loss::deadline);
             return false;
         }
         bool const due = may_renew() && now >= tenure_.renew_at();
@@ -182,13 +181,10 @@ public:
 
 private:
     enum class state { idle, asking, held };
-
     std::optional<failure> ask(waiter& me, attempt<B>& request, std::stop_token const& stop)
     {
         try {
-            std::unique_lock reading{mutex_};
-            auto const allowed_at = pause_.ask_at();
-            reading.unlock();
+            auto const allowed_at = (std::scoped_lock{mutex_}, pause_.ask_at());
             if (allowed_at < request.deadline()) waiting_line::pause(me, allowed_at, stop);
             bool const too_late = me.was_in_line() && request.late();
             if (!too_late) request.begin(outage_.seen_by(me), tenure_.handoffs_for(me));
@@ -196,7 +192,7 @@ private:
             std::unique_lock guard{mutex_};
             if (!too_late) outage_.note(got.code(), request.unavailable_since_then());
             if (got) {
-                take_over(me, *got);
+                take_over(guard, me, *got);
                 return std::nullopt;
             }
             std::optional<failure> why{got.why()};  // before it leaves: what throws afterwards would have it leave again
@@ -209,13 +205,15 @@ private:
         }
     }
 
-    void take_over(waiter& me, grant const& got) noexcept
+    void take_over(std::unique_lock<std::mutex>& guard, waiter& me, grant const& got) noexcept
     {
         pause_.granted(boot_clock::now());
         state_ = state::held;
         tenure_.begin(got, me.owner->options);
         tenure_.give(me, tenure_.deadline_for(got.valid_until));
         schedule();
+        guard.unlock();
+        reports().went_well(*me.owner->options, name_);
     }
 
     /// Effects: the lock is nobody's here any more. Returns: the next in line, who is to ask for it, to be woken when the mutex is free.
@@ -223,6 +221,7 @@ private:
     {
         auto* const next = line_.next();
         tenure_.end(next);
+        record_.end();
         keeper_->cancel(ticket_);
         if (next) line_.choose(*next, waiter::stage::first);
         if (next) outage_.asked_by(*next);
@@ -237,15 +236,16 @@ private:
         waiting_line::wake(next);
     }
 
-    void lose(std::unique_lock<std::mutex>& guard) noexcept
+    void lose(std::unique_lock<std::mutex>& guard, loss how) noexcept
     {
+        auto const why = record_.explain(how, tenure_);
         auto const lost = tenure_.holder();
         auto const options = tenure_.options();
         lost->end();  // before the next one can have it
         withdraw(renewing_);
         leave_and_wake(guard);
         lost->lose();
-        report(*options, make_error_code(errc::lease_lost), name_, "lost while held");
+        report(*options, name_, why);
     }
 
     /// Effects: acts on the answer to `request`.
@@ -256,23 +256,21 @@ private:
             if (tenure_.holder()) schedule();
             return make_error_code(errc::lease_lost);
         }
-        if (outcome && tenure_.renew(request, *outcome)) {
-            schedule();
-            return {};
-        }
-        if (outcome || outcome.code() == errc::lease_lost) {
-            lose(guard);
+        bool const late = outcome && !tenure_.renew(request, *outcome);
+        if (late || outcome.code() == errc::lease_lost) {
+            lose(guard, late ? loss::late : loss::taken);
             return make_error_code(errc::lease_lost);
         }
         auto const options = tenure_.options();
-        tenure_.retry_later();
+        record_.note(outcome);
+        if (!outcome) tenure_.retry_later();
         schedule();
         guard.unlock();
-        report(*options, outcome.code(), name_, outcome.why().detail);
+        reports().note(*options, name_, outcome);
         return outcome.code();
     }
 
-    /// One at a time: a renewal that was sent behind an extend would undo it.
+    /// One at a time: the later one would undo the other.
     [[nodiscard]] bool may_renew() const noexcept { return !renewing_ && extending_ == 0 && tenure_.renewable(); }
 
     void schedule() noexcept
@@ -294,6 +292,7 @@ private:
     tenure tenure_;
     std::optional<renewal<B>> renewing_;
     unsigned extending_ = 0;
+    renewal_record record_;
     keeper::ticket ticket_;
 };
 

@@ -4,20 +4,25 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
+#include <holdfast/core/result.hpp>
 
 #include <string>
 #include <string_view>
-#include <system_error>
 
 namespace holdfast::detail {
 
-/// Effects: tells `options.on_error` what cannot be thrown. What it throws is dropped.
-inline void report(lock_options const& options, std::error_code code, std::string_view name, std::string_view what) noexcept
-try {
-    if (!options.on_error) return;
+/// Returns: `why` as an error of the lock `name`; `over`: it is over.
+[[nodiscard]] inline error error_of(std::string_view name, failure const& why, bool over = false)
+{
     auto text = "lock " + holdfast::quoted(name);
-    if (!what.empty()) text.append(": ").append(what);
-    options.on_error(error{code, text});
+    if (!why.detail.empty()) text.append(": ").append(why.detail);
+    return {why.code, text, {.lock_name = std::string{name}, .server = why.server, .over = over}};
+}
+
+/// Effects: tells `options.on_error` what cannot be thrown. What it throws is dropped.
+inline void report(lock_options const& options, std::string_view name, failure const& why, bool over = false) noexcept
+try {
+    if (options.on_error) options.on_error(error_of(name, why, over));
 } catch (...) {  // NOLINT(bugprone-empty-catch): the hook is the last resort; there is nobody left to tell
 }
 
@@ -30,7 +35,7 @@ void report_servers(B& backend, lock_options const& options) noexcept
         if (!options.on_error) return;
         for (auto const& one : backend.take_news()) {
             try {
-                options.on_error(error{one.code, one.text});
+                options.on_error(error{one.code, one.text, {.server = one.server, .over = one.over}});
             } catch (...) {  // NOLINT(bugprone-empty-catch): as above
             }
         }

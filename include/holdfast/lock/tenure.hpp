@@ -132,6 +132,9 @@ public:
         return options_->renew && (!options_->max_hold || renew_at_ < saturating_add(held_since_, *options_->max_hold));
     }
 
+    /// Returns: whether it is not, since `max_hold` is over.
+    [[nodiscard]] bool held_for_most() const noexcept { return options_->renew && !renewable(); }
+
     [[nodiscard]] boot_clock::time_point renew_at() const noexcept { return renew_at_; }
     [[nodiscard]] std::shared_ptr<hold> const& holder() const noexcept { return holder_; }
     [[nodiscard]] std::shared_ptr<lock_options const> const& options() const noexcept { return options_; }

@@ -4,6 +4,7 @@
 #include <holdfast/core/backend.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/redis/acquire_machine.hpp>
+#include <holdfast/redis/node_errors.hpp>
 #include <holdfast/redis/transport.hpp>
 #include <holdfast/redis/votes.hpp>
 
@@ -62,9 +63,7 @@ public:
         auto const& got = *outcome_;
         if (!got.error) return grant{.token = token_, .valid_until = got.valid_until, .fence = got.fence, .fences = request_.fences};
         if (!got.cause) return got.error;
-        auto detail = transport_.describe(got.node, got.cause);
-        if (transport_.size() > 1) detail = "no quorum of " + std::to_string(transport_.size()) + " masters; " + detail;
-        return failure{got.error == holdfast::errc::unavailable ? got.cause : got.error, std::move(detail)};
+        return errors_.explain(transport_, got.error == holdfast::errc::unavailable ? got.cause : got.error, got.node);
     }
 
     [[nodiscard]] bool done() const noexcept override { return outcome_.has_value(); }
@@ -77,6 +76,7 @@ public:
         waited_for.for_each([&](unsigned node) {
             if (done() || !under_way_.has(node) || now < machine_.wake_at() || !transport_.undecided(node, now)) return;
             forget(node_set::of(node));
+            errors_.note(node, errc::clock_not_compared);
             perform(machine_.on_answer(node, answer::failed(errc::clock_not_compared), now));
         });
         if (!done()) perform(machine_.on_time(now));
@@ -86,6 +86,7 @@ public:
     {
         if (!under_way_.has(node)) return;
         under_way_.remove(node);
+        errors_.note(node, a.error);
         if (a.what == answer::kind::yes) said_yes_.add(node);
         // Whether a lease can still be used is judged by a clock that is read behind the answer: between `now` and it this thread may have stood still.
         perform(machine_.on_answer(node, a, transport_.now()));
@@ -100,7 +101,9 @@ public:
 
     void on_watch_failed(unsigned node, std::error_code why, boot_clock::time_point now) override
     {
-        if (!done()) perform(machine_.on_watch_failed(node, why, now));
+        if (done()) return;
+        errors_.note(node, why);
+        perform(machine_.on_watch_failed(node, why, now));
     }
 
 protected:
@@ -120,6 +123,8 @@ private:
         for (;;) {
             if (!step.roll_back.empty() || step.done) {
                 unsent = {};
+                errors_.note_unanswered(under_way_ - step.give_up);
+                step.give_up.for_each([&](unsigned node) { errors_.note(node, errc::no_answer); });
                 forget(under_way_);
             }
             step.roll_back.for_each([&](unsigned node) {
@@ -132,6 +137,7 @@ private:
             if (step.new_token) draw_token();
             auto const send = [&](unsigned node, command const& c, std::error_code refused) {
                 why[node] = refused ? refused : transport_.send(node, c, this);
+                errors_.note(node, why[node]);
                 (why[node] ? unsent : under_way_).add(node);
             };
             if (!step.ask.empty()) {
@@ -162,6 +168,7 @@ private:
                 auto const node = unwatched.first();
                 unwatched.remove(node);
                 auto const deaf = transport_.watch(node, keys_, this);
+                if (deaf) errors_.note(node, deaf);
                 step = deaf ? machine_.on_watch_failed(node, deaf, transport_.now()) : acquire_step{};
             } else {
                 break;
@@ -206,6 +213,7 @@ private:
     std::error_code no_token_;  ///< why there is none
     node_set under_way_;
     node_set said_yes_;  // to an acquire of the present token
+    node_errors errors_;
     bool started_ = false;
     bool settled_ = false;
     bool watching_ = false;

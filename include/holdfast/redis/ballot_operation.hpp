@@ -3,12 +3,15 @@
 
 #include <holdfast/core/backend.hpp>
 #include <holdfast/redis/extend_machine.hpp>
+#include <holdfast/redis/node_errors.hpp>
 #include <holdfast/redis/release_machine.hpp>
 #include <holdfast/redis/transport.hpp>
 #include <holdfast/redis/votes.hpp>
 
 #include <array>
 #include <mutex>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace holdfast::redis {
@@ -44,6 +47,7 @@ public:
     {
         if (!under_way_.has(node)) return;
         under_way_.remove(node);
+        errors_.note(node, a.error);
         perform(machine_.on_answer(node, a, now));
     }
 
@@ -69,7 +73,12 @@ protected:
     }
 
     [[nodiscard]] Machine const& machine() const noexcept { return machine_; }
-    [[nodiscard]] T& transport() const noexcept { return transport_; }
+
+    /// Returns: `code`, which came from `node`, with the reasons of all nodes that failed.
+    [[nodiscard]] failure explain(std::error_code code, unsigned node, std::string_view what) const
+    {
+        return errors_.explain(transport_, code, node, what);
+    }
 
 private:
     void perform(ballot_step step) noexcept
@@ -77,13 +86,16 @@ private:
         node_set unsent;
         std::array<std::error_code, max_nodes> why{};
         for (;;) {
+            step.give_up.for_each([&](unsigned node) { errors_.note(node, errc::no_answer); });
             forget(step.give_up & under_way_);
             step.give_up.for_each([&](unsigned node) { transport_.give_up(node); });
             step.ask.for_each([&](unsigned node) {
                 why[node] = transport_.send(node, request_for(node), this);
+                errors_.note(node, why[node]);
                 (why[node] ? unsent : under_way_).add(node);
             });
             if (step.done) {
+                errors_.note_unanswered(under_way_);
                 forget(under_way_);
                 done_ = true;
                 break;
@@ -123,6 +135,7 @@ private:
     command request_;
     Machine machine_;
     node_set under_way_;
+    node_errors errors_;
     bool started_ = false;
     bool done_ = false;
     bool settled_ = false;  // its thread knows that it is done, or has abandoned it
@@ -143,7 +156,7 @@ public:
     {
         auto const got = this->machine().outcome();
         if (!got.error) return got.valid_until;
-        return failure{got.error, got.node == max_nodes ? "renewal" : "renewal: " + this->transport().describe(got.node, got.error)};
+        return this->explain(got.error, got.node, "renewal");
     }
 };
 
@@ -159,6 +172,9 @@ public:
 
     /// Requires: `done()`.
     [[nodiscard]] std::error_code outcome() const noexcept { return this->machine().outcome(); }
+
+    /// Requires: `done()`, and an error.
+    [[nodiscard]] failure why() const { return this->explain(outcome(), this->machine().failed_node(), {}); }
 
     /// Requires: `done()`.
     [[nodiscard]] bool others_wait() const noexcept { return this->machine().others_wait(); }

@@ -41,6 +41,9 @@ public:
         return certain ? why : make_error_code(holdfast::errc::outcome_unknown);
     }
 
+    /// Returns: one that failed.
+    [[nodiscard]] unsigned failed_node() const noexcept { return ballot_.failed_node(); }
+
     /// Returns: whether a node had somebody to tell of the release: others wait for the lock.
     [[nodiscard]] bool others_wait() const noexcept { return others_wait_; }
 

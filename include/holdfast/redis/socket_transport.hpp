@@ -61,8 +61,9 @@ public:
 
     [[nodiscard]] std::string describe(unsigned n, std::error_code why)
     {
-        std::scoped_lock guard{*this};
         auto const name = options_.servers[n].describe();
+        if (!why) return name;
+        std::scoped_lock guard{*this};
         auto const more = detail(n, why);
         return more.empty() ? name : name + " (" + more + ")";
     }

@@ -52,7 +52,8 @@ protected:
 /// - `updated(operation)`: its `done()` or `wake_at()` may have changed. From `start` to `done()` the transport, or whoever waits, calls
 ///   `on_time` when `wake_at()` has come.
 /// - `wait(operation, t)` returns whether the operation is done, by `t` at the latest; called without the lock.
-/// - `describe(node, why)` names the node for messages, without secrets, and what more there is to say about `why`; called without the lock.
+/// - `describe(node, why)` names the node for messages, without secrets, and what more there is to say about `why`; no error: the name alone. Called
+///   without the lock.
 template <class T>
 concept Transport = requires(T& transport, unsigned node, command const& c, listener* l, running_operation& operation, shared_keys const& keys,
                              boot_clock::time_point now, std::error_code why) {

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/lock/failure_reports.hpp>
+#include <holdfast/lock/tenure.hpp>
+
+#include <memory>
+#include <new>
+#include <string>
+#include <utility>
+
+namespace holdfast::detail {
+
+/// How a lease was found lost.
+enum class loss {
+    deadline,  ///< it was not renewed in time
+    session,   ///< the store says so by itself
+    taken,     ///< a renewal was told that the lock is not ours
+    late,      ///< the answer to a renewal came too late
+};
+
+/// How the renewals of one lease go, and what that says of its loss. Guarded by the queue's mutex.
+class renewal_record {
+public:
+    explicit renewal_record(std::shared_ptr<failure_reports> all) noexcept : all_{std::move(all)} {}
+    renewal_record(renewal_record const&) = delete;
+    renewal_record& operator=(renewal_record const&) = delete;
+    ~renewal_record() { end(); }
+
+    /// Effects: notes what came of a renewal.
+    template <class T>
+    void note(result<T> const& got) noexcept
+    {
+        all_->count(counted_, !got);
+        if (got) return;
+        try {
+            last_ = got.why();
+        } catch (std::bad_alloc const&) {
+            last_ = {got.code(), {}};
+        }
+    }
+
+    /// Effects: notes that the lease is over.
+    void end() noexcept { all_->count(counted_, false); }
+
+    /// Returns: what is told of the loss of the lease of `t`.
+    [[nodiscard]] failure explain(loss how, tenure const& t) const noexcept
+    {
+        failure why{make_error_code(errc::lease_lost), {}};
+        try {
+            why.detail = words(how, t);
+            if (counted_) why.server = last_.server;
+        } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): the loss is told without them
+        }
+        return why;
+    }
+
+    [[nodiscard]] failure_reports& all() const noexcept { return *all_; }
+
+private:
+    [[nodiscard]] std::string words(loss how, tenure const& t) const
+    {
+        auto const ms = [](auto d) { return std::to_string(d.count()) + " ms"; };
+        switch (how) {
+        case loss::session: return "the store ended the session that held it";
+        case loss::taken: return "the store does not have it as ours any more, it expired there or was deleted";
+        case loss::late: return "the answer to its renewal came too late";
+        case loss::deadline: break;
+        }
+        if (t.held_for_most()) return "held for max_hold, " + ms(*t.options()->max_hold) + ", and not renewed since";
+        if (!t.options()->renew) return "its ttl, " + ms(t.ttl()) + ", is over, and renew is off";
+        if (!counted_) return "not renewed in time; was this process stopped?";
+        return "not renewed in time; " + (last_.detail.empty() ? "renewal" : last_.detail) + ": " + last_.code.message();
+    }
+
+    std::shared_ptr<failure_reports> const all_;
+    failure last_;
+    bool counted_ = false;  // the last renewal failed
+};
+
+}  // namespace holdfast::detail

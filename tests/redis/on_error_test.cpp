@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+//
+// What the hooks of many locks are told of an outage, and with which words.
+#include "observed.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+#include <holdfast/redis.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::errc;
+using holdfast::redis::client;
+using holdfast::redis::mutex;
+using holdfast::test::contains;
+using holdfast::test::eventually;
+using holdfast::test::redis_server;
+
+namespace {
+
+/// What a hook was told.
+class told_errors {
+public:
+    [[nodiscard]] auto hook()
+    {
+        return [this](holdfast::error const& e) {
+            std::scoped_lock const guard{mutex_};
+            all_.push_back(e);
+        };
+    }
+
+    [[nodiscard]] std::vector<holdfast::error> all() const
+    {
+        std::scoped_lock const guard{mutex_};
+        return all_;
+    }
+
+    /// Returns: those that are no losses, nor of the server alone.
+    [[nodiscard]] std::vector<holdfast::error> causes() const
+    {
+        auto some = all();
+        std::erase_if(some, [](auto const& e) { return e.code() == errc::lease_lost || e.lock_name().empty(); });
+        return some;
+    }
+
+private:
+    mutable std::mutex mutex_;
+    std::vector<holdfast::error> all_;
+};
+
+std::string address_of(redis_server const& server) { return "redis://127.0.0.1:" + std::to_string(server.port()); }
+
+}  // namespace
+
+TEST_CASE("an outage that many locks meet is told once for each cause, and once when it is over")
+{
+    redis_server server;
+    told_errors told;
+    client redis{server.url(), {.operation_timeout = 1s}};
+    holdfast::lock_options const options{.ttl = 20s, .on_error = told.hook()};
+    std::vector<std::unique_ptr<mutex>> held;
+    for (int i = 0; i < 60; ++i) held.push_back(std::make_unique<mutex>(redis, "orders/" + std::to_string(i), options));
+    for (auto& one : held) one->lock();
+    server.pause();
+    REQUIRE(eventually([&] { return !told.causes().empty(); }));
+    std::this_thread::sleep_for(6s);  // all of them fail by now, some twice
+    auto const in_outage = told.causes().size();
+    server.resume();
+    CHECK(in_outage < 10);
+
+    mutex another{redis, "another", options};  // where all were lost meanwhile, nothing is renewed any more
+    REQUIRE(eventually([&] {
+        if (another.try_lock_for(1min)) another.unlock();
+        auto const all = told.causes();
+        return std::count_if(all.begin(), all.end(), [](auto const& e) { return e.over(); }) * 2 == static_cast<long>(all.size());
+    }));
+    std::map<std::pair<std::error_code, std::string>, bool> begun;
+    for (auto const& e : told.causes()) {
+        CAPTURE(e.what());
+        bool& before = begun[{e.code(), std::string{e.server()}}];
+        CHECK(before == e.over());  // it begins, ends, begins …
+        before = !e.over();
+        CHECK(e.server() == address_of(server));
+        CHECK((e.lock_name().starts_with("orders/") || e.lock_name() == "another"));
+        auto const words =
+            e.over() ? address_of(server) + ": this is over, leases are granted and renewed again: " : "renewal: " + address_of(server);
+        CHECK_THAT(e.what(), Catch::Matchers::StartsWith("lock \"" + std::string{e.lock_name()} + "\": " + words));
+    }
+}
+
+TEST_CASE("a lease that was lost in an outage says why it could not be renewed, and each lock is told of its own")
+{
+    redis_server server;
+    told_errors told;
+    client redis{server.url(), {.operation_timeout = 1s}};
+    holdfast::lock_options const options{.ttl = 12s, .on_error = told.hook()};
+    mutex a{redis, "a", options};
+    mutex b{redis, "b", options};
+    a.lock();
+    b.lock();
+    server.kill();
+    auto const losses = [&] {
+        auto some = told.all();
+        std::erase_if(some, [](auto const& e) { return e.code() != errc::lease_lost; });
+        return some;
+    };
+    REQUIRE(eventually([&] { return losses().size() == 2; }));
+    for (auto const& e : losses()) {
+        CHECK(e.server() == address_of(server));
+        CHECK(e.what() == "lock \"" + std::string{e.lock_name()} + "\": not renewed in time; renewal: " + address_of(server) +
+                              " (Connection refused): cannot connect: the lease was lost");
+    }
+    CHECK(losses()[0].lock_name() != losses()[1].lock_name());
+}
+
+TEST_CASE("an unlock that reaches no server says which and why, once for all locks")
+{
+    redis_server server;
+    told_errors told;
+    client redis{server.url(), holdfast::test::unhurried()};
+    holdfast::lock_options const options{.on_error = told.hook()};
+    mutex a{redis, "a", options};
+    mutex b{redis, "b", options};
+    a.lock();
+    b.lock();
+    server.kill();
+    a.unlock();
+    b.unlock();
+    auto const all = told.all();
+    REQUIRE(all.size() == 1);
+    CHECK(all[0].server() == address_of(server));
+    CHECK(all[0].lock_name() == "a");
+    CHECK(std::string{all[0].what()} == "lock \"a\": unlock: " + address_of(server) + " (Connection refused): cannot connect");
+}
