@@ -11,5 +11,5 @@ set(strict_options_Clang -Weverything -Werror -Wno-c++98-compat -Wno-c++98-compa
 # What they would say of the headers themselves, were these not taken for a system's: a matter of taste, of room, of C++17 or of C's arrays.
 set(strict_but_GNU "")
 set(strict_but_Clang
-  -Wno-ctad-maybe-unsupported -Wno-global-constructors -Wno-padded -Wno-switch-default -Wno-switch-enum -Wno-unknown-warning-option
+  -Wno-ctad-maybe-unsupported -Wno-documentation-unknown-command -Wno-global-constructors -Wno-padded -Wno-switch-default -Wno-switch-enum -Wno-unknown-warning-option
   -Wno-unsafe-buffer-usage -Wno-unsafe-buffer-usage-in-container -Wno-used-but-marked-unused -Wno-weak-vtables)

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace holdfast::zookeeper {
@@ -73,10 +74,13 @@ inline constexpr std::uint32_t exhausted_sequence = 0x7FFFFFFFU;
 /// Returns: those of `children` that are nodes of a lock, in the order of their sequence. What fits no known pattern is left alone.
 [[nodiscard]] inline std::vector<contender> contenders_among(std::vector<std::string> const& children)
 {
+    std::vector<std::pair<std::uint32_t, std::size_t>> places;
+    for (std::size_t i = 0; i < children.size(); ++i)
+        if (auto const sequence = sequence_of(children[i])) places.emplace_back(*sequence, i);
+    std::sort(places.begin(), places.end());
     std::vector<contender> all;
-    for (auto const& child : children)
-        if (auto const sequence = sequence_of(child)) all.push_back({child, *sequence});
-    std::stable_sort(all.begin(), all.end(), [](contender const& a, contender const& b) { return a.sequence < b.sequence; });
+    all.reserve(places.size());
+    for (auto const& [sequence, i] : places) all.push_back({children[i], sequence});
     return all;
 }
 

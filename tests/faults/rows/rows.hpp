@@ -50,10 +50,6 @@ namespace reply_matrix_zookeeper {
 void go(run_options const& run, findings& to);
 }
 
-namespace crowds {
-void go(run_options const& run, findings& to);
-}
-
 namespace deadlines {
 void go(run_options const& run, findings& to);
 }
