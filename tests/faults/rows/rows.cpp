@@ -17,6 +17,7 @@ constexpr control_run terminates{"a process that terminates", "nothing terminate
 constexpr control_run created_twice{"a create that was not answered is sent again blindly", "held once"};
 constexpr control_run one_condition{"every answer is expected to be an unknown error", "a condition each"};
 constexpr control_run one_condition_of_masters{"every answer is expected to be an unknown error", "granted by the others"};
+constexpr control_run kept{"somebody keeps the lock", "K6"};
 constexpr control_run one_end{"every answer is expected to end the session", "a condition each"};
 
 }  // namespace
@@ -49,6 +50,8 @@ std::vector<row> const& all_rows()
          one_condition_of_masters, reply_matrix_redlock::go, redlock},
         {"deadlines", "every call returns by its deadline + one operation timeout", longer_timeout, deadlines::go},
         {"deadlines_redlock", "the same of five masters, three of which do not answer", longer_timeout, deadlines::go, redlock},
+        {"crowds", "no thread waits five times as long as all on average, or 25 times where processes hand on; who only polls gets its turns", kept, crowds::go},
+        {"crowds_redlock", "the same of five masters", kept, crowds::go, redlock},
         {"names", "refused before any I/O, or the name of a lock of its own", cut_names, names::go},
         {"names_redlock", "the same of five masters", cut_names, names::go, redlock},
         {"lifecycle", "nothing terminates or hangs, and what was held is freed", terminates, lifecycle::go},
@@ -67,6 +70,7 @@ std::vector<row> const& all_rows()
          reply_matrix_zookeeper::go, zookeeper},
         {"deadlines_zookeeper", "every call returns by its deadline + one operation timeout",
          longer_timeout, deadlines::go, zookeeper},
+        {"crowds_zookeeper", "no thread waits five times as long as all on average, or 25 times where processes hand on", kept, crowds::go, zookeeper},
         {"names_zookeeper", "refused before any I/O, or the name of a lock of its own", cut_names, names::go, zookeeper},
         {"zookeeper_expiry", "a session ended by a duplicate: the loss is announced, no stale write is taken", no_tokens,
          zookeeper_ensemble::zookeeper_expiry},

@@ -50,6 +50,10 @@ namespace reply_matrix_zookeeper {
 void go(run_options const& run, findings& to);
 }
 
+namespace crowds {
+void go(run_options const& run, findings& to);
+}
+
 namespace deadlines {
 void go(run_options const& run, findings& to);
 }
