@@ -28,7 +28,7 @@ namespace holdfast::zookeeper {
 /// One who has a lock, or waits for it.
 struct participant {
     std::string node;                 ///< the name of its node
-    std::string content;              ///< what the node says of it: `host=… pid=… label=…`, or what another client writes
+    std::string content;              ///< what the node says of it: `host=… pid=… label=…`, in the plain form `id=…`, too; or what another client writes
     std::uint64_t fencing_token = 0;  ///< that of its first holder
 };
 
