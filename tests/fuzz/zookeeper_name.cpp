@@ -30,11 +30,13 @@ bool printable(std::string_view text)
 void check_parents(std::string const& path)
 {
     zk::parents line;
-    std::size_t steps = 0;
-    while (line.go_up(path)) ++steps;
     auto const& all = line.missing();
-    require(steps == all.size() && steps == static_cast<std::size_t>(std::count(path.begin(), path.end(), '/')),
-            "each node of a path is made once");
+    auto const depth = static_cast<std::size_t>(std::count(path.begin(), path.end(), '/'));
+    for (std::size_t i = 0; i <= depth; ++i) {
+        require(all.size() == i, "each node of a path is made once");
+        require(!line.go_up(path), "the nodes above a path can be made");
+    }
+    require(all.size() == depth, "no more than there are");
     require(all.back() == path && zk::parent_of(all.front()).empty(), "from the top, and the path's last");
     for (std::size_t i = 1; i < all.size(); ++i) require(zk::parent_of(all[i]) == all[i - 1], "each below the one before");
 }
