@@ -43,7 +43,7 @@ public:
     void finish() { done_ = true; }
 
     boot_clock::time_point due = boot_clock::time_point::max();
-    std::atomic<int> timed_by{0};      ///< the thread that was told that its time had come
+    std::atomic<int> timed_by{0};     ///< the thread that was told that its time had come
     std::atomic<int> answered_by{0};  ///< the thread that read its answer
 
 private:
@@ -260,4 +260,77 @@ TEST_CASE("many threads that wait again and again are each given their answers")
             });
     }
     CHECK(given == threads * rounds);
+}
+
+namespace {
+
+/// Has always more to read, and reads on until a thread sleeps that wants the lock.
+class endless_wire final : public holdfast::io::source {
+public:
+    explicit endless_wire(reactor& r) : reactor_{r}
+    {
+        REQUIRE(::pipe2(ends_.data(), O_NONBLOCK | O_CLOEXEC) == 0);
+        REQUIRE(::write(ends_[1], "x", 1) == 1);
+        std::scoped_lock const guard{reactor_};
+        reactor_.add(*this);
+    }
+    endless_wire(endless_wire const&) = delete;
+    endless_wire& operator=(endless_wire const&) = delete;
+    ~endless_wire()
+    {
+        std::scoped_lock const guard{reactor_};
+        reactor_.remove(*this);
+        for (int const end : ends_) ::close(end);
+    }
+
+    [[nodiscard]] int descriptor() const noexcept override { return ends_[0]; }
+    [[nodiscard]] short interest() const noexcept override { return POLLIN; }
+
+    void on_ready(short, boot_clock::time_point) override
+    {
+        auto const* const who = wants_lock.load();
+        if (!who) return;
+        if (waited_for_ == who) {
+            ++passed;
+        } else if (who->sleeps()) {
+            waited_for_ = who;
+        }
+    }
+
+    std::atomic<sleeper const*> wants_lock{nullptr};
+    int passed = 0;  ///< turns that began while a thread slept since the one before for the lock. Guarded by it
+
+private:
+    reactor& reactor_;
+    std::array<int, 2> ends_{};
+    sleeper const* waited_for_ = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("a leader that has always more to read lets a thread have the lock that waits for it")
+{
+    reactor r{1};
+    endless_wire way{r};
+    operation ends;
+    sleeper leader{[&] { return r.wait(ends, boot_clock::time_point::max()); }};
+    for (int i = 0; i < 40; ++i) {
+        std::atomic<sleeper const*> self{nullptr};
+        sleeper other{[&] {
+            self.wait(nullptr);
+            way.wants_lock = self.load();
+            std::scoped_lock const guard{r};
+            way.wants_lock = nullptr;
+        }};
+        self = &other;
+        self.notify_one();
+        other.join();
+    }
+    {
+        std::scoped_lock const guard{r};
+        CHECK(way.passed < 20);  // a mutex that the leader may pass lets it do so more often than that
+        ends.finish();
+        r.updated(ends);
+    }
+    CHECK(leader.join());
 }

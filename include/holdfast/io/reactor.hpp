@@ -54,7 +54,12 @@ public:
     reactor& operator=(reactor const&) = delete;
     ~reactor() { ::close(wake_); }
 
-    void lock() { mutex_.lock(); }
+    void lock()
+    {
+        if (mutex_.try_lock()) return;
+        std::scoped_lock const in_turn{turn_};
+        mutex_.lock();
+    }
 
     /// Effects: unlocks, then sends what is to be sent and wakes those whose operations were finished meanwhile. Where many wait, lets other
     /// threads run before: what they are about to send goes along, in one call for all, which the server reads in one.
@@ -190,7 +195,7 @@ private:
             polling_ = true;
             guard.unlock();
             sleep_in_poll(std::max(polls_until_ - now, boot_clock::duration::zero()));
-            guard.lock();
+            lock_in_turn(guard);
             polling_ = false;
             if (polled_[0].revents != 0) drain();
             now = boot_clock::now();
@@ -199,6 +204,15 @@ private:
                     ready_[i]->on_ready(polled_[i + 1].revents, now);
             ready_.clear();
         } while (!one.done() && now < std::min(t, one.wake_at()));
+    }
+
+    /// Effects: locks, behind a thread that waits for that. A mutex lets the leader pass it, who has less to do than wake up: for as long as
+    /// there is something to read each time.
+    void lock_in_turn(std::unique_lock<reactor>& guard)
+    {
+        std::scoped_lock const in_turn{turn_};
+        mutex_.lock();
+        guard = std::unique_lock{*this, std::adopt_lock};
     }
 
     /// Returns: whether `one` is done, in which case the lock is not held on return.
@@ -259,6 +273,7 @@ private:
     }
 
     std::mutex mutex_;
+    std::mutex turn_;  // held by who waits for mutex_, before the others
     int wake_;
     std::vector<source*> sources_;
     follower_line followers_;
