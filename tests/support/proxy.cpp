@@ -3,6 +3,9 @@
 
 #include "proxy_loop.hpp"
 
+#include <cstddef>
+#include <memory>
+#include <string>
 #include <utility>
 
 namespace holdfast::test {
@@ -82,6 +85,15 @@ void proxy::add(fault_options options, fault::kind what, std::size_t passed_byte
     });
 }
 
+void proxy::flood(std::string const& bytes, request_predicate matches)
+{
+    constexpr std::size_t at_once = 1'048'576;  // bytes
+    std::string many;
+    do many += bytes;
+    while (many.size() < at_once);
+    loop_->run([&] { loop_->rules().floods.push_back({std::move(matches), std::make_shared<std::string const>(std::move(many))}); });
+}
+
 void proxy::hold(request_predicate matches)
 {
     loop_->run([&] { loop_->rules().holds.push_back(std::move(matches)); });
@@ -98,6 +110,7 @@ void proxy::heal()
         auto& rules = loop_->rules();
         rules.delay_to_server = rules.delay_to_client = rules.trickle = {};
         rules.faults.clear();
+        rules.floods.clear();
         rules.let_go();
         rules.blackholed = false;
         loop_->listen();

@@ -66,12 +66,16 @@ public:
     /// The client gets `answer`, which may be anything, and the server nothing of the request.
     void answer_next_request(std::string answer, fault_options options = {});
 
+    /// The connection of a matching request is sent `bytes` again and again from then on, whole each time, beside the server's replies: as fast
+    /// as it takes them.
+    void flood(std::string const& bytes, request_predicate matches = any_request());
+
     /// Matching requests, and those behind them on their connection, wait until `let_go`; they are
     /// passed on then even if the client has closed its end meanwhile.
     void hold(request_predicate matches = any_request());
     void let_go();
 
-    /// Effects: no faults and no delays any more, all held requests let go, connections passed.
+    /// Effects: no faults, floods and delays any more, all held requests let go, connections passed.
     void heal();
 
     /// Returns: how many connections were accepted.

@@ -75,6 +75,7 @@ void relay::read_server()
 void relay::forward(std::string request)
 {
     ++rules_.requests;
+    if (auto bytes = rules_.flood(request); bytes && !flood_) flood_ = std::move(bytes);
     auto const gate = rules_.hold(request);
     auto const due = after(rules_.delay_to_server);
     auto strikes = rules_.strike(request);
@@ -83,7 +84,8 @@ void relay::forward(std::string request)
         server_.out.push({action_of(strikes->then), {}, due, gate});
         return;
     }
-    if (strikes && strikes->what == fault::kind::answer_instead) request = "*1\r\n$4\r\nPING\r\n";  // its answer keeps the place of the other
+    if (strikes && strikes->what == fault::kind::answer_instead)
+        request = "*1\r\n$4\r\nPING\r\n";  // its answer keeps the place of the other
     bool const subscription = first_element(request).ends_with("subscribe");
     subscribed_ = subscribed_ || subscription;
     auto const channels = std::max<std::size_t>(2, element_count(request)) - 1;
@@ -115,7 +117,8 @@ void relay::strike(fault const& f, std::string reply)
 void relay::advance()
 {
     advance(server_, {});
-    advance(client_, rules_.trickle);
+    if (flooded_ == 0) advance(client_, rules_.trickle);
+    flood();
     over_ = over_ || (client_.finished && server_.finished);
 }
 
@@ -135,6 +138,18 @@ void relay::advance(side& to, outlet::pace trickle)
     }
 }
 
+/// Replies of the server come between two times.
+void relay::flood()
+{
+    if (!flood_ || over_ || silent_ || client_.finished) return;
+    if (flooded_ == 0 && rules_.floods.empty()) return flood_.reset();
+    if (flooded_ == 0 && client_.out.due(rules_.open_gate)) return;
+    auto const sent = ::send(client_.fd.get(), flood_->data() + flooded_, flood_->size() - flooded_, MSG_NOSIGNAL);
+    client_.full = sent < 0 && errno == EAGAIN;
+    if (sent < 0 && errno != EAGAIN && errno != EINTR) return reset();
+    if (sent > 0) flooded_ = (flooded_ + static_cast<std::size_t>(sent)) % flood_->size();
+}
+
 void relay::reset()
 {
     reset_connection(client_.fd.get());
@@ -145,6 +160,7 @@ void relay::reset()
 std::optional<outlet::time_point> relay::due() const
 {
     if (over_ || silent_) return std::nullopt;
+    if (flood_ && !client_.finished && !client_.full) return std::chrono::steady_clock::now();
     auto const of = [this](side const& s) { return s.finished || s.full ? std::nullopt : s.out.due(rules_.open_gate); };
     auto const to_client = of(client_);
     auto const to_server = of(server_);

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -54,11 +55,14 @@ private:
     void send_reply(std::string bytes);
     void strike(fault const& f, std::string reply);
     void advance(side& to, outlet::pace trickle);
+    void flood();
 
     traffic& rules_;
     side client_;
     side server_;
     std::deque<expectation> expected_;
+    std::shared_ptr<std::string const> flood_;  ///< is sent to the client without end
+    std::size_t flooded_ = 0;                   ///< so many bytes of it were, since it began anew
     bool subscribed_ = false;
     bool silent_ = false;
     bool over_ = false;

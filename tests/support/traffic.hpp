@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,7 +38,13 @@ struct traffic {
     std::chrono::microseconds trickle{0};
     bool blackholed = false;
 
+    struct endless {
+        request_predicate matches;
+        std::shared_ptr<std::string const> bytes;
+    };
+
     std::vector<fault> faults;
+    std::vector<endless> floods;
     std::vector<request_predicate> holds;
     std::uint64_t last_gate = 1;  ///< held requests wait for this one
     std::uint64_t open_gate = 0;
@@ -66,6 +73,14 @@ struct traffic {
                 return last_gate;
             }
         return 0;
+    }
+
+    /// Returns: what is to be sent without end to whom the request is from; null where that is nothing.
+    std::shared_ptr<std::string const> flood(std::string_view request)
+    {
+        for (auto& one : floods)
+            if (one.matches(request)) return one.bytes;
+        return nullptr;
     }
 
     void let_go()

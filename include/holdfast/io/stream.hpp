@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -127,17 +128,18 @@ public:
         if (session_) out_->cut();
     }
 
-    /// Returns: how many bytes were read into `buffer`; 0 where there are none now; nothing where the stream has ended, `why()` says why.
-    /// Where it is secured, more may be there although `buffer` is not full. Throws: `std::bad_alloc`.
-    [[nodiscard]] std::optional<std::size_t> read(std::span<char> buffer)
+    /// Effects: takes at most `left` bytes from the socket, and takes as many from `left`: a peer that sends without end keeps nobody.
+    /// Returns: how many bytes were read into `buffer`, to be called again until it is 0; nothing if the stream has ended, `why()` says why.
+    /// Throws: `std::bad_alloc`.
+    [[nodiscard]] std::optional<std::size_t> read(std::span<char> buffer, std::size_t& left)
     {
-        if (!session_) return receive(buffer);
+        if (!session_) return receive(buffer, left);
         for (;;) {
             auto const got = session_->read(buffer);
             send_output();
             if (!got) why_ = session_->why();
             if (!got || *got > 0) return got;
-            auto const wire = receive(buffer);
+            auto const wire = receive(buffer, left);
             if (!wire || *wire == 0) return wire;
             session_->receive(buffer.first(*wire));
         }
@@ -220,8 +222,8 @@ private:
 
     bool shake_hands()
     {
-        std::array<char, 4096> wire;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by receive
-        for (;;) {
+        std::array<char, 16'384> wire;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by receive
+        for (auto left = wire.size();;) {
             auto const reached = session_->handshake();
             send_output();
             if (reached == secure_session::progress::failed) return end(session_->why());
@@ -229,7 +231,7 @@ private:
                 state_ = state::open;
                 return true;
             }
-            auto const got = receive(wire);
+            auto const got = receive(wire, left);
             if (!got) return end({tls::errc::handshake_interrupted, std::move(why_.detail)});
             if (*got == 0) return true;
             session_->receive(std::span{wire}.first(*got));
@@ -255,16 +257,18 @@ private:
     } catch (std::bad_alloc const&) {  // it ends without a word
     }
 
-    std::optional<std::size_t> receive(std::span<char> buffer)
+    std::optional<std::size_t> receive(std::span<char> buffer, std::size_t& left)
     {
-        for (;;) {
-            auto const n = ::recv(fd(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+        while (left > 0) {
+            auto const n = ::recv(fd(), buffer.data(), std::min(buffer.size(), left), MSG_DONTWAIT);
+            left -= static_cast<std::size_t>(std::max<ssize_t>(n, 0));
             if (n > 0) return static_cast<std::size_t>(n);
             if (n < 0 && errno == EINTR) continue;
             if (n < 0 && errno == EAGAIN) return 0;
             why_ = n == 0 ? failure{{}, "the server closed the connection"} : of_system(errno);
             return std::nullopt;
         }
+        return 0;
     }
 
     bool end(failure why) noexcept

@@ -7,15 +7,18 @@
 #include <holdfast/io/stream.hpp>
 #include <holdfast/io/tls_error.hpp>
 #include <holdfast/redis/admission.hpp>
+#include <holdfast/redis/connect_phase.hpp>
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/error.hpp>
 #include <holdfast/redis/error_reply.hpp>
 #include <holdfast/redis/greeting.hpp>
 #include <holdfast/redis/hiredis.hpp>
+#include <holdfast/redis/reconnect_pause.hpp>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -55,10 +58,12 @@ public:
         if (overdue(now) && stream_.has_news()) since_ = now;  // nobody has looked: whoever comes next does
         if (overdue(now)) disconnect_overdue(now);
         if (state_ != state::down) return {};
-        if (now < not_before_) return why_;
+        if (!pause_.over(now)) return why_;
         since_ = looked_ = now;
+        pause_.begin(now);
         state_ = state::greeting;
         heard_ = false;
+        received_ = understood_ = 0;
         try {
             if (!stream_.open(target())) {
                 disconnect_for_stream(errc::cannot_connect, now);
@@ -88,8 +93,8 @@ public:
         reactor_.changed();
         state_ = state::down;
         why_ = why;
-        pause_ = was_up ? boot_clock::duration::zero() : std::clamp<boot_clock::duration>(2 * pause_, first_pause, longest_pause);
-        not_before_ = now + pause_;
+        auto const end = was_up ? reconnect_pause::end::lost : reconnect_pause::end::refused;
+        why == errc::protocol_error ? pause_.spoilt(end, now) : pause_.ended(end, now);
         ++generation_;
         told_ = was_up && why != errc::protocol_error ? errc::connection_lost : why;
         on_down(told_, now);
@@ -99,7 +104,7 @@ public:
     [[nodiscard]] std::string reason(std::error_code why) const
     {
         if (why == told_) return reason_;
-        return why == errc::no_answer && state_ == state::greeting ? phase() : std::string{};
+        return why == errc::no_answer && state_ == state::greeting ? connect_phase(stream_.now()) : std::string{};
     }
 
     [[nodiscard]] bool up() const noexcept { return state_ == state::up; }
@@ -111,7 +116,8 @@ public:
     void on_ready(short, boot_clock::time_point now) override
     try {
         auto const before = stream_.now();
-        bool const unattended = now - std::exchange(looked_, now) >= connect_timeout_;  // operations end without those who are still connected to
+        bool const unattended =
+            now - std::exchange(looked_, now) >= connect_timeout_;  // operations end without those who are still connected to
         go_on(now);
         if (unattended || stream_.now() != before) since_ = now;
         if (overdue(now)) disconnect_overdue(now);
@@ -148,14 +154,20 @@ protected:
 
     [[nodiscard]] bool readable() const noexcept { return stream_.readable(); }
 
+    /// Returns: how many bytes came over this connection, as they were on the wire.
+    [[nodiscard]] std::uint64_t received() const noexcept { return received_; }
+
 private:
     enum class state { down, greeting, up };
 
     /// The first byte that a TLS server sends to someone who does not speak TLS. No reply of Redis begins with it.
     static constexpr char tls_alert = '\x15';
 
-    static constexpr std::chrono::milliseconds first_pause{5};
-    static constexpr std::chrono::milliseconds longest_pause{500};
+    /// What one turn takes from a socket, in bytes: the others get theirs, and whoever waits for the reactor, before the next.
+    static constexpr std::size_t most_in_turn = 16'384;
+
+    /// So many bytes on the wire in which there is no reply are those of a server that sends none.
+    static constexpr std::uint64_t most_without_reply = 2 * reply_reader::longest_reply;
 
     [[nodiscard]] io::stream_target target() const { return {server_.host, std::to_string(server_.port), server_.unix_path, tls_}; }
 
@@ -168,35 +180,17 @@ private:
     void disconnect_overdue(boot_clock::time_point now)
     {
         auto const late = now - since_ - connect_timeout_;
-        disconnect(errc::cannot_connect, now,
-                   words([&] { return phase() + " within connect_timeout, " + std::to_string(connect_timeout_.count()) + " ms"; }));
-        not_before_ -= late;
-    }
-
-    /// Returns: what `f` has to say; nothing where there is no memory for that.
-    template <class F>
-    [[nodiscard]] static std::string words(F&& f) noexcept
-    try {
-        return f();
-    } catch (std::bad_alloc const&) {
-        return {};
+        disconnect(errc::cannot_connect, now, words_of([&] {
+                       return connect_phase(stream_.now()) + " within connect_timeout, " + std::to_string(connect_timeout_.count()) + " ms";
+                   }));
+        pause_.put_back(late);
     }
 
     /// Returns: what more there is to say about `r`; nothing where it is no error.
     [[nodiscard]] std::string said(reply const& r, std::string_view script) const noexcept
     {
-        return words([&] { return r.what() == reply::kind::error ? error_reply{r.text()}.detail(script, server_.password) : std::string{}; });
-    }
-
-    /// Returns: what is waited for while connecting.
-    [[nodiscard]] std::string phase() const
-    {
-        switch (stream_.now()) {
-        case io::stream::state::resolving: return "its name was not resolved";
-        case io::stream::state::securing: return "the TLS handshake did not end, does the server speak TLS?";
-        case io::stream::state::open: return "the greeting was not answered";
-        default: return "the connection was not accepted";
-        }
+        return words_of(
+            [&] { return r.what() == reply::kind::error ? error_reply{r.text()}.detail(script, server_.password) : std::string{}; });
     }
 
     /// Effects: as `disconnect`, for what the stream says: its own code where TLS is why. When the server has said something in TLS, all is
@@ -206,7 +200,7 @@ private:
         auto const& why = stream_.why();
         bool const refused = why.code.category() == tls::error_category() && !heard_;
         bool const silent = stream_.now() == io::stream::state::open && !heard_ && !server_.tls && server_.unix_path.empty();
-        disconnect(refused ? why.code : otherwise, now, words([&] {
+        disconnect(refused ? why.code : otherwise, now, words_of([&] {
                        return why.detail + (silent ? ", without an answer; a server that expects TLS is asked with rediss://" : "");
                    }));
     }
@@ -235,14 +229,18 @@ private:
 
     void read(boot_clock::time_point now)
     {
-        std::array<char, 16'384> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by read
-        for (;;) {
-            auto const n = stream_.read(buffer);
+        std::array<char, most_in_turn> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by read
+        for (auto left = most_in_turn;;) {
+            auto const before = left;
+            auto const n = stream_.read(buffer, left);
+            received_ += before - left;
             if (!n) return disconnect_for_stream(state_ == state::up ? errc::connection_lost : errc::cannot_connect, now);
+            if (received_ - understood_ > most_without_reply)
+                return disconnect(errc::protocol_error, now, "it sends without end, and no answer");
             if (*n == 0) return;
             if (!std::exchange(heard_, true)) {
                 if (buffer[0] == tls_alert) return disconnect(tls::errc::tls_expected, now);
-                if (state_ == state::up) pause_ = {};  // not earlier: a server may refuse a client's certificate behind the handshake
+                if (state_ == state::up) pause_.heard();  // not earlier: a server may refuse a client's certificate behind the handshake
             }
             if (!reader_->feed({buffer.data(), *n})) return disconnect(errc::protocol_error, now);
             auto const generation = generation_;
@@ -250,6 +248,7 @@ private:
                 auto const one = reader_->next();
                 if (!one) return disconnect(errc::protocol_error, now);
                 if (!*one) break;
+                understood_ = received_;
                 if (state_ == state::up)
                     on_reply(one->get(), now);
                 else
@@ -287,11 +286,12 @@ private:
     std::error_code why_ = errc::cannot_connect;
     std::error_code told_;  // why_ as others were told
     std::string reason_;
-    bool heard_ = false;  // something came over this connection
+    bool heard_ = false;               // something came over this connection
+    std::uint64_t received_ = 0;       // bytes that did
+    std::uint64_t understood_ = 0;     // of them, up to the last reply
     boot_clock::time_point since_{};   // it takes the step that it is in
     boot_clock::time_point looked_{};  // what came
-    boot_clock::time_point not_before_{};
-    boot_clock::duration pause_{};
+    reconnect_pause pause_;
     unsigned generation_ = 0;
     boot_clock::time_point asked_{};
     greeting_exchange greeting_;

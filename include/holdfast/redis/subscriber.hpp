@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
@@ -30,7 +31,8 @@ namespace holdfast::redis {
 /// | pending = 0  | subscribed                                    | a new watcher: SUBSCRIBE again, whose confirmation is the earliest moment it can rely on |
 /// | no watchers  | UNSUBSCRIBE is sent                           | the last confirmation: forgotten |
 ///
-/// A connection on which a question is not answered for the connect timeout is given up: more and more of them would wait there.
+/// A connection on which a question is not answered for the connect timeout is given up: more and more of them would wait there. So is one on
+/// which more comes than releases can be: its watchers look by the clock instead.
 class subscriber final : private link {
 public:
     subscriber(io::reactor& reactor, unsigned node, endpoint const& server, std::shared_ptr<io::secure_layer const> tls,
@@ -69,7 +71,8 @@ public:
     /// Effects: gives up a connection that has not answered in time; its watchers are told.
     void discard_unanswered(boot_clock::time_point now) noexcept
     {
-        if (up() && !asked_.empty() && now - asked_.front().asked > answer_timeout_ && !readable()) disconnect(errc::no_answer, now);
+        if (!up() || asked_.empty() || now - asked_.front().asked <= answer_timeout_) return;
+        if (!readable() || received() - asked_.front().behind > most_before_answer) disconnect(errc::no_answer, now);
     }
 
     /// Returns: whether it waits for answers.
@@ -90,13 +93,21 @@ private:
     struct question {
         std::string channel;
         bool subscribe;
+        std::uint64_t behind;  ///< so many bytes that came before
         boot_clock::time_point asked = boot_clock::now();
     };
+
+    /// An answer that is not there when its time is over may still be behind so many bytes, for they were not read in time.
+    static constexpr std::uint64_t most_before_answer = 1'048'576;
+
+    /// So many bytes are more than a server can have releases to report.
+    static constexpr std::uint64_t most_in_a_second = 4'194'304;
+
     using channel_map = std::map<std::string, channel_state, std::less<>>;
 
     void subscribe(std::string const& channel, channel_state& c)
     {
-        send({channel, true});
+        send({channel, true, received()});
         ++c.pending;
     }
 
@@ -115,14 +126,16 @@ private:
 
     void unsubscribe(channel_map::iterator c) noexcept
     try {
-        send({c->first, false});
+        send({c->first, false, received()});
         if (c->second.pending == 0) channels_.erase(c);
     } catch (std::bad_alloc const&) {  // it stays subscribed until the connection ends; nobody is told
     }
 
-    void on_up(greeting const&, boot_clock::time_point) override
+    void on_up(greeting const&, boot_clock::time_point now) override
     {
         asked_.clear();
+        counts_since_ = now;
+        counts_from_ = received();
         for (auto& [name, c] : channels_) {
             c.pending = 0;
             subscribe(name, c);
@@ -132,9 +145,11 @@ private:
     void on_reply(reply const& r, boot_clock::time_point now) override
     {
         bool const refused = r.what() == reply::kind::error;
-        if (!refused && r.size() < 3) return disconnect(errc::protocol_error, now);
+        if (!refused && r.size() != 3) return disconnect(errc::protocol_error, now);
         if (!refused && r[0].text() == "message") return on_message(r[1].text(), now);
         if (asked_.empty()) return disconnect(errc::protocol_error, now);
+        auto const expected = asked_.front().subscribe ? std::string_view{"subscribe"} : std::string_view{"unsubscribe"};
+        if (!refused && (r[0].text() != expected || r[1].text() != asked_.front().channel)) return disconnect(errc::protocol_error, now);
         auto const asked = std::move(asked_.front());  // an error does not say what it is for
         asked_.pop_front();
         auto const found = channels_.find(asked.channel);
@@ -153,6 +168,12 @@ private:
 
     void on_message(std::string_view channel, boot_clock::time_point now)
     {
+        if (now - counts_since_ >= std::chrono::seconds{1}) {
+            counts_since_ = now;
+            counts_from_ = received();
+        }
+        if (received() - counts_from_ > most_in_a_second)
+            return disconnect(errc::protocol_error, now, "it reports more releases than there can be");
         if (auto const found = channels_.find(channel); found != channels_.end())
             tell(found->second, [&](listener& l) { l.on_released(node_, now); });
     }
@@ -188,6 +209,8 @@ private:
 
     unsigned node_;
     std::chrono::milliseconds answer_timeout_;
+    boot_clock::time_point counts_since_{};
+    std::uint64_t counts_from_ = 0;
     channel_map channels_;
     std::deque<question> asked_;  ///< what is not answered yet
 };

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/clock.hpp>
+
+#include <algorithm>
+#include <chrono>
+
+namespace holdfast::redis {
+
+/// When a server may be connected to again. No clock of its own.
+///
+/// | a connection                                             | the next one may begin |
+/// |----------------------------------------------------------|------------------------|
+/// | was up and ended                                         | at once                |
+/// | did not come up                                          | after 5 ms; each further one in a row after twice as long, at most 500 ms |
+/// | broke the protocol, more than 10 s after it began        | as above               |
+/// | broke the protocol sooner, as the one before it did, too | after 5 ms; each further one in a row after twice as long, at most 10 s |
+class reconnect_pause {
+public:
+    enum class end { refused, lost };
+
+    static constexpr std::chrono::milliseconds first{5};
+    static constexpr std::chrono::milliseconds longest{500};
+    static constexpr std::chrono::milliseconds longest_distrust{10'000};
+
+    /// Returns: whether a connection may begin.
+    [[nodiscard]] bool over(boot_clock::time_point now) const noexcept { return now >= until_; }
+
+    /// Effects: notes that one begins.
+    void begin(boot_clock::time_point now) noexcept { began_ = now; }
+
+    /// Effects: notes that the server has said something.
+    void heard() noexcept { pause_ = {}; }
+
+    /// Effects: notes that it ended: `lost` if it was up.
+    void ended(end how, boot_clock::time_point now) noexcept
+    {
+        pause_ = how == end::lost ? boot_clock::duration::zero() : std::clamp<boot_clock::duration>(2 * pause_, first, longest);
+        until_ = now + pause_;
+    }
+
+    /// Effects: the same, for what it sent.
+    void spoilt(end how, boot_clock::time_point now) noexcept
+    {
+        ended(how, now);
+        auto const owed = now - began_ < longest_distrust ? distrust_ : boot_clock::duration::zero();
+        distrust_ = std::clamp<boot_clock::duration>(2 * owed, first, longest_distrust);
+        until_ = now + std::max(pause_, owed);
+    }
+
+    /// Effects: the pause began earlier by `d`.
+    void put_back(boot_clock::duration d) noexcept { until_ -= d; }
+
+private:
+    boot_clock::time_point began_{};
+    boot_clock::time_point until_{};
+    boot_clock::duration pause_{};
+    boot_clock::duration distrust_{};  // what is owed if the next one breaks the protocol soon
+};
+
+}  // namespace holdfast::redis

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+//
+// One of five masters sends without end. Whoever waits for the others does not notice.
+#include "masters.hpp"
+#include "support/requests.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::redlock::masters;
+using holdfast::redlock::mutex;
+using holdfast::test::containing;
+using holdfast::test::eventually;
+using holdfast::test::proxy;
+using holdfast::test::redis_fleet;
+
+namespace {
+
+/// What is sent without end, and to which connections.
+struct stream {
+    std::string bytes;
+    std::string to;
+};
+
+std::string message(std::string const& channel, std::string const& text = "1")
+{
+    auto const word = [](std::string const& w) { return '$' + std::to_string(w.size()) + "\r\n" + w + "\r\n"; };
+    return "*3\r\n" + word("message") + word(channel) + word(text);
+}
+
+/// Takes longer to understand than to send.
+std::string laborious(std::string const& channel)
+{
+    constexpr int elements = 1000;
+    auto all = '*' + std::to_string(elements) + message(channel).substr(2);
+    for (int i = 3; i < elements; ++i) all += "*0\r\n";
+    return all;
+}
+
+std::vector<stream> streams()
+{
+    return {
+        {laborious("holdfast:free:{orders}"), "SUBSCRIBE"},
+        {message("holdfast:free:{orders}"), "SUBSCRIBE"},
+        {message("x", ""), "SUBSCRIBE"},
+        {message("something:else", std::string(1000, 'x')), "SUBSCRIBE"},
+        {":0\r\n", "EVAL"},
+        {message("holdfast:free:{orders}"), "EVAL"},
+        {"$1000000\r\n", "EVAL"},
+        {"*1\r\n", "SUBSCRIBE"},
+    };
+}
+
+/// Five masters, the first of them behind a proxy, and a client that is connected to all.
+struct flooded {
+    redis_fleet servers{5};
+    proxy way{servers[0].port()};
+    masters client{urls(), {.node_timeout = 1s, .connect_timeout = 1s, .restart_guard = 0ms}};
+    masters elsewhere{servers.urls(), {.node_timeout = 3s, .connect_timeout = 3s, .restart_guard = 0ms}};
+    mutex taken{elsewhere, "orders", {.ttl = 1h}};
+
+    flooded() { REQUIRE(lock_on_all(servers, taken, "orders")); }
+
+    std::vector<std::string> urls()
+    {
+        auto all = servers.urls();
+        all[0] = way.url();
+        return all;
+    }
+};
+
+/// How much later than it is meant to a call may return on a busy machine. A flood that keeps it lasts longer.
+constexpr auto busy_machine = 10s;
+constexpr auto length = 30s;
+
+/// Ends a flood after a while, so that a test that fails ends.
+class ends_in_time {
+public:
+    explicit ends_in_time(proxy& way)
+        : thread_{[this, &way] {
+              if (over_.get_future().wait_for(length) == std::future_status::timeout) way.heal();
+          }}
+    {
+    }
+    ~ends_in_time() { over_.set_value(); }
+    ends_in_time(ends_in_time const&) = delete;
+    ends_in_time& operator=(ends_in_time const&) = delete;
+
+private:
+    std::promise<void> over_;
+    std::jthread thread_;
+};
+
+}  // namespace
+
+TEST_CASE("a master that sends without end keeps nobody beyond his time")
+{
+    auto const flood = GENERATE(from_range(streams()));
+    CAPTURE(flood.to, flood.bytes);
+    flooded five;
+    mutex m{five.client, "orders"};
+    mutex other{five.client, "invoices", {.ttl = 1min}};
+    five.way.flood(flood.bytes, containing(flood.to));
+    ends_in_time const limit{five.way};
+    for (int i = 0; i < 3; ++i) {
+        auto const begun = boot_clock::now();
+        CHECK_FALSE(m.try_lock_for(300ms));
+        CHECK(boot_clock::now() - begun < 300ms + 1s + busy_machine);
+    }
+    auto const begun = boot_clock::now();
+    CHECK(other.try_lock_for(20s));
+    std::error_code ec;
+    other.unlock(ec);
+    CHECK_FALSE(ec);
+    CHECK(boot_clock::now() - begun < busy_machine);
+}
+
+TEST_CASE("a lease on four good masters is renewed, and its loss announced, while the fifth sends without end")
+{
+    auto const flood = streams().at(GENERATE(0U, 2U, 4U));
+    CAPTURE(flood.to, flood.bytes);
+    flooded five;
+    mutex m{five.client, "orders"};
+    mutex held{five.client, "invoices", {.ttl = 4s}};
+    REQUIRE(held.try_lock_for(20s));
+    five.way.flood(flood.bytes, containing(flood.to));
+    ends_in_time const limit{five.way};
+    std::stop_source stop;
+    std::jthread const waiter{[&] { (void)m.lock(stop.get_token()); }};  // so that somebody reads what comes
+    auto const lease = held.lease();
+    auto until = lease.expires_at();
+    CHECK(eventually([&] { return lease.expires_at() != until || !lease.still_held(); }, 10s));
+    REQUIRE(lease.still_held());
+    for (std::size_t i = 1; i < 4; ++i) five.servers.kill(i);
+    until = lease.expires_at();
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }, length));
+    CHECK(boot_clock::now() < std::max(until, lease.expires_at()) + 2s);
+    stop.request_stop();
+}
