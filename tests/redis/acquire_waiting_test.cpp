@@ -56,7 +56,8 @@ TEST_CASE("a held lock is watched, and looked at again when its keys expire, or 
 
 TEST_CASE("a held lock is looked at after the longest pause at the latest, also one that does not expire")
 {
-    for (auto const left : {std::chrono::milliseconds{1h}, holdfast::redis::unknown_time_left, std::chrono::milliseconds{9'000'000'000'000'000}}) {
+    for (auto const left :
+         {std::chrono::milliseconds{1h}, holdfast::redis::unknown_time_left, std::chrono::milliseconds{9'000'000'000'000'000}}) {
         acquire a{1, {.retry = {.most = 300ms}}};
         (void)a.machine.start(t0);
         (void)a.machine.on_answer(0, no(left), t0);
@@ -331,4 +332,72 @@ TEST_CASE("a majority that never will report releases is a wrong configuration, 
     CHECK(step.done->error == errc::not_permitted);
     CHECK(step.done->node == 2);
     CHECK_FALSE(a.machine.on_watch_failed(1, refused, t0 + 502ms).done);
+}
+
+namespace {
+
+/// Effects: has a waiter told of releases without end for `time`, while the lease that it finds ends at `ends(now)`. An answer takes 100 µs.
+/// Returns: how many times it asks.
+template <class Ends>
+int looks(acquire& a, unsigned nodes, boot_clock::duration time, Ends ends)
+{
+    auto now = t0;
+    int count = 0;
+    (void)a.machine.start(now);
+    auto const refuse = [&] {
+        now += 100us;
+        auto const left = std::chrono::floor<std::chrono::milliseconds>(ends(now) - now);
+        acquire_step step;
+        for (unsigned node = 0; node <= nodes / 2; ++node) step = a.machine.on_answer(node, no(left), now);
+        return step;
+    };
+    auto step = refuse();
+    while (now < t0 + time) {
+        for (unsigned node = 0; node < nodes && step.ask.empty(); ++node) step = a.machine.on_released(node, now);
+        if (step.ask.empty() && now >= a.machine.wake_at()) step = a.machine.on_time(now);
+        if (step.ask.empty()) {
+            now += 10us;
+        } else {
+            ++count;
+            step = refuse();
+        }
+    }
+    return count;
+}
+
+}  // namespace
+
+TEST_CASE("a waiter that is told of releases without end, while one holds the lock, asks at a bounded rate")
+{
+    unsigned const nodes = GENERATE(1U, 5U);
+    acquire a{nodes};
+    auto const ends = t0 + 60s;
+    CHECK(looks(a, nodes, 10s, [&](auto) { return ends; }) < 1500);
+}
+
+TEST_CASE("the same where nobody knows when the lease ends, and where it is renewed")
+{
+    acquire a{1};
+    CHECK(looks(a, 1, 10s, [&](auto now) { return now - 1ms; }) < 1500);
+    acquire b{1};
+    auto const renewed = [](auto now) { return now - (now - t0) % 1s + 3s; };
+    CHECK(looks(b, 1, 10s, renewed) < 2000);
+}
+
+TEST_CASE("a waiter in a crowd, where others hold the lock one after the other, asks at once each time")
+{
+    acquire a{1};
+    CHECK(looks(a, 1, 1s, [](auto now) { return now + 10s; }) > 8000);
+}
+
+TEST_CASE("a release among reports that are not true is looked at within some milliseconds, and one that comes alone at once")
+{
+    acquire a{1};
+    auto const ends = t0 + 60s;
+    (void)looks(a, 1, 10s, [&](auto) { return ends; });
+    auto const now = std::max(t0 + 10s, a.machine.wake_at());
+    CHECK(a.machine.wake_at() < t0 + 10s + 20ms);
+    (void)a.machine.on_time(now);
+    (void)a.machine.on_answer(0, no(50s), now);
+    CHECK(a.machine.on_released(0, now + 2s).ask == node_set::all(1));
 }

@@ -4,6 +4,7 @@
 #include "conformance/sleeper.hpp"
 #include "observed.hpp"
 #include "support/catch.hpp"
+#include "support/connection.hpp"
 #include "support/eventually.hpp"
 #include "support/proxy.hpp"
 
@@ -23,9 +24,9 @@ using holdfast::redis::mutex;
 using holdfast::test::calls;
 using holdfast::test::containing;
 using holdfast::test::eventually;
+using holdfast::test::lock_requests;
 using holdfast::test::proxy;
 using holdfast::test::redis_server;
-using holdfast::test::lock_requests;
 using holdfast::test::sleeper;
 using holdfast::test::subscriptions;
 using holdfast::test::unhurried;
@@ -100,6 +101,29 @@ TEST_CASE("a waiter asks once when it comes, once when it is subscribed, and the
     stop.request_stop();
     waiter.join();
     CHECK(eventually([&] { return subscriptions(server) == 0; }));
+}
+
+TEST_CASE("messages without end have the waiter for a lock that is held ask at a bounded rate, and a release among them is noticed")
+{
+    redis_server server;
+    client redis{server.url(), unhurried()};
+    client elsewhere{server.url(), unhurried()};
+    mutex m{redis, "orders", patient()};
+    mutex waiting{elsewhere, "orders", patient()};
+    m.lock();
+    std::jthread waiter{[&] { waiting.lock(); }};
+    CHECK(eventually([&] { return subscriptions(server) == 1; }));
+    std::jthread const spammer{[&](std::stop_token const& stop) {
+        holdfast::test::connection publisher{server.port()};
+        while (!stop.stop_requested()) publisher({"PUBLISH", "holdfast:free:{orders}", "1"});
+    }};
+    CHECK(eventually([&] { return calls(server, "publish") > 100; }));
+    auto const before = lock_requests(server);
+    std::this_thread::sleep_for(3s);
+    CHECK(lock_requests(server) - before < 1500);
+    m.unlock();
+    waiter.join();
+    waiting.unlock();
 }
 
 TEST_CASE("who wants no messages looks now and then, and gets the lock without a subscription")
@@ -204,7 +228,8 @@ TEST_CASE("a handoff between threads of a process asks no server")
     std::vector<std::unique_ptr<sleeper>> all;
     std::vector<std::unique_ptr<mutex>> locks;
     for (int i = 0; i < 8; ++i) {
-        auto& mine = locks.emplace_back(std::make_unique<mutex>(redis, "orders", holdfast::lock_options{.ttl = 1h, .max_local_handoffs = 63}));
+        auto& mine =
+            locks.emplace_back(std::make_unique<mutex>(redis, "orders", holdfast::lock_options{.ttl = 1h, .max_local_handoffs = 63}));
         all.push_back(std::make_unique<sleeper>([&sections, &mine = *mine] {
             mine.lock();
             ++sections;

@@ -5,6 +5,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/random.hpp>
 #include <holdfast/redis/acquire_round.hpp>
+#include <holdfast/redis/report_pace.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -211,6 +212,7 @@ private:
             watching_ = true;
             auto const left = round_.until_majority_expires(set_.request.retry.most);
             sleep(now, std::min(left + at_most(left / 8), longest_sleep()));
+            pace_.found(round_.until_majority_expires(report_pace::unknown), now);
             if (seems_free()) look_again(now, step);
         } else if (round_.asked()) {
             sleep(now, at_most(collision_window_));
@@ -235,11 +237,12 @@ private:
 
     [[nodiscard]] bool seems_free() const noexcept { return released_.size() >= quorum(set_.nodes); }
 
-    /// Contenders who collided before spread out; a waiter who did not goes at once.
+    /// Contenders who collided before spread out; a waiter who did not goes at once, unless such reports are not true.
     void look_again(boot_clock::time_point now, acquire_step& step)
     {
         waits_for_release_ = false;
-        auto const pause = at_most(collision_window_);
+        auto const paced = pace_.reported(now);
+        auto const pause = at_most(collision_window_) + (paced.count() == 0 ? paced : paced / 2 + at_most(paced / 2));
         pause.count() == 0 ? ask(now, step) : sleep(now, pause);
     }
 
@@ -285,6 +288,7 @@ private:
     acquire_round::cause last_cause_{};
     bool watching_ = false;
     bool waits_for_release_ = false;
+    report_pace pace_;
     node_set unwatched_;    // cannot report releases now
     node_set unwatchable_;  // never will
     boot_clock::duration collision_window_{};
