@@ -17,7 +17,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -41,24 +40,26 @@ public:
     {
         return {.unavailable_after = 300ms, .on_error = [this](holdfast::error const& e) {
                     std::scoped_lock const guard{mutex_};
-                    all_.emplace_back(e.code(), e.what());
+                    all_.push_back(e);
                 }};
     }
 
-    /// Returns: how many times it was told of `code` in words that have `text` in them.
-    [[nodiscard]] std::size_t times(std::error_code code, std::string_view text) const
-    {
-        std::scoped_lock const guard{mutex_};
-        return static_cast<std::size_t>(std::count_if(
-            all_.begin(), all_.end(), [&](auto const& one) { return one.first == code && one.second.find(text) != std::string::npos; }));
-    }
-
-    [[nodiscard]] std::size_t begun(redis::errc code) const { return times(code, "has no vote"); }
-    [[nodiscard]] std::size_t over(redis::errc code) const { return times(code, "this is over"); }
+    [[nodiscard]] std::size_t begun(redis::errc code) const { return times(code, false); }
+    [[nodiscard]] std::size_t over(redis::errc code) const { return times(code, true); }
 
 private:
+    /// Returns: how many times it was told that `code` began, or is over, of a server and of no lock.
+    [[nodiscard]] std::size_t times(std::error_code code, bool over) const
+    {
+        std::scoped_lock const guard{mutex_};
+        return static_cast<std::size_t>(std::count_if(all_.begin(), all_.end(), [&](auto const& e) {
+            bool const names_it = !e.server().empty() && std::string_view{e.what()}.find(e.server()) != std::string_view::npos;
+            return e.code() == code && e.over() == over && e.lock_name().empty() && names_it;
+        }));
+    }
+
     mutable std::mutex mutex_;
-    std::vector<std::pair<std::error_code, std::string>> all_;
+    std::vector<holdfast::error> all_;
 };
 
 [[nodiscard]] holdfast::redlock::masters_options patient() { return {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms}; }
@@ -171,6 +172,20 @@ TEST_CASE("a master that is down is told once, and once when it is back")
     CHECK(use_until(m, [&] { return news.over(redis::errc::cannot_connect) != 0; }));
     CHECK(news.over(redis::errc::cannot_connect) == 1);
     CHECK(client.status()[2].reached);
+}
+
+TEST_CASE("a master that goes down while a lock is held is told when the lease is renewed")
+{
+    redis_fleet servers{3};
+    masters client{servers.urls(), {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = 0ms}};
+    told news;
+    auto options = news.options();
+    options.ttl = 6s;
+    mutex m{client, "orders", options};
+    CHECK(use_until(m, [&] { return client.status()[2].votes; }));
+    m.lock();
+    servers.kill(2);
+    CHECK(eventually([&] { return news.begun(redis::errc::cannot_connect) == 1; }));
 }
 
 TEST_CASE("a master whose clock is out of line is told once, and has no vote")

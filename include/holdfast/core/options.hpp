@@ -68,7 +68,8 @@ struct lock_options {
     /// `unlock()` found it lost, or not locked. Once for all locks of a client, whichever meets it first, for each code and server:
     /// a renewal or an `unlock()` that failed otherwise; and once more, `error::over()`, when a lock of the client is granted or
     /// renewed, no lease is left whose last renewal failed, and nothing failed for a second. The error has the lock's name and the server as data.
-    /// Called from the thread concerned or from the renewing thread, with no lock of
+    /// Of a master of a Redlock that gives no vote, and a Redis server that may evict keys: once for each server and code, and once when that is
+    /// over, without a lock's name. Called from the thread concerned or from the renewing thread, with no lock of
     /// the library held; what it throws is dropped. Must not block for long: the renewals of other locks wait behind it.
     std::function<void(error const&)> on_error{};
 };

@@ -267,6 +267,7 @@ private:
         schedule();
         guard.unlock();
         reports().note(*options, name_, outcome);
+        report_servers(*backend_, *options);
         return outcome.code();
     }
 
