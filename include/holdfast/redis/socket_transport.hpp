@@ -104,9 +104,7 @@ public:
     {
         auto& commands = nodes_[n]->commands;
         if (!commands.waits() && admission_.out_of_line(n) && admission_.outdated(n, now)) commands.give_up(now);
-        auto const why = commands.may_vote(now);
-        if (why) nodes_[n]->record.failed(why, [&] { return detail(n, why); });
-        return why;
+        return noted_vote(n, now);
     }
 
     std::error_code watch(unsigned n, shared_keys const& keys, listener* whom) noexcept
@@ -164,7 +162,15 @@ private:
     {
         for (auto& n : nodes_) n->commands.decide(now);
         for (unsigned n = 0; n < size(); ++n)
-            if (nodes_[n]->commands.up()) static_cast<void>(may_vote(n, now));
+            if (nodes_[n]->commands.up()) static_cast<void>(noted_vote(n, now));
+    }
+
+    /// Returns: as `may_vote`; notes that the node has no vote.
+    [[nodiscard]] std::error_code noted_vote(unsigned n, boot_clock::time_point now) noexcept
+    {
+        auto const why = nodes_[n]->commands.may_vote(now);
+        if (why) nodes_[n]->record.failed(why, [&] { return detail(n, why); });
+        return why;
     }
 
     /// Returns: what more there is to say about `why` than its own message, which a node has.
