@@ -12,8 +12,8 @@ template <class T>
 [[nodiscard, gnu::visibility("default")]] T& lasting() noexcept(noexcept(T{}))
 {
     alignas(T) static std::byte place[sizeof(T)];
-    static T& one = *::new (static_cast<void*>(place)) T{};
-    return one;
+    static T* const one = new (static_cast<void*>(place)) T{};
+    return *one;
 }
 
 }  // namespace holdfast::detail

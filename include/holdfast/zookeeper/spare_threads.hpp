@@ -27,6 +27,7 @@ template <std::size_t Count>
     {
         std::mutex started;
         std::array<std::optional<std::jthread>, Count> threads;
+        // cppcheck-suppress localMutex ; the threads have it, too
         std::scoped_lock const guard{started};  // let go of before they are joined
         try {
             for (std::size_t i = 0; i < Count; ++i)

@@ -23,7 +23,7 @@ class watch_list {
 public:
     /// How many bytes the paths can have together. The C client names them all in one request when it is connected again, which a server refuses
     /// from about 1 MB on (`jute.maxbuffer`), and then every time; some that are being removed may be among them.
-    static constexpr std::size_t most_bytes = 512 * 1'024;
+    static constexpr std::size_t most_bytes = 512UL * 1'024;
 
     struct watch {
         receiver* of;
