@@ -58,6 +58,10 @@ namespace deadlines {
 void go(run_options const& run, findings& to);
 }
 
+namespace floods {
+void go(run_options const& run, findings& to);
+}
+
 namespace names {
 void go(run_options const& run, findings& to);
 }

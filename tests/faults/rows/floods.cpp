@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+//
+// One of five masters that sends without end, a publisher that reports releases without end, and a value of 200 MB where a lock's should be.
+#include "rows.hpp"
+
+#include "../place.hpp"
+
+#include <support/connection.hpp>
+#include <support/eventually.hpp>
+#include <support/proxy.hpp>
+#include <support/redis_server.hpp>
+#include <support/requests.hpp>
+
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace holdfast::faults::floods {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds operation_timeout{500};
+constexpr std::chrono::milliseconds deadline{300};
+constexpr std::chrono::milliseconds busy_machine{3000};  // what is taken for a failure
+constexpr std::chrono::milliseconds ttl{6000};
+
+std::string word(std::string const& text) { return '$' + std::to_string(text.size()) + "\r\n" + text + "\r\n"; }
+
+std::string message(std::string const& channel) { return "*3\r\n" + word("message") + word(channel) + word("1"); }
+
+/// What is sent without end, and to the connections on which what was asked.
+struct flood {
+    std::string name;
+    std::string bytes;
+    std::string asked;
+};
+
+std::vector<flood> all_floods()
+{
+    return {{"releases of the lock", message("holdfast:free:{floods/taken}"), "SUBSCRIBE"},
+            {"releases of no lock", message("x"), "SUBSCRIBE"},
+            {"answers", ":0\r\n", "EVAL"},
+            {"a reply without end", "$1000000\r\n", "EVAL"}};
+}
+
+/// The calls of a client while something sends without end.
+class calls {
+public:
+    explicit calls(findings& to) : to_{to} {}
+
+    /// Effects: asks for a lock that others have for `time`, and sees how much later than its deadline each call returns.
+    void ask(std::string const& what, any_lock& taken, boot_clock::duration time)
+    {
+        for (auto const end = boot_clock::now() + time; boot_clock::now() < end;) {
+            auto const begun = boot_clock::now();
+            try {
+                if (taken.try_lock_for(deadline)) found_.push_back(what + ": a lock that others have was granted");
+            } catch (error const&) {  // judged is when
+            }
+            auto const late = boot_clock::now() - begun - deadline - operation_timeout;
+            late_.push_back(std::max<std::int64_t>(late.count(), 0));
+            if (late > busy_machine) found_.push_back(what + ": a call returned " + milliseconds(late.count()) + " too late");
+        }
+    }
+
+    void finish(run_options const& run)
+    {
+        to_.demanded_times(run, "beyond the deadline and one operation timeout", late_, 50'000'000);
+        to_.check("every call returns", found_);
+    }
+
+private:
+    findings& to_;
+    std::vector<std::int64_t> late_;
+    breaches found_;
+};
+
+long lock_requests(test::redis_server& server)
+{
+    auto const info = server.command({"INFO", "commandstats"}).text;
+    long sum = 0;
+    for (std::string const field : {"cmdstat_evalsha:calls=", "cmdstat_eval:calls="}) {
+        auto const at = info.find(field);
+        long n = 0;
+        if (at != std::string::npos) std::from_chars(info.data() + at + field.size(), info.data() + info.size(), n);
+        sum += n;
+    }
+    return sum;
+}
+
+/// One of five masters sends without end; in the control, three of them do.
+void masters_that_flood(run_options const& run, findings& to, calls& c, breaches& leases, std::vector<std::int64_t>& announced)
+{
+    auto const length = run.full ? boot_clock::duration{30s} : boot_clock::duration{2500ms};
+    for (auto const& what : all_floods()) {
+        test::redis_fleet fleet{5};
+        std::vector<test::proxy> ways;
+        for (auto const& one : fleet) ways.emplace_back(one.port());
+        place const where{.what = place::store::redlock, .servers = test::urls(ways), .operation_timeout = operation_timeout};
+        auto options = where.options();
+        options.ttl = ttl;
+        auto const others = connect({.what = place::store::redlock, .servers = fleet.urls(), .operation_timeout = 3s});
+        auto of_others = where.options();
+        of_others.ttl = 60s;
+        auto const theirs = others->lock("floods/taken", of_others);
+        auto const client = connect(where);
+        auto const held = client->lock("floods/held", options);
+        auto const taken = client->lock("floods/taken", of_others);
+        if (!theirs->try_lock_for(20s) || !held->try_lock_for(20s)) {
+            to.require(false, "the locks could not be taken beforehand");
+            return;
+        }
+        std::size_t const flooding = run.control ? 3 : 1;
+        for (std::size_t i = 0; i < flooding; ++i) ways[i].flood(what.bytes, test::containing(run.control ? "EVAL" : what.asked));
+        auto const lease = held->lease();
+        auto const first = lease.expires_at();
+        c.ask(what.name, *taken, length);
+        if (run.control) c.ask(what.name, *taken, ttl);
+        if (!lease.still_held())
+            leases.push_back(what.name + ": a lease that four masters could renew was lost");
+        else if (lease.expires_at() == first)
+            leases.push_back(what.name + ": a lease was not renewed");
+        if (run.control) return;
+        if (!run.full && what.asked != "SUBSCRIBE") continue;
+        for (std::size_t i = 1; i < 4; ++i) ways[i].blackhole();
+        if (!test::eventually([&] { return lease.lost_token().stop_requested(); }, ttl + 20s))
+            leases.push_back(what.name + ": a loss was not announced");
+        auto const late = std::max<std::int64_t>((boot_clock::now() - lease.expires_at()).count(), 0);
+        announced.push_back(late);
+        if (late > std::chrono::nanoseconds{busy_machine}.count())
+            leases.push_back(what.name + ": a loss was announced " + milliseconds(late) + " too late");
+        for (auto& way : ways) way.heal();
+    }
+}
+
+/// Somebody publishes releases that are not.
+void publisher(run_options const& run, findings& to, calls& c)
+{
+    test::redis_server server;
+    place const where{.servers = {server.url()}, .operation_timeout = operation_timeout};
+    auto options = where.options();
+    options.ttl = 60s;
+    auto const theirs = connect(where)->lock("floods/taken", options);
+    auto const taken = connect(where)->lock("floods/taken", options);
+    theirs->lock();
+    std::jthread const spammer{[&](std::stop_token const& stop) {
+        test::connection to_server{server.port()};
+        while (!stop.stop_requested()) to_server({"PUBLISH", "holdfast:free:{floods/taken}", "1"});
+    }};
+    auto const before = lock_requests(server);
+    auto const length = run.full ? 30s : 3s;
+    auto const begun = boot_clock::now();
+    c.ask("a publisher", *taken, length);
+    auto const seconds = std::chrono::duration<double>(boot_clock::now() - begun).count();
+    auto const rate = static_cast<std::size_t>(static_cast<double>(lock_requests(server) - before) / seconds);
+    to.figure("asks a second beside a publisher", rate);
+    to.require(rate <= 700, "a waiter asks " + std::to_string(rate) + " times a second");  // each call may ask 32 times before it doubts
+}
+
+/// Something of 200 MB stands where the lock should.
+void great_value(run_options const& run, findings& to, calls& c)
+{
+    test::redis_server server;
+    server.command({"SETRANGE", "floods/taken", "209715199", "x"});
+    place const where{.servers = {server.url()}, .operation_timeout = operation_timeout};
+    auto options = where.options();
+    options.ttl = ttl;
+    auto const client = connect(where);
+    auto const held = client->lock("floods/held", options);
+    auto const taken = client->lock("floods/taken", options);
+    held->lock();
+    auto const first = held->lease().expires_at();
+    c.ask("a great value", *taken, run.full ? 30s : 3s);
+    bool const renewed = held->lease().still_held() && held->lease().expires_at() != first;
+    to.figure("beside a great value a lease was", renewed ? "renewed" : "not renewed");
+}
+
+}  // namespace
+
+void go(run_options const& run, findings& to)
+{
+    calls c{to};
+    breaches leases;
+    std::vector<std::int64_t> announced;
+    masters_that_flood(run, to, c, leases, announced);
+    to.check("leases", leases);
+    to.times("a loss is announced after the lease has ended by", announced, 0);
+    if (!run.control) {
+        publisher(run, to, c);
+        great_value(run, to, c);
+    }
+    c.finish(run);
+}
+
+}  // namespace holdfast::faults::floods
