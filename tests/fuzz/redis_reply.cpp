@@ -25,10 +25,11 @@ using holdfast::redis::fence_source;
 using holdfast::redis::reply;
 using holdfast::test::require;
 
-/// Returns: whether `r` is of a kind that a server, whose state is as it has to be, gives to a command.
-bool fits(reply const& r)
+/// Returns: whether `r` is of a kind that a server, whose state is as it has to be, gives to `c`.
+bool fits(command const& c, reply const& r)
 {
-    return r.what() == reply::kind::integer;
+    bool const foreign = c.what == command::verb::acquire && c.fence != fence_source::none && r.size() == 2;
+    return foreign ? r[0].what() == reply::kind::integer && r[1].what() == reply::kind::integer : r.what() == reply::kind::integer;
 }
 
 void check(command const& c, reply const& r)
@@ -39,16 +40,17 @@ void check(command const& c, reply const& r)
 
     require((a.what == answer::kind::error) == static_cast<bool>(a.error), "an error says which, and nothing else does");
     if (a.what == answer::kind::error) {
-        require(r.what() == reply::kind::error || !fits(r), "only an error, or what is no answer to the command, is an error");
+        require(r.what() == reply::kind::error || !fits(c, r) || r.size() == 2, "only an error, or what is no answer to the command, is an error");
         require(a.error == holdfast::errc::unavailable || a.error == holdfast::errc::misconfigured, "an error may pass, or it will not");
-        require(r.what() == reply::kind::error || a.error == holdfast::redis::errc::protocol_error, "what is no answer breaks the protocol");
+        require(r.what() == reply::kind::error || a.error == holdfast::redis::errc::protocol_error || a.error == holdfast::redis::errc::foreign_fence, "what is no answer breaks the protocol");
         return;
     }
-    require(r.what() != reply::kind::error && fits(r), "an answer is of the kind that the command has");
+    require(r.what() != reply::kind::error && fits(c, r), "an answer is of the kind that the command has");
     if (a.what == answer::kind::yes) {
-        require(r.integer() > 0, "nothing is granted by zero or less");
+        auto const& number = r.size() == 2 ? r[0] : r;
+        require(number.integer() > 0, "nothing is granted by zero or less");
         require((a.fence != 0) == fenced, "a fence comes with a lock that has one, and with nothing else");
-        require(!fenced || a.fence == static_cast<std::uint64_t>(r.integer()), "the fence is the server's");
+        require(!fenced || a.fence == static_cast<std::uint64_t>(number.integer()), "the fence is the server's");
         require(a.told == 0 || c.what == command::verb::release, "only a release is told to others");
     } else {
         require(a.fence == 0 && a.told == 0, "who was refused has nothing");

@@ -104,7 +104,6 @@ TEMPLATE_TEST_CASE("no refusal of a server is told with a password or an owner t
     CHECK(refused<TestType>({.password = "canary-of-default"}, nothing, "", "canary-that-is-wrong") == errc::misconfigured);
     CHECK(refused<TestType>(with_user("~* &* +@all -@scripting"), nothing) == errc::misconfigured);
     CHECK(refused<TestType>(with_user("~other &* +@all"), nothing) == errc::misconfigured);
-    CHECK(refused<TestType>(all, [](auto& s) { s.command({"LPUSH", "holdfast:fence:{orders}", "x"}); }) == errc::misconfigured);
     CHECK(refused<TestType>(all, [](auto& s) { s.command({"CONFIG", "SET", "maxmemory", "1"}); }, "app", password, for_none) == errc::unavailable);
     CHECK(everything_heard().leaks().empty());
 }

@@ -6,12 +6,18 @@
 
 #include <holdfast/redis.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
+
+using namespace std::chrono_literals;
 
 using holdfast::redis::client;
 using holdfast::redis::mutex;
 using holdfast::test::calls;
+using holdfast::test::code_of;
+using holdfast::test::contains;
 using holdfast::test::exists;
 using holdfast::test::redis_server;
 using holdfast::test::take_and_free;
@@ -104,4 +110,42 @@ TEST_CASE("who is refused again and again does not drive the fence on")
     auto const last = holder.lease().fencing_token();
     holder.unlock();
     CHECK(take_and_free(m) > last);
+}
+
+TEST_CASE("a fence that somebody else wrote is replaced, tokens go on upward, and it is told once, with the key's name")
+{
+    redis_server server;
+    client redis{server.url(), unhurried()};
+    std::vector<holdfast::error> told;
+    mutex m{redis, "orders", {.on_error = [&](holdfast::error const& e) { told.push_back(e); }}};
+    auto last = take_and_free(m);
+    std::size_t times = 0;
+    for (auto const* text : {"9223372036854775807", "9223372036854775806", "9007199254740993", "1e300", "inf", "", "-9223372036854775808", "list"}) {
+        CAPTURE(text);
+        server.command({"DEL", fence});
+        server.command({text == std::string{"list"} ? "LPUSH" : "SET", fence, text});
+        for (int i = 0; i < 3; ++i) {
+            auto const token = take_and_free(m);
+            CHECK(token > last);
+            CHECK(token <= clock_of(server) + 1'800'000'000 + 64);
+            last = token;
+        }
+        REQUIRE(told.size() == ++times);
+        CHECK(told.back().code() == holdfast::redis::errc::foreign_fence);
+        CHECK_THAT(told.back().what(), contains("key \"holdfast:fence:{orders}\"") && contains(std::to_string(server.port())));
+        auto const left = server.command({"PTTL", fence}).integer;
+        CHECK(left > 3'000'000);
+        CHECK(left <= 3'600'000);
+        CHECK_FALSE(exists(server, "orders"));
+    }
+}
+
+TEST_CASE("who may not write the fence takes nothing, and is told so at once")
+{
+    redis_server server{{.config = {"user app on >secret ~orders &* +@all"}}};
+    client redis{server.url("app", "secret"), unhurried()};
+    mutex m{redis, "orders", {.unavailable_after = 1h}};
+    if (GENERATE(false, true)) server.command({"SET", fence, "9223372036854775807"});
+    CHECK(code_of([&] { m.lock(); }) == holdfast::redis::errc::not_permitted);
+    CHECK_FALSE(exists(server, "orders"));
 }

@@ -110,16 +110,19 @@ TEST_CASE("acquire calls the script that its fence comes from")
 {
     CHECK(sent(make(verb::acquire)) == words{"EVALSHA", std::string{scripts::acquire.sha1}, "1", "orders", token, "30000"});
     CHECK(sent(make(verb::acquire, fence_source::clock)) == words{"EVALSHA", std::string{scripts::acquire_by_clock.sha1}, "2", "orders",
-                                                                   "holdfast:fence:{orders}", token, "30000", "33", hour});
+                                                                   "holdfast:fence:{orders}", token, "30000", "33", hour, "1800000000"});
     CHECK(sent(make(verb::acquire, fence_source::counter)) ==
           words{"EVALSHA", std::string{scripts::acquire_by_count.sha1}, "2", "orders", "holdfast:fence:{orders}", token, "30000", "33", hour,
-                "1700000000000123", "15000000", "1699999999000000"});
+                "45000000", "1700000000000123", "15000000", "1699999999000000"});
+    auto unguarded = make(verb::acquire, fence_source::counter);
+    unguarded.max_lead = 0us;
+    CHECK(sent(unguarded)[9] == "1800000000");
 }
 
 TEST_CASE("confirm, extend and release call their scripts")
 {
-    CHECK(sent(make(verb::confirm)) == words{"EVALSHA", std::string{scripts::confirm.sha1}, "2", "orders", "holdfast:fence:{orders}", token,
-                                             "1700000000000123", hour});
+    CHECK(sent(make(verb::confirm, fence_source::counter)) == words{"EVALSHA", std::string{scripts::confirm.sha1}, "2", "orders", "holdfast:fence:{orders}", token,
+                                             "1700000000000123", hour, "45000000"});
     CHECK(sent(make(verb::extend)) == words{"EVALSHA", std::string{scripts::extend.sha1}, "1", "orders", token, "30000"});
     CHECK(sent(make(verb::regain)) == words{"EVALSHA", std::string{scripts::regain.sha1}, "1", "orders", token, "30000"});
     CHECK(sent(make(verb::release)) ==
@@ -152,15 +155,16 @@ TEST_CASE("the greatest numbers fit into a request")
     c.ttl = std::chrono::milliseconds::max();
     c.batch = std::numeric_limits<unsigned>::max();
     c.value = std::numeric_limits<std::uint64_t>::max();
-    c.max_lead = std::chrono::microseconds::max();
+    c.max_lead = std::chrono::microseconds::max() / 3;
     c.floor = std::numeric_limits<std::uint64_t>::max();
     auto const all = sent(c);
-    REQUIRE(all.size() == 12);
+    REQUIRE(all.size() == 13);
     CHECK(all[6] == "9223372036854775807");
     CHECK(all[7] == "4294967295");
-    CHECK(all[9] == "18446744073709551615");
-    CHECK(all[10] == "9223372036854775807");
-    CHECK(all[11] == "18446744073709551615");
+    CHECK(all[9] == "9223372036854775806");
+    CHECK(all[10] == "18446744073709551615");
+    CHECK(all[11] == "3074457345618258602");
+    CHECK(all[12] == "18446744073709551615");
 }
 
 TEST_CASE("an acquire with a fence is granted with it, or says how long the key has left")
@@ -176,6 +180,27 @@ TEST_CASE("an acquire with a fence is granted with it, or says how long the key 
         CHECK(decoded(c, ":-2\r\n").time_left == 0ms);
         check(decoded(c, ":-2\r\n"), answer::kind::no);
     }
+}
+
+TEST_CASE("an acquire that finds a foreign fence is granted with another one, or has no vote, and says whether it was replaced")
+{
+    for (auto const source : {fence_source::clock, fence_source::counter}) {
+        auto const c = make(verb::acquire, source);
+        auto const granted = decoded(c, "*2\r\n:1700000000000123\r\n:1\r\n");
+        check(granted, answer::kind::yes);
+        CHECK(granted.fence == 1'700'000'000'000'123);
+        CHECK(granted.fence_replaced);
+        for (bool const replaced : {true, false}) {
+            auto const refused = decoded(c, replaced ? "*2\r\n:0\r\n:1\r\n" : "*2\r\n:0\r\n:0\r\n");
+            CHECK(refused.what == answer::kind::error);
+            CHECK(refused.error == errc::foreign_fence);
+            CHECK(refused.error == holdfast::errc::unavailable);
+            CHECK(refused.fence_replaced == replaced);
+        }
+        for (auto const* bytes : {"*2\r\n:-5\r\n:1\r\n", "*2\r\n$1\r\n5\r\n:1\r\n", "*2\r\n:5\r\n$-1\r\n", "*3\r\n:5\r\n:1\r\n:1\r\n", "*2\r\n-ERR x\r\n:1\r\n"})
+            check(decoded(c, bytes), answer::kind::error);
+    }
+    check(decoded(make(verb::acquire), "*2\r\n:5\r\n:1\r\n"), answer::kind::error);
 }
 
 TEST_CASE("an acquire without a fence is granted with a 1, or says how long the key has left")

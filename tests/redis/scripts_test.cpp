@@ -48,6 +48,7 @@ struct on_server {
 
 constexpr long long hour = 3'600'000;
 std::string const hour_text = "3600000";
+std::string const half_hour = "1800000000";  // the bound, in µs
 
 }  // namespace
 
@@ -79,8 +80,8 @@ TEST_CASE("acquire: refuses a key without expiry and keys of other types")
     s.server.command({"PEXPIRE", "hash", "30000"});
     s.server.command({"LPUSH", "list", "x"});
     for (auto const& [script, extra] : {std::pair{scripts::acquire, std::vector<std::string>{}},
-                                        std::pair{scripts::acquire_by_clock, std::vector<std::string>{"1", hour_text}},
-                                        std::pair{scripts::acquire_by_count, std::vector<std::string>{"1", hour_text, "0", "0", "1"}}}) {
+                                        std::pair{scripts::acquire_by_clock, std::vector<std::string>{"1", hour_text, half_hour}},
+                                        std::pair{scripts::acquire_by_count, std::vector<std::string>{"1", hour_text, half_hour, "0", "0", "1"}}}) {
         std::vector<std::string> arguments{"mine", "60000"};
         arguments.insert(arguments.end(), extra.begin(), extra.end());
         CHECK(s.number(script, {"forever", "f"}, arguments) == -1);
@@ -96,27 +97,28 @@ TEST_CASE("acquire by clock: the fence is ahead of the clock's start and grows b
 {
     on_server s;
     auto const before = s.micros();
-    auto const first = s.number(scripts::acquire_by_clock, {"k", "f"}, {"mine", "60000", "4", hour_text});
+    auto const first = s.number(scripts::acquire_by_clock, {"k", "f"}, {"mine", "60000", "4", hour_text, half_hour});
     CHECK(first >= before + 3);
     CHECK(first <= s.micros() + 3);
     CHECK(s.get("f") == std::to_string(first));
     CHECK(s.pttl("f") > hour - 60'000);
-    auto const again = s.number(scripts::acquire_by_clock, {"k", "f"}, {"mine", "60000", "4", hour_text});
+    auto const again = s.number(scripts::acquire_by_clock, {"k", "f"}, {"mine", "60000", "4", hour_text, half_hour});
     CHECK(again >= first + 4);
 
-    s.server.command({"SET", "f", "9007199254740000"});
-    CHECK(s.number(scripts::acquire_by_clock, {"k", "f"}, {"mine", "60000", "4", hour_text}) == 9'007'199'254'740'004);
-    CHECK(s.number(scripts::acquire_by_clock, {"k", "f"}, {"other", "60000", "4", hour_text}) < 0);
-    CHECK(s.get("f") == "9007199254740004");
+    auto const ahead = s.micros() + 1'700'000'000;
+    s.server.command({"SET", "f", std::to_string(ahead)});
+    CHECK(s.number(scripts::acquire_by_clock, {"k", "f"}, {"mine", "60000", "4", hour_text, half_hour}) == ahead + 4);
+    CHECK(s.number(scripts::acquire_by_clock, {"k", "f"}, {"other", "60000", "4", hour_text, half_hour}) < 0);
+    CHECK(s.get("f") == std::to_string(ahead + 4));
 }
 
 TEST_CASE("acquire by count: a fence that is there counts on, whatever the clock and the proposal")
 {
     on_server s;
     s.server.command({"SET", "f", "100"});
-    CHECK(s.number(scripts::acquire_by_count, {"k", "f"}, {"mine", "60000", "3", hour_text, "500", "1000000", "100"}) == 103);
-    CHECK(s.number(scripts::acquire_by_count, {"k", "f"}, {"mine", "60000", "3", hour_text, "500", "1000000", "100"}) == 106);
-    CHECK(s.number(scripts::acquire_by_count, {"k", "f"}, {"other", "60000", "3", hour_text, "500", "1000000", "100"}) < 0);
+    CHECK(s.number(scripts::acquire_by_count, {"k", "f"}, {"mine", "60000", "3", hour_text, half_hour, "500", "1000000", "100"}) == 103);
+    CHECK(s.number(scripts::acquire_by_count, {"k", "f"}, {"mine", "60000", "3", hour_text, half_hour, "500", "1000000", "100"}) == 106);
+    CHECK(s.number(scripts::acquire_by_count, {"k", "f"}, {"other", "60000", "3", hour_text, half_hour, "500", "1000000", "100"}) < 0);
     CHECK(s.get("f") == "106");
     CHECK(s.pttl("f") > hour - 60'000);
 }
@@ -125,7 +127,7 @@ TEST_CASE("acquire by count: a missing fence begins with the clock, or with a pr
 {
     on_server s;
     auto const acquire = [&](std::string const& name, long long proposal) {
-        return s.number(scripts::acquire_by_count, {name, "f:" + name}, {"mine", "60000", "3", hour_text, std::to_string(proposal), "60000000", "1"});
+        return s.number(scripts::acquire_by_count, {name, "f:" + name}, {"mine", "60000", "3", hour_text, half_hour, std::to_string(proposal), "60000000", "1"});
     };
     auto const now = s.micros();
     CHECK(acquire("near", now + 50'000'000) == now + 50'000'003);
@@ -144,7 +146,7 @@ TEST_CASE("acquire by count: a fence below the floor begins anew, at the floor a
     on_server s;
     auto const acquire = [&](std::string const& name, long long fence, long long floor) {
         s.server.command({"SET", "f:" + name, std::to_string(fence)});
-        return s.number(scripts::acquire_by_count, {name, "f:" + name}, {"mine", "60000", "3", hour_text, "0", "0", std::to_string(floor)});
+        return s.number(scripts::acquire_by_count, {name, "f:" + name}, {"mine", "60000", "3", hour_text, half_hour, "0", "0", std::to_string(floor)});
     };
     auto const now = s.micros();
     CHECK(acquire("at the floor", now - 1'000'000, now - 1'000'000) == now - 999'997);
@@ -158,16 +160,120 @@ TEST_CASE("confirm: raises the fence only for the holder and never lowers it")
 {
     on_server s;
     s.server.command({"SET", "k", "mine", "PX", "60000"});
-    CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", "50", hour_text}) == 1);
+    CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", "50", hour_text, half_hour}) == 1);
     CHECK(s.get("f") == "50");
     CHECK(s.pttl("f") > hour - 60'000);
-    CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", "40", hour_text}) == 1);
+    CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", "40", hour_text, half_hour}) == 1);
     CHECK(s.get("f") == "50");
-    CHECK(s.number(scripts::confirm, {"k", "f"}, {"other", "60", hour_text}) == 0);
-    CHECK(s.number(scripts::confirm, {"gone", "f"}, {"mine", "60", hour_text}) == 0);
+    CHECK(s.number(scripts::confirm, {"k", "f"}, {"other", "60", hour_text, half_hour}) == 0);
+    CHECK(s.number(scripts::confirm, {"gone", "f"}, {"mine", "60", hour_text, half_hour}) == 0);
     CHECK(s.get("f") == "50");
-    CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", "1700000000000123", hour_text}) == 1);
+    CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", "1700000000000123", hour_text, half_hour}) == 1);
     CHECK(s.get("f") == "1700000000000123");
+}
+
+namespace {
+
+/// What somebody may have made of a fence that holdfast never does.
+std::vector<std::vector<std::string>> foreign_fences()
+{
+    std::vector<std::vector<std::string>> all;
+    for (auto const* text : {"9223372036854775807", "9223372036854775806", "9007199254740993", "9999999999999999", "18446744073709551616", "1e300", "inf", "nan", "", " 7", "7 ", "0x7f",
+                             "1.5", "-", "--5", "-9223372036854775808", "-9999999999999999", "text"})
+        all.push_back({"SET", "f", text});
+    all.push_back({"LPUSH", "f", "x"});
+    all.push_back({"HSET", "f", "x", "1"});
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("acquire by clock: a foreign fence is replaced by the most that one can be, and said")
+{
+    on_server s;
+    for (auto const& write : foreign_fences()) {
+        CAPTURE(write.back());
+        s.server.command({"FLUSHALL"});
+        s.server.command(write);
+        auto const before = s.micros();
+        auto const got = s.run(scripts::acquire_by_clock, {"k", "f"}, {"mine", "60000", "4", hour_text, half_hour});
+        REQUIRE(got.elements.size() == 2);
+        auto const fence = got.elements[0].integer;
+        CHECK(fence >= before + 1'800'000'004);
+        CHECK(fence <= s.micros() + 1'800'000'004);
+        CHECK(got.elements[1].integer == 1);
+        CHECK(s.get("f") == std::to_string(fence));
+        CHECK(s.pttl("f") > hour - 60'000);
+        CHECK(s.get("k") == "mine");
+        CHECK(s.number(scripts::acquire_by_clock, {"k", "f"}, {"mine", "60000", "4", hour_text, half_hour}) == fence + 4);
+    }
+}
+
+TEST_CASE("acquire by count: a foreign fence is no vote and leaves no key, until the clock is near the most that it can have been before")
+{
+    on_server s;
+    auto const acquire = [&](std::string const& bound, std::string const& lead) {
+        return s.run(scripts::acquire_by_count, {"k", "f"}, {"mine", "60000", "3", hour_text, bound, "0", lead, "1"});
+    };
+    for (auto const& write : foreign_fences()) {
+        CAPTURE(write.back());
+        s.server.command({"FLUSHALL"});
+        s.server.command(write);
+        auto const before = s.micros();
+        auto got = acquire("90000000", "30000000");
+        REQUIRE(got.elements.size() == 2);
+        CHECK(got.elements[0].integer == 0);
+        CHECK(got.elements[1].integer == 1);
+        CHECK(s.server.command({"EXISTS", "k"}).integer == 0);
+        auto const most = -std::stoll(s.get("f"));
+        CHECK(most >= before + 90'000'000);
+        CHECK(most <= s.micros() + 90'000'000);
+        CHECK(s.pttl("f") > hour - 60'000);
+        got = acquire("90000000", "30000000");
+        REQUIRE(got.elements.size() == 2);
+        CHECK(got.elements[0].integer == 0);
+        CHECK(got.elements[1].integer == 0);
+        CHECK(s.get("f") == std::to_string(-most));
+        CHECK(s.server.command({"EXISTS", "k"}).integer == 0);
+    }
+    auto const most = s.micros() + 20'000'000;
+    s.server.command({"SET", "f", "-" + std::to_string(most)});
+    CHECK(acquire("90000000", "30000000").integer == most + 3);
+    CHECK(s.get("f") == std::to_string(most + 3));
+}
+
+TEST_CASE("acquire by count: without a guard a foreign fence begins anew at once")
+{
+    on_server s;
+    for (auto const& write : foreign_fences()) {
+        CAPTURE(write.back());
+        s.server.command({"FLUSHALL"});
+        s.server.command(write);
+        auto const before = s.micros();
+        auto const got = s.run(scripts::acquire_by_count, {"k", "f"}, {"mine", "60000", "3", hour_text, half_hour, "0", "0", "1"});
+        REQUIRE(got.elements.size() == 2);
+        CHECK(got.elements[0].integer >= before + 3);
+        CHECK(got.elements[0].integer <= s.micros() + 3);
+        CHECK(s.get("k") == "mine");
+    }
+}
+
+TEST_CASE("confirm: neither confirms a foreign fence nor writes one")
+{
+    on_server s;
+    auto const now = std::to_string(s.micros());
+    for (auto const& write : foreign_fences()) {
+        CAPTURE(write.back());
+        s.server.command({"FLUSHALL"});
+        s.server.command({"SET", "k", "mine", "PX", "60000"});
+        s.server.command(write);
+        CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", now, hour_text, "90000000"}) == 0);
+    }
+    s.server.command({"DEL", "f"});
+    for (auto const& value : {std::to_string(s.micros() + 150'000'000), std::string{"9223372036854775807"}, std::string{"18446744073709551615"}})
+        CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", value, hour_text, "90000000"}) == 0);
+    CHECK(s.server.command({"EXISTS", "f"}).integer == 0);
+    CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", std::to_string(s.micros() + 80'000'000), hour_text, "90000000"}) == 1);
 }
 
 TEST_CASE("extend: never makes the time left shorter, and gives a key that does not expire an end")

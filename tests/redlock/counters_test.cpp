@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -17,12 +18,48 @@ using holdfast::redlock::masters;
 using holdfast::redlock::mutex;
 using holdfast::test::calls;
 using holdfast::test::eventually;
+using holdfast::test::code_of;
+using holdfast::test::contains;
 using holdfast::test::five_masters;
+using holdfast::test::redis_fleet;
 using holdfast::test::take_and_free;
 
 namespace {
 
 std::string const fence = "holdfast:fence:{orders}";
+
+/// Three masters that vote, and a client with a short guard.
+struct guarded_masters {
+    static constexpr auto guard = 4s;
+
+    redis_fleet servers{3};
+    masters client{servers.urls(), {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = guard}};
+    std::vector<holdfast::error> told;
+    mutex m{client, "orders", {.ttl = guard, .unavailable_after = 5min, .on_error = [this](holdfast::error const& e) {
+                  // There is more to tell of masters: that they were just started, and that one has no vote.
+                  if (std::string_view{e.what()}.find("key \"") != std::string_view::npos) told.push_back(e);
+              }}};
+
+    guarded_masters()
+    {
+        REQUIRE(holdfast::test::lock_on_all(servers, m, "orders", 5min));
+        m.unlock();
+    }
+
+    void poison(std::size_t i, std::string const& how)
+    {
+        servers[i].command({"DEL", fence});
+        servers[i].command({how == "list" ? "LPUSH" : "SET", fence, how});
+    }
+
+    /// Returns: how far the counter of a server is ahead of its clock, in seconds.
+    [[nodiscard]] double ahead(std::size_t i)
+    {
+        auto const time = servers[i].command({"TIME"}).elements;
+        auto const text = servers[i].command({"GET", fence}).text;
+        return (std::stod(text) - std::stod(time.at(0).text) * 1e6 - std::stod(time.at(1).text)) / 1e6;
+    }
+};
 
 std::vector<std::uint64_t> counters(five_masters& five)
 {
@@ -88,4 +125,50 @@ TEST_CASE("who is refused again and again does not drive the counters on")
     holder.unlock();
     CHECK(take_and_free(m) > last);
     CHECK(take_and_free(m) > last);
+}
+
+TEST_CASE("a counter that somebody else wrote on one master is not passed on, and is told once, with the key's name and the master")
+{
+    guarded_masters three;
+    auto last = take_and_free(three.m);
+    std::size_t times = 0;
+    for (auto const* how : {"9223372036854775807", "9007199254740993", "1e300", "list"}) {
+        CAPTURE(how);
+        three.poison(1, how);
+        CHECK(eventually([&] {  // the slowest of three may not be asked
+            auto const token = take_and_free(three.m);
+            CHECK(token > last);
+            last = token;
+            return three.told.size() > times;
+        }));
+        REQUIRE(three.told.size() == ++times);
+        CHECK(three.told.back().code() == holdfast::redis::errc::foreign_fence);
+        CHECK_THAT(three.told.back().what(), contains("key \"holdfast:fence:{orders}\"") && contains(std::to_string(three.servers[1].port())));
+        for (std::size_t i : {0U, 2U}) CHECK(three.ahead(i) <= 1.5 * 4);
+        CHECK(three.servers[1].command({"PTTL", fence}).integer <= 3'600'000);
+        CHECK(three.servers[1].command({"PTTL", fence}).integer > 3'000'000);
+    }
+    CHECK(eventually([&] { return holdfast::test::copies(three.servers, "orders") == 0; }));
+    CHECK(eventually([&] {  // it votes again
+        auto const token = take_and_free(three.m);
+        CHECK(token > last);
+        last = token;
+        return three.ahead(1) > -1e9 && three.ahead(1) <= 1.5 * 4;
+    }, 1min));
+    CHECK(three.told.size() == times);
+}
+
+TEST_CASE("counters that somebody else wrote on all masters are named, no key is left, and the lock works again when a guard has passed")
+{
+    guarded_masters three;
+    auto const last = take_and_free(three.m);
+    for (std::size_t i = 0; i < 3; ++i) three.poison(i, "9223372036854775807");
+    std::string what;
+    auto const code = code_of([&] { (void)three.m.try_lock(); }, &what);
+    CHECK(code == holdfast::redis::errc::foreign_fence);
+    CHECK(code == holdfast::errc::unavailable);
+    CHECK_THAT(what, contains("key \"holdfast:fence:{orders}\""));
+    CHECK(eventually([&] { return holdfast::test::copies(three.servers, "orders") == 0; }));
+    CHECK(take_and_free(three.m) > last);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(three.ahead(i) <= 1.5 * 4);
 }

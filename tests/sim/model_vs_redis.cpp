@@ -85,7 +85,7 @@ public:
     /// Returns: the node's answer, after it was compared with the server's.
     redis::answer ask(redis::command const& c)
     {
-        bool const counted_on = c.fence == redis::fence_source::counter && node_.fence(c.keys->fence) >= c.floor;
+        bool const counted_on = c.fence == redis::fence_source::counter && node_.fence(c.keys->fence) >= c.floor && !poisoned_;
         auto const real = speaker_(c);
         auto const model = node_.execute(c, now());
         INFO("verb " << static_cast<int>(c.what) << ", fence source " << static_cast<int>(c.fence) << ", " << c.keys->lock);
@@ -93,11 +93,14 @@ public:
         REQUIRE(real.what == model.what);
         REQUIRE(std::chrono::abs(real.time_left - model.time_left) < 50s);
         REQUIRE((real.time_left < 0ms) == (model.time_left < 0ms));
+        REQUIRE(real.error == model.error);
+        REQUIRE(real.fence_replaced == model.fence_replaced);
         REQUIRE((real.fence == 0) == (model.fence == 0));
         auto const apart = std::max(real.fence, model.fence) - std::min(real.fence, model.fence);
         REQUIRE(apart < (counted_on ? 1 : 50'000'000));  // µs, where both were taken from the clock
         if (apart != 0) align(c, std::max(real.fence, model.fence));
         CHECK(server_.command({"GET", c.keys->lock}).text == node_.get(c.keys->lock, now()).value_or(""));
+        if (poisoned_) return model;
         auto const fence = server_.command({"GET", c.keys->fence}).text;
         CHECK((fence.empty() ? 0 : std::stoull(fence)) == node_.fence(c.keys->fence));
         return model;
@@ -122,9 +125,27 @@ public:
         node_.set(keys.lock, "", 0ms, now());
     }
 
+    /// Effects: somebody writes the counter, on both; what is written to one that is lost, and what it was at the most, differs a little.
+    void poison(redis::lock_keys const& keys, std::string const& text, std::optional<std::uint64_t> value)
+    {
+        server_.command({"SET", keys.fence, text});
+        node_.poison(keys.fence, value);
+        poisoned_ = true;
+    }
+
+    /// Effects: the counter is a list, on both.
+    void poison_with_list(redis::lock_keys const& keys)
+    {
+        server_.command({"DEL", keys.fence});
+        server_.command({"LPUSH", keys.fence, "x"});
+        node_.poison(keys.fence, {});
+        poisoned_ = true;
+    }
+
     /// Effects: the counter is gone, on both.
     void forget_fences()
     {
+        poisoned_ = false;
         server_.command({"FLUSHALL"});
         node_.start(now(), sim::node::memory::lost);
     }
@@ -136,6 +157,8 @@ private:
         auto same = c;
         same.what = verb::confirm;
         same.value = value;
+        same.fence = redis::fence_source::counter;
+        same.max_lead = 12h;  // however far ahead they are
         CHECK(speaker_(same).what == kind::yes);
         CHECK(node_.execute(same, now()).what == kind::yes);
     }
@@ -151,6 +174,7 @@ private:
     test::redis_server server_;
     speaker speaker_{server_.port()};
     sim::node node_;
+    bool poisoned_ = false;
 };
 
 }  // namespace
@@ -164,6 +188,8 @@ TEST_CASE("a simulated node answers random commands as a real server does")
     std::array const verbs{verb::acquire, verb::acquire, verb::confirm, verb::extend, verb::regain, verb::release};
     std::array const sources{redis::fence_source::counter, redis::fence_source::counter, redis::fence_source::clock, redis::fence_source::none};
     std::array<unsigned, 2> answered{};
+    unsigned foreign = 0;
+    unsigned replaced = 0;
     for (int i = 0; i < 4000; ++i) {
         auto const pick = [&](auto const& from) { return from[chance.below(from.size())]; };
         auto const clock = static_cast<std::uint64_t>(both.node().time(pair::now()).count());
@@ -173,14 +199,29 @@ TEST_CASE("a simulated node answers random commands as a real server does")
         c.value = chance.below(4) == 0 ? 0 : clock + 500'000'000 + chance.below(3) * 2'000'000'000;  // the last is beyond the lead
         if (chance.below(4) == 0) c.floor = clock - 500'000'000 + chance.below(3) * 600'000'000;
         auto const a = both.ask(c);
-        ++answered[a.what == kind::yes ? 0 : 1];
+        if (a.what != kind::error) ++answered[a.what == kind::yes ? 0 : 1];
         auto const event = chance.below(200);
         if (event < 4) both.free(*c.keys);
         if (event == 4) both.take_away(*c.keys);
         if (event == 5) both.forget_fences();
+        if (event == 6) {
+            auto const far = clock + 4 * std::uint64_t{3'600'000'000};
+            auto const how = chance.below(5);
+            if (how == 0) both.poison_with_list(*c.keys);
+            if (how == 1) both.poison(*c.keys, "1e300", {});
+            if (how == 2) both.poison(*c.keys, std::to_string(far), far);
+            if (how == 3) both.poison(*c.keys, "9223372036854775807", std::uint64_t{9'223'372'036'854'775'807U});
+            if (how == 4) both.poison(*c.keys, "-" + std::to_string(far), {});
+            foreign = 0;
+        }
+        foreign += a.error == redis::errc::foreign_fence || a.fence_replaced ? 1U : 0U;
+        replaced += a.fence_replaced ? 1U : 0U;
+        if (foreign > 20) both.forget_fences();  // it would be hours until that server votes
+        if (a.fence_replaced && a.what == kind::yes) both.forget_fences();  // a fence as far ahead as can be, by clocks that differ a little
     }
     CHECK(answered[0] > 1000);
     CHECK(answered[1] > 1000);
+    CHECK(replaced > 5);
 }
 
 TEST_CASE("scripts that do not compare, or say yes to what is not there, are told from the shipped ones")

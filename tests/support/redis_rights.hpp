@@ -9,19 +9,38 @@
 
 namespace holdfast::test {
 
-inline constexpr std::string_view fence_keys = "~holdfast:fence:*";
-inline constexpr std::string_view free_channels = "&holdfast:free:*";
-inline constexpr std::string_view lock_commands = "+set +get +pttl +pexpire +time +incrby +eval +evalsha +publish +subscribe +unsubscribe";
+inline constexpr std::string_view lock_commands = "+set +get +pttl +pexpire +time +eval +evalsha +publish +subscribe +unsubscribe";
 inline constexpr std::string_view redlock_commands = "+info";
 inline constexpr std::string_view guard_commands = "+info";
 inline constexpr std::string_view database_commands = "+select";
 
-/// Returns: a line of redis.conf for the user `app`, who may do what a lock does, and `more`, with the keys that `names` allows ("~orders*"),
-/// and nothing else.
+/// Returns: what has to be allowed beside `names` ("orders*", or one name), `kind` is what it begins with: with a tag of our own, and of theirs.
+inline std::string beside(std::string_view kind, std::string_view names)
+{
+    std::string const own{names};
+    return std::string{kind} + "{" + own + (own.ends_with('*') ? " " : "} ") + std::string{kind} + own;
+}
+
+/// Returns: the patterns of the keys of locks that are called `names`.
+inline std::string lock_keys_of(std::string_view names) { return "~" + std::string{names} + " " + beside("~holdfast:fence:", names); }
+
+/// Returns: the patterns of their channels.
+inline std::string free_channels_of(std::string_view names) { return beside("&holdfast:free:", names); }
+
+/// Returns: a line of redis.conf for the user `app`, who may do what locks do whose names match `names` ("orders* invoices"), and `more`, and nothing
+/// else.
 inline std::string least_rights(std::string_view password, std::string_view names, std::string_view more = {})
 {
+    std::string keys;
+    std::string channels;
+    while (!names.empty()) {
+        auto const one = names.substr(0, names.find(' '));
+        names.remove_prefix(one.size() == names.size() ? names.size() : one.size() + 1);
+        keys.append(" ").append(lock_keys_of(one));
+        channels.append(" ").append(free_channels_of(one));
+    }
     std::string line = "user app on >";
-    line.append(password).append(" ").append(names).append(" ").append(fence_keys).append(" resetchannels ").append(free_channels);
+    line.append(password).append(keys).append(" resetchannels").append(channels);
     return line.append(" -@all ").append(lock_commands).append(" ").append(more);
 }
 

@@ -7,6 +7,7 @@
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/lock/renewal.hpp>
+#include <holdfast/lock/report.hpp>
 #include <holdfast/lock/waiting_line.hpp>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <new>
 #include <optional>
 #include <stop_token>
+#include <string_view>
 #include <system_error>
 
 namespace holdfast::detail {
@@ -130,15 +132,23 @@ public:
         return std::nullopt;
     }
 
-    /// Effects: waits for the answer. Requires: `begin` has returned.
-    [[nodiscard]] result<grant> outcome(std::stop_token const& stop)
+    /// Effects: waits for the answer; `on_error` is told what the store has to say beside it of the lock `name`. Requires: `begin` has returned.
+    [[nodiscard]] result<grant> outcome(std::string_view name, std::stop_token const& stop)
     {
         std::stop_callback const cancel_on_stop{stop, [&]() noexcept { operation_->cancel(); }};
         finish(*operation_);
+        tell_remark(name);
         return operation_->outcome();
     }
 
 private:
+    void tell_remark(std::string_view name) const noexcept
+    try {
+        if constexpr (requires { operation_->remark(); })
+            if (auto const seen = operation_->remark()) report(options_, name, *seen);
+    } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): nothing depends on it
+    }
+
     B& backend_;
     typename B::key const& key_;
     lock_options const& options_;

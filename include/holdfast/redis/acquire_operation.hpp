@@ -3,6 +3,7 @@
 
 #include <holdfast/core/backend.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/name.hpp>
 #include <holdfast/redis/acquire_machine.hpp>
 #include <holdfast/redis/node_errors.hpp>
 #include <holdfast/redis/transport.hpp>
@@ -63,7 +64,18 @@ public:
         auto const& got = *outcome_;
         if (!got.error) return grant{.token = token_, .valid_until = got.valid_until, .fence = got.fence, .fences = request_.fences};
         if (!got.cause) return got.error;
-        return errors_.explain(transport_, got.error == holdfast::errc::unavailable ? got.cause : got.error, got.node);
+        auto why = errors_.explain(transport_, got.error == holdfast::errc::unavailable ? got.cause : got.error, got.node);
+        if (why.code == make_error_code(errc::foreign_fence)) why.detail += ", key " + holdfast::quoted(keys_->fence);
+        return why;
+    }
+
+    /// Returns: what was found wrong, and mended, on the way. Requires: `done()`.
+    [[nodiscard]] std::optional<failure> remark() const
+    {
+        if (replaced_.empty()) return {};
+        auto const why = make_error_code(errc::foreign_fence);
+        auto const node = replaced_.first();
+        return failure{why, transport_.describe(node, why) + ", key " + holdfast::quoted(keys_->fence), transport_.describe(node, {})};
     }
 
     [[nodiscard]] bool done() const noexcept override { return outcome_.has_value(); }
@@ -158,6 +170,8 @@ private:
             if (step.done) {
                 outcome_ = step.done;
                 if (watching_) transport_.unwatch(keys_, this);
+                for (unsigned node = 0; node < keys_->known.size(); ++node)
+                    if (std::exchange(keys_->known[node].fence_replaced, false)) replaced_.add(node);
                 break;
             }
             if (!unsent.empty()) {
@@ -214,6 +228,7 @@ private:
     node_set under_way_;
     node_set said_yes_;  // to an acquire of the present token
     node_errors errors_;
+    node_set replaced_;  // had a foreign fence
     bool started_ = false;
     bool settled_ = false;
     bool watching_ = false;

@@ -20,6 +20,10 @@ enum class fence_source : std::uint8_t {
 /// How long a fence counter outlives its last use at the least.
 inline constexpr std::chrono::milliseconds shortest_fence_lifetime{60 * 60 * 1000};
 
+/// How far ahead of the server's clock a fence may be, where no restart guard says so: on one master, and where the guard is off. Less than a
+/// fence lives, so that the clock has passed it when it is forgotten.
+inline constexpr std::chrono::microseconds unguarded_fence_bound = std::chrono::minutes{30};
+
 /// A request to one server. What each does to the server's state, in one atomic step, with `now` on the server's clock:
 ///
 /// | verb    | yes if                                    | then                                                        |
@@ -32,6 +36,12 @@ inline constexpr std::chrono::milliseconds shortest_fence_lifetime{60 * 60 * 100
 ///
 /// For `counter`, a fence that is missing, or below `floor`, is first set to the greatest of the clock (in µs), `floor` and the proposal
 /// `value`, the last where it is ahead of the clock by no more than `max_lead`. A fence expires `fence_lifetime` after it was last written.
+///
+/// A fence that is further ahead of the clock than `fence_bound`, or no number, is foreign: nobody here wrote it. What it replaced was no further
+/// ahead than that. For `clock` the acquire counts on from there instead. For `counter` an acquire notes that the fence is lost, and what it was at
+/// the most, and is an error; so are all until the clock is no more than half a guard behind that, which takes a guard. Then it counts on from
+/// there; as a server does that has forgotten its fences. Without a guard it is as good as missing. A foreign fence confirms nothing, and none is
+/// written by a confirm.
 struct command {
     enum class verb : std::uint8_t { acquire, confirm, extend, regain, release };
 
@@ -47,6 +57,12 @@ struct command {
     bool granted = false;     ///< of a release: the server is known to have said yes to an acquire of this token
     std::uint64_t floor = 1;  ///< what a fence is at the least that the server has not brought back from an old snapshot
 };
+
+/// Returns: how far ahead of the server's clock a fence may be that holdfast has written. The guard is twice `max_lead`.
+[[nodiscard]] inline std::chrono::microseconds fence_bound(command const& c) noexcept
+{
+    return c.fence == fence_source::counter && c.max_lead.count() != 0 ? 3 * c.max_lead : unguarded_fence_bound;
+}
 
 /// Returns: whether `c` may make the server's vote its token's: it is sent to servers that have a vote only.
 [[nodiscard]] inline bool asks_for_vote(command const& c) noexcept
@@ -68,6 +84,7 @@ struct answer {
     std::uint64_t fence = 0;                 ///< yes to acquire: the fence after it moved up; 0 without fencing
     std::uint64_t told = 0;                  ///< yes to release: how many connections were told of it, of those this server knows
     std::chrono::milliseconds time_left{0};  ///< no to acquire: how long the key has left; negative: not known, or it does not expire
+    bool fence_replaced = false;             ///< to acquire: the fence was foreign, and is not there any more
     std::error_code error{};                 ///< error: what the server, or the way to it, said
 
     [[nodiscard]] static answer yes(std::uint64_t fence = 0) { return {.what = kind::yes, .fence = fence}; }

@@ -30,6 +30,7 @@ enum class errc {
     restarted_recently,   ///< no vote yet: it may have forgotten what it granted before it was restarted
     clock_out_of_line,    ///< no vote: its clock differs from that of the other masters by more than half the restart guard
     clock_not_compared,   ///< no vote yet: too few of the other masters' clocks are known to compare its own
+    foreign_fence,        ///< no vote: nobody here wrote the fence counter of the lock
     server_error,         ///< an error that holdfast does not know
     // misconfigured: it will not pass
     authentication_failed,  ///< NOAUTH, WRONGPASS, or an AUTH that is refused
@@ -68,6 +69,9 @@ inline constexpr std::array error_words{
                "the server was started a short while ago and may have forgotten a lock; it has no vote until the restart guard has passed"},
     error_word{errc::clock_out_of_line, "", "the server's clock is out of line with the other masters; set it right"},
     error_word{errc::clock_not_compared, "", "too few of the other masters can be reached to compare the server's clock; it has no vote until then"},
+    error_word{errc::foreign_fence, "",
+               "the lock's counter of fencing tokens is not one that holdfast writes: another client wrote it, with another restart_guard perhaps, or the server's clock was set "
+               "back; it is replaced, and a master has no vote for the lock until the restart guard has passed"},
     error_word{errc::server_error, "", "the server answered with an error"},
     error_word{errc::authentication_failed, "NOAUTH", "authentication failed; check user and password"},
     error_word{errc::authentication_failed, "WRONGPASS", "authentication failed; check user and password"},

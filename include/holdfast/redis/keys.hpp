@@ -22,8 +22,9 @@ struct lock_keys {
 
     /// What a node's answers have shown, see `votes`.
     struct experience {
-        owner_token voter{};   ///< for whom it said yes last, or may have
-        owner_token intact{};  ///< what was drawn for the last attempt, where no release of it has been sent that may still arrive
+        bool fence_replaced = false;  ///< which has not been told yet; its answer may come when nobody waits for it
+        owner_token voter{};          ///< for whom it said yes last, or may have
+        owner_token intact{};         ///< what was drawn for the last attempt, where no release of it has been sent that may still arrive
     };
     mutable std::vector<experience> known;  ///< of each node; empty: nobody notes it. Guarded by the transport's lock
 

@@ -110,6 +110,7 @@ inline void call(words& w, script const& s, script_form form, int keys)
         if (!fenced) break;
         w.add(c.batch);
         w.add(c.fence_lifetime.count());
+        w.add(fence_bound(c).count());
         if (c.fence != fence_source::counter) break;
         w.add(c.value);
         w.add(c.max_lead.count());
@@ -123,6 +124,7 @@ inline void call(words& w, script const& s, script_form form, int keys)
         w.add(c.token.view());
         w.add(c.value);
         w.add(c.fence_lifetime.count());
+        w.add(fence_bound(c).count());
         break;
     case command::verb::extend:
     case command::verb::regain:
@@ -153,10 +155,20 @@ inline void call(words& w, script const& s, script_form form, int keys)
     return scripts::release.text;
 }
 
+/// Returns: what the reply to an acquire means that found a foreign fence.
+[[nodiscard]] inline answer decode_foreign(reply const& fence, reply const& replaced) noexcept
+{
+    if (fence.what() != reply::kind::integer || replaced.what() != reply::kind::integer || fence.integer() < 0) return answer::failed(errc::protocol_error);
+    auto got = fence.integer() > 0 ? answer::yes(static_cast<std::uint64_t>(fence.integer())) : answer::failed(errc::foreign_fence);
+    got.fence_replaced = replaced.integer() == 1;
+    return got;
+}
+
 /// Returns: what the reply to `c` means.
 [[nodiscard]] inline answer decode(command const& c, reply const& r) noexcept
 {
     if (r.what() == reply::kind::error) return answer::failed(classify(r.text()));
+    if (c.what == command::verb::acquire && c.fence != fence_source::none && r.size() == 2) return decode_foreign(r[0], r[1]);
     if (r.what() != reply::kind::integer) return answer::failed(errc::protocol_error);
     auto const n = r.integer();
     if (c.what == command::verb::release && n > 0) return {.what = answer::kind::yes, .told = static_cast<std::uint64_t>(n - 1)};

@@ -13,11 +13,15 @@ struct script {
 
 namespace scripts {
 
-// acquire: KEYS lock [fence]; ARGV token ttl [batch fence-lifetime [proposal max-lead floor]]. Answers the fence (1 without one) where the lock
-// is the token's now, also where it was already; otherwise -2 - PTTL, which is not positive. GET is a pcall: a key of another type counts
-// as held. PTTL and PEXPIRE are what a renewal and a release need: a user without the right to one of them is told so, and is granted nothing. SET
-// goes first: a server without memory lets a script go on that has written. Each call that may be refused has a line of its own: servers name
-// the line.
+// acquire: KEYS lock [fence]; ARGV token ttl [batch fence-lifetime bound [proposal max-lead floor]]. Answers the fence (1 without one) if the lock
+// is the token's now, also if it was already; -2 - PTTL, which is not positive, if it is another's. GET is a pcall: a key of another type counts
+// as held. PTTL and PEXPIRE are what a renewal and a release need: a user without the right to one of them is told so, and is granted nothing. A
+// SET is the first to write: a server without memory lets a script go on that has written. The fence is written before the lock: if that fails,
+// nothing is taken. Each call that may be refused has a line of its own: servers name the line.
+//
+// A fence is read as text, and taken for a number only if it has so few digits that a double holds it. One that is further ahead of the clock than
+// the bound, or no number, is foreign: {fence, 1} is answered if it was replaced. By count, if there is a guard, it is replaced by '-' and the
+// most that it can have been: {0, 1} is answered, and {0, 0} until the clock has come near that.
 
 inline constexpr script acquire{R"lua(
 local value = redis.pcall('GET', KEYS[1])
@@ -41,70 +45,81 @@ return -2 - redis.call('PTTL', KEYS[1])
 
 inline constexpr script acquire_by_clock{R"lua(
 local value = redis.pcall('GET', KEYS[1])
+if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
+  redis.call('GET', KEYS[1])
+end
+local left = redis.call('PTTL', KEYS[1])
+if value and value ~= ARGV[1] then return -2 - left end
+local time = redis.call('TIME')
+local clock = time[1] * 1000000 + time[2]
+local kept = redis.pcall('GET', KEYS[2])
+local last = type(kept) == 'string' and #kept <= 16 and string.find(kept, '^%d+$') and tonumber(kept)
+local foreign = kept and not (last and last <= clock + ARGV[5])
+if foreign then last = clock + ARGV[5] end
+local fence = math.max((last or 0) + 1, clock) + ARGV[3] - 1
+redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[4])
 if not value then
-  redis.call('PTTL', KEYS[1])
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
   if type(redis.pcall('PEXPIRE', KEYS[1], ARGV[2])) == 'table' then
     redis.call('SET', KEYS[1], '', 'PX', 1)
     redis.call('PEXPIRE', KEYS[1], 1)
   end
-  value = ARGV[1]
-elseif type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
-  redis.call('GET', KEYS[1])
 end
-if value == ARGV[1] then
-  local time = redis.call('TIME')
-  local fence = time[1] * 1000000 + time[2]
-  local last = tonumber(redis.call('GET', KEYS[2]) or 0)
-  if last >= fence then fence = last + 1 end
-  fence = fence + ARGV[3] - 1
-  redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[4])
-  return fence
-end
-return -2 - redis.call('PTTL', KEYS[1])
+return foreign and {fence, 1} or fence
 )lua",
-                                         "b37d0d458369ef827f51fd85f9a2b65bc5767cca"};
+                                         "4ba71e46ff848b5202a3705a275955b10d5ec6ae"};
 
 inline constexpr script acquire_by_count{R"lua(
 local value = redis.pcall('GET', KEYS[1])
+if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
+  redis.call('GET', KEYS[1])
+end
+local left = redis.call('PTTL', KEYS[1])
+if value and value ~= ARGV[1] then return -2 - left end
+local time = redis.call('TIME')
+local clock = time[1] * 1000000 + time[2]
+local kept = redis.pcall('GET', KEYS[2])
+local number = type(kept) == 'string' and #kept <= 17 and string.find(kept, '^-?%d+$') and tonumber(kept)
+local last = number and math.abs(number) or 0
+local lead = tonumber(ARGV[7])
+local foreign = kept and not (number and last <= clock + ARGV[5])
+if foreign and lead > 0 then
+  redis.call('SET', KEYS[2], string.format('-%.0f', clock + ARGV[5]), 'PX', ARGV[4])
+  return {0, 1}
+end
+if foreign then last = 0 end
+if lead > 0 and number and number < 0 and last > clock + lead then return {0, 0} end
+if last < tonumber(ARGV[8]) then
+  local proposal = tonumber(ARGV[6])
+  if proposal > clock + lead then proposal = 0 end
+  last = math.max(clock, proposal, ARGV[8])
+end
+local fence = last + ARGV[3]
+redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[4])
 if not value then
-  redis.call('PTTL', KEYS[1])
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
   if type(redis.pcall('PEXPIRE', KEYS[1], ARGV[2])) == 'table' then
     redis.call('SET', KEYS[1], '', 'PX', 1)
     redis.call('PEXPIRE', KEYS[1], 1)
   end
-  value = ARGV[1]
-elseif type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
-  redis.call('GET', KEYS[1])
 end
-if value == ARGV[1] then
-  local fence = redis.call('INCRBY', KEYS[2], ARGV[3])
-  local floor = tonumber(ARGV[7])
-  if fence - ARGV[3] < floor then
-    local time = redis.call('TIME')
-    local clock = time[1] * 1000000 + time[2]
-    local proposal = tonumber(ARGV[5])
-    if proposal - clock > tonumber(ARGV[6]) then proposal = 0 end
-    fence = math.max(clock, proposal, floor) + ARGV[3]
-    redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[4])
-  else
-    redis.call('PEXPIRE', KEYS[2], ARGV[4])
-  end
-  return fence
-end
-return -2 - redis.call('PTTL', KEYS[1])
+return foreign and {fence, 1} or fence
 )lua",
-                                         "b80fcba7a5a41c07704a6e4feedaf3f9fa6e6b59"};
+                                         "0231e4cb8167661b1f63b25038196036f4cbf75a"};
 
-// confirm: KEYS lock fence; ARGV token value fence-lifetime.
+// confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1, or 0 also if the fence, or the value, is further ahead than the bound.
 inline constexpr script confirm{R"lua(
 if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-local fence = tonumber(redis.call('GET', KEYS[2]) or 0)
-if fence < tonumber(ARGV[2]) then redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3]) end
+local time = redis.call('TIME')
+local kept = redis.pcall('GET', KEYS[2]) or '0'
+local last = type(kept) == 'string' and #kept <= 16 and string.find(kept, '^%d+$') and tonumber(kept)
+if not last or math.max(last, ARGV[2]) > time[1] * 1000000 + time[2] + ARGV[4] then return 0 end
+if last < tonumber(ARGV[2]) then
+  redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+end
 return 1
 )lua",
-                                "5fc746923c01e59b70960d8d04a8283396a10550"};
+                                "1362239298d58970916445654fa06d39cfef65e1"};
 
 // extend: KEYS lock; ARGV token ttl. Never makes the time left shorter: a copy that comes late must not cut a longer lease.
 inline constexpr script extend{R"lua(

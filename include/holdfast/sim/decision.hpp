@@ -32,6 +32,7 @@ struct decision {
         crash,             ///< a server ends, and starts again
         hang,              ///< a server stands still
         wave,              ///< many servers forget at once
+        poison,            ///< somebody writes a fence counter
         expiry,            ///< the servers end a session
         election,          ///< no leader for a while, then another
         isolation,         ///< a server is cut off from the leader
@@ -40,7 +41,7 @@ struct decision {
         client,            ///< somebody who wants the lock
         operation,         ///< an acquire, with what follows
     };
-    static constexpr std::size_t kinds = 19;
+    static constexpr std::size_t kinds = 20;
 
     /// Where no client, or no node, is concerned.
     static constexpr std::uint8_t nobody = 15;
@@ -56,7 +57,7 @@ struct decision {
     {
         static constexpr std::array<std::string_view, kinds> names{
             "late", "lost_request", "lost_reply", "repeated_request", "cut", "lost_report", "pause", "asleep", "wall_jump", "crash",
-            "hang", "wave", "expiry", "election", "isolation", "collection", "clock", "client", "operation"};
+            "hang", "wave", "poison", "expiry", "election", "isolation", "collection", "clock", "client", "operation"};
         return names[static_cast<std::size_t>(k)];
     }
 

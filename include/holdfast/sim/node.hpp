@@ -3,6 +3,7 @@
 
 #include <holdfast/core/clock.hpp>
 #include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/error.hpp>
 #include <holdfast/sim/clock.hpp>
 
 #include <algorithm>
@@ -41,10 +42,9 @@ public:
         switch (c.what) {
         case acquire:
             if (found != keys_.end() && !ours) return redis::answer::no(time_left(found->second, t));
-            if (!ours) grant(c, t);
-            return redis::answer::yes(next_fence(c, t));
+            return acquire_with_fence(c, ours, t);
         case confirm:
-            if (!ours) return redis::answer::no();
+            if (!ours || foreign(c, c.value, t) || !counts(c, t)) return redis::answer::no();
             if (fence(c.keys->fence) < c.value) write_fence(c, c.value, t);
             return redis::answer::yes();
         case regain:
@@ -76,6 +76,12 @@ public:
         forget_expired(time(now));
         auto const found = keys_.find(key);
         return found == keys_.end() ? std::nullopt : std::optional{found->second.holds};
+    }
+
+    /// Effects: somebody sets the fence counter, so that it does not expire; nothing: to what is no number.
+    void poison(std::string const& key, std::optional<std::uint64_t> value)
+    {
+        fences_.insert_or_assign(key, counter{value.value_or(0), std::chrono::milliseconds::max(), value ? counter::counts : counter::text});
     }
 
     /// Returns: the fence counter of that key; 0 where there is none.
@@ -131,8 +137,14 @@ private:
         std::optional<std::chrono::milliseconds> expires;
     };
     struct counter {
-        std::uint64_t value;
-        std::chrono::milliseconds expires;
+        enum state : std::uint8_t {
+            counts,
+            lost,  ///< it was foreign; the value is the most that it was before
+            text,  ///< no number
+        };
+        std::uint64_t value = 0;
+        std::chrono::milliseconds expires{};
+        state now = counts;
     };
     using microseconds = std::chrono::microseconds;
     using key_table = std::map<std::string, entry, std::less<>>;
@@ -166,23 +178,56 @@ private:
         e.expires = std::max(e.expires.value_or(std::chrono::milliseconds{0}), expiry(t, c.ttl));
     }
 
-    std::uint64_t next_fence(redis::command const& c, microseconds t)
+    /// Returns: whether a fence is further ahead of the clock than any that holdfast writes.
+    [[nodiscard]] static bool foreign(redis::command const& c, std::uint64_t value, microseconds t) noexcept { return value > most(c, t); }
+
+    /// Returns: whether the fence is missing, or a number that is not foreign.
+    [[nodiscard]] bool counts(redis::command const& c, microseconds t) const
     {
-        auto const clock = static_cast<std::uint64_t>(t.count());
-        auto const last = fence(c.keys->fence);
-        auto const most = clock + static_cast<std::uint64_t>(c.max_lead.count());
-        switch (c.fence) {
-        case redis::fence_source::none: return 0;
-        case redis::fence_source::clock: return write_fence(c, std::max(last + 1, clock) + c.batch - 1, t);
-        case redis::fence_source::counter: break;
-        }
-        auto const first = last >= c.floor ? last : std::max({clock, c.floor, c.value <= most ? c.value : 0});
-        return write_fence(c, first + c.batch, t);
+        auto const found = fences_.find(c.keys->fence);
+        return found == fences_.end() || (found->second.now == counter::counts && !foreign(c, found->second.value, t));
     }
 
-    std::uint64_t write_fence(redis::command const& c, std::uint64_t value, microseconds t)
+    /// Returns: the greatest fence that holdfast writes.
+    [[nodiscard]] static std::uint64_t most(redis::command const& c, microseconds t) noexcept
     {
-        fences_.insert_or_assign(c.keys->fence, counter{value, expiry(t, c.fence_lifetime)});
+        return static_cast<std::uint64_t>((t + redis::fence_bound(c)).count());
+    }
+
+    redis::answer acquire_with_fence(redis::command const& c, bool ours, microseconds t)
+    {
+        auto const granted = [&](std::uint64_t fence, bool replaced) {
+            if (!ours) grant(c, t);
+            auto got = redis::answer::yes(fence);
+            got.fence_replaced = replaced;
+            return got;
+        };
+        if (c.fence == redis::fence_source::none) return granted(0, false);
+        auto const clock = static_cast<std::uint64_t>(t.count());
+        auto const found = fences_.find(c.keys->fence);
+        auto const kept = found == fences_.end() ? counter{} : found->second;
+        bool const unread = kept.now == counter::text || (kept.now == counter::lost && c.fence == redis::fence_source::clock);
+        bool const wrong = unread || foreign(c, kept.value, t);
+        auto last = wrong ? 0 : kept.value;
+        if (c.fence == redis::fence_source::clock)
+            return granted(write_fence(c, std::max((wrong ? most(c, t) : last) + 1, clock) + c.batch - 1, t), wrong);
+
+        auto const lead = clock + static_cast<std::uint64_t>(c.max_lead.count());
+        bool const guarded = c.max_lead.count() != 0;
+        if (wrong && guarded) {
+            write_fence(c, most(c, t), t, counter::lost);
+            auto got = redis::answer::failed(redis::errc::foreign_fence);
+            got.fence_replaced = true;
+            return got;
+        }
+        if (kept.now == counter::lost && guarded && last > lead) return redis::answer::failed(redis::errc::foreign_fence);
+        if (last < c.floor) last = std::max({clock, c.floor, c.value <= lead ? c.value : 0});
+        return granted(write_fence(c, last + c.batch, t), wrong);
+    }
+
+    std::uint64_t write_fence(redis::command const& c, std::uint64_t value, microseconds t, counter::state now = counter::counts)
+    {
+        fences_.insert_or_assign(c.keys->fence, counter{value, expiry(t, c.fence_lifetime), now});
         return value;
     }
 

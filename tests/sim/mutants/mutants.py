@@ -110,6 +110,18 @@ MUTANTS = {
         "redis/admission.hpp",
         [("return f.count() < 1 ? 1 : static_cast<std::uint64_t>(f.count());", "return MUTANT || f.count() < 1 ? 1 : static_cast<std::uint64_t>(f.count());")],
     ),
+    "a fence believed however far ahead": (
+        "sim/node.hpp",
+        [("noexcept { return value > most(c, t); }", "noexcept { return !MUTANT && value > most(c, t); }")],
+    ),
+    "a fence passed on however far ahead": (
+        "sim/node.hpp",
+        [("if (!ours || foreign(c, c.value, t) || !counts(c, t))", "if (!ours || (!MUTANT && (foreign(c, c.value, t) || !counts(c, t))))")],
+    ),
+    "a lost fence begun at the clock": (
+        "sim/node.hpp",
+        [("            write_fence(c, most(c, t), t, counter::lost);", "            write_fence(c, MUTANT ? clock : most(c, t), t, counter::lost);")],
+    ),
     # Who may vote.
     "no restart guard": ("redis/admission.hpp", [("if (now - seen.started < guard_)", "if (!MUTANT && now - seen.started < guard_)")]),
     "a guard as long as the client's own ttl": ("sim/transport.hpp", [("        return options.restart_guard;\n",

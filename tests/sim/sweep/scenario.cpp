@@ -162,12 +162,42 @@ private:
                 if (one.name.number % 2 == 0) servers[node].save();
             }
             return;
+        case kind::poison: return poison(one.name.node, one.saves);
         default: break;
         }
         auto const who = std::find_if(clients_.begin(), clients_.end(), [&](auto const& c) { return c.index() == one.name.client; });
         if (who == clients_.end()) return;
         if (one.name.what == kind::asleep) who->sleep(one.length);
         if (one.name.what == kind::wall_jump) who->set_wall_clock(one.length);
+    }
+
+    /// Effects: somebody sets a counter to as much as can be, to a little more than that, to much more, or to no number. Never to less than it was:
+    /// whoever may do that can have tokens go down.
+    void poison(unsigned node, unsigned which)
+    {
+        auto& server = (*servers_)[node];
+        auto const most = server.time(world_.now()) + bound();
+        auto const fence = static_cast<std::uint64_t>(most.count());
+        if (which == 3)
+            server.poison(lock_keys_->fence, {});
+        else
+            server.poison(lock_keys_->fence, fence + (which == 0 ? 0 : which == 1 ? 1'000 : std::uint64_t{1} << 62U));
+        poisoned_.add(node);
+    }
+
+    /// Returns: how far ahead of a server's clock a fence may be.
+    [[nodiscard]] std::chrono::microseconds bound() const noexcept
+    {
+        return plan_.guard == 0ms || plan_.fences == redis::fence_source::clock ? redis::unguarded_fence_bound
+                                                                                : std::chrono::microseconds{plan_.guard} / 2 * 3;
+    }
+
+    /// What somebody wrote to one server is not passed on to others.
+    void judge_fences()
+    {
+        for (unsigned node = 0; node < servers_->size(); ++node)
+            if (!poisoned_.has(node) && (*servers_)[node].fence(lock_keys_->fence) > static_cast<std::uint64_t>(((*servers_)[node].time(world_.now()) + bound()).count()) + 1024)
+                record_.breach("fence", "node " + std::to_string(node) + " has a fence that no clock is near");
     }
 
     /// Returns: when the last of what went wrong has had its effect: late messages have come, servers have their vote again.
@@ -203,6 +233,7 @@ private:
                                                                               .forgetful = plan_.forgetful, .partial = plan_.nodes.size() > 1})) record_.breach("K5", *b);
         }
         if (auto const b = fencing::breach(record_.claims)) record_.breach("K2", *b);
+        judge_fences();
         plan_.astray.for_each([&](unsigned node) {
             if ((*servers_)[node].grants() != 0) record_.breach("vote", "node " + std::to_string(node) + " was given a vote although its clock is out of line");
         });
@@ -218,7 +249,8 @@ private:
     void judge_end()
     {
         ++record_.verdict.judged;
-        auto const most = plan_.ttl * 9 / 8 + plan_.ttl / 50 + 6 * plan_.node_timeout + 300ms;
+        auto const replaced = poisoned_.empty() ? 0ms : 2 * plan_.guard;  // a fence is when it is looked at, and every refusal begins a round anew
+        auto const most = replaced + plan_.ttl * 9 / 8 + plan_.ttl / 50 + 6 * plan_.node_timeout + 300ms;
         if (auto const b = liveness::breach(record_.claims, heir(), end_, quiet_since(), most)) record_.breach("K6", *b);
     }
 
@@ -247,6 +279,8 @@ private:
     std::optional<sim::network> servers_;
     boot_clock::time_point end_;
     std::string name_ = "orders/42";
+    redis::shared_keys lock_keys_ = std::make_shared<redis::lock_keys const>(name_);
+    redis::node_set poisoned_;
     record record_;
     record aside_;  ///< of another lock, on which nobody is judged but for what he is told
     std::deque<sim::host> clients_;
@@ -258,7 +292,7 @@ private:
 };
 
 std::vector<kind> const faults{kind::late,  kind::lost_request, kind::lost_reply, kind::repeated_request, kind::cut,  kind::lost_report,
-                               kind::pause, kind::asleep,       kind::wall_jump,  kind::crash,            kind::hang, kind::wave};
+                               kind::pause, kind::asleep,       kind::wall_jump,  kind::crash,            kind::hang, kind::wave, kind::poison};
 shipped_machine const redis{{"redis", "one Redis: a quorum of one", [](std::uint64_t seed, run_options const& o) { return run_schedule(seed, 1, o); }, faults}};
 shipped_machine const redlock{{"redlock", "three, five or seven masters", [](std::uint64_t seed, run_options const& o) { return run_schedule(seed, 0, o); }, faults}};
 

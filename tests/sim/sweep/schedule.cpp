@@ -118,6 +118,10 @@ void draw_disasters(schedule& s, dice& d)
             s.disasters.push_back({.name = {kind::wall_jump, i, nobody, n}, .at = some_time(), .length = d.once_in(2) ? d.between(-10min, 10min) : d.between(-ttl, ttl)});
     }
     for (auto const& one : s.disasters) s.forgetful |= one.memory != kept;
+    // A lone server that forgets a counter which somebody has set ahead of its clock begins below it.
+    bool const poisoned = d.once_in(4) && (count > 1 || !s.forgetful);
+    for (std::uint32_t i = poisoned ? 1 + d.up_to(4) : 0; i > 0; --i)
+        s.disasters.push_back({.name = {kind::poison, nobody, any(count), i}, .at = some_time(), .saves = d.up_to(3)});
 }
 
 /// So that counters end while the world goes on, they are kept for less than an hour. What is said of the fences is said of servers whose clocks
@@ -165,6 +169,7 @@ duration schedule::servers_well_after() const
     for (auto const& one : disasters) {
         using kind = sim::decision::kind;
         auto const down = one.name.what == kind::crash || one.name.what == kind::wave || one.name.what == kind::hang;
+        if (one.name.what == kind::poison) last = std::max(last, one.at + duration{guard});
         if (down && one.at < length) last = std::max(last, one.at + one.length + (one.name.what == kind::hang ? duration{} : duration{guard}));
     }
     return last;
