@@ -9,6 +9,7 @@
 #include <holdfast/redis/protocol.hpp>
 #include <holdfast/redis/request.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -121,8 +122,12 @@ private:
     {
         constexpr std::string_view field = "uptime_in_seconds:";
         auto const at = info.find(field);
-        return std::chrono::seconds{at == std::string_view::npos ? 0 : number(info.substr(at + field.size()))};
+        if (at == std::string_view::npos) return {};
+        return std::clamp<std::chrono::seconds>(std::chrono::seconds{number(info.substr(at + field.size()))}, std::chrono::seconds{0}, longest_uptime);
     }
+
+    /// Longer than any server runs, and short enough to be counted with.
+    static constexpr std::chrono::seconds longest_uptime = std::chrono::hours{24 * 366 * 50};
 
     [[nodiscard]] static std::int64_t number(std::string_view text) noexcept
     {
