@@ -137,7 +137,11 @@ MUTANTS = {
           "auto const doubt = MUTANT ? microseconds{} : std::chrono::ceil<microseconds>(took) / 2;")],
     ),
     # ZooKeeper: who is first.
-    "sequence compared as text": ("zookeeper/node_name.hpp", [("return a.sequence < b.sequence;", "return MUTANT ? a.name < b.name : a.sequence < b.sequence;")]),
+    "sequence compared as text": (
+        "zookeeper/node_name.hpp",
+        [("std::sort(places.begin(), places.end());",
+          "std::sort(places.begin(), places.end(), [&](auto const& a, auto const& b) { return MUTANT ? children[a.second] < children[b.second] : a < b; });")],
+    ),
     "a negative sequence taken for a number": (
         "zookeeper/node_name.hpp",
         [("return negative ? exhausted_sequence : static_cast<std::uint32_t>(value);",
