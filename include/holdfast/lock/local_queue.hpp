@@ -143,7 +143,7 @@ public:
     /// Returns: the hold of `owner`; null where it has none.
     [[nodiscard]] std::shared_ptr<hold> hold_of(lock_owner const& owner) const
     {
-        return in_child() ? nullptr : (std::scoped_lock{mutex_}, owner.held);
+        return in_child() ? nullptr : (static_cast<void>(std::scoped_lock{mutex_}), owner.held);
     }
 
     bool on_due(boot_clock::time_point now) noexcept override
@@ -184,7 +184,7 @@ private:
     std::optional<failure> ask(waiter& me, attempt<B>& request, std::stop_token const& stop)
     {
         try {
-            auto const allowed_at = (std::scoped_lock{mutex_}, pause_.ask_at());
+            auto const allowed_at = (static_cast<void>(std::scoped_lock{mutex_}), pause_.ask_at());
             if (allowed_at < request.deadline()) waiting_line::pause(me, allowed_at, stop);
             bool const too_late = me.was_in_line() && request.late();
             if (!too_late) request.begin(outage_.seen_by(me), tenure_.handoffs_for(me));

@@ -102,7 +102,7 @@ private:
     void on_expired() noexcept override { end(make_error_code(holdfast::errc::lease_lost)); }
     void on_failure(std::error_code why) noexcept override { end(why); }
 
-    void end(result<boot_clock::time_point> outcome) noexcept
+    void end(auto outcome) noexcept
     {
         if (outcome_) return;
         outcome_.emplace(std::move(outcome));
