@@ -5,7 +5,7 @@
 #include "support/temporary_folder.hpp"
 
 #include <holdfast/io/stream.hpp>
-#include <holdfast/tls/context.hpp>
+#include <holdfast/tls.hpp>
 
 #include <sys/ioctl.h>
 #include <sys/socket.h>
