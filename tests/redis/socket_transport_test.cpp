@@ -77,3 +77,39 @@ TEST_CASE("a connection that does not answer is given up at the next use of the 
     REQUIRE(second.got);
     CHECK(second.got->error == errc::connection_lost);
 }
+
+TEST_CASE("a late answer to one operation leaves the connection to those that it answers, and is for nobody when it comes")
+{
+    redis_server server;
+    proxy way{server.port()};
+    socket_transport transport{{.servers = {parse_url(way.url())}, .tls = nullptr, .node_timeout = 1min, .connect_timeout = 1min, .key_prefix = {},
+                                .restart_guard = 0ms}};
+    auto const done = [&](patient& one) { return transport.wait(one, boot_clock::now() + 1min); };
+    patient first{transport};
+    first.ask();
+    REQUIRE(done(first));
+    auto const connections = way.connections();
+    way.delay(0us, 200ms);
+    auto const before = way.requests();
+    patient in_time{transport};
+    in_time.ask();
+    REQUIRE(eventually([&] { return way.requests() > before; }));
+    way.hold();
+    {
+        patient late{transport};
+        late.ask();
+        REQUIRE(eventually([&] { return way.held() == 1; }));
+        REQUIRE(done(in_time));
+        CHECK(in_time.got->what == answer::kind::no);
+        std::scoped_lock const guard{transport};
+        transport.give_up(0, &late);
+        CHECK_FALSE(late.got);
+    }
+    patient behind{transport};
+    behind.ask();
+    REQUIRE(eventually([&] { return way.requests() >= before + 3; }));
+    way.heal();
+    REQUIRE(done(behind));
+    CHECK(behind.got->what == answer::kind::no);
+    CHECK(way.connections() == connections);
+}

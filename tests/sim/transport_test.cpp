@@ -124,7 +124,37 @@ TEST_CASE("a connection that breaks is made again, and the question put again")
     REQUIRE(got);
     redis::extend_operation<sim::transport> extend{f.way, key, got->token, 300ms};
     extend.start();
-    for (unsigned node = 0; node < 5; ++node) f.way.give_up(node);
+    redis::extend_operation<sim::transport> overdue{f.way, key, got->token, 300ms};
+    overdue.start();
+    for (unsigned node = 0; node < 5; ++node) f.way.give_up(node, &overdue);
+    CHECK_FALSE(f.way.connected());
     REQUIRE(extend.wait_until(f.way.now() + 1s));
     CHECK(extend.outcome());
+    CHECK(f.way.connected());
+}
+
+TEST_CASE("a late answer to one question does not end a connection that has answered others")
+{
+    fixture f;
+    auto const got = fixture::acquire(f.way);
+    REQUIRE(got);
+    redis::extend_operation<sim::transport> late{f.way, key, got->token, 300ms};
+    redis::extend_operation<sim::transport> other{f.way, key, got->token, 300ms};
+    f.world.become({.shortest_delay = 100us, .longest_delay = 100us});
+    other.start();
+    f.run(150us);
+    for (unsigned node = 0; node < 5; ++node) f.servers.hang(node, 100ms);
+    late.start();  // the answers to the other one are on their way
+    f.run(150us);
+    REQUIRE(other.done());
+    CHECK_FALSE(late.done());
+    for (unsigned node = 0; node < 5; ++node) f.way.give_up(node, &late);
+    CHECK(f.way.connected());
+    f.run(150ms);
+    CHECK(f.way.connected());
+    redis::release_operation<sim::transport> release{f.way, key, got->token};  // behind all of that
+    release.start();
+    REQUIRE(release.wait_until(f.way.now() + 1s));
+    CHECK_FALSE(release.outcome());
+    for (unsigned node = 0; node < 5; ++node) CHECK_FALSE(f.servers[node].get(key->lock, f.world.now()));
 }

@@ -33,8 +33,8 @@ struct acquire_outcome {
 
 /// What the driver is to do, in this order.
 struct acquire_step {
-    node_set roll_back{};    ///< send release for the present token; its answer does not matter
     node_set give_up{};      ///< the answer of these nodes is overdue
+    node_set roll_back{};    ///< send release for the present token; its answer does not matter
     bool new_token = false;  ///< draw a fresh token for what follows
     node_set ask{};          ///< send acquire for the present token
     node_set confirm{};      ///< send confirm of `fence()`

@@ -133,6 +133,8 @@ private:
         node_set unwatched;
         std::array<std::error_code, max_nodes> why{};
         for (;;) {
+            (step.give_up & under_way_).for_each([&](unsigned node) { transport_.give_up(node, this); });
+            under_way_ = under_way_ - step.give_up;
             if (!step.roll_back.empty() || step.done) {
                 unsent = {};
                 errors_.note_unanswered(under_way_ - step.give_up);
@@ -144,8 +146,6 @@ private:
                 undo.granted = said_yes_.has(node);
                 transport_.send(node, undo, nullptr);
             });
-            forget(step.give_up & under_way_);
-            step.give_up.for_each([&](unsigned node) { transport_.give_up(node); });
             if (step.new_token) draw_token();
             auto const send = [&](unsigned node, command const& c, std::error_code refused) {
                 why[node] = refused ? refused : transport_.send(node, c, this);

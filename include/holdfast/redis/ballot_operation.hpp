@@ -87,8 +87,8 @@ private:
         std::array<std::error_code, max_nodes> why{};
         for (;;) {
             step.give_up.for_each([&](unsigned node) { errors_.note(node, errc::no_answer); });
-            forget(step.give_up & under_way_);
-            step.give_up.for_each([&](unsigned node) { transport_.give_up(node); });
+            (step.give_up & under_way_).for_each([&](unsigned node) { transport_.give_up(node, this); });
+            under_way_ = under_way_ - step.give_up;
             step.ask.for_each([&](unsigned node) {
                 why[node] = transport_.send(node, request_for(node), this);
                 errors_.note(node, why[node]);

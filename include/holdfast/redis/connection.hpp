@@ -7,6 +7,7 @@
 #include <holdfast/redis/link.hpp>
 #include <holdfast/redis/pending_command.hpp>
 #include <holdfast/redis/protocol.hpp>
+#include <holdfast/redis/pulse.hpp>
 #include <holdfast/redis/server_record.hpp>
 #include <holdfast/redis/transport.hpp>
 #include <holdfast/redis/votes.hpp>
@@ -25,7 +26,7 @@ public:
     connection(io::reactor& reactor, unsigned node, endpoint const& server, std::shared_ptr<io::secure_layer const> tls,
                std::chrono::milliseconds operation_timeout, std::chrono::milliseconds connect_timeout, admission* admission,
                greeting_listener& told, server_record& record)
-        : link{reactor, server, std::move(tls), connect_timeout, admission ? hello::with_clock : hello::about_itself}, node_{node}, operation_timeout_{operation_timeout},
+        : link{reactor, server, std::move(tls), connect_timeout, admission ? hello::with_clock : hello::about_itself}, node_{node}, pulse_{operation_timeout},
           admission_{admission}, told_{told}, record_{record}
     {
     }
@@ -62,6 +63,7 @@ public:
             undecided_.splice(undecided_.end(), one);
         else
             transmit(one, now);
+        if (whom) listener_link::set(*whom, node_, &e);
         if (releases) kept_.drop(c.token);
         return {};
     } catch (std::bad_alloc const&) {
@@ -70,24 +72,30 @@ public:
 
     void forget(listener* whom) noexcept
     {
-        auto const of_no_use = [&](pending_command const& e) { return e.whom == whom && !e.releases(); };
-        undecided_.remove_if(of_no_use);
-        if (!sent_) queue_.remove_if(of_no_use);
-        for (auto* const queue : {&queue_, &failing_})
-            for (auto& e : *queue)
-                if (e.whom == whom) e.whom = nullptr;
+        auto* const e = pending_command::of(*whom, node_);
+        if (!e) return;
+        e->let_go(node_);
+        if (!e->releases()) (sent_ ? undecided_ : queue_).remove_if([e](pending_command const& one) { return &one == e; });
     }
 
-    /// Effects: gives up a connection that has not answered in time: a quorum that decides without this node does not wait until it notices.
+    /// Effects: gives up a connection that does not answer in time any more: a quorum that decides without this node does not wait until it notices.
     void discard_unanswered(boot_clock::time_point now) noexcept
     {
-        if (up() && !queue_.empty() && now - queue_.front().written > operation_timeout_ && !readable()) give_up(now);
+        if (up() && !queue_.empty() && pulse_.stopped(queue_.front().written, now) && !readable()) drop(now);
     }
 
     [[nodiscard]] bool waits() const noexcept { return !queue_.empty(); }  ///< for answers
+    /// Effects: see `Transport`. A connection that is still being made, or has just been, is given its own time.
+    void give_up(listener* whom, boot_clock::time_point now) noexcept
+    {
+        auto const* const e = pending_command::of(*whom, node_);
+        bool const silent = e && sent_ && e->written != boot_clock::time_point{} && pulse_.silent_since(e->written, now);
+        forget(whom);
+        if (silent && !readable()) drop(now);
+    }
 
-    /// Effects: see `Transport`. A connection that is still being made is given its own time.
-    void give_up(boot_clock::time_point now)
+    /// Effects: ends the connection, where there is one.
+    void drop(boot_clock::time_point now) noexcept
     {
         overdue_ = up();
         if (overdue_) disconnect(errc::connection_lost, now);
@@ -160,6 +168,7 @@ private:
     {
         if (admission_) admission_->connected(node_, g.server_time, admission::certain_uptime(g.uptime), now, g.took);
         sent_ = true;
+        pulse_.beat(now);
         forms_ = script_forms{};
         pending_commands waiting;
         waiting.swap(queue_);
@@ -187,6 +196,7 @@ private:
     void on_reply(reply const& r, boot_clock::time_point now) override
     {
         if (queue_.empty()) return disconnect(errc::protocol_error, now);
+        pulse_.beat(now);
         pending_commands one;
         one.splice(one.end(), queue_, queue_.begin());
         auto& e = one.front();
@@ -211,9 +221,9 @@ private:
             record_.failed(a.error, [&] { return reason(a.error); });
         else if (e.asks_for_vote())
             record_.answered(e.written, now);
-        auto* const whom = std::exchange(e.whom, nullptr);
+        auto* const whom = e.let_go(node_);
         auto const more = a.what == answer::kind::error ? 0 : e.releases() ? kept_releases::most : e.asks_for_vote() ? 1 : 0;
-        if (e.releases() && a.error == holdfast::errc::unavailable && (whom || !asked_again(e.what.token))) {
+        if (e.releases() && a.error == holdfast::errc::unavailable && (whom || !(asked_again(queue_, e.what.token) || asked_again(undecided_, e.what.token)))) {
             e.written = {};  // and did nothing
             kept_.keep_first(one);
         }
@@ -255,21 +265,11 @@ private:
         return sent_ && std::any_of(queue_.begin(), queue_.end(), [](auto const& e) { return e.asks_for_vote(); });
     }
 
-    /// Returns: whether somebody waits for the answer to an acquire or an extend for `token`, and will release it himself.
-    [[nodiscard]] bool asked_again(owner_token const& token) const noexcept
-    {
-        auto const same = [&](pending_command const& e) { return e.whom && !e.releases() && e.what.token == token; };
-        return std::any_of(queue_.begin(), queue_.end(), same) || std::any_of(undecided_.begin(), undecided_.end(), same);
-    }
-
-    void fail(std::error_code why, boot_clock::time_point now) noexcept
-    {
-        while (!failing_.empty()) fail_first(why, now);
-    }
+    void fail(std::error_code why, boot_clock::time_point now) noexcept { while (!failing_.empty()) fail_first(why, now); }
 
     void fail_first(std::error_code why, boot_clock::time_point now) noexcept
     {
-        auto const whom = failing_.front().whom;
+        auto* const whom = failing_.front().let_go(node_);
         failing_.pop_front();
         if (whom) whom->on_answer(node_, answer::failed(why), now);
     }
@@ -284,7 +284,7 @@ private:
     [[nodiscard]] bool granted(command const& c) const noexcept { return c.granted || votes::may_be_there(c, node_); }
 
     unsigned node_;
-    std::chrono::milliseconds operation_timeout_;
+    pulse pulse_;
     admission* admission_;
     greeting_listener& told_;
     server_record& record_;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <list>
+#include <utility>
 
 namespace holdfast::redis {
 
@@ -26,6 +27,19 @@ struct pending_command {
     [[nodiscard]] bool releases() const noexcept { return what.what == command::verb::release; }
     [[nodiscard]] bool extends() const noexcept { return redis::extends(what); }
 
+    /// Returns: what `l` waits for at `node`; null: nothing.
+    [[nodiscard]] static pending_command* of(listener const& l, unsigned node) noexcept
+    {
+        return static_cast<pending_command*>(listener_link::get(l, node));
+    }
+
+    /// Effects: nobody waits for it any more. Returns: who did; null: nobody.
+    listener* let_go(unsigned node) noexcept
+    {
+        if (whom) listener_link::set(*whom, node, nullptr);
+        return std::exchange(whom, nullptr);
+    }
+
     /// Returns: whether it is still to be sent: somebody wants the answer, or it frees what may be there, which is gone by itself after its ttl.
     [[nodiscard]] bool wanted(boot_clock::time_point now) const noexcept
     {
@@ -40,5 +54,11 @@ private:
 
 /// Elements go from one to another without memory.
 using pending_commands = std::list<pending_command>;
+
+/// Returns: whether somebody waits for the answer to an acquire or an extend for `token` among `some`, and will release it himself.
+[[nodiscard]] inline bool asked_again(pending_commands const& some, owner_token const& token) noexcept
+{
+    return std::any_of(some.begin(), some.end(), [&](pending_command const& e) { return e.whom && !e.releases() && e.what.token == token; });
+}
 
 }  // namespace holdfast::redis

@@ -94,7 +94,7 @@ public:
     }
 
     void forget(unsigned n, listener* whom) noexcept { nodes_[n]->commands.forget(whom); }
-    void give_up(unsigned n) { nodes_[n]->commands.give_up(now()); }
+    void give_up(unsigned n, listener* whom) noexcept { nodes_[n]->commands.give_up(whom, now()); }
 
     [[nodiscard]] bool undecided(unsigned n, boot_clock::time_point now) const noexcept { return nodes_[n]->commands.undecided(now); }
 
@@ -103,7 +103,7 @@ public:
     [[nodiscard]] std::error_code may_vote(unsigned n, boot_clock::time_point now) noexcept
     {
         auto& commands = nodes_[n]->commands;
-        if (!commands.waits() && admission_.out_of_line(n) && admission_.outdated(n, now)) commands.give_up(now);
+        if (!commands.waits() && admission_.out_of_line(n) && admission_.outdated(n, now)) commands.drop(now);
         return noted_vote(n, now);
     }
 

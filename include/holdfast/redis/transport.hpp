@@ -4,7 +4,9 @@
 #include <holdfast/core/awaited.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/node_set.hpp>
 
+#include <array>
 #include <concepts>
 #include <cstdint>
 #include <string>
@@ -15,6 +17,10 @@ namespace holdfast::redis {
 /// What an operation is told by its transport: answers, and news of the lock it watches. One call at a time.
 class listener {
 public:
+    listener() = default;
+    listener(listener const&) = delete;
+    listener& operator=(listener const&) = delete;
+
     virtual void on_answer(unsigned node, answer const& a, boot_clock::time_point now) = 0;
 
     /// The node now reports releases of the watched lock; a release before this was not reported.
@@ -28,6 +34,17 @@ public:
 
 protected:
     ~listener() = default;
+
+private:
+    friend class listener_link;
+    std::array<void*, max_nodes> links_{};
+};
+
+/// Gives a transport a place in each listener to note what is under way to it on a node: it is found there, however much else is under way.
+class listener_link {
+public:
+    static void set(listener& l, unsigned node, void* link) noexcept { l.links_[node] = link; }
+    [[nodiscard]] static void* get(listener const& l, unsigned node) noexcept { return l.links_[node]; }
 };
 
 /// An operation as its transport sees it.
@@ -43,7 +60,9 @@ protected:
 ///   `send`; null: nobody wants it. At most one answer for a listener is under way on a node. Where nothing can be sent, the code
 ///   says why and no answer follows.
 /// - `forget(node, l)`: the answer under way to `l` is not wanted any more. An acquire that has not left yet is not sent.
-/// - `give_up(node)`: an answer of this node is overdue. The connection is not used again; every answer under way on it is an error.
+/// - `give_up(node, l)`: the answer under way to `l` is overdue, and forgotten. Where the node has answered nothing at all since it was asked,
+///   the connection is not used again, and every answer under way on it is an error. Otherwise it lives, and that answer is late: what is sent
+///   behind it is answered behind it.
 /// - `may_vote(node, now)`: no error, or why the node's grants do not count now.
 /// - `undecided(node, now)`: whether its vote waits for what other nodes say.
 /// - `proposal(now)`: the fence that missing counters are to begin with: ahead of every server's clock, in µs since 1970; 0 for none.
@@ -61,7 +80,7 @@ concept Transport = requires(T& transport, unsigned node, command const& c, list
     { transport.now() } -> std::same_as<boot_clock::time_point>;
     { transport.send(node, c, l) } -> std::same_as<std::error_code>;
     transport.forget(node, l);
-    transport.give_up(node);
+    transport.give_up(node, l);
     { transport.may_vote(node, now) } -> std::same_as<std::error_code>;
     { transport.undecided(node, now) } -> std::convertible_to<bool>;
     { transport.proposal(now) } -> std::same_as<std::uint64_t>;

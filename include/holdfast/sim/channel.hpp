@@ -29,7 +29,7 @@ namespace holdfast::sim {
 /// |------------|---------|
 /// | down       | send, a moment after the last failure → connecting |
 /// | connecting | greeting → up, what waited is sent; refused, or no greeting in time → down |
-/// | up         | cut, crash, give_up → down |
+/// | up         | cut, crash; give_up, where nothing was answered since that was sent → down |
 class channel {
 public:
     channel(host& client, network& servers, redis::admission& admitted, unsigned node, std::chrono::milliseconds connect_timeout,
@@ -62,7 +62,16 @@ public:
             }
     }
 
-    void give_up()
+    void give_up(redis::listener* whom)
+    {
+        auto const e = std::find_if(entries_.begin(), entries_.end(), [whom](entry const& one) { return one.whom == whom; });
+        bool const silent = e != entries_.end() && e->sent && answered_ <= e->left;
+        forget(whom);
+        if (silent) drop();
+    }
+
+    /// Effects: ends the connection, where there is one.
+    void drop()
     {
         if (state_ == state::up) down(redis::errc::connection_lost);
     }
@@ -106,9 +115,10 @@ private:
         std::uint64_t id = 0;
         redis::command what{};
         redis::listener* whom = nullptr;
-        bool sent = false;     ///< over the connection that there is
-        bool written = false;  ///< over any
-        bool undoes = false;   ///< what was asked for and not answered: it is sent ahead of another asking
+        boot_clock::time_point left{};  ///< when it was sent, on the client's clock
+        bool sent = false;              ///< over the connection that there is
+        bool written = false;           ///< over any
+        bool undoes = false;            ///< what was asked for and not answered: it is sent ahead of another asking
         std::error_code failed{};
 
         [[nodiscard]] bool rolls_back() const noexcept { return !whom && what.what == redis::command::verb::release; }
@@ -119,6 +129,7 @@ private:
     void transmit(entry& e)
     {
         e.sent = e.written = true;
+        e.left = client_.now();
         if (e.what.what == redis::command::verb::regain && !redis::votes::may_regain(e.what, node_)) e.what.what = redis::command::verb::extend;
         e.what.floor = admitted_.floor(node_);
         e.what.fence_lifetime = fence_lifetime_;
@@ -132,6 +143,7 @@ private:
         auto const e = std::find_if(entries_.begin(), entries_.end(), [id](entry const& one) { return one.id == id; });
         if (e == entries_.end()) return;
         auto* const whom = e->whom;
+        if (!e->failed) answered_ = client_.now();
         if (!e->failed) redis::votes::note(e->what, node_, a);
         entries_.erase(e);
         if (whom) whom->on_answer(node_, a, client_.now());
@@ -142,6 +154,7 @@ private:
         auto const took = client_.now() - since_;
         if (took > connect_timeout_) return down(redis::errc::cannot_connect);
         state_ = state::up;
+        answered_ = client_.now();
         admitted_.connected(node_, g.time, g.uptime, client_.now(), took);
         auto const extended = [this](entry const& undo) {
             return undo.rolls_back() && !undo.written && redis::votes::intact(undo.what, node_) && std::any_of(entries_.begin(), entries_.end(), [&](entry const& e) {
@@ -210,6 +223,7 @@ private:
     boot_clock::time_point not_before_{};
     std::uint64_t generation_ = 0;
     std::shared_ptr<wire> wire_;
+    boot_clock::time_point answered_{};  // the last command that was, or the greeting
     std::uint64_t next_id_ = 0;
     std::deque<entry> entries_;
 };

@@ -73,7 +73,7 @@ public:
     [[nodiscard]] boot_clock::time_point now() const noexcept { return client_.now(); }
     std::error_code send(unsigned node, redis::command const& c, redis::listener* l) { return channels_[node].send(c, l); }
     void forget(unsigned node, redis::listener* l) { channels_[node].forget(l); }
-    void give_up(unsigned node) { channels_[node].give_up(); }
+    void give_up(unsigned node, redis::listener* l) { channels_[node].give_up(l); }
 
     /// What a node says of itself is learnt when the connection is made; an acquire that waits for that is refused then.
     [[nodiscard]] std::error_code may_vote(unsigned node, boot_clock::time_point now) const
