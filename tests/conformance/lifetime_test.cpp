@@ -172,3 +172,30 @@ TEMPLATE_TEST_CASE("a lock that is never used needs no server", "", HOLDFAST_STO
     m.unlock(ec);
     CHECK(ec == holdfast::errc::not_owner);
 }
+
+TEMPLATE_TEST_CASE("a slow callback of one lock's loss delays neither the loss of another one nor what is told of it", "", HOLDFAST_STORES)
+{
+    TestType store;
+    auto client = store.another(TestType::ttl);
+    std::atomic<bool> other_told{false};
+    std::atomic<int> in_time{0};
+    auto options = brief<TestType>();
+    typename TestType::mutex slow{client, "orders", options};
+    options.on_error = [&](holdfast::error const&) { other_told = true; };
+    typename TestType::mutex other{client, "invoices", options};
+    slow.lock();
+    other.lock();
+    auto const other_lost = other.lease().lost_token();
+    std::atomic<bool> called{false};
+    std::atomic<bool> ended{false};
+    std::stop_callback const on_loss{slow.lease().lost_token(), [&] {
+                                         called = true;
+                                         in_time = eventually([&] { return other_lost.stop_requested() && other_told; }) ? 1 : 2;
+                                         ended = true;
+                                     }};
+    store.break_lock("orders");
+    REQUIRE(eventually([&] { return called.load(); }));
+    store.break_lock("invoices");
+    REQUIRE(eventually([&] { return ended.load(); }, 5min));
+    CHECK(in_time == 1);
+}

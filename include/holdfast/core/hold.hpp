@@ -74,20 +74,23 @@ public:
     /// Effects: ends the hold because its owner released it.
     void end() noexcept { deadline_.store(over, std::memory_order_release); }
 
-    /// Effects: ends the hold because its lease is lost, and stops `lost_token()`.
-    void lose() noexcept
+    /// Effects: ends the hold because its lease is lost.
+    /// Returns: what stops the tokens that `lost_token()` has given; nothing where it was not asked. The user's callbacks run then.
+    [[nodiscard]] std::optional<std::stop_source> mark_lost() noexcept
     {
         end();
-        std::optional<std::stop_source> source;
-        {
-            std::scoped_lock guard{mutex_};
-            lost_ = true;
-            source = source_;
-        }
-        if (source) source->request_stop();
+        std::scoped_lock guard{mutex_};
+        lost_ = true;
+        return source_;
     }
 
-    /// Returns: a token that is stopped by `lose`, or in a child already; most holds are never asked, so its state is made here.
+    /// Effects: the same, and stops them.
+    void lose() noexcept
+    {
+        if (auto source = mark_lost()) source->request_stop();
+    }
+
+    /// Returns: a token that is stopped when the hold is lost, or in a child already; most holds are never asked, so its state is made here.
     [[nodiscard]] std::stop_token lost_token()
     {
         if (origin_.in_child()) {

@@ -69,8 +69,10 @@ struct lock_options {
     /// a renewal or an `unlock()` that failed otherwise; and once more, `error::over()`, when a lock of the client is granted or
     /// renewed, no lease is left whose last renewal failed, and nothing failed for a second. The error has the lock's name and the server as data.
     /// Of a master of a Redlock that gives no vote, and a Redis server that may evict keys: once for each server and code, and once when that is
-    /// over, without a lock's name. Called from the thread concerned or from the renewing thread, with no lock of
-    /// the library held; what it throws is dropped. Must not block for long: the renewals of other locks wait behind it.
+    /// over, without a lock's name. Called from the thread concerned, or from one that is begun for it, with no lock
+    /// of the library held; what it throws is dropped. So are the
+    /// callbacks of `lost_token()`. What takes longer than a millisecond may run beside the next ones, up to 16 at a time; a client is
+    /// destroyed when they have ended.
     std::function<void(error const&)> on_error{};
 };
 

@@ -5,6 +5,7 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/signals_blocked.hpp>
+#include <holdfast/lock/announcer.hpp>
 #include <holdfast/lock/kept.hpp>
 #include <holdfast/lock/schedule.hpp>
 
@@ -31,7 +32,8 @@ namespace holdfast::detail {
 /// Renews leases in time and announces those that are lost: one thread for all leases of a client. It exists from the first lease on
 /// and sleeps, on a timer that runs while the machine is suspended, until something is due. Renewals that are due together are sent
 /// together, and then waited for; so many of them at a time that the answers can be read before they are overdue. Where more are due,
-/// after a pause for example, the lease that ends first comes first.
+/// after a pause for example, the lease that ends first comes first. What the user is told comes from further threads, begun when there is
+/// something to tell: a slow callback delays nothing else.
 class keeper {
 public:
     using ticket = schedule::ticket;
@@ -44,20 +46,21 @@ public:
     keeper(keeper const&) = delete;
     keeper& operator=(keeper const&) = delete;
 
-    /// Effects: ends the thread; where it is this thread (the last lock was destroyed by a callback), lets it end by itself. In a forked
-    /// child, where the thread does not exist, forgets it.
+    /// Effects: ends the threads; where one of them is this thread (the last lock was destroyed by a callback), lets it end by itself. In a
+    /// forked child, where they do not exist, forgets them.
     ~keeper()
     {
         if (!thread_.joinable()) return;
         if (origin_.in_child()) {
-            bury();
-            return;
+            bury(thread_);
+        } else {
+            state_->stop();
+            if (thread_.get_id() == std::this_thread::get_id())
+                thread_.detach();
+            else
+                thread_.join();
         }
-        state_->stop();
-        if (thread_.get_id() == std::this_thread::get_id())
-            thread_.detach();
-        else
-            thread_.join();
+        state_->calls.end();
     }
 
     /// Effects: prepares `t` as the ticket of `whom`.
@@ -99,14 +102,10 @@ public:
         return [state = state_] { state->alarm(); };
     }
 
-private:
-    /// Effects: lets go of a thread that does not exist here: it can be neither joined nor detached, and its handle must not be destroyed.
-    void bury() noexcept
-    {
-        alignas(std::thread) static std::array<std::byte, sizeof(std::thread)> grave;
-        new (grave.data()) std::thread{std::move(thread_)};
-    }
+    /// Returns: who calls the user's functions: none is called in the keeper's thread, as others would wait for it.
+    [[nodiscard]] announcer& calls() noexcept { return state_->calls; }
 
+private:
     class state {
     public:
         state() = default;
@@ -116,6 +115,8 @@ private:
         {
             if (timer_ >= 0) ::close(timer_);
         }
+
+        announcer calls;
 
         bool open() noexcept
         {
@@ -176,13 +177,14 @@ private:
             for (;;) {
                 std::array<schedule::turn, batch> due;
                 auto const now = boot_clock::now();
+                auto const tend_at = calls.tend(now);
                 std::size_t count = 0;
                 {
                     std::scoped_lock guard{mutex_};
                     if (stopping_) return stopped;
                     while (count < batch && (due[count] = schedule_.take(now, renewing.size() + count < window)).whom) ++count;
                     if (count == 0) {
-                        arm(schedule_.next());
+                        arm(std::min(schedule_.next(), tend_at));
                         return armed_;
                     }
                 }

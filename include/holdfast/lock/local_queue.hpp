@@ -3,6 +3,7 @@
 
 #include <holdfast/core/backend.hpp>
 #include <holdfast/core/fork_guard.hpp>
+#include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/attempt.hpp>
 #include <holdfast/lock/keeper.hpp>
 #include <holdfast/lock/release_pause.hpp>
@@ -137,7 +138,7 @@ public:
         auto const outcome = outcome_of(extending);
         guard.lock();
         --extending_;
-        return settle(std::move(guard), request, outcome);
+        return settle(std::move(guard), request, outcome, nullptr);
     }
 
     /// Returns: the hold of `owner`; null where it has none.
@@ -151,7 +152,7 @@ public:
         std::unique_lock guard{mutex_};
         if (!tenure_.holder()) return false;
         if (!tenure_.holder()->still_held() || (now == boot_clock::time_point::max() && !still_leased(*backend_, tenure_.token()))) {
-            lose(guard, tenure_.holder()->still_held() ? loss::session : loss::deadline);
+            lose(guard, tenure_.holder()->still_held() ? loss::session : loss::deadline, &keeper_->calls());
             return false;
         }
         bool const due = may_renew() && now >= tenure_.renew_at();
@@ -175,7 +176,7 @@ public:
         auto const request = renewing_->request;
         std::unique_lock guard{mutex_};
         renewing_.reset();
-        settle(std::move(guard), request, outcome);
+        settle(std::move(guard), request, outcome, &keeper_->calls());
         return true;
     }
 
@@ -236,7 +237,7 @@ private:
         waiting_line::wake(next);
     }
 
-    void lose(std::unique_lock<std::mutex>& guard, loss how) noexcept
+    void lose(std::unique_lock<std::mutex>& guard, loss how, announcer* background) noexcept
     {
         auto const why = record_.explain(how, tenure_);
         auto const lost = tenure_.holder();
@@ -244,13 +245,12 @@ private:
         lost->end();  // before the next one can have it
         withdraw(renewing_);
         leave_and_wake(guard);
-        lost->lose();
-        report(*options, name_, why);
+        announce(background, lost->mark_lost(), options, name_, why);
     }
 
-    /// Effects: acts on the answer to `request`.
+    /// Effects: acts on the answer to `request`; the user is told in a thread of `background`, or by this one where that is null.
     std::error_code settle(std::unique_lock<std::mutex> guard, lease_request const& request,
-                           result<boot_clock::time_point> const& outcome) noexcept
+                           result<boot_clock::time_point> const& outcome, announcer* background) noexcept
     {
         if (!tenure_.concerns(request)) {
             if (tenure_.holder()) schedule();
@@ -258,7 +258,7 @@ private:
         }
         bool const late = outcome && !tenure_.renew(request, *outcome);
         if (late || outcome.code() == errc::lease_lost) {
-            lose(guard, late ? loss::late : loss::taken);
+            lose(guard, late ? loss::late : loss::taken, background);
             return make_error_code(errc::lease_lost);
         }
         auto const options = tenure_.options();
@@ -266,8 +266,7 @@ private:
         if (!outcome) tenure_.retry_later();
         schedule();
         guard.unlock();
-        reports().note(*options, name_, outcome);
-        report_servers(*backend_, *options);
+        tell(background, options, [&](auto const& told) { reports().note(told, name_, outcome), report_servers(*backend_, told); });
         return outcome.code();
     }
 
