@@ -13,6 +13,7 @@ constexpr control_run majority_jumps{"three masters jump where one is said to", 
 constexpr control_run late_without_comparison{"what comes late does not compare", "the successor untouched"};
 constexpr control_run longer_timeout{"the operation timeout is longer than said", "every call returns"};
 constexpr control_run majority_floods{"three masters flood where one is said to", "leases"};
+constexpr control_run longer_stop{"the process is stopped for longer than the ttl", "no lease is lost"};
 constexpr control_run cut_names{"names end at their first zero byte", "refused before a server is asked"};
 constexpr control_run terminates{"a process that terminates", "nothing terminates"};
 constexpr control_run created_twice{"a create that was not answered is sent again blindly", "held once"};
@@ -55,6 +56,8 @@ std::vector<row> const& all_rows()
         {"crowds_redlock", "the same of five masters", kept, crowds::go, redlock},
         {"floods", "a master that sends without end, a publisher, a great value: calls return in time, leases are renewed, losses announced in time",
          majority_floods, floods::go},
+        {"bursts", "leases that are all due at once, after a stop, an outage, a failover: none is lost", longer_stop, bursts::go},
+        {"bursts_redlock", "the same of five masters", longer_stop, bursts::go, redlock},
         {"names", "refused before any I/O, or the name of a lock of its own", cut_names, names::go},
         {"names_redlock", "the same of five masters", cut_names, names::go, redlock},
         {"lifecycle", "nothing terminates or hangs, and what was held is freed", terminates, lifecycle::go},

@@ -62,6 +62,10 @@ namespace floods {
 void go(run_options const& run, findings& to);
 }
 
+namespace bursts {
+void go(run_options const& run, findings& to);
+}
+
 namespace names {
 void go(run_options const& run, findings& to);
 }
