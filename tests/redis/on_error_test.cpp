@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -139,4 +140,47 @@ TEST_CASE("an unlock that reaches no server says which and why, once for all loc
     CHECK(all[0].server() == address_of(server));
     CHECK(all[0].lock_name() == "a");
     CHECK(std::string{all[0].what()} == "lock \"a\": unlock: " + address_of(server) + " (Connection refused): cannot connect");
+}
+
+TEST_CASE("a key that no lock has made is told once, with what stands there, and still counts as held")
+{
+    redis_server server;
+    told_errors told;
+    client redis{server.url(), holdfast::test::unhurried()};
+    holdfast::lock_options const options{.on_error = told.hook()};
+    mutex endless{redis, "endless", options};
+    mutex list{redis, "list", options};
+    mutex empty{redis, "empty", options};
+    mutex lock{redis, "lock", options};
+    server.command({"SET", "endless", "x"});
+    server.command({"SET", "empty", ""});
+    server.command({"RPUSH", "list", "x"});
+    server.command({"SET", "lock", "somebody", "PX", "3600000"});
+    for (int i = 0; i < 3; ++i)
+        for (auto* one : {&endless, &list, &empty, &lock}) CHECK_FALSE(one->try_lock());
+    auto const all = told.causes();
+    REQUIRE(all.size() == 3);
+    for (auto const& e : all) {
+        CHECK(e.code() == errc::contended);
+        CHECK(e.server() == address_of(server));
+        CHECK(std::string{e.what()} == "lock \"" + std::string{e.lock_name()} + "\": its key on " + address_of(server) +
+                                           " has no expiry: no lock of this kind has put it there, and it counts as held until it is gone: "
+                                           "the lock is held by another owner");
+    }
+    CHECK(server.command({"EXISTS", "endless", "list", "empty"}).integer == 3);
+}
+
+TEST_CASE("who waits for a key that no lock has made is told while it waits")
+{
+    redis_server server;
+    told_errors told;
+    client redis{server.url(), holdfast::test::unhurried()};
+    mutex m{redis, "orders", {.on_error = told.hook()}};
+    server.command({"SADD", "orders", "x"});
+    std::jthread const waiting{[&] {
+        m.lock();
+        m.unlock();
+    }};
+    CHECK(eventually([&] { return told.causes().size() == 1; }));
+    server.command({"DEL", "orders"});
 }

@@ -6,6 +6,7 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/result.hpp>
+#include <holdfast/lock/failure_reports.hpp>
 #include <holdfast/lock/renewal.hpp>
 #include <holdfast/lock/report.hpp>
 #include <holdfast/lock/waiting_line.hpp>
@@ -132,11 +133,17 @@ public:
         return std::nullopt;
     }
 
-    /// Effects: waits for the answer; `on_error` is told what the store has to say beside it of the lock `name`. Requires: `begin` has returned.
-    [[nodiscard]] result<grant> outcome(std::string_view name, std::stop_token const& stop)
+    /// Effects: waits for the answer; `on_error` is told what the store has to say beside it of the lock `name`, and `reports`, also while it waits,
+    /// that what stands in its way is no lock. Requires: `begin` has returned.
+    [[nodiscard]] result<grant> outcome(std::string_view name, std::stop_token const& stop, failure_reports& reports)
     {
         std::stop_callback const cancel_on_stop{stop, [&]() noexcept { operation_->cancel(); }};
-        finish(*operation_);
+        boot_clock::duration pause = std::chrono::seconds{1};
+        while (!operation_->wait_until(saturating_add(boot_clock::now(), pause))) {
+            tell_obstacle(reports, name);
+            pause = std::min<boot_clock::duration>(2 * pause, std::chrono::minutes{1});
+        }
+        tell_obstacle(reports, name);
         tell_remark(name);
         return operation_->outcome();
     }
@@ -147,6 +154,13 @@ private:
         if constexpr (requires { operation_->remark(); })
             if (auto const seen = operation_->remark()) report(options_, name, *seen);
     } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): nothing depends on it
+    }
+
+    void tell_obstacle(failure_reports& reports, std::string_view name) const
+    {
+        if constexpr (requires { operation_->obstacle(); })
+            if (options_.on_error)
+                if (auto const what = operation_->obstacle()) reports.obstructed(options_, name, *what);
     }
 
     B& backend_;

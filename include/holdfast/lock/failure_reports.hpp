@@ -53,6 +53,12 @@ public:
     } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): as in `report`
     }
 
+    /// Effects: tells, once for each lock, that what stands in its way is no lock.
+    void obstructed(lock_options const& told, std::string_view name, failure const& why) noexcept
+    {
+        if (told.on_error && obstructed_.begins(name, why.code)) report(told, name, why);
+    }
+
     /// Effects: the lock `name` was granted or renewed; tells what is over now.
     void went_well(lock_options const& told, std::string_view name) noexcept
     {
@@ -80,6 +86,7 @@ private:
     }
 
     report_once reported_;
+    report_once obstructed_;  // its places are locks
     std::atomic<bool> any_{false};
     std::atomic<unsigned> failing_{0};
     std::atomic<boot_clock::rep> last_{0};

@@ -189,7 +189,7 @@ private:
             if (allowed_at < request.deadline()) waiting_line::pause(me, allowed_at, stop);
             bool const too_late = me.was_in_line() && request.late();
             if (!too_late) request.begin(outage_.seen_by(me), tenure_.handoffs_for(me));
-            auto const got = too_late ? result<grant>{outage_.is_all_for(me) ? errc::unavailable : errc::timed_out} : request.outcome(name_, stop);
+            auto const got = too_late ? result<grant>{outage_.is_all_for(me) ? errc::unavailable : errc::timed_out} : request.outcome(name_, stop, reports());
             std::unique_lock guard{mutex_};
             if (!too_late) outage_.note(got.code(), request.unavailable_since_then());
             if (got) {

@@ -58,6 +58,20 @@ public:
         return machine_.unavailable_so_far();
     }
 
+    /// Returns: what stands at the key on a majority of the nodes that no lock of this kind has put there; nothing where it may be one. May be
+    /// called from any thread.
+    [[nodiscard]] std::optional<failure> obstacle() const
+    {
+        std::unique_lock guard{transport_};
+        if (endless_.size() < quorum(transport_.size())) return std::nullopt;
+        auto const node = endless_.first();
+        guard.unlock();
+        auto server = transport_.describe(node, {});
+        return failure{make_error_code(holdfast::errc::contended),
+                       "its key on " + server + " has no expiry: no lock of this kind has put it there, and it counts as held until it is gone",
+                       server};
+    }
+
     /// Requires: `done()`.
     [[nodiscard]] result<grant> outcome() const
     {
@@ -99,6 +113,8 @@ public:
         if (!under_way_.has(node)) return;
         under_way_.remove(node);
         errors_.note(node, a.error);
+        bool const endless = a.what == answer::kind::no && a.time_left.count() < 0;
+        endless ? endless_.add(node) : endless_.remove(node);
         if (a.what == answer::kind::yes) said_yes_.add(node);
         // Whether a lease can still be used is judged by a clock that is read behind the answer: between `now` and it this thread may have stood still.
         perform(machine_.on_answer(node, a, transport_.now()));
@@ -229,6 +245,7 @@ private:
     node_set said_yes_;  // to an acquire of the present token
     node_errors errors_;
     node_set replaced_;  // had a foreign fence
+    node_set endless_;   // say that the key does not expire
     bool started_ = false;
     bool settled_ = false;
     bool watching_ = false;
