@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -119,7 +120,6 @@ TEST_CASE("a fence that somebody else wrote is replaced, tokens go on upward, an
     std::vector<holdfast::error> told;
     mutex m{redis, "orders", {.on_error = [&](holdfast::error const& e) { told.push_back(e); }}};
     auto last = take_and_free(m);
-    std::size_t times = 0;
     for (auto const* text : {"9223372036854775807", "9223372036854775806", "9007199254740993", "1e300", "inf", "", "-9223372036854775808", "list"}) {
         CAPTURE(text);
         server.command({"DEL", fence});
@@ -130,7 +130,7 @@ TEST_CASE("a fence that somebody else wrote is replaced, tokens go on upward, an
             CHECK(token <= clock_of(server) + 1'800'000'000 + 64);
             last = token;
         }
-        REQUIRE(told.size() == ++times);
+        REQUIRE(told.size() == 1);
         CHECK(told.back().code() == holdfast::redis::errc::foreign_fence);
         CHECK_THAT(told.back().what(), contains("key \"holdfast:fence:{orders}\"") && contains(std::to_string(server.port())));
         auto const left = server.command({"PTTL", fence}).integer;
@@ -148,4 +148,24 @@ TEST_CASE("who may not write the fence takes nothing, and is told so at once")
     if (GENERATE(false, true)) server.command({"SET", fence, "9223372036854775807"});
     CHECK(code_of([&] { m.lock(); }) == holdfast::redis::errc::not_permitted);
     CHECK_FALSE(exists(server, "orders"));
+}
+
+TEST_CASE("who is told of a fence that was replaced has a lease that is renewed, and may ask for the lock")
+{
+    redis_server server;
+    client redis{server.url(), {.operation_timeout = 2s, .connect_timeout = 1min}};
+    mutex other{redis, "orders", {.ttl = 4s}};
+    int told = 0;
+    mutex m{redis, "orders", {.ttl = 4s, .on_error = [&](holdfast::error const& e) {
+                                  if (e.code() != holdfast::redis::errc::foreign_fence) return;
+                                  ++told;
+                                  CHECK_FALSE(other.try_lock());
+                                  std::this_thread::sleep_for(6s);
+                              }}};
+    server.command({"SET", fence, "9223372036854775807"});
+    m.lock();
+    CHECK(told == 1);
+    CHECK(m.lease().still_held());
+    CHECK(exists(server, "orders"));
+    m.unlock();
 }

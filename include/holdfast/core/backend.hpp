@@ -71,8 +71,7 @@ concept Operation = requires(O& operation, boot_clock::time_point t) {
 ///   `unavailable`, `misconfigured`. After a failure nothing of ours is left, or it dies with its ttl. `cancel()` may be called from
 ///   any thread between `start()` and the end of the last `wait_until`, also from a signal of a stop token; it does not wait. It may have
 ///   `unavailable()`, which may be called from any thread after `start()`, with a lock held: whether it has tried to ask, and could not so far;
-///   nothing where that is not known yet. It may have `remark()`, of one that has its result: what was found wrong on the way and did not keep it from
-///   its result; `on_error` is told.
+///   nothing where that is not known yet.
 /// - `extend_operation(b, key, token, ttl)` is compare-and-extend and yields the new `valid_until`, counted from before its first byte
 ///   was sent. Failures: `lease_lost` only where the store said that the lock is not the token's; otherwise the deadline stands.
 ///   It may have `withdraw()`, which may be called as `cancel()` may: the lease has ended, and nothing more is sent; its result is of no account.
@@ -85,6 +84,8 @@ concept Operation = requires(O& operation, boot_clock::time_point t) {
 /// - `still_leased(token)`, which a store may have, returns false where it knows by itself that the lease of `token` has ended: such a lease
 ///   is passed to nobody. It asks nobody; called with a lock held.
 /// - `check(name, options)` throws `misconfigured` for what can be seen to be wrong without I/O.
+/// - `take_remark(key)`, if there is one, returns what was found wrong with what is kept of that name and did not keep an acquire from its result,
+///   once; `on_error` is told.
 /// - `refused_lease(ttl)`, where there is one, returns why a lease cannot be extended to `ttl`; empty where it can.
 template <class B>
 concept Backend =

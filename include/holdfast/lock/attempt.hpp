@@ -8,13 +8,11 @@
 #include <holdfast/core/result.hpp>
 #include <holdfast/lock/failure_reports.hpp>
 #include <holdfast/lock/renewal.hpp>
-#include <holdfast/lock/report.hpp>
 #include <holdfast/lock/waiting_line.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <new>
 #include <optional>
 #include <stop_token>
 #include <string_view>
@@ -133,8 +131,8 @@ public:
         return std::nullopt;
     }
 
-    /// Effects: waits for the answer; `on_error` is told what the store has to say beside it of the lock `name`, and `reports`, also while it waits,
-    /// that what stands in its way is no lock. Requires: `begin` has returned.
+    /// Effects: waits for the answer; `reports` is told, also while it waits, that what stands in the way of the lock `name` is no lock.
+    /// Requires: `begin` has returned.
     [[nodiscard]] result<grant> outcome(std::string_view name, std::stop_token const& stop, failure_reports& reports)
     {
         std::stop_callback const cancel_on_stop{stop, [&]() noexcept { operation_->cancel(); }};
@@ -144,18 +142,10 @@ public:
             pause = std::min<boot_clock::duration>(2 * pause, std::chrono::minutes{1});
         }
         tell_obstacle(reports, name);
-        tell_remark(name);
         return operation_->outcome();
     }
 
 private:
-    void tell_remark(std::string_view name) const noexcept
-    try {
-        if constexpr (requires { operation_->remark(); })
-            if (auto const seen = operation_->remark()) report(options_, name, *seen);
-    } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): nothing depends on it
-    }
-
     void tell_obstacle(failure_reports& reports, std::string_view name) const
     {
         if constexpr (requires { operation_->obstacle(); })

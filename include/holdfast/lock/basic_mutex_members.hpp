@@ -102,6 +102,7 @@ bool basic_mutex<B>::acquire(boot_clock::time_point deadline, std::stop_token co
         std::this_thread::sleep_for(std::min(rest, deadline - boot_clock::now()));
     auto const why = queue_->acquire(owner_, deadline, stop);
     detail::report_servers(queue_->backend(), *owner_.options);
+    detail::report_remark(queue_->backend(), queue_->key(), *owner_.options, name());
     if (!why) {
         thread.granted(queue_.get(), this);
         return true;

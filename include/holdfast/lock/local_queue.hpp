@@ -48,6 +48,7 @@ public:
     ~local_queue() override { keeper_->cancel(ticket_); }
     [[nodiscard]] std::string const& name() const noexcept { return name_; }
     [[nodiscard]] B& backend() const noexcept { return *backend_; }
+    [[nodiscard]] typename B::key const& key() const noexcept { return key_; }
     [[nodiscard]] bool in_child() const noexcept { return origin_.in_child(); }
     [[nodiscard]] failure_reports& reports() const noexcept { return record_.all(); }
 

@@ -6,6 +6,7 @@
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/result.hpp>
 
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -40,6 +41,16 @@ void report_servers(B& backend, lock_options const& options) noexcept
             }
         }
     }
+}
+
+/// Effects: tells `options.on_error` what `backend` has to say of the lock `name`, if it keeps that. Called with no lock held, and when the lease is
+/// looked after: the hook may take its time, and may ask for the lock.
+template <class B, class Key>
+void report_remark(B& backend, Key const& key, lock_options const& options, std::string_view name) noexcept
+try {
+    if constexpr (requires { backend.take_remark(key); })
+        if (auto const seen = backend.take_remark(key)) report(options, name, *seen);
+} catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): nothing depends on it
 }
 
 }  // namespace holdfast::detail

@@ -83,15 +83,6 @@ public:
         return why;
     }
 
-    /// Returns: what was found wrong, and mended, on the way. Requires: `done()`.
-    [[nodiscard]] std::optional<failure> remark() const
-    {
-        if (replaced_.empty()) return {};
-        auto const why = make_error_code(errc::foreign_fence);
-        auto const node = replaced_.first();
-        return failure{why, transport_.describe(node, why) + ", key " + holdfast::quoted(keys_->fence), transport_.describe(node, {})};
-    }
-
     [[nodiscard]] bool done() const noexcept override { return outcome_.has_value(); }
     [[nodiscard]] boot_clock::time_point wake_at() const noexcept override { return machine_.wake_at(); }
 
@@ -186,8 +177,6 @@ private:
             if (step.done) {
                 outcome_ = step.done;
                 if (watching_) transport_.unwatch(keys_, this);
-                for (unsigned node = 0; node < keys_->known.size(); ++node)
-                    if (std::exchange(keys_->known[node].fence_replaced, false)) replaced_.add(node);
                 break;
             }
             if (!unsent.empty()) {
@@ -244,7 +233,6 @@ private:
     node_set under_way_;
     node_set said_yes_;  // to an acquire of the present token
     node_errors errors_;
-    node_set replaced_;  // had a foreign fence
     node_set endless_;   // say that the key does not expire
     bool started_ = false;
     bool settled_ = false;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <holdfast/core/backend.hpp>
+#include <holdfast/core/report_once.hpp>
+#include <holdfast/core/result.hpp>
 #include <holdfast/redis/acquire_operation.hpp>
 #include <holdfast/redis/ballot_operation.hpp>
 #include <holdfast/redis/key_cache.hpp>
@@ -11,8 +13,10 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,6 +67,17 @@ public:
             throw error{holdfast::errc::misconfigured, "lock " + holdfast::quoted(name) + ": ttl is " + std::to_string(options.ttl.count()) + " ms, " + why};
     }
 
+    /// Returns: on which server the fence of a lock was foreign and has been replaced; once for each lock.
+    [[nodiscard]] std::optional<failure> take_remark(key const& of)
+    {
+        if (of->fences_replaced.load(std::memory_order_relaxed) == 0) return {};
+        auto const node = static_cast<unsigned>(std::countr_zero(of->fences_replaced.exchange(0)));
+        auto const why = make_error_code(errc::foreign_fence);
+        if (node >= ways_.front()->size() || !remarks_.begins(of->fence, why)) return {};
+        auto server = ways_.front()->describe(node, {});
+        return failure{why, server + ", key " + holdfast::quoted(of->fence), server};
+    }
+
     /// Returns: why a lease cannot be extended to `ttl`: the servers do not have the time to answer, or the restart guard does not cover it; empty
     /// where it can.
     [[nodiscard]] std::string refused_lease(std::chrono::milliseconds ttl) const
@@ -110,6 +125,7 @@ private:
     }
 
     std::shared_ptr<server_news> news_;
+    holdfast::detail::report_once remarks_;
     std::string key_prefix_;
     std::string_view timeout_option_;
     std::chrono::milliseconds restart_guard_;

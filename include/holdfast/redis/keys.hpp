@@ -5,6 +5,8 @@
 #include <holdfast/core/token.hpp>
 
 #include <cstdint>
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -22,10 +24,10 @@ struct lock_keys {
 
     /// What a node's answers have shown, see `votes`.
     struct experience {
-        bool fence_replaced = false;  ///< which has not been told yet; its answer may come when nobody waits for it
         owner_token voter{};          ///< for whom it said yes last, or may have
         owner_token intact{};         ///< what was drawn for the last attempt, where no release of it has been sent that may still arrive
     };
+    mutable std::atomic<std::uint32_t> fences_replaced{0};  ///< on which nodes, a bit each; to be told, also if nobody waited for that answer
     mutable std::vector<experience> known;  ///< of each node; empty: nobody notes it. Guarded by the transport's lock
 
     explicit lock_keys(std::string key, unsigned nodes = 0) : lock{std::move(key)}, known(nodes)

@@ -34,7 +34,7 @@ inline void begin(lock_keys const& keys, owner_token const& token) noexcept
 inline void note(command const& c, unsigned node, answer const& a) noexcept
 {
     if (node >= c.keys->known.size()) return;
-    if (a.fence_replaced) c.keys->known[node].fence_replaced = true;
+    if (a.fence_replaced) c.keys->fences_replaced |= 1U << node;
     auto& voter = c.keys->known[node].voter;
     if ((asks_for_vote(c) || extends(c)) && a.what == answer::kind::yes) voter = c.token;
     if (extends(c) && a.what == answer::kind::no && voter == c.token) voter = {};
