@@ -81,13 +81,13 @@ TEST_CASE("masters have no vote for a minute after their start, however short th
     };
     std::string what;
     std::error_code code;
-    REQUIRE(eventually([&] {  // again on a machine that stood still meanwhile
+    REQUIRE(eventually([&] {  // again on a machine that stood still meanwhile, or where a master had no turn for a second
         for (std::size_t i = 0; i < 3; ++i) servers.restart(i);
         masters client{servers.urls(), {.node_timeout = 1s, .connect_timeout = 1min}};
         mutex m{client, "orders", {.ttl = 2s}};
         if (!eventually([&] { return uptime() >= 5; })) return false;
         code = code_of([&] { (void)m.try_lock(); }, &what);
-        return uptime() < 50;
+        return code != holdfast::redis::errc::no_answer && uptime() < 50;
     }, 10min));
     CHECK(code == holdfast::redis::errc::restarted_recently);
     CHECK_THAT(what, contains("no vote for another ") && contains("it was started ") && contains("restart_guard is 60000 ms"));
