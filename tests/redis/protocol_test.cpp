@@ -110,13 +110,13 @@ TEST_CASE("acquire calls the script that its fence comes from")
 {
     CHECK(sent(make(verb::acquire)) == words{"EVALSHA", std::string{scripts::acquire.sha1}, "1", "orders", token, "30000"});
     CHECK(sent(make(verb::acquire, fence_source::clock)) == words{"EVALSHA", std::string{scripts::acquire_by_clock.sha1}, "2", "orders",
-                                                                   "holdfast:fence:{orders}", token, "30000", "33", hour, "1800000000"});
+                                                                   "holdfast:fence:{orders}", token, "30000", "33", hour, "86400000000"});
     CHECK(sent(make(verb::acquire, fence_source::counter)) ==
           words{"EVALSHA", std::string{scripts::acquire_by_count.sha1}, "2", "orders", "holdfast:fence:{orders}", token, "30000", "33", hour,
                 "45000000", "1700000000000123", "15000000", "1699999999000000"});
     auto unguarded = make(verb::acquire, fence_source::counter);
     unguarded.max_lead = 0us;
-    CHECK(sent(unguarded)[9] == "1800000000");
+    CHECK(sent(unguarded)[9] == "86400000000");
 }
 
 TEST_CASE("confirm, extend and release call their scripts")

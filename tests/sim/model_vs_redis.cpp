@@ -205,7 +205,7 @@ TEST_CASE("a simulated node answers random commands as a real server does")
         if (event == 4) both.take_away(*c.keys);
         if (event == 5) both.forget_fences();
         if (event == 6) {
-            auto const far = clock + 4 * std::uint64_t{3'600'000'000};
+            auto const far = clock + 4 * std::uint64_t{86'400'000'000};
             auto const how = chance.below(5);
             if (how == 0) both.poison_with_list(*c.keys);
             if (how == 1) both.poison(*c.keys, "1e300", {});

@@ -20,9 +20,9 @@ enum class fence_source : std::uint8_t {
 /// How long a fence counter outlives its last use at the least.
 inline constexpr std::chrono::milliseconds shortest_fence_lifetime{60 * 60 * 1000};
 
-/// How far ahead of the server's clock a fence may be, where no restart guard says so: on one master, and where the guard is off. Less than a
-/// fence lives, so that the clock has passed it when it is forgotten.
-inline constexpr std::chrono::microseconds unguarded_fence_bound = std::chrono::minutes{30};
+/// How far ahead of the server's clock a fence may be if no restart guard says so: on one master, and if the guard is off. A clock that is set back
+/// by less leaves the fence as it was.
+inline constexpr std::chrono::microseconds unguarded_fence_bound = std::chrono::hours{24};
 
 /// A request to one server. What each does to the server's state, in one atomic step, with `now` on the server's clock:
 ///
@@ -35,7 +35,8 @@ inline constexpr std::chrono::microseconds unguarded_fence_bound = std::chrono::
 /// | release | the key holds `token`                     | the key is deleted; the release is published; yes carries to how many |
 ///
 /// For `counter`, a fence that is missing, or below `floor`, is first set to the greatest of the clock (in µs), `floor` and the proposal
-/// `value`, the last where it is ahead of the clock by no more than `max_lead`. A fence expires `fence_lifetime` after it was last written.
+/// `value`, the last where it is ahead of the clock by no more than `max_lead`. A fence expires `fence_lifetime` after it was last written;
+/// for `clock`, after the clock has come to it.
 ///
 /// A fence that is further ahead of the clock than `fence_bound`, or no number, is foreign: nobody here wrote it. What it replaced was no further
 /// ahead than that. For `clock` the acquire counts on from there instead. For `counter` an acquire notes that the fence is lost, and what it was at

@@ -57,7 +57,8 @@ local last = type(kept) == 'string' and #kept <= 16 and string.find(kept, '^%d+$
 local foreign = kept and not (last and last <= clock + ARGV[5])
 if foreign then last = clock + ARGV[5] end
 local fence = math.max((last or 0) + 1, clock) + ARGV[3] - 1
-redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[4])
+local lifetime = ARGV[4] + math.max(0, fence - clock) / 1000
+redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', string.format('%.0f', lifetime))
 if not value then
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
   if type(redis.pcall('PEXPIRE', KEYS[1], ARGV[2])) == 'table' then
@@ -67,7 +68,7 @@ if not value then
 end
 return foreign and {fence, 1} or fence
 )lua",
-                                         "4ba71e46ff848b5202a3705a275955b10d5ec6ae"};
+                                         "f2a43958d3f97a08ecd2368f38d6cf5c7420c642"};
 
 inline constexpr script acquire_by_count{R"lua(
 local value = redis.pcall('GET', KEYS[1])

@@ -227,7 +227,8 @@ private:
 
     std::uint64_t write_fence(redis::command const& c, std::uint64_t value, microseconds t, counter::state now = counter::counts)
     {
-        fences_.insert_or_assign(c.keys->fence, counter{value, expiry(t, c.fence_lifetime), now});
+        microseconds const lead{c.fence == redis::fence_source::clock ? static_cast<std::int64_t>(value) - t.count() : 0};
+        fences_.insert_or_assign(c.keys->fence, counter{value, expiry(t + std::max(lead, microseconds{0}), c.fence_lifetime), now});
         return value;
     }
 
