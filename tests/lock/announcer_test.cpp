@@ -3,13 +3,18 @@
 #include "support/eventually.hpp"
 
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/options.hpp>
+#include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/announcer.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <memory>
 #include <set>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -25,7 +30,7 @@ TEST_CASE("calls are made in the order in which they were posted, in one thread 
     {
         announcer calls;
         for (int i = 0; i < 1000; ++i) {
-            calls.post([&, i] {
+            calls.stop([&, i] {
                 order.push_back(i);  // by one thread at a time: nobody tends
                 threads.insert(std::this_thread::get_id());
             });
@@ -44,7 +49,7 @@ TEST_CASE("behind a call that takes long further threads go on, as many as there
     announcer calls;
     constexpr auto all = 2 * announcer::most_threads;
     for (std::size_t i = 0; i < all; ++i) {
-        calls.post([&] {
+        calls.stop([&] {
             ++begun;
             while (!go) std::this_thread::sleep_for(1ms);
             ++done;
@@ -57,7 +62,7 @@ TEST_CASE("behind a call that takes long further threads go on, as many as there
     CHECK(calls.tend(boot_clock::now()) == boot_clock::time_point::max());  // there may be no more
     go = true;
     CHECK(eventually([&] { return done == all; }));
-    calls.post([&] { ++done; });  // when all threads have ended, or not yet
+    calls.stop([&] { ++done; });  // when all threads have ended, or not yet
     calls.end();
     CHECK(done == all + 1);
 }
@@ -71,10 +76,10 @@ TEST_CASE("a further thread is begun only when a call has taken its time while o
         ++begun;
         while (!go) std::this_thread::sleep_for(1ms);
     };
-    calls.post(wait);
+    calls.stop(wait);
     REQUIRE(eventually([&] { return begun == 1; }));
     CHECK(calls.tend(boot_clock::now() + 1h) == boot_clock::time_point::max());  // nobody waits
-    calls.post(wait);
+    calls.stop(wait);
     auto const now = boot_clock::now();
     auto const next = calls.tend(now - 1h);
     CHECK(next <= now + announcer::patience);
@@ -91,14 +96,70 @@ TEST_CASE("an announcer may be destroyed by what it calls, and the calls behind 
     std::atomic<bool> destroyed{false};
     std::atomic<bool> behind{false};
     std::atomic<bool> go{false};
-    calls->post([&, mine = calls]() mutable {
+    calls->stop([&, mine = calls]() mutable {
         while (!go) std::this_thread::yield();
         mine.reset();
         destroyed = seen.expired();
     });
-    calls->post([&] { behind = true; });
+    calls->stop([&] { behind = true; });
     calls.reset();
     go = true;
     CHECK(eventually([&] { return behind.load(); }));
     CHECK(destroyed);
+}
+
+TEST_CASE("every stop is made before the second report, however slow the first is, and reports are made one at a time")
+{
+    constexpr int locks = 1000;
+    std::atomic<int> stopped{0};
+    std::atomic<int> reporting{0};
+    std::atomic<int> most_at_once{0};
+    std::atomic<bool> go{false};
+    std::vector<int> stopped_before;  // of one thread at a time
+    announcer calls;
+    for (int i = 0; i < locks; ++i) {
+        calls.stop([&] { ++stopped; });
+        calls.report([&] {
+            most_at_once = std::max(most_at_once.load(), ++reporting);
+            stopped_before.push_back(stopped);
+            while (!go) std::this_thread::sleep_for(1ms);
+            --reporting;
+        });
+    }
+    CHECK(eventually([&] {
+        calls.tend(boot_clock::now());
+        return stopped == locks;
+    }));
+    go = true;
+    calls.end();
+    REQUIRE(stopped_before.size() == locks);
+    CHECK(stopped_before[1] == locks);
+    CHECK(most_at_once == 1);
+}
+
+TEST_CASE("what is not told yet is told to nobody when the lock is gone")
+{
+    announcer calls;
+    std::atomic<bool> go{false};
+    std::atomic<bool> begun{false};
+    std::atomic<int> told{0};
+    auto options =
+        std::make_shared<holdfast::lock_options const>(holdfast::lock_options{.on_error = [&](holdfast::error const&) { ++told; }});
+    auto const stays = options;
+    auto gone = std::make_shared<holdfast::lock_options const>(*options);
+    calls.report([&] {
+        begun = true;
+        while (!go) std::this_thread::sleep_for(1ms);
+    });
+    REQUIRE(eventually([&] { return begun.load(); }));
+    std::stop_source lost;
+    for (auto const& one : {gone, stays}) {
+        announce(&calls, lost, one, "orders", {make_error_code(holdfast::errc::lease_lost), "lost"});
+        tell(&calls, one, [](holdfast::lock_options const& to) { to.on_error(holdfast::error{holdfast::errc::unavailable, "renewal"}); });
+    }
+    gone.reset();
+    go = true;
+    calls.end();
+    CHECK(told == 2);
+    CHECK(lost.stop_requested());
 }

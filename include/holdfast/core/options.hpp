@@ -71,9 +71,9 @@ struct lock_options {
     /// waits for, or was refused by, is a key without an expiry, which no lock has made. The error has the lock's name and the server as data.
     /// Of a master of a Redlock that gives no vote, and a Redis server that may evict keys: once for each server and code, and once when that is
     /// over, without a lock's name. Called from the thread concerned, or from one that is begun for it, with no lock
-    /// of the library held; what it throws is dropped. So are the
-    /// callbacks of `lost_token()`. What takes longer than a millisecond may run beside the next ones, up to 16 at a time; a client is
-    /// destroyed when they have ended.
+    /// of the library held; what it throws is dropped. What that thread has not told yet when the lock is destroyed is not told; a call that has
+    /// begun goes on. One such call is made at a time for each client, and none keeps the callbacks of a `lost_token()` waiting: these are called
+    /// first, and where one takes longer than a millisecond the next ones run beside it, up to 16 at a time.
     std::function<void(error const&)> on_error{};
 };
 

@@ -17,17 +17,19 @@
 
 namespace holdfast::detail {
 
-/// Effects: stops `lost`, where somebody has asked for its token, and tells `options->on_error` of `why`: in a thread of `background`, where that
-/// is not null and there is memory for it; otherwise before it returns.
+/// Effects: stops `lost`, where somebody has asked for its token, and tells `options->on_error` of `why`: in threads of `background`, where that is
+/// not null and there is memory for it; otherwise before it returns. What is not told yet when the last one has let go of `options`, as the
+/// lock is destroyed, is told to nobody.
 inline void announce(announcer* background, std::optional<std::stop_source> lost, std::shared_ptr<lock_options const> const& options,
                      std::string_view name, failure const& why) noexcept
 {
-    if (!lost && !options->on_error) return;
     if (background) {
         try {
-            return background->post([lost, options, name = std::string{name}, why]() mutable {
-                if (lost) lost->request_stop();
-                report(*options, name, why);
+            if (lost) background->stop([source = *lost]() mutable { source.request_stop(); });
+            lost.reset();
+            if (!options->on_error) return;
+            return background->report([of = std::weak_ptr{options}, name = std::string{name}, why] {
+                if (auto const told = of.lock()) report(*told, name, why);
             });
         } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): then here
         }
@@ -36,8 +38,7 @@ inline void announce(announcer* background, std::optional<std::stop_source> lost
     report(*options, name, why);
 }
 
-/// Effects: calls `f` with options whose `on_error` has that of `options` called in a thread of `background`, where that is not null and there is
-/// memory for it; otherwise with `options`.
+/// Effects: calls `f` with options whose `on_error` has that of `options` called in a thread of `background`, as above; otherwise with `options`.
 template <class F>
 void tell(announcer* background, std::shared_ptr<lock_options const> const& options, F&& f) noexcept
 {
@@ -47,9 +48,9 @@ void tell(announcer* background, std::shared_ptr<lock_options const> const& opti
             posting.emplace(*options);
             posting->on_error = [background, &options](error const& e) {
                 try {
-                    background->post([options, e] {
+                    background->report([of = std::weak_ptr{options}, e]() noexcept {
                         try {
-                            options->on_error(e);
+                            if (auto const told = of.lock()) told->on_error(e);
                         } catch (...) {  // NOLINT(bugprone-empty-catch): as in `report`
                         }
                     });

@@ -28,10 +28,13 @@ inline void bury(std::thread& one) noexcept
     new (grave.data()) std::thread{std::move(one)};
 }
 
-/// Calls the user's functions for a keeper, one after the other, in a thread that is begun when there is something to call and ends when there is
-/// nothing more. Where a call takes its time, the others do not wait for it: a further thread is begun for them, of up to `most_threads`.
+/// Calls the user's functions for a keeper, in threads that are begun when there is something to call and end when there is nothing more. A stop, which
+/// ends what depends on a lease, comes before all reports, of which one at a time is called: a slow one keeps no stop waiting. Where a call takes
+/// its time while there is something that need not wait for it, a further thread is begun, of up to `most_threads`.
 class announcer {
 public:
+    using call = std::function<void()>;
+
     static constexpr std::size_t most_threads = 16;
 
     /// So long a call may take before a further thread goes on with the others: less than the margin of the shortest lease.
@@ -42,32 +45,16 @@ public:
     announcer& operator=(announcer const&) = delete;
     ~announcer() { end(); }
 
-    /// Effects: has `call` called; before it returns, where there is no memory or no thread for that.
-    void post(std::function<void()> call) noexcept
-    {
-        std::unique_lock guard{shared_->mutex};
-        std::list<std::function<void()>> one;
-        try {
-            one.push_back(std::move(call));
-        } catch (std::bad_alloc const&) {
-            guard.unlock();
-            return call();
-        }
-        auto& calls = shared_->calls;
-        if (calls.empty()) shared_->moved = boot_clock::now();
-        calls.splice(calls.end(), one);
-        if (shared_->running.any() || begin()) return;
-        one.splice(one.end(), calls);
-        guard.unlock();
-        for (auto& each : one) each();
-    }
+    /// Effects: has a call made; before it returns, where there is no memory or no thread for that.
+    void stop(call c) noexcept { post(shared_->stops, std::move(c)); }
+    void report(call c) noexcept { post(shared_->reports, std::move(c)); }
 
-    /// Effects: begins a further thread where the others have been busy with one call each for too long, while more wait.
+    /// Effects: begins a further thread where the others have been busy for too long, while more may be called.
     /// Returns: when to call it again.
     boot_clock::time_point tend(boot_clock::time_point now) noexcept
     {
         std::scoped_lock guard{shared_->mutex};
-        if (shared_->calls.empty() || shared_->running.all()) return boot_clock::time_point::max();
+        if (!shared_->next() || shared_->running.all()) return boot_clock::time_point::max();
         if (now - shared_->moved >= patience) {
             shared_->moved = now;
             begin();
@@ -91,13 +78,42 @@ public:
     }
 
 private:
+    using calls = std::list<call>;
+
     /// What the threads have; it may outlive the announcer.
     struct shared {
         std::mutex mutex;
-        std::list<std::function<void()>> calls;
+        calls stops;
+        calls reports;
+        bool reporting = false;
         std::bitset<most_threads> running;  // cleared by each as the last that it does with the mutex
         boot_clock::time_point moved{};     // when the last call was begun, or the first came
+
+        /// Returns: from where the next call comes that may be made now; null: there is none.
+        [[nodiscard]] calls* next() noexcept
+        {
+            if (!stops.empty()) return &stops;
+            return reports.empty() || reporting ? nullptr : &reports;
+        }
     };
+
+    void post(calls& to, call c) noexcept
+    {
+        std::unique_lock guard{shared_->mutex};
+        calls one;
+        try {
+            one.push_back(std::move(c));
+        } catch (std::bad_alloc const&) {
+            guard.unlock();
+            return c();
+        }
+        if (!shared_->next()) shared_->moved = boot_clock::now();
+        to.splice(to.end(), one);
+        if (shared_->running.any() || begin()) return;
+        one.splice(one.end(), to);  // its own, for whatever came before has been called
+        guard.unlock();
+        for (auto& each : one) each();
+    }
 
     /// Effects: begins one more thread. Returns: whether the system has one.
     bool begin() noexcept
@@ -118,15 +134,20 @@ private:
 
     static void run(shared& s, std::size_t me) noexcept
     {
+        bool reporting = false;
         for (;;) {
-            std::list<std::function<void()>> one;
+            calls one;
             {
                 std::scoped_lock guard{s.mutex};
-                if (s.calls.empty()) {
+                if (reporting) s.reporting = false;
+                auto* const from = s.next();
+                if (!from) {
                     s.running.reset(me);
                     return;
                 }
-                one.splice(one.end(), s.calls, s.calls.begin());
+                reporting = from == &s.reports;
+                if (reporting) s.reporting = true;
+                one.splice(one.end(), *from, from->begin());
                 s.moved = boot_clock::now();
             }
             one.front()();

@@ -78,6 +78,7 @@ public:
         if (!holder_) return;
         needed_ = handoffs_ == 0 && next ? options_->max_local_handoffs : handed_on_;
         holder_ = nullptr;
+        options_ = nullptr;  // the lock that they are of may be destroyed: nothing is told to it any more then
     }
 
     /// Returns: whether a lease that ends at `deadline` is good enough for `next`, too: it is renewed, at least half of it is left, and
