@@ -81,7 +81,7 @@ public:
     /// Effects: gives up a connection that does not answer in time any more: a quorum that decides without this node does not wait until it notices.
     void discard_unanswered(boot_clock::time_point now) noexcept
     {
-        if (up() && !queue_.empty() && pulse_.stopped(queue_.front().written, now) && !readable()) drop(now);
+        if (up() && !queue_.empty() && pulse_.stopped(queue_.front().written, now) && !readable()) drop(now, true);
     }
 
     [[nodiscard]] bool waits() const noexcept { return !queue_.empty(); }  ///< for answers
@@ -91,14 +91,14 @@ public:
         auto const* const e = pending_command::of(*whom, node_);
         bool const silent = e && sent_ && e->written != boot_clock::time_point{} && pulse_.silent_since(e->written, now);
         forget(whom);
-        if (silent && !readable()) drop(now);
+        if (silent && !readable()) drop(now, true);
     }
 
     /// Effects: ends the connection, where there is one.
-    void drop(boot_clock::time_point now) noexcept
+    void drop(boot_clock::time_point now, bool overdue = false) noexcept
     {
-        overdue_ = up();
-        if (overdue_) disconnect(errc::connection_lost, now);
+        overdue_ = overdue && up();
+        if (up()) disconnect(errc::connection_lost, now);
     }
 
     [[nodiscard]] bool undecided(boot_clock::time_point now) const noexcept { return admission_ && up() && admission_->undecided(node_, now); }
