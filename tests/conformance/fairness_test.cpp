@@ -16,18 +16,35 @@ using holdfast::test::eventually;
 
 namespace {
 
+/// How a thread asks for the lock.
+enum class asking { waits, for_20_ms, tries };
+
+template <class Mutex>
+[[nodiscard]] bool locked(Mutex& m, asking how)
+try {
+    if (how == asking::tries) return m.try_lock();
+    if (how == asking::for_20_ms) return m.try_lock_for(20ms);
+    m.lock();
+    return true;
+} catch (holdfast::error const&) {
+    if (how == asking::waits) throw;
+    return false;  // nobody answered in so little time
+}
+
 /// Threads of one client that have sections of one lock, one after the other, until it is destroyed.
 template <class Store>
 class busy_client {
 public:
-    busy_client(typename Store::client& client, int threads, holdfast::lock_options options, std::atomic<int>& last, int me)
+    busy_client(typename Store::client& client, int threads, holdfast::lock_options options, std::atomic<int>& last, int me,
+                asking how = asking::waits, std::chrono::milliseconds section = 0ms)
     {
         options.unavailable_after = 5min;  // nothing can be thrown out of a thread
         for (int i = 0; i < threads; ++i)
-            threads_.emplace_back([this, &client, options, &last, me] {
+            threads_.emplace_back([this, &client, options, &last, me, how, section] {
                 typename Store::mutex m{client, "orders", options};
                 while (!stop_) {
-                    m.lock();
+                    if (!locked(m, how)) continue;
+                    std::this_thread::sleep_for(section);
                     if (last.exchange(me) != me) ++turns_;
                     ++sections_;
                     m.unlock();
@@ -67,6 +84,27 @@ TEMPLATE_TEST_CASE("a client that only polls gets its turn beside busy threads",
         poller.unlock();
     }
     CHECK(turns == 60);
+}
+
+TEMPLATE_TEST_CASE("a client that only polls gets its turn beside one that has little time for each attempt", "", HOLDFAST_STORES)
+{
+    auto const how = GENERATE(asking::for_20_ms, asking::tries);
+    bool const deferred = GENERATE(false, true);
+    CAPTURE(static_cast<int>(how), deferred);
+    TestType store;
+    std::atomic<int> last{0};
+    auto const section = how == asking::tries ? 200ms : 500ms;  // for which more than 20 ms are owed; hardly ever free by chance
+    busy_client<TestType> const busy{store.one, 1, {.deferred_release = deferred}, last, 1, how, section};
+    REQUIRE(eventually([&] { return busy.sections() > 0; }));
+    typename TestType::mutex poller{store.other, "orders"};
+    int turns = 0;
+    auto const before = busy.sections();
+    for (; turns < 4 && busy.sections() < before + 40; std::this_thread::sleep_for(1ms)) {
+        if (!poller.try_lock()) continue;
+        ++turns;
+        poller.unlock();
+    }
+    CHECK(turns == 4);
 }
 
 TEMPLATE_TEST_CASE("two busy clients take turns, whether they wait for the answer to a release or not", "", HOLDFAST_STORES)

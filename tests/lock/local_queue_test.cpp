@@ -173,6 +173,17 @@ using noting_mutex = holdfast::basic_mutex<noting_backend>;
 
 using ending_mutex = holdfast::basic_mutex<ending_backend>;
 
+/// Effects: gives up `m`; that takes so long that the pause for those who are known to wait is the longest there is, 100 ms.
+void unlock_slowly(noting_backend& store, noting_mutex& m)
+{
+    store.releases_unanswered = true;
+    sleeper unlocks{[&] { m.unlock(); }};
+    CHECK(unlocks.sleeps());
+    std::this_thread::sleep_for(50ms);
+    store.releases_unanswered = false;
+    unlocks.join();
+}
+
 }  // namespace
 
 TEST_CASE("a lease that the store has ended is passed to nobody")
@@ -297,12 +308,7 @@ TEST_CASE("where others wait, they have the time to ask before anybody here does
 
     other.unlock();
     CHECK(one.try_lock());  // a single attempt answers at once
-    store->releases_unanswered = true;
-    sleeper again{[&] { one.unlock(); }};
-    CHECK(again.sleeps());
-    std::this_thread::sleep_for(50ms);
-    store->releases_unanswered = false;
-    again.join();
+    unlock_slowly(*store, one);
     std::stop_source stop;
     sleeper stopped{[&] { return other.lock(stop.get_token()); }};
     stop.request_stop();
@@ -311,6 +317,37 @@ TEST_CASE("where others wait, they have the time to ask before anybody here does
     other.unlock();
     CHECK(other.try_lock_for(1min));
     other.unlock();
+}
+
+TEST_CASE("who has no time for the whole pause has what it has of it, and then asks once")
+{
+    auto const store = std::make_shared<noting_backend>(std::make_shared<holdfast::memory::data>());
+    auto const domain = std::make_shared<holdfast::detail::domain<noting_backend>>(store);
+    noting_mutex m{domain, "orders", {}};
+    store->others = true;
+    m.lock();
+    unlock_slowly(*store, m);
+    CHECK(m.try_lock_for(20ms));
+    CHECK(store->asked_at.load() - store->released_at.load() >= 20ms);
+    CHECK(store->acquires == 2);
+}
+
+TEST_CASE("an attempt that has no time puts the pause off once")
+{
+    auto const store = std::make_shared<noting_backend>(std::make_shared<holdfast::memory::data>());
+    auto const domain = std::make_shared<holdfast::detail::domain<noting_backend>>(store);
+    auto const time = GENERATE(0ms, 3ms);
+    noting_mutex m{domain, "orders", {}};
+    store->others = true;
+    m.lock();
+    auto const pause_of_the_next = [&] {
+        unlock_slowly(*store, m);
+        CHECK(eventually([&] { return time == 0ms ? m.try_lock() : m.try_lock_for(time); }));
+        return store->asked_at.load() - store->released_at.load();
+    };
+    REQUIRE(eventually([&] { return pause_of_the_next() < 100ms; }));
+    CHECK(pause_of_the_next() >= 100ms);
+    CHECK(eventually([&] { return pause_of_the_next() < 100ms; }));
 }
 
 TEST_CASE("a lease that is being extended is passed to nobody, and the answer is not the next holder's")

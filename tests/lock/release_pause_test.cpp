@@ -78,6 +78,47 @@ TEST_CASE("who did not keep the pause, as a single attempt does not, owes it")
     CHECK(pause.ask_at() == t0 + 1s + 52ms);
 }
 
+TEST_CASE("who has no time for the pause puts it off once, and then keeps it")
+{
+    release_pause pause;
+    pause.granted(t0);
+    auto now = t0 + 1s;
+    for (int i = 0; i < 3; ++i) {
+        pause.released(now, now, false);
+        CHECK(pause.may_ask(now));
+        pause.granted(now);
+        now += 1s;
+        pause.released(now, now, false);
+        CHECK_FALSE(pause.may_ask(now));
+        CHECK_FALSE(pause.may_ask(now + 4ms));
+        CHECK(pause.may_ask(now + 5ms));  // they had a chance
+        pause.granted(now + 5ms);
+        now += 1s;
+    }
+}
+
+TEST_CASE("five milliseconds are a chance for those who poll, not for those who are known to wait")
+{
+    release_pause pause;
+    pause.granted(t0);
+    pause.released(t0 + 1s, t0 + 1s + 50ms, true);
+    CHECK(pause.may_ask(t0 + 1s + 50ms));
+    CHECK_FALSE(pause.may_ask(t0 + 1s + 149ms));
+    CHECK(pause.may_ask(t0 + 1s + 150ms));
+    CHECK(pause.may_ask(t0 + 1s + 150ms));
+}
+
+TEST_CASE("a client that owes no pause may always ask")
+{
+    release_pause pause;
+    for (auto now = t0; now < t0 + 1min; now += 1s) {
+        CHECK(pause.may_ask(now));
+        pause.granted(now);
+        pause.released(now + 99ms, now + 99ms, false);
+        CHECK(pause.may_ask(now + 99ms));
+    }
+}
+
 TEST_CASE("others who are known to wait have twice the time of the release to ask")
 {
     release_pause pause;

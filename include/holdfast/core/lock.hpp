@@ -19,6 +19,7 @@ namespace holdfast {
 ///   `unavailable`, `misconfigured`; and what the system throws when memory or threads are short.
 /// - `try_lock_for` and `try_lock_until` return by their deadline and one operation timeout of the backend. `false`: the time passed
 ///   while others held the lock. Where no quorum could be asked until then they throw `unavailable`.
+/// - `try_lock` may return `false` while the lock is free, for a moment, where it is this client's turn to let others in.
 /// - The members that take a `std::stop_token` return `false` when it is stopped before the lock is taken.
 /// - `unlock()` does not throw. What happened is told by `unlock(error_code&)`: no error; `lease_lost`, the lease had ended before;
 ///   `not_owner`, it was not locked; or why the outcome is not known. Neither ever frees another owner's lock.

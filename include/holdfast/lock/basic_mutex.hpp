@@ -54,7 +54,9 @@ public:
     [[nodiscard]] bool lock(std::stop_token const& stop) { return acquire(boot_clock::time_point::max(), stop); }
 
     /// Effects: asks once, and never rests. Returns: whether the lock is held; `false` when another object of this name holds it, in this
-    /// thread or elsewhere.
+    /// thread or elsewhere. Where this client has used the lock for 100 ms and more without a gap, or another one is known to wait,
+    /// `false` also without asking, when the lock was given back less than 5 ms ago (100 ms, where one waits), and
+    /// the attempt before was as early: others are let in then. So is `try_lock_for` with less time than that.
     /// Throws: `error`: `unavailable`, `misconfigured`.
     [[nodiscard]] bool try_lock() { return acquire(boot_clock::time_point::min(), {}); }
 

@@ -187,16 +187,15 @@ private:
     {
         try {
             auto const allowed_at = (static_cast<void>(std::scoped_lock{mutex_}), pause_.ask_at());
-            if (allowed_at < request.deadline()) waiting_line::pause(me, allowed_at, stop);
-            bool const too_late = me.was_in_line() && request.late();
-            if (!too_late) request.begin(outage_.seen_by(me), tenure_.handoffs_for(me));
-            auto const got = too_late ? result<grant>{outage_.is_all_for(me) ? errc::unavailable : errc::timed_out} : request.outcome(name_, stop, reports());
+            bool const in_time = !me.was_in_line() || !request.late();
+            waiting_line::pause(me, std::min(allowed_at, request.deadline()), stop);
+            bool const asks = in_time && (static_cast<void>(std::scoped_lock{mutex_}), pause_.may_ask(boot_clock::now(), request.deadline()));
+            if (asks) request.begin(outage_.seen_by(me), tenure_.handoffs_for(me));
+            auto const got = asks ? request.outcome(name_, stop, reports())
+                                  : result<grant>{outage_.is_all_for(me) ? errc::unavailable : errc::timed_out};
             std::unique_lock guard{mutex_};
-            if (!too_late) outage_.note(got.code(), request.unavailable_since_then());
-            if (got) {
-                take_over(guard, me, *got);
-                return std::nullopt;
-            }
+            if (asks) outage_.note(got.code(), request.unavailable_since_then());
+            if (got) return take_over(guard, me, *got);
             std::optional<failure> why{got.why()};  // before it leaves: what throws afterwards would have it leave again
             leave_and_wake(guard);
             return why;
@@ -207,7 +206,7 @@ private:
         }
     }
 
-    void take_over(std::unique_lock<std::mutex>& guard, waiter& me, grant const& got) noexcept
+    std::nullopt_t take_over(std::unique_lock<std::mutex>& guard, waiter& me, grant const& got) noexcept
     {
         pause_.granted(boot_clock::now());
         state_ = state::held;
@@ -216,6 +215,7 @@ private:
         schedule();
         guard.unlock();
         reports().went_well(*me.owner->options, name_);
+        return std::nullopt;
     }
 
     /// Effects: the lock is nobody's here any more. Returns: the next in line, who is to ask for it, to be woken when the mutex is free.

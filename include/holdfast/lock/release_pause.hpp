@@ -17,6 +17,9 @@ namespace holdfast::detail {
 /// | nobody waits, as far as is known | none; after 100 ms of use a twentieth of them, thus 5 ms; after a second and more 50 ms |
 ///
 /// The latter is for clients that only poll, of which nobody knows. Use is the time since the lock was last left free for 5 ms.
+///
+/// An attempt that has no time for the pause may be made all the same, but not two of them one after the other: who never has the time
+/// keeps every other pause. Those who poll are content with 5 ms of theirs.
 class release_pause {
 public:
     static constexpr std::chrono::milliseconds least_for_pollers{5};
@@ -37,16 +40,29 @@ public:
     }
 
     /// Returns: when the store may be asked for it; long ago where that is at once.
-    [[nodiscard]] boot_clock::time_point ask_at() const noexcept
+    [[nodiscard]] boot_clock::time_point ask_at() const noexcept { return std::max(waiters_until_, released_at_ + owed_to_pollers()); }
+
+    /// Effects: notes that somebody wants to ask at `now`, and has time until `deadline`. Returns: whether it may.
+    [[nodiscard]] bool may_ask(boot_clock::time_point now, boot_clock::time_point deadline = boot_clock::time_point::min()) noexcept
     {
-        auto const owed = std::min<boot_clock::duration>((released_at_ - in_use_since_) / 20, most_for_pollers);
-        return std::max(waiters_until_, owed >= least_for_pollers ? released_at_ + owed : released_at_);
+        bool const early =
+            now < std::max(waiters_until_, released_at_ + std::min<boot_clock::duration>(owed_to_pollers(), least_for_pollers));
+        bool const refused = early && put_off_;
+        put_off_ = early;
+        return !refused || now < deadline;
     }
 
 private:
+    [[nodiscard]] boot_clock::duration owed_to_pollers() const noexcept
+    {
+        auto const owed = std::min<boot_clock::duration>((released_at_ - in_use_since_) / 20, most_for_pollers);
+        return owed >= least_for_pollers ? owed : boot_clock::duration::zero();
+    }
+
     boot_clock::time_point released_at_{};
     boot_clock::time_point waiters_until_{};
     boot_clock::time_point in_use_since_{};
+    bool put_off_ = false;  // by the last who asked
 };
 
 }  // namespace holdfast::detail
