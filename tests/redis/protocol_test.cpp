@@ -197,7 +197,8 @@ TEST_CASE("an acquire that finds a foreign fence is granted with another one, or
             CHECK(refused.error == holdfast::errc::unavailable);
             CHECK(refused.fence_replaced == replaced);
         }
-        for (auto const* bytes : {"*2\r\n:-5\r\n:1\r\n", "*2\r\n$1\r\n5\r\n:1\r\n", "*2\r\n:5\r\n$-1\r\n", "*3\r\n:5\r\n:1\r\n:1\r\n", "*2\r\n-ERR x\r\n:1\r\n"})
+        for (auto const* bytes :
+             {"*2\r\n:5\r\n:2\r\n", "*2\r\n:5\r\n:0\r\n", "*2\r\n:0\r\n:2\r\n", "*2\r\n:-5\r\n:1\r\n", "*2\r\n$1\r\n5\r\n:1\r\n", "*2\r\n:5\r\n$-1\r\n", "*3\r\n:5\r\n:1\r\n:1\r\n", "*2\r\n-ERR x\r\n:1\r\n"})
             check(decoded(c, bytes), answer::kind::error);
     }
     check(decoded(make(verb::acquire), "*2\r\n:5\r\n:1\r\n"), answer::kind::error);

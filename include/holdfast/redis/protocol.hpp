@@ -158,7 +158,9 @@ inline void call(words& w, script const& s, script_form form, int keys)
 /// Returns: what the reply to an acquire means that found a foreign fence.
 [[nodiscard]] inline answer decode_foreign(reply const& fence, reply const& replaced) noexcept
 {
-    if (fence.what() != reply::kind::integer || replaced.what() != reply::kind::integer || fence.integer() < 0) return answer::failed(errc::protocol_error);
+    bool const numbers = fence.what() == reply::kind::integer && replaced.what() == reply::kind::integer;
+    if (!numbers || fence.integer() < 0 || (replaced.integer() != 1 && (replaced.integer() != 0 || fence.integer() != 0)))
+        return answer::failed(errc::protocol_error);
     auto got = fence.integer() > 0 ? answer::yes(static_cast<std::uint64_t>(fence.integer())) : answer::failed(errc::foreign_fence);
     got.fence_replaced = replaced.integer() == 1;
     return got;
