@@ -177,7 +177,7 @@ private:
     {
         auto& server = (*servers_)[node];
         auto const most = server.time(world_.now()) + bound();
-        auto const fence = static_cast<std::uint64_t>(most.count());
+        auto const fence = std::max(static_cast<std::uint64_t>(most.count()), server.fence(lock_keys_->fence));
         if (which == 3)
             server.poison(lock_keys_->fence, {});
         else
