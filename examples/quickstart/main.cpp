@@ -59,6 +59,10 @@ try {
     app.add_option("--masters", settings.masters, "Your own servers, redis://host:port,…; none of them is killed. Those with a password better in the environment")
         ->delimiter(',')
         ->envname("QUICKSTART_MASTERS");
+    long guard = 60;
+    app.add_option("--restart-guard", guard, "Your own masters have no vote for so many seconds after their start; 0 for some that are new")
+        ->check(CLI::Range(0, 3600))
+        ->capture_default_str();
     std::string hosts;
     auto const* const zookeeper = app.add_option("--zookeeper", hosts, "A lock on ZooKeeper: your own servers, host:port,…; none given: three of its own")->expected(0, 1);
     app.add_option("--svg", picture, "Where the picture goes")->capture_default_str();
@@ -67,6 +71,7 @@ try {
 
     settings.length = std::chrono::seconds{seconds};
     settings.guarded = !no_lock;
+    settings.restart_guard = std::chrono::seconds{guard};
     if (zookeeper->count() > 0) settings.zookeeper = hosts;
     quickstart::defer_interrupts();
     return run(settings, picture);

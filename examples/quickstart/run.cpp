@@ -82,6 +82,7 @@ private:
     void start_masters()
     {
         if (settings_.zookeeper) return start_ensemble();
+        work_.restart_guard = settings_.restart_guard;
         if (!settings_.masters.empty()) return;
         servers_ = std::make_unique<holdfast::test::redis_fleet>(5);
         work_.masters = servers_->urls();

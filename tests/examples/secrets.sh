@@ -62,7 +62,7 @@ for i in 1 2 3; do
   urls+=,redis://:$secret@127.0.0.1:$port
 done
 
-QUICKSTART_MASTERS=${urls#,} timeout 300 "$program" --seconds 5 --svg "$folder/picture.svg" >said 2>&1 &
+QUICKSTART_MASTERS=${urls#,} timeout 300 "$program" --seconds 5 --restart-guard 0 --svg "$folder/picture.svg" >said 2>&1 &
 running=$!
 looks=0
 while kill -0 "$running" 2>/dev/null; do
