@@ -39,7 +39,7 @@ if(TARGET holdfast::redlock AND TARGET holdfast::tls)
 endif()
 
 # With all that a compiler can warn of.
-if(TARGET holdfast::redlock)
+if(TARGET holdfast::redlock AND TARGET holdfast::memory)
   include(${CMAKE_CURRENT_LIST_DIR}/strict.cmake)
   program(use_strictly SOURCES strict/use_all.cpp LIBRARIES holdfast::redlock holdfast::memory
     $<TARGET_NAME_IF_EXISTS:holdfast::tls> $<TARGET_NAME_IF_EXISTS:holdfast::zookeeper>)

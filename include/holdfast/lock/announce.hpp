@@ -28,8 +28,8 @@ inline void announce(announcer* background, std::optional<std::stop_source> lost
             if (lost) background->stop([source = *lost]() mutable { source.request_stop(); });
             lost.reset();
             if (!options->on_error) return;
-            return background->report([of = std::weak_ptr{options}, name = std::string{name}, why] {
-                if (auto const told = of.lock()) report(*told, name, why);
+            return background->report([of = std::weak_ptr{options}, lock = std::string{name}, why] {
+                if (auto const told = of.lock()) report(*told, lock, why);
             });
         } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): then here
         }

@@ -33,7 +33,7 @@ public:
     virtual void on_released(unsigned node, boot_clock::time_point now) = 0;
 
 protected:
-    ~listener() = default;
+    virtual ~listener() = default;
 
 private:
     friend class listener_link;
