@@ -6,6 +6,9 @@
 #include "support/loopback.hpp"
 
 #include <holdfast/io/reactor.hpp>
+#include <holdfast/redis/server_news.hpp>
+#include <holdfast/redis/server_record.hpp>
+#include <holdfast/redis/server_status.hpp>
 #include <holdfast/redis/subscriber.hpp>
 
 #include <linux/sockios.h>
@@ -16,6 +19,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -29,6 +33,7 @@ using holdfast::boot_clock;
 using holdfast::redis::errc;
 using holdfast::test::bind_free_port;
 using holdfast::test::bound_socket;
+using holdfast::test::contains;
 using holdfast::test::eventually;
 using holdfast::test::file_descriptor;
 
@@ -65,20 +70,23 @@ public:
 struct fixture {
     bound_socket bound = bind_free_port();
     holdfast::redis::endpoint server{};
+    std::string channel;
     holdfast::io::reactor reactor{1};
+    std::shared_ptr<holdfast::redis::server_news> news = std::make_shared<holdfast::redis::server_news>();
+    holdfast::redis::server_record record{"a server", false, news};
     std::optional<holdfast::redis::subscriber> subscriptions;
     watcher whom;
     file_descriptor theirs;
 
-    explicit fixture(std::chrono::milliseconds timeout = 1min)
+    explicit fixture(std::chrono::milliseconds timeout = 1min, std::string name = "orders") : channel{std::move(name)}
     {
         ::listen(bound.fd.get(), 10);
         server.host = "127.0.0.1";
         server.port = bound.port;
-        subscriptions.emplace(reactor, 0, server, nullptr, timeout);
+        subscriptions.emplace(reactor, 0, server, nullptr, timeout, record);
         {
             std::scoped_lock const guard{reactor};
-            CHECK_FALSE(subscriptions->watch("orders", &whom, boot_clock::now()));
+            CHECK_FALSE(subscriptions->watch(channel, &whom, boot_clock::now()));
         }
         accept();
     }
@@ -128,7 +136,7 @@ struct fixture {
 
     bool is_watching()
     {
-        say(subscribed("orders"));
+        say(subscribed(channel));
         return comes([this] { return whom.watching; });
     }
 
@@ -182,6 +190,24 @@ TEST_CASE("a server that reports releases without end is given up, and its watch
     f.whom.why.reset();
     CHECK_FALSE(f.comes([&] { return f.whom.why.has_value(); }, 200ms));
     CHECK(f.connects_again(1min));
+}
+
+TEST_CASE("the releases of a lock with a long name are no flood, however many bytes they are")
+{
+    fixture f{1min, std::string(65'536, 'x')};
+    std::string const one = message(f.channel);
+    constexpr int count = 400;  // 26 MB, in a second where the machine is not busy
+    auto const feed = [&](std::string_view bytes, auto&& done) {
+        while (!done()) {
+            if (!bytes.empty()) bytes.remove_prefix(f.offer(bytes));
+            (void)f.comes([] { return false; }, 1ms);
+            if (f.whom.why) return;
+        }
+    };
+    feed(subscribed(f.channel), [&] { return f.whom.watching; });
+    for (int i = 1; i <= count && !f.whom.why; ++i) feed(one, [&] { return f.whom.releases == i; });
+    CHECK_FALSE(f.whom.why);
+    CHECK(f.whom.releases == count);
 }
 
 TEST_CASE("a server that sends what nobody asked for is given up at once")
@@ -259,4 +285,46 @@ TEST_CASE("a server that breaks the protocol again and again is connected to les
         f.accept();
     }
     CHECK(connections <= 10);  // 0, 5, 10, 20, 40, 80, 160, 320, 640 ms
+}
+
+TEST_CASE("a subscription that fails again while commands are answered is told once, and once when it has stood for a while")
+{
+    auto const news = std::make_shared<holdfast::redis::server_news>();
+    holdfast::redis::server_record one{"redis://a", true, news};
+    auto const in = [now = boot_clock::now()](std::chrono::seconds s) { return now + s; };
+    auto const fails = [&] { one.subscription_failed(errc::protocol_error, [] { return std::string{"why so"}; }); };
+    auto const status = [&] {
+        holdfast::redis::server_status s{.asked = true, .reached = true};
+        one.fill(s);
+        return s;
+    };
+    one.asked();
+    one.answered(in(0s), in(0s));
+    fails();
+    fails();  // nothing was answered in between: the server may be down
+    CHECK(news->take().empty());
+    CHECK_FALSE(status().subscription_error);
+    for (int i = 1; i <= 5; ++i) {
+        one.answered(in(0s), in(0s));
+        one.subscribed(in(1s));
+        one.subscription_stands(in(2s));
+        fails();
+    }
+    auto const begun = news->take();
+    REQUIRE(begun.size() == 1);
+    CHECK((begun[0].code == errc::protocol_error && begun[0].server == "redis://a" && !begun[0].over));
+    CHECK_THAT(begun[0].text, contains("redis://a: its subscription") && contains("why so") && contains("by the clock"));
+    CHECK((status().votes && status().subscription_error == errc::protocol_error));
+    CHECK_THAT(status().describe(), contains("votes") && contains("its subscription to releases fails"));
+    one.answered(in(3s), in(3s));
+    one.subscription_stands(in(1h));  // nothing was subscribed to
+    one.subscribed(in(1h));
+    one.subscription_stands(in(1h));
+    CHECK(news->take().empty());
+    one.subscription_stands(in(2h));
+    one.subscription_stands(in(3h));
+    auto const over = news->take();
+    REQUIRE(over.size() == 1);
+    CHECK((over[0].code == errc::protocol_error && over[0].server == "redis://a" && over[0].over));
+    CHECK_FALSE(status().subscription_error);
 }

@@ -144,3 +144,43 @@ TEST_CASE("a lease on four good masters is renewed, and its loss announced, whil
     CHECK(boot_clock::now() < std::max(until, lease.expires_at()) + 2s);
     stop.request_stop();
 }
+
+TEST_CASE("a subscription that floods is told once, and once when that is over, and its master keeps its vote")
+{
+    flooded five;
+    std::atomic<int> begun{0};
+    std::atomic<int> over{0};
+    holdfast::lock_options const options{.on_error = [&](holdfast::error const& e) {
+        if (e.code() != holdfast::redis::errc::protocol_error) return;  // a busy machine: late answers
+        CHECK(std::string{e.what()}.find("its subscription to releases") != std::string::npos);
+        CHECK(std::string{e.what()}.find(e.server()) != std::string::npos);
+        ++(e.over() ? over : begun);
+    }};
+    mutex m{five.client, "orders", options};
+    mutex other{five.client, "invoices", options};
+    auto const use_until = [&](auto const& condition) {
+        return eventually(
+            [&] {
+                try {
+                    std::error_code ec;
+                    CHECK_FALSE(m.try_lock_for(100ms));
+                    if (other.try_lock_for(1s)) other.unlock(ec);
+                } catch (holdfast::error const&) {  // the machine is busy
+                }
+                return condition();
+            },
+            2min);
+    };
+    five.way.flood(message("something:else", std::string(1000, 'x')), containing("SUBSCRIBE"));
+    REQUIRE(use_until([&] { return begun != 0; }));
+    CHECK(use_until([&] {
+        auto const known = five.client.status().front();
+        return known.subscription_error == holdfast::redis::errc::protocol_error && known.votes;
+    }));
+    CHECK(over == 0);
+    five.way.heal();
+    CHECK(use_until([&] { return over != 0; }));
+    CHECK(begun == 1);
+    CHECK(over == 1);
+    CHECK_FALSE(five.client.status().front().subscription_error);
+}

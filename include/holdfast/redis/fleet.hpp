@@ -87,14 +87,18 @@ public:
         return uncovered(ttl);
     }
 
-    /// Returns: what is known of each server, from the way to it that is connected, or was used.
+    /// Returns: what is known of each server, from the way to it that is connected, or was used; of its subscriptions, from all.
     [[nodiscard]] std::vector<server_status> status() const
     {
         std::vector<server_status> all;
         for (unsigned n = 0; n < ways_.front()->size(); ++n) {
             auto best = ways_.front()->status(n);
-            for (std::size_t i = 1; i < ways_.size() && !best.reached; ++i)
-                if (auto other = ways_[i]->status(n); other.reached || (other.asked && !best.asked)) best = std::move(other);
+            for (std::size_t i = 1; i < ways_.size(); ++i) {
+                auto other = ways_[i]->status(n);
+                auto const subscription = best.subscription_error ? best.subscription_error : other.subscription_error;
+                if (!best.reached && (other.reached || (other.asked && !best.asked))) best = std::move(other);
+                best.subscription_error = subscription;
+            }
             all.push_back(std::move(best));
         }
         return all;

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -53,6 +54,21 @@ public:
     } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): as above
     }
 
+    /// Effects: notes that its subscription to releases has `why`, as above. An answered command does not end it.
+    template <class F>
+    void subscription_begins(std::string const& server, std::error_code why, F&& detail) noexcept
+    try {
+        if (subscriptions_.begins(server, why)) add({.code = why, .server = server, .text = detail()});
+    } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): as above
+    }
+
+    /// Effects: notes that all is over that was noted for the subscription to `server`.
+    void subscription_works(std::string const& server) noexcept
+    try {
+        for (auto const& why : subscriptions_.ends(server)) add(end_of(server, why, ", its subscription to releases"));
+    } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): as above
+    }
+
     /// Returns: what is to be told, which nobody else is given.
     [[nodiscard]] std::vector<item> take() noexcept
     {
@@ -66,9 +82,9 @@ private:
     /// Nobody takes anything where no lock has an `on_error`.
     static constexpr std::size_t most = 1000;
 
-    [[nodiscard]] static item end_of(std::string const& server, std::error_code why)
+    [[nodiscard]] static item end_of(std::string const& server, std::error_code why, std::string_view what = {})
     {
-        return {.code = why, .server = server, .text = server + ": this is over", .over = true};
+        return {.code = why, .server = server, .text = server + std::string{what} + ": this is over", .over = true};
     }
 
     void add(item one)
@@ -80,6 +96,7 @@ private:
     }
 
     holdfast::detail::report_once once_;
+    holdfast::detail::report_once subscriptions_;
     std::mutex mutex_;
     std::vector<item> items_;
     std::atomic<bool> any_{false};

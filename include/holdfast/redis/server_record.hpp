@@ -4,6 +4,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/redis/error.hpp>
 #include <holdfast/redis/greeting.hpp>
+#include <holdfast/redis/reconnect_pause.hpp>
 #include <holdfast/redis/server_news.hpp>
 #include <holdfast/redis/server_status.hpp>
 
@@ -18,7 +19,7 @@ namespace holdfast::redis {
 
 /// What one way to a server has seen of it, for `status()` and for what is told of servers. A server of several that gives no vote is told, as that
 /// shows nowhere else while the others do; a connection that is lost, or an answer that does not come in time, when it happens twice without a
-/// proper answer in between. Guarded by the transport's lock.
+/// proper answer in between. So is a subscription to releases that fails again while commands are answered. Guarded by the transport's lock.
 class server_record {
 public:
     /// `one_of_many`: others may vote in its place.
@@ -64,8 +65,37 @@ public:
     {
         round_trip_ = std::chrono::ceil<std::chrono::microseconds>(now - sent);
         misses_ = 0;
+        answered_since_ = true;
         if (!std::exchange(last_error_, {})) return;
         if (one_of_many_) news_->answered(server_);
+    }
+
+    /// Effects: notes that its subscription was refused or ended. What fails with the connections for commands, or once, is not told.
+    template <class F>
+    void subscription_failed(std::error_code why, F&& detail) noexcept
+    {
+        stands_since_.reset();
+        if (!std::exchange(answered_since_, false) || ++subscription_misses_ < 2) return;
+        subscription_error_ = why;
+        news_->subscription_begins(server_, why, [&] {
+            auto const more = detail();
+            return server_ + ": its subscription to releases fails" + (more.empty() ? "" : " (" + more + ")") +
+                   "; waiters look by the clock instead";
+        });
+    }
+
+    /// Effects: notes that a channel was subscribed to.
+    void subscribed(boot_clock::time_point now) noexcept
+    {
+        if (!stands_since_) stands_since_ = now;
+    }
+
+    /// Effects: notes that the subscription is there. One that failed has to stand for a while: a flood comes again behind each confirmation.
+    void subscription_stands(boot_clock::time_point now) noexcept
+    {
+        if (subscription_misses_ == 0 || !stands_since_ || now - *stands_since_ < trusted_after) return;
+        subscription_misses_ = 0;
+        if (std::exchange(subscription_error_, {})) news_->subscription_works(server_);
     }
 
     /// Effects: fills in what is known here. Requires: `reached` and `why_not` are those of the connection.
@@ -81,9 +111,13 @@ public:
         s.clock_doubt = doubt_;
         s.round_trip = round_trip_;
         s.may_evict = may_evict_;
+        s.subscription_error = subscription_error_;
     }
 
 private:
+    /// As long as a connection that broke the protocol is distrusted: the longest pause before the next one.
+    static constexpr auto trusted_after = reconnect_pause::longest_distrust;
+
     std::string server_;
     bool one_of_many_;
     std::shared_ptr<server_news> news_;
@@ -91,6 +125,10 @@ private:
     bool may_evict_ = false;
     unsigned misses_ = 0;
     std::error_code last_error_;
+    bool answered_since_ = false;  // a command was, since the subscription failed last
+    unsigned subscription_misses_ = 0;
+    std::error_code subscription_error_;  // as was told
+    std::optional<boot_clock::time_point> stands_since_;
     std::optional<std::chrono::microseconds> ahead_;
     std::chrono::microseconds doubt_{0};
     std::optional<std::chrono::microseconds> round_trip_;

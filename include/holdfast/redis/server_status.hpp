@@ -45,6 +45,9 @@ struct server_status {
     /// Whether it evicts keys when its memory is full (`maxmemory-policy` is not `noeviction`): a lock may be forgotten while it is held.
     bool may_evict = false;
 
+    /// Why its reports of releases do not come, where that lasts: waiters look by the clock instead. It says nothing about its vote.
+    std::error_code subscription_error{};
+
     /// Returns: all that in one line, for people.
     [[nodiscard]] std::string describe() const
     {
@@ -61,6 +64,7 @@ struct server_status {
             text += ", clock " + ms(std::chrono::abs(*clock_ahead)) + (clock_ahead->count() < 0 ? " behind" : " ahead") +
                     ", give or take " + ms(clock_doubt);
         if (may_evict) text += ", may evict keys";
+        if (subscription_error) text += ", its subscription to releases fails (" + subscription_error.message() + ")";
         return text;
     }
 };

@@ -143,7 +143,7 @@ private:
         node(socket_transport& f, unsigned i, admission* a)
             : record{f.options_.servers[i].describe(), f.size() > 1, f.options_.news},
               commands{f.reactor_, i, f.options_.servers[i], f.tls_of(i), f.options_.node_timeout, f.options_.connect_timeout, a, f, record},
-              releases{f.reactor_, i, f.options_.servers[i], f.tls_of(i), f.options_.connect_timeout}
+              releases{f.reactor_, i, f.options_.servers[i], f.tls_of(i), f.options_.connect_timeout, record}
         {
         }
         server_record record;

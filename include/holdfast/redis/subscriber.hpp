@@ -4,11 +4,13 @@
 #include <holdfast/redis/error_reply.hpp>
 #include <holdfast/redis/link.hpp>
 #include <holdfast/redis/request.hpp>
+#include <holdfast/redis/server_record.hpp>
 #include <holdfast/redis/transport.hpp>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -36,8 +38,11 @@ namespace holdfast::redis {
 class subscriber final : private link {
 public:
     subscriber(io::reactor& reactor, unsigned node, endpoint const& server, std::shared_ptr<io::secure_layer const> tls,
-               std::chrono::milliseconds connect_timeout)
-        : link{reactor, server, std::move(tls), connect_timeout, hello::plain}, node_{node}, answer_timeout_{connect_timeout}
+               std::chrono::milliseconds connect_timeout, server_record& record)
+        : link{reactor, server, std::move(tls), connect_timeout, hello::plain},
+          node_{node},
+          answer_timeout_{connect_timeout},
+          record_{record}
     {
     }
 
@@ -81,6 +86,7 @@ public:
     /// Effects: connects again where a connection is wanted and there is none.
     void keep_up(boot_clock::time_point now) noexcept
     try {
+        if (up()) record_.subscription_stands(now);
         if (!up() && !channels_.empty()) connect(now);
     } catch (std::bad_alloc const&) {  // the next one tries again; waiters look by the clock meanwhile
     }
@@ -100,13 +106,15 @@ private:
     /// An answer that is not there when its time is over may still be behind so many bytes, for they were not read in time.
     static constexpr std::uint64_t most_before_answer = 1'048'576;
 
-    /// So many bytes are more than a server can have releases to report.
+    /// So many bytes, besides the names of locks, are more than a server can have releases to report: a release has about 40 of them, and no server
+    /// runs 100,000 of its scripts in a second.
     static constexpr std::uint64_t most_in_a_second = 4'194'304;
 
     using channel_map = std::map<std::string, channel_state, std::less<>>;
 
     void subscribe(std::string const& channel, channel_state& c)
     {
+        longest_name_ = std::max(longest_name_, channel.size());
         send({channel, true, received()});
         ++c.pending;
     }
@@ -136,6 +144,7 @@ private:
         asked_.clear();
         counts_since_ = now;
         counts_from_ = received();
+        longest_name_ = 0;
         for (auto& [name, c] : channels_) {
             c.pending = 0;
             subscribe(name, c);
@@ -162,6 +171,7 @@ private:
             note_error(why, r, {});
             on_refused(found->second, why, now);
         } else if (last) {
+            record_.subscribed(now);
             tell(found->second, [&](listener& l) { l.on_watching(node_, now); });
         }
     }
@@ -172,7 +182,8 @@ private:
             counts_since_ = now;
             counts_from_ = received();
         }
-        if (received() - counts_from_ > most_in_a_second)
+        counts_from_ += std::min(channel.size(), longest_name_);
+        if (received() > counts_from_ + most_in_a_second)
             return disconnect(errc::protocol_error, now, "it reports more releases than there can be");
         if (auto const found = channels_.find(channel); found != channels_.end())
             tell(found->second, [&](listener& l) { l.on_released(node_, now); });
@@ -180,12 +191,19 @@ private:
 
     void on_refused(channel_state const& c, std::error_code why, boot_clock::time_point now)
     {
+        if (why == holdfast::errc::misconfigured) note_failure(why);  // otherwise the connection is given up, which is noted
         tell(c, [&](listener& l) { l.on_watch_failed(node_, why, now); });
         if (why != holdfast::errc::misconfigured) disconnect(why, now);
     }
 
+    void note_failure(std::error_code why) noexcept
+    {
+        record_.subscription_failed(why, [&] { return reason(why); });
+    }
+
     void on_down(std::error_code why, boot_clock::time_point now) noexcept override
     try {
+        note_failure(why);
         std::erase_if(channels_, [](auto const& one) { return one.second.watchers.empty(); });
         for (auto& [name, c] : channels_) c.pending = 0;
         for (auto& l : all_watchers()) l->on_watch_failed(node_, why, now);
@@ -209,8 +227,10 @@ private:
 
     unsigned node_;
     std::chrono::milliseconds answer_timeout_;
+    server_record& record_;
     boot_clock::time_point counts_since_{};
     std::uint64_t counts_from_ = 0;
+    std::size_t longest_name_ = 0;  // that was subscribed to over this connection
     channel_map channels_;
     std::deque<question> asked_;  ///< what is not answered yet
 };
