@@ -87,7 +87,8 @@ public:
         return uncovered(ttl);
     }
 
-    /// Returns: what is known of each server, from the way to it that is connected, or was used; of its subscriptions, from all.
+    /// Returns: what is known of each server, from the way to it that is connected, or was used; of its
+    /// subscriptions, from all.
     [[nodiscard]] std::vector<server_status> status() const
     {
         std::vector<server_status> all;

@@ -70,7 +70,8 @@ public:
         if (one_of_many_) news_->answered(server_);
     }
 
-    /// Effects: notes that its subscription was refused or ended. What fails with the connections for commands, or once, is not told.
+    /// Effects: notes that its subscription was refused or ended. What fails with the connections for
+    /// commands, or once, is not told.
     template <class F>
     void subscription_failed(std::error_code why, F&& detail) noexcept
     {
@@ -90,7 +91,8 @@ public:
         if (!stands_since_) stands_since_ = now;
     }
 
-    /// Effects: notes that the subscription is there. One that failed has to stand for a while: a flood comes again behind each confirmation.
+    /// Effects: notes that the subscription is there. One that failed has to stand for a while: a flood comes
+    /// again behind each confirmation.
     void subscription_stands(boot_clock::time_point now) noexcept
     {
         if (subscription_misses_ == 0 || !stands_since_ || now - *stands_since_ < trusted_after) return;

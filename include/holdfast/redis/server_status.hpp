@@ -45,7 +45,8 @@ struct server_status {
     /// Whether it evicts keys when its memory is full (`maxmemory-policy` is not `noeviction`): a lock may be forgotten while it is held.
     bool may_evict = false;
 
-    /// Why its reports of releases do not come, where that lasts: waiters look by the clock instead. It says nothing about its vote.
+    /// Why its reports of releases do not come, where that lasts: waiters look by the clock instead. It says nothing
+    /// about its vote.
     std::error_code subscription_error{};
 
     /// Returns: all that in one line, for people.

@@ -106,8 +106,8 @@ private:
     /// An answer that is not there when its time is over may still be behind so many bytes, for they were not read in time.
     static constexpr std::uint64_t most_before_answer = 1'048'576;
 
-    /// So many bytes, besides the names of locks, are more than a server can have releases to report: a release has about 40 of them, and no server
-    /// runs 100,000 of its scripts in a second.
+    /// So many bytes, besides the names of locks, are more than a server can have releases to report: a release has about 40
+    /// of them, and no server runs 100,000 of its scripts in a second.
     static constexpr std::uint64_t most_in_a_second = 4'194'304;
 
     using channel_map = std::map<std::string, channel_state, std::less<>>;
@@ -191,7 +191,7 @@ private:
 
     void on_refused(channel_state const& c, std::error_code why, boot_clock::time_point now)
     {
-        if (why == holdfast::errc::misconfigured) note_failure(why);  // otherwise the connection is given up, which is noted
+        if (why == holdfast::errc::misconfigured) note_failure(why);  // otherwise the end of the connection is
         tell(c, [&](listener& l) { l.on_watch_failed(node_, why, now); });
         if (why != holdfast::errc::misconfigured) disconnect(why, now);
     }
