@@ -111,7 +111,7 @@ TEST_CASE("who may not run every script takes nothing, without a fence either")
 
 TEST_CASE("a right that is missing inside a script is reported at once, and the command is named")
 {
-    auto const command = GENERATE(as<std::string>{}, "set", "get", "time", "pexpire", "pttl");
+    auto const command = GENERATE(as<std::string>{}, "set", "getrange", "time", "pexpire", "pttl");
     CAPTURE(command);
     redis_server server{{.config = {"user app on >app-secret ~* &* +@all -" + command}}};
     client redis{server.url("app", "app-secret"), unhurried()};

@@ -8,6 +8,7 @@
 #include <holdfast/redis/scripts.hpp>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace scripts = holdfast::redis::scripts;
@@ -55,7 +56,8 @@ std::string const half_hour = "1800000000";  // the bound, in µs
 TEST_CASE("every script's SHA-1 is the one by which a server knows it")
 {
     redis_server server;
-    for (auto const& s : {scripts::acquire, scripts::acquire_by_clock, scripts::acquire_by_count, scripts::confirm, scripts::extend, scripts::regain, scripts::release})
+    for (auto const& s : {scripts::acquire, scripts::acquire_by_clock, scripts::acquire_by_count, scripts::confirm, scripts::extend,
+                          scripts::regain, scripts::release})
         CHECK(server.command({"SCRIPT", "LOAD", std::string{s.text}}).text == s.sha1);
 }
 
@@ -72,6 +74,95 @@ TEST_CASE("acquire: takes a free key, knows its own token again and refuses othe
     CHECK(s.get("k") == "mine");
 }
 
+namespace {
+
+/// Each script that acquires, with arguments for the token `mine` and a minute.
+std::vector<std::pair<script, std::vector<std::string>>> all_that_acquire(std::string const& mine = "mine")
+{
+    return {{scripts::acquire, {mine, "60000"}},
+            {scripts::acquire_by_clock, {mine, "60000", "1", hour_text, half_hour}},
+            {scripts::acquire_by_count, {mine, "60000", "1", hour_text, half_hour, "0", "0", "1"}}};
+}
+
+}  // namespace
+
+TEST_CASE("acquire: without the key and the fence it takes, and begins the fence with the clock")
+{
+    on_server s;
+    for (auto const& [script, arguments] : all_that_acquire()) {
+        s.server.command({"FLUSHALL"});
+        auto const before = s.micros();
+        auto const got = s.number(script, {"k", "f"}, arguments);
+        CHECK(s.get("k") == "mine");
+        CHECK(s.pttl("k") > 50'000);
+        if (got == 1) continue;
+        CHECK(got >= before);
+        CHECK(got <= s.micros() + 1);
+        CHECK(s.get("f") == std::to_string(got));
+    }
+}
+
+TEST_CASE("acquire: an empty key is held, and a fence that is there stays as it is")
+{
+    on_server s;
+    s.server.command({"SET", "k", ""});
+    s.server.command({"SET", "f", "7"});
+    for (auto const& [script, arguments] : all_that_acquire()) {
+        CHECK(s.number(script, {"k", "f"}, arguments) == -1);
+        CHECK(s.server.command({"EXISTS", "k"}).integer == 1);
+        CHECK(s.get("k").empty());
+        CHECK(s.get("f") == "7");
+    }
+    s.server.command({"PEXPIRE", "k", "30000"});
+    for (auto const& [script, arguments] : all_that_acquire()) CHECK(s.number(script, {"k", "f"}, arguments) < -20'000);
+}
+
+TEST_CASE("a key that begins as a token does, and is longer, is not the token's")
+{
+    on_server s;
+    std::string const token(32, 'a');
+    s.server.command({"SET", "k", token + "a", "PX", "60000"});
+    for (auto const& [script, arguments] : all_that_acquire(token)) CHECK(s.number(script, {"k", "f"}, arguments) < -50'000);
+    CHECK(s.number(scripts::confirm, {"k", "f"}, {token, "50", hour_text, half_hour}) == 0);
+    CHECK(s.number(scripts::extend, {"k"}, {token, "600000"}) == 0);
+    CHECK(s.number(scripts::regain, {"k"}, {token, "600000"}) == 0);
+    CHECK(s.number(scripts::release, {"k"}, {token, "channel"}) == 0);
+    CHECK(s.get("k") == token + "a");
+    CHECK(s.pttl("k") <= 60'000);
+    CHECK(s.server.command({"EXISTS", "f"}).integer == 0);
+}
+
+TEST_CASE("no script reads a value of 200 MB, at the lock's key or at its fence")
+{
+    on_server s;
+    std::string const last = "209715199";
+    s.server.command({"SETRANGE", "great", last, "x"});
+    auto const peak = [&] {
+        auto const info = s.server.command({"INFO", "memory"}).text;
+        return std::stoll(info.substr(info.find("used_memory_peak:") + 17));
+    };
+    auto const before = peak();
+    for (auto const& [script, arguments] : all_that_acquire()) CHECK(s.number(script, {"great", "f"}, arguments) == -1);
+    CHECK(s.number(scripts::confirm, {"great", "f"}, {"mine", "50", hour_text, half_hour}) == 0);
+    CHECK(s.number(scripts::extend, {"great"}, {"mine", "60000"}) == 0);
+    CHECK(s.number(scripts::regain, {"great"}, {"mine", "60000"}) == 0);
+    CHECK(s.number(scripts::release, {"great"}, {"mine", "channel"}) == 0);
+    for (auto const& [script, arguments] : all_that_acquire()) {
+        s.server.command({"DEL", "k"});
+        s.server.command({"RENAME", "great", "f"});
+        if (script.sha1 == scripts::acquire.sha1) {
+            CHECK(s.number(script, {"k", "f"}, arguments) == 1);
+            CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", "50", hour_text, half_hour}) == 0);
+            s.server.command({"RENAME", "f", "great"});
+            continue;
+        }
+        CHECK(s.run(script, {"k", "f"}, arguments).elements.size() == 2);
+        if (script.sha1 == scripts::acquire_by_count.sha1) break;
+        s.server.command({"SETRANGE", "great", last, "x"});
+    }
+    CHECK(peak() - before < 50'000'000);
+}
+
 TEST_CASE("acquire: refuses a key without expiry and keys of other types")
 {
     on_server s;
@@ -79,11 +170,7 @@ TEST_CASE("acquire: refuses a key without expiry and keys of other types")
     s.server.command({"HSET", "hash", "field", "1"});
     s.server.command({"PEXPIRE", "hash", "30000"});
     s.server.command({"LPUSH", "list", "x"});
-    for (auto const& [script, extra] : {std::pair{scripts::acquire, std::vector<std::string>{}},
-                                        std::pair{scripts::acquire_by_clock, std::vector<std::string>{"1", hour_text, half_hour}},
-                                        std::pair{scripts::acquire_by_count, std::vector<std::string>{"1", hour_text, half_hour, "0", "0", "1"}}}) {
-        std::vector<std::string> arguments{"mine", "60000"};
-        arguments.insert(arguments.end(), extra.begin(), extra.end());
+    for (auto const& [script, arguments] : all_that_acquire()) {
         CHECK(s.number(script, {"forever", "f"}, arguments) == -1);
         CHECK(s.number(script, {"list", "f"}, arguments) == -1);
         auto const left = -2 - s.number(script, {"hash", "f"}, arguments);
@@ -127,7 +214,8 @@ TEST_CASE("acquire by count: a missing fence begins with the clock, or with a pr
 {
     on_server s;
     auto const acquire = [&](std::string const& name, long long proposal) {
-        return s.number(scripts::acquire_by_count, {name, "f:" + name}, {"mine", "60000", "3", hour_text, half_hour, std::to_string(proposal), "60000000", "1"});
+        return s.number(scripts::acquire_by_count, {name, "f:" + name},
+                        {"mine", "60000", "3", hour_text, half_hour, std::to_string(proposal), "60000000", "1"});
     };
     auto const now = s.micros();
     CHECK(acquire("near", now + 50'000'000) == now + 50'000'003);
@@ -146,7 +234,8 @@ TEST_CASE("acquire by count: a fence below the floor begins anew, at the floor a
     on_server s;
     auto const acquire = [&](std::string const& name, long long fence, long long floor) {
         s.server.command({"SET", "f:" + name, std::to_string(fence)});
-        return s.number(scripts::acquire_by_count, {name, "f:" + name}, {"mine", "60000", "3", hour_text, half_hour, "0", "0", std::to_string(floor)});
+        return s.number(scripts::acquire_by_count, {name, "f:" + name},
+                        {"mine", "60000", "3", hour_text, half_hour, "0", "0", std::to_string(floor)});
     };
     auto const now = s.micros();
     CHECK(acquire("at the floor", now - 1'000'000, now - 1'000'000) == now - 999'997);
@@ -178,8 +267,9 @@ namespace {
 std::vector<std::vector<std::string>> foreign_fences()
 {
     std::vector<std::vector<std::string>> all;
-    for (auto const* text : {"9223372036854775807", "9223372036854775806", "9007199254740993", "9999999999999999", "18446744073709551616", "1e300", "inf", "nan", "", " 7", "7 ", "0x7f",
-                             "1.5", "-", "--5", "-9223372036854775808", "-9999999999999999", "text"})
+    for (auto const* text :
+         {"9223372036854775807", "9223372036854775806", "9007199254740993", "9999999999999999", "18446744073709551616", "1e300", "inf",
+          "nan", "", " 7", "7 ", "0x7f", "1.5", "-", "--5", "-9223372036854775808", "-9999999999999999", "text"})
         all.push_back({"SET", "f", text});
     all.push_back({"LPUSH", "f", "x"});
     all.push_back({"HSET", "f", "x", "1"});
@@ -270,7 +360,8 @@ TEST_CASE("confirm: neither confirms a foreign fence nor writes one")
         CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", now, hour_text, "90000000"}) == 0);
     }
     s.server.command({"DEL", "f"});
-    for (auto const& value : {std::to_string(s.micros() + 150'000'000), std::string{"9223372036854775807"}, std::string{"18446744073709551615"}})
+    for (auto const& value :
+         {std::to_string(s.micros() + 150'000'000), std::string{"9223372036854775807"}, std::string{"18446744073709551615"}})
         CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", value, hour_text, "90000000"}) == 0);
     CHECK(s.server.command({"EXISTS", "f"}).integer == 0);
     CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", std::to_string(s.micros() + 80'000'000), hour_text, "90000000"}) == 1);

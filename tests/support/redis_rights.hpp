@@ -9,7 +9,7 @@
 
 namespace holdfast::test {
 
-inline constexpr std::string_view lock_commands = "+set +get +pttl +pexpire +time +eval +evalsha +publish +subscribe +unsubscribe";
+inline constexpr std::string_view lock_commands = "+set +getrange +pttl +pexpire +time +eval +evalsha +publish +subscribe +unsubscribe";
 inline constexpr std::string_view redlock_commands = "+info";
 inline constexpr std::string_view guard_commands = "+info";
 inline constexpr std::string_view database_commands = "+select";

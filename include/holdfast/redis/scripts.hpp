@@ -14,52 +14,55 @@ struct script {
 namespace scripts {
 
 // acquire: KEYS lock [fence]; ARGV token ttl [batch fence-lifetime bound [proposal max-lead floor]]. Answers the fence (1 without one) if the lock
-// is the token's now, also if it was already; -2 - PTTL, which is not positive, if it is another's. GET is a pcall: a key of another type counts
-// as held. PTTL and PEXPIRE are what a renewal and a release need: a user without the right to one of them is told so, and is granted nothing. A
-// SET is the first to write: a server without memory lets a script go on that has written. The fence is written before the lock: if that fails,
-// nothing is taken. Each call that may be refused has a line of its own: servers name the line.
+// is the token's now, also if it was already; -2 - PTTL, which is not positive, if it is another's. GETRANGE is a pcall: a key of another type
+// counts as held. Of a key, whose value may be long, it reads a byte more than a token has; PTTL, which is -2 without a key, tells an empty one from
+// none. PTTL and PEXPIRE are what a renewal and a release need: a user without the right to one of them is told so, and is granted nothing. A SET is
+// the first to write: a server without memory lets a script go on that has written. The fence is written before the lock: if that fails, nothing is
+// taken. Each call that may be refused has a line of its own: servers name the line.
 //
 // A fence is read as text, and taken for a number only if it has so few digits that a double holds it. One that is further ahead of the clock than
 // the bound, or no number, is foreign: {fence, 1} is answered if it was replaced. By count, if there is a guard, it is replaced by '-' and the
 // most that it can have been: {0, 1} is answered, and {0, 0} until the clock has come near that.
 
 inline constexpr script acquire{R"lua(
-local value = redis.pcall('GET', KEYS[1])
-if not value then
-  redis.call('PTTL', KEYS[1])
+local value = redis.pcall('GETRANGE', KEYS[1], 0, 32)
+if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
+  redis.call('GETRANGE', KEYS[1], 0, 32)
+end
+local left = redis.call('PTTL', KEYS[1])
+if left == -2 then
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
   if type(redis.pcall('PEXPIRE', KEYS[1], ARGV[2])) == 'table' then
     redis.call('SET', KEYS[1], '', 'PX', 1)
     redis.call('PEXPIRE', KEYS[1], 1)
   end
-  value = ARGV[1]
-elseif type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
-  redis.call('GET', KEYS[1])
+elseif value ~= ARGV[1] then
+  return -2 - left
 end
-if value == ARGV[1] then
-  return 1
-end
-return -2 - redis.call('PTTL', KEYS[1])
+return 1
 )lua",
-                                "f90d067abe369ed824f0a88b6636830a4954b1aa"};
+                                "ea6cae7662a914079abef69adbd07d2a405d8a04"};
 
 inline constexpr script acquire_by_clock{R"lua(
-local value = redis.pcall('GET', KEYS[1])
+local value = redis.pcall('GETRANGE', KEYS[1], 0, 32)
 if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
-  redis.call('GET', KEYS[1])
+  redis.call('GETRANGE', KEYS[1], 0, 32)
 end
 local left = redis.call('PTTL', KEYS[1])
-if value and value ~= ARGV[1] then return -2 - left end
+if left ~= -2 and value ~= ARGV[1] then return -2 - left end
 local time = redis.call('TIME')
 local clock = time[1] * 1000000 + time[2]
-local kept = redis.pcall('GET', KEYS[2])
+local kept = redis.pcall('GETRANGE', KEYS[2], 0, 32)
+if kept == '' then
+  kept = redis.call('PTTL', KEYS[2]) ~= -2
+end
 local last = type(kept) == 'string' and #kept <= 16 and string.find(kept, '^%d+$') and tonumber(kept)
 local foreign = kept and not (last and last <= clock + ARGV[5])
 if foreign then last = clock + ARGV[5] end
 local fence = math.max((last or 0) + 1, clock) + ARGV[3] - 1
 local lifetime = ARGV[4] + math.max(0, fence - clock) / 1000
 redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', string.format('%.0f', lifetime))
-if not value then
+if left == -2 then
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
   if type(redis.pcall('PEXPIRE', KEYS[1], ARGV[2])) == 'table' then
     redis.call('SET', KEYS[1], '', 'PX', 1)
@@ -68,18 +71,21 @@ if not value then
 end
 return foreign and {fence, 1} or fence
 )lua",
-                                         "f2a43958d3f97a08ecd2368f38d6cf5c7420c642"};
+                                         "0fdaa770acc8224e3ae61a75a72fd721bf421419"};
 
 inline constexpr script acquire_by_count{R"lua(
-local value = redis.pcall('GET', KEYS[1])
+local value = redis.pcall('GETRANGE', KEYS[1], 0, 32)
 if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
-  redis.call('GET', KEYS[1])
+  redis.call('GETRANGE', KEYS[1], 0, 32)
 end
 local left = redis.call('PTTL', KEYS[1])
-if value and value ~= ARGV[1] then return -2 - left end
+if left ~= -2 and value ~= ARGV[1] then return -2 - left end
 local time = redis.call('TIME')
 local clock = time[1] * 1000000 + time[2]
-local kept = redis.pcall('GET', KEYS[2])
+local kept = redis.pcall('GETRANGE', KEYS[2], 0, 32)
+if kept == '' then
+  kept = redis.call('PTTL', KEYS[2]) ~= -2
+end
 local number = type(kept) == 'string' and #kept <= 17 and string.find(kept, '^-?%d+$') and tonumber(kept)
 local last = number and math.abs(number) or 0
 local lead = tonumber(ARGV[7])
@@ -97,7 +103,7 @@ if last < tonumber(ARGV[8]) then
 end
 local fence = last + ARGV[3]
 redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[4])
-if not value then
+if left == -2 then
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
   if type(redis.pcall('PEXPIRE', KEYS[1], ARGV[2])) == 'table' then
     redis.call('SET', KEYS[1], '', 'PX', 1)
@@ -106,13 +112,16 @@ if not value then
 end
 return foreign and {fence, 1} or fence
 )lua",
-                                         "0231e4cb8167661b1f63b25038196036f4cbf75a"};
+                                         "73f34b7e70d80394e3cdda09f385a40e50f3850b"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1, or 0 also if the fence, or the value, is further ahead than the bound.
 inline constexpr script confirm{R"lua(
-if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
 local time = redis.call('TIME')
-local kept = redis.pcall('GET', KEYS[2]) or '0'
+local kept = redis.pcall('GETRANGE', KEYS[2], 0, 32)
+if kept == '' then
+  kept = redis.call('PTTL', KEYS[2]) == -2 and '0'
+end
 local last = type(kept) == 'string' and #kept <= 16 and string.find(kept, '^%d+$') and tonumber(kept)
 if not last or math.max(last, ARGV[2]) > time[1] * 1000000 + time[2] + ARGV[4] then return 0 end
 if last < tonumber(ARGV[2]) then
@@ -120,35 +129,35 @@ if last < tonumber(ARGV[2]) then
 end
 return 1
 )lua",
-                                "1362239298d58970916445654fa06d39cfef65e1"};
+                                "040831254830459a02ef3c46707833e5f777fcc5"};
 
 // extend: KEYS lock; ARGV token ttl. Never makes the time left shorter: a copy that comes late must not cut a longer lease.
 inline constexpr script extend{R"lua(
-if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 1
 )lua",
-                               "3c05b451fcb31898bd382352b8171ab3d905dec4"};
+                               "b507a4092ba965149e0fd8b7c453f3551dd019f1"};
 
 // regain: KEYS lock; ARGV token ttl. As extend, and it takes a lock that is free.
 inline constexpr script regain{R"lua(
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
-if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 1
 )lua",
-                               "5600757c2ea7d92c98449d98a1cbc22c76c13b1c"};
+                               "5addbad67398e1a9cc9669f84a2131cc90097f21"};
 
 // release: KEYS lock; ARGV token channel. Answers 1 and how many were told, or 0. PEXPIRE with 0 deletes, as DEL does, and it is known from the acquire
 // that the user may call it. A user without the right to publish still releases: waiters
 // then look again by the clock.
 inline constexpr script release{R"lua(
-if redis.pcall('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
 redis.call('PEXPIRE', KEYS[1], 0)
 local told = redis.pcall('PUBLISH', ARGV[2], '')
 return type(told) == 'number' and 1 + told or 1
 )lua",
-                                "2d21ea04116c75d84280a4b19405978091146409"};
+                                "b0466e79820253d39e4bdfb3560d13052ba00cd4"};
 
 }  // namespace scripts
 
