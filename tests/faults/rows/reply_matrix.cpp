@@ -183,19 +183,10 @@ void real_servers(matrix& m)
     m.by_real_server("NOREPLICAS", code::no_replicas, configure("min-replicas-to-write", "1"), configure("min-replicas-to-write", "0"));
     m.by_real_server("READONLY", code::read_only, [](auto& s) { s.command({"REPLICAOF", "127.0.0.1", "1"}); },
                      [](auto& s) { s.command({"REPLICAOF", "NO", "ONE"}); });
-    m.by_real_server("MASTERDOWN", code::master_down,
-                     [](auto& s) {
-                         s.command({"CONFIG", "SET", "replica-serve-stale-data", "no"});
-                         s.command({"REPLICAOF", "127.0.0.1", "1"});
-                     },
-                     [](auto& s) { s.command({"REPLICAOF", "NO", "ONE"}); });
     m.by_real_server("NOPERM", code::not_permitted, nothing, [](auto& s) { s.command({"ACL", "SETUSER", "app", "+@all"}); },
                      {.config = {"user app on >secret ~* &* +@all -@scripting"}}, "app");
     m.by_real_server("NOAUTH", code::authentication_failed, nothing, [](auto& s) { s.command({"ACL", "SETUSER", "app", "on", ">secret", "+@all", "~*", "&*"}); },
                      {}, "app");
-    m.by_real_server("CLUSTERDOWN", code::cluster_down, nothing,
-                     [](auto& s) { s.command({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"}); },
-                     {.config = {"cluster-enabled yes", "cluster-require-full-coverage no"}});
     auto folder = std::make_unique<test::temporary_folder>();
     std::vector<std::string> const into_it{"dir " + folder->path().string(), "save 3600 1"};
     m.by_real_server("MISCONF", code::write_refused,

@@ -46,7 +46,7 @@ std::vector<row> const& all_rows()
         {"late_commands", "a release or renewal that comes late leaves the successor untouched, and the caller is told", late_without_comparison,
          late_commands::go},
         {"late_commands_redlock", "the same of five masters", late_without_comparison, late_commands::go, redlock},
-        {"reply_matrix", "a distinct condition for each answer; retried only where safe; a timed-out connection is never used again",
+        {"reply_matrix", "a distinct condition for each answer; retried only where safe; a silent connection is never used again",
          one_condition, reply_matrix::go},
         {"reply_matrix_redlock", "said by one of five masters: the lock is granted; by three: a distinct condition for each answer",
          one_condition_of_masters, reply_matrix_redlock::go, redlock},
