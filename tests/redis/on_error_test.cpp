@@ -8,6 +8,7 @@
 #include <holdfast/redis.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -158,6 +159,7 @@ TEST_CASE("a key that no lock has made is told once, with what stands there, and
     server.command({"SET", "lock", "somebody", "PX", "3600000"});
     for (int i = 0; i < 3; ++i)
         for (auto* one : {&endless, &list, &empty, &lock}) CHECK_FALSE(one->try_lock());
+    REQUIRE(eventually([&] { return told.causes().size() >= 3; }));
     auto const all = told.causes();
     REQUIRE(all.size() == 3);
     for (auto const& e : all) {
@@ -183,4 +185,29 @@ TEST_CASE("who waits for a key that no lock has made is told while it waits")
     }};
     CHECK(eventually([&] { return told.causes().size() == 1; }));
     server.command({"DEL", "orders"});
+}
+
+TEST_CASE("an on_error that takes its time, or asks for the lock, keeps nobody who waits for it")
+{
+    redis_server server;
+    std::atomic<int> begun{0};
+    std::atomic<bool> go_on{false};
+    client redis{server.url(), holdfast::test::unhurried()};
+    auto const stays = [&](holdfast::error const& e) {
+        if (e.code() != errc::contended) return;
+        ++begun;
+        mutex same{redis, "orders"};
+        (void)same.try_lock();
+        CHECK(eventually([&] { return go_on.load(); }));
+    };
+    mutex m{redis, "orders", {.on_error = stays}};
+    server.command({"SET", "orders", "x"});
+    CHECK_FALSE(m.try_lock());
+    CHECK_FALSE(m.try_lock_for(2s));
+    CHECK(eventually([&] { return begun == 1; }));
+    server.command({"DEL", "orders"});
+    CHECK(m.try_lock_for(20s));
+    CHECK_FALSE(go_on);
+    m.unlock();
+    go_on = true;
 }

@@ -6,6 +6,8 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/result.hpp>
+#include <holdfast/lock/announce.hpp>
+#include <holdfast/lock/announcer.hpp>
 #include <holdfast/lock/failure_reports.hpp>
 #include <holdfast/lock/renewal.hpp>
 #include <holdfast/lock/waiting_line.hpp>
@@ -13,6 +15,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string_view>
@@ -120,7 +123,8 @@ public:
         begun_.store(true, std::memory_order_release);
     }
 
-    [[nodiscard]] std::optional<boot_clock::time_point> unavailable_since(std::optional<boot_clock::time_point> before) const noexcept override
+    [[nodiscard]] std::optional<boot_clock::time_point>
+    unavailable_since(std::optional<boot_clock::time_point> before) const noexcept override
     {
         if (!begun_.load(std::memory_order_acquire)) return before;
         if constexpr (requires { operation_->unavailable(); }) {
@@ -131,26 +135,29 @@ public:
         return std::nullopt;
     }
 
-    /// Effects: waits for the answer; `reports` is told, also while it waits, that what stands in the way of the lock `name` is no lock.
-    /// Requires: `begin` has returned.
-    [[nodiscard]] result<grant> outcome(std::string_view name, std::stop_token const& stop, failure_reports& reports)
+    /// Effects: waits for the answer; `reports` is told, also while it waits, that what stands in the way of the lock `name` is no lock. The hook is
+    /// called in a thread of `calls`: it may take its time, and may ask for the lock. Requires: `begin` has returned.
+    [[nodiscard]] result<grant> outcome(std::string_view name, std::stop_token const& stop, failure_reports& reports, announcer& calls,
+                                        std::shared_ptr<lock_options const> const& options)
     {
         std::stop_callback const cancel_on_stop{stop, [&]() noexcept { operation_->cancel(); }};
         boot_clock::duration pause = std::chrono::seconds{1};
         while (!operation_->wait_until(saturating_add(boot_clock::now(), pause))) {
-            tell_obstacle(reports, name);
+            tell_obstacle(reports, name, calls, options);
             pause = std::min<boot_clock::duration>(2 * pause, std::chrono::minutes{1});
         }
-        tell_obstacle(reports, name);
+        tell_obstacle(reports, name, calls, options);
         return operation_->outcome();
     }
 
 private:
-    void tell_obstacle(failure_reports& reports, std::string_view name) const
+    void tell_obstacle(failure_reports& reports, std::string_view name, announcer& calls,
+                       std::shared_ptr<lock_options const> const& options) const
     {
         if constexpr (requires { operation_->obstacle(); })
-            if (options_.on_error)
-                if (auto const what = operation_->obstacle()) reports.obstructed(options_, name, *what);
+            if (options->on_error)
+                if (auto const what = operation_->obstacle())
+                    tell(&calls, options, [&](auto const& told) { reports.obstructed(told, name, *what); });
     }
 
     B& backend_;

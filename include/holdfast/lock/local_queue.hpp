@@ -191,7 +191,7 @@ private:
             waiting_line::pause(me, std::min(allowed_at, request.deadline()), stop);
             bool const asks = in_time && (static_cast<void>(std::scoped_lock{mutex_}), pause_.may_ask(boot_clock::now(), request.deadline()));
             if (asks) request.begin(outage_.seen_by(me), tenure_.handoffs_for(me));
-            auto const got = asks ? request.outcome(name_, stop, reports())
+            auto const got = asks ? request.outcome(name_, stop, reports(), keeper_->calls(), me.owner->options)
                                   : result<grant>{outage_.is_all_for(me) ? errc::unavailable : errc::timed_out};
             std::unique_lock guard{mutex_};
             if (asks) outage_.note(got.code(), request.unavailable_since_then());
