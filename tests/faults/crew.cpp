@@ -26,6 +26,7 @@ void crew::start(std::size_t i)
     auto const lane = static_cast<std::uint32_t>(i % options_.lanes);
     auto const& there = options_.ways_there;
     duty what{.where = there.empty() ? options_.where : there[i % there.size()], .folder = folder_, .clients = {}, .first_slot = i * options_.locks, .first_lock = lane * options_.locks,
+              .one_lock = options_.one_lock,
               .patience = options_.patience, .guarded = options_.guarded, .tokens_checked = options_.tokens_checked, .rest = options_.rest};
     for (std::uint32_t l = 0; l < options_.locks; ++l) {
         what.clients.push_back(next_client_++);
@@ -68,7 +69,7 @@ void crew::note(event what, std::uint64_t value) { journal_.write({.value = valu
 void crew::note_about(event what, std::size_t i)
 {
     for (std::uint32_t l = 0; l < options_.locks; ++l)
-        journal_.write({.client = of(i, l).client, .lock = static_cast<std::uint32_t>(i % options_.lanes) * options_.locks + l, .what = what});
+        journal_.write({.client = of(i, l).client, .lock = static_cast<std::uint32_t>(i % options_.lanes) * options_.locks + (options_.one_lock ? 0 : l), .what = what});
 }
 
 void crew::end()

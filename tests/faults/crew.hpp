@@ -21,6 +21,7 @@ struct crew_options {
     std::vector<place> ways_there{};  ///< one for each process in turn, where they are not all the same
     std::size_t processes = 8;
     std::uint32_t locks = 1;     ///< for each process, which has a thread for each
+    bool one_lock = false;       ///< all threads of a process have the same lock
     std::size_t lanes = 1;       ///< groups of processes; each has locks of its own
     std::chrono::milliseconds patience{500};
     bool guarded = true;

@@ -45,7 +45,10 @@ private:
 
 lock_options place::options() const
 {
-    return {.ttl = ttl, .retry = {.most = std::chrono::hours{1}}};
+    return {.ttl = ttl,
+            .max_local_handoffs = max_local_handoffs,
+            .deferred_release = deferred_release,
+            .retry = {.most = std::chrono::hours{1}}};
 }
 
 std::unique_ptr<any_client> connect(place const& where)

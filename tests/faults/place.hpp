@@ -42,6 +42,8 @@ struct place {
     std::chrono::milliseconds operation_timeout{100};
     std::optional<std::chrono::milliseconds> connect_timeout{};  ///< nothing: what the library takes
     std::chrono::milliseconds restart_guard{0};
+    unsigned max_local_handoffs = lock_options{}.max_local_handoffs;
+    bool deferred_release = false;
 
     /// Returns: options with this ttl, whose waiters look at a held lock no more often than they must.
     [[nodiscard]] lock_options options() const;

@@ -31,8 +31,8 @@ release_result result_of(std::error_code ec)
 class hand {
 public:
     hand(duty const& what, std::size_t i, stage& on, any_client& client)
-        : what_{what}, on_{on}, slot_{on.slots.at(what.first_slot + i)}, resource_{on.resources.at(what.first_lock + i)},
-          lock_number_{what.first_lock + static_cast<std::uint32_t>(i)}, journal_{what.folder, what.clients.at(i)},
+        : what_{what}, on_{on}, slot_{on.slots.at(what.first_slot + i)}, resource_{on.resources.at(what.lock_number(i))},
+          lock_number_{what.lock_number(i)}, journal_{what.folder, what.clients.at(i)},
           lock_{client.lock(what.lock_name(i), what.where.options())}, random_{what.clients.at(i)}
     {
         slot_.staying = false;
@@ -94,7 +94,9 @@ private:
         std::error_code ec;
         note({.what = event::release_begun});
         lock_->unlock(ec);
-        note({.value = static_cast<std::uint64_t>(result_of(ec)), .what = event::release_done});
+        // One that was not waited for says nothing of what became of it.
+        auto const result = !ec && what_.where.deferred_release ? release_result::unknown : result_of(ec);
+        note({.value = static_cast<std::uint64_t>(result), .what = event::release_done});
         ++slot_.sections;
     }
 
@@ -136,7 +138,7 @@ private:
 
 std::string duty::lock_name(std::size_t i) const
 {
-    auto name = "faults/" + std::to_string(first_lock + i);
+    auto name = "faults/" + std::to_string(lock_number(i));
     return guarded ? name : name + "/" + std::to_string(clients.at(i));
 }
 

@@ -52,18 +52,24 @@ struct stage {
     std::atomic<bool> stop{false};
 };
 
-/// What a worker, which is a process, is to do: a thread for each lock.
+/// What a worker, which is a process, is to do: a thread for each lock, or all for one.
 struct duty {
     place where;
     std::filesystem::path folder;  ///< of the journals
     std::vector<std::uint32_t> clients;  ///< the numbers of its threads
     std::size_t first_slot = 0;
     std::uint32_t first_lock = 0;
+    bool one_lock = false;  ///< for all its threads
     std::chrono::milliseconds patience{500};  ///< how long it waits for a lock at a time
     bool guarded = true;       ///< false: each worker has locks of its own, which guard nothing
     bool tokens_checked = true;  ///< by the register
     std::chrono::microseconds rest{500};  ///< between sections, on average
 
+    /// Returns: which lock is that of thread `i`.
+    [[nodiscard]] std::uint32_t lock_number(std::size_t i) const noexcept
+    {
+        return first_lock + (one_lock ? 0 : static_cast<std::uint32_t>(i));
+    }
     [[nodiscard]] std::string lock_name(std::size_t i) const;
 };
 

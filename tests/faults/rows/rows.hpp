@@ -30,6 +30,10 @@ namespace lost_memory {
 void go(run_options const& run, findings& to);
 }
 
+namespace options_differ {
+void go(run_options const& run, findings& to);
+}
+
 namespace wall_clocks {
 void go(run_options const& run, findings& to);
 }

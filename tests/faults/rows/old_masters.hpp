@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "../wall_clock.hpp"
+
+#include <support/eventually.hpp>
+#include <support/redis_server.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace holdfast::faults {
+
+/// Masters that say that they were started an hour ago: their clocks were set when they had been. One that is restarted
+/// was just started.
+class old_masters {
+public:
+    /// `folder` is where the offsets of their clocks are kept.
+    old_masters(std::size_t size, std::filesystem::path const& folder)
+    {
+        using namespace std::chrono_literals;
+        for (std::size_t i = 0; i < size; ++i) {
+            auto& clock = clocks_.emplace_back(folder / ("offset" + std::to_string(i)));
+            servers_.emplace_back(test::redis_options{.environment = clock.environment()});
+            clock.set(1h);
+        }
+        for (auto& one : servers_)
+            if (!test::eventually([&] { return uptime(one) > 3000; }, 1min))
+                throw std::runtime_error{"a server does not see its clock set"};
+    }
+
+    [[nodiscard]] std::vector<std::string> urls() const
+    {
+        std::vector<std::string> all;
+        for (auto const& one : servers_) all.push_back(one.url());
+        return all;
+    }
+
+    [[nodiscard]] std::size_t size() const noexcept { return servers_.size(); }
+    [[nodiscard]] test::redis_server& operator[](std::size_t i) { return servers_.at(i); }
+
+private:
+    static long uptime(test::redis_server& server)
+    {
+        std::string const field = "uptime_in_seconds:";
+        auto const info = server.command({"INFO", "server"}).text;
+        auto const at = info.find(field);
+        return at == std::string::npos ? 0 : std::stol(info.substr(at + field.size()));
+    }
+
+    std::vector<wall_clock> clocks_;
+    std::vector<test::redis_server> servers_;
+};
+
+}  // namespace holdfast::faults
