@@ -10,6 +10,7 @@ constexpr control_run no_lock{"the lock guards nothing", "K1"};
 constexpr control_run majority_down{"three masters are down where one or two are said to be", "minority: no failure"};
 constexpr control_run no_guard{"no restart guard", "K1"};
 constexpr control_run one_without_guard{"one client has no restart guard", "K1"};
+constexpr control_run lower_fences{"what is written is less than what was there", "K2"};
 constexpr control_run majority_jumps{"three masters jump where one is said to", "K1"};
 constexpr control_run late_without_comparison{"what comes late does not compare", "the successor untouched"};
 constexpr control_run longer_timeout{"the operation timeout is longer than said", "every call returns"};
@@ -44,6 +45,10 @@ std::vector<row> const& all_rows()
         {"lost_memory", "a master that lost its memory does not help to grant a lock that is held", no_guard, lost_memory::go},
         {"options_differ", "clients with different options exclude each other while masters forget; a ttl above the guard is refused",
          one_without_guard, options_differ::go},
+        {"poisoned_fences", "the lock works, its tokens increase, and the key is named", lower_fences, poisoned_fences::go},
+        {"poisoned_fences_redlock",
+         "one of five masters: the same, and no other takes it over; all: the key is named, and the lock works again",
+         lower_fences, poisoned_fences::go, redlock},
         {"wall_clocks", "a client's: no effect; one of five masters': K1; those of a majority: documented, K3 holds", majority_jumps,
          wall_clocks::go},
         {"late_commands", "a release or renewal that comes late leaves the successor untouched, and the caller is told", late_without_comparison,

@@ -34,6 +34,10 @@ namespace options_differ {
 void go(run_options const& run, findings& to);
 }
 
+namespace poisoned_fences {
+void go(run_options const& run, findings& to);
+}
+
 namespace wall_clocks {
 void go(run_options const& run, findings& to);
 }
