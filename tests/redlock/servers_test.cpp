@@ -188,6 +188,25 @@ TEST_CASE("a master that goes down while a lock is held is told when the lease i
     CHECK(eventually([&] { return news.begun(redis::errc::cannot_connect) == 1; }));
 }
 
+TEST_CASE("renewals tell, too, that a master which was not reached is well again")
+{
+    redis_fleet servers{3};
+    holdfast::test::proxy way{servers[2].port()};
+    masters client{{servers[0].url(), servers[1].url(), way.url()}, {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = 0ms}};
+    told news;
+    auto options = news.options();
+    options.ttl = 6s;
+    mutex m{client, "orders", options};
+    CHECK(use_until(m, [&] { return client.status()[2].votes; }));
+    m.lock();
+    way.refuse();
+    way.cut_all();
+    CHECK(eventually([&] { return news.begun(redis::errc::cannot_connect) + news.begun(redis::errc::connection_lost) != 0; }));
+    way.pass();
+    CHECK(eventually([&] { return client.status()[2].votes; }));
+    m.unlock();
+}
+
 TEST_CASE("a master whose clock is out of line is told once, and has no vote")
 {
     redis_fleet servers{3};

@@ -219,7 +219,7 @@ private:
         }
         if (a.what == answer::kind::error)
             record_.failed(a.error, [&] { return reason(a.error); });
-        else if (e.asks_for_vote())
+        else if (e.asks_for_vote() || (e.extends() && a.what == answer::kind::yes && !may_vote(now)))
             record_.answered(e.written, now);
         auto* const whom = e.let_go(node_);
         auto const more = a.what == answer::kind::error ? 0 : e.releases() ? kept_releases::most : e.asks_for_vote() ? 1 : 0;
