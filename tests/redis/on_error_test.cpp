@@ -152,24 +152,28 @@ TEST_CASE("a key that no lock has made is told once, with what stands there, and
     mutex endless{redis, "endless", options};
     mutex list{redis, "list", options};
     mutex empty{redis, "empty", options};
+    mutex other{redis, "other", options};
     mutex lock{redis, "lock", options};
     server.command({"SET", "endless", "x"});
     server.command({"SET", "empty", ""});
     server.command({"RPUSH", "list", "x"});
+    server.command({"RPUSH", "other", "x"});
+    server.command({"PEXPIRE", "other", "3600000"});
     server.command({"SET", "lock", "somebody", "PX", "3600000"});
     for (int i = 0; i < 3; ++i)
-        for (auto* one : {&endless, &list, &empty, &lock}) CHECK_FALSE(one->try_lock());
-    REQUIRE(eventually([&] { return told.causes().size() >= 3; }));
+        for (auto* one : {&endless, &list, &empty, &other, &lock}) CHECK_FALSE(one->try_lock());
+    REQUIRE(eventually([&] { return told.causes().size() >= 4; }));
     auto const all = told.causes();
-    REQUIRE(all.size() == 3);
+    REQUIRE(all.size() == 4);
     for (auto const& e : all) {
         CHECK(e.code() == errc::contended);
         CHECK(e.server() == address_of(server));
-        CHECK(std::string{e.what()} == "lock \"" + std::string{e.lock_name()} + "\": its key on " + address_of(server) +
-                                           " has no expiry: no lock of this kind has put it there, and it counts as held until it is gone: "
+        std::string const what = e.lock_name() == "list" || e.lock_name() == "other" ? " holds a value of another type" : " has no expiry";
+        CHECK(std::string{e.what()} == "lock \"" + std::string{e.lock_name()} + "\": its key on " + address_of(server) + what +
+                                           ": no lock of this kind has put it there, and it counts as held until it is gone: "
                                            "the lock is held by another owner");
     }
-    CHECK(server.command({"EXISTS", "endless", "list", "empty"}).integer == 3);
+    CHECK(server.command({"EXISTS", "endless", "list", "empty", "other"}).integer == 4);
 }
 
 TEST_CASE("who waits for a key that no lock has made is told while it waits")

@@ -177,6 +177,12 @@ TEST_CASE("an acquire with a fence is granted with it, or says how long the key 
         auto const held = decoded(c, ":-1502\r\n");
         check(held, answer::kind::no);
         CHECK(held.time_left == 1500ms);
+        CHECK_FALSE(held.other_type);
+        auto const list = decoded(c, ":-4503599627371998\r\n");
+        check(list, answer::kind::no);
+        CHECK(list.time_left == 1500ms);
+        CHECK(list.other_type);
+        CHECK(decoded(c, ":-4503599627370497\r\n").time_left == holdfast::redis::unknown_time_left);
         CHECK(decoded(c, ":-2\r\n").time_left == 0ms);
         check(decoded(c, ":-2\r\n"), answer::kind::no);
     }

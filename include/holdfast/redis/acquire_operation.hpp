@@ -63,13 +63,13 @@ public:
     [[nodiscard]] std::optional<failure> obstacle() const
     {
         std::unique_lock guard{transport_};
-        if (endless_.size() < quorum(transport_.size())) return std::nullopt;
-        auto const node = endless_.first();
+        if (strange_.size() < quorum(transport_.size())) return std::nullopt;
+        auto const node = strange_.first();
+        auto const* const what = other_type_.has(node) ? " holds a value of another type" : " has no expiry";
         guard.unlock();
         auto server = transport_.describe(node, {});
         return failure{make_error_code(holdfast::errc::contended),
-                       "its key on " + server + " has no expiry: no lock of this kind has put it there, and it counts as held until it is gone",
-                       server};
+                       "its key on " + server + what + ": no lock of this kind has put it there, and it counts as held until it is gone", server};
     }
 
     /// Requires: `done()`.
@@ -105,7 +105,8 @@ public:
         under_way_.remove(node);
         errors_.note(node, a.error);
         bool const endless = a.what == answer::kind::no && a.time_left.count() < 0;
-        endless ? endless_.add(node) : endless_.remove(node);
+        endless || a.other_type ? strange_.add(node) : strange_.remove(node);
+        a.other_type ? other_type_.add(node) : other_type_.remove(node);
         if (a.what == answer::kind::yes) said_yes_.add(node);
         // Whether a lease can still be used is judged by a clock that is read behind the answer: between `now` and it this thread may have stood still.
         perform(machine_.on_answer(node, a, transport_.now()));
@@ -233,7 +234,8 @@ private:
     node_set under_way_;
     node_set said_yes_;  // to an acquire of the present token
     node_errors errors_;
-    node_set endless_;   // say that the key does not expire
+    node_set strange_;     // say that the key does not expire, or is of another type
+    node_set other_type_;  // of these, the latter
     bool started_ = false;
     bool settled_ = false;
     bool watching_ = false;

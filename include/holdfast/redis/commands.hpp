@@ -77,6 +77,9 @@ struct command {
 /// The time left of a key that does not say, or does not expire.
 inline constexpr std::chrono::milliseconds unknown_time_left{-1};
 
+/// By so much what a script says is less if the key is of another type.
+inline constexpr std::int64_t other_type_mark = std::int64_t{1} << 52;
+
 /// What came back for a command.
 struct answer {
     enum class kind : std::uint8_t { yes, no, error };
@@ -85,6 +88,7 @@ struct answer {
     std::uint64_t fence = 0;                 ///< yes to acquire: the fence after it moved up; 0 without fencing
     std::uint64_t told = 0;                  ///< yes to release: how many connections were told of it, of those this server knows
     std::chrono::milliseconds time_left{0};  ///< no to acquire: how long the key has left; negative: not known, or it does not expire
+    bool other_type = false;                 ///< no to acquire: the key is no string
     bool fence_replaced = false;             ///< to acquire: the fence was foreign, and is not there any more
     std::error_code error{};                 ///< error: what the server, or the way to it, said
 

@@ -175,6 +175,8 @@ inline void call(words& w, script const& s, script_form form, int keys)
     auto const n = r.integer();
     if (c.what == command::verb::release && n > 0) return {.what = answer::kind::yes, .told = static_cast<std::uint64_t>(n - 1)};
     if (c.what != command::verb::acquire) return n == 1 ? answer::yes() : answer::no();
+    if (n < -other_type_mark)
+        return {.what = answer::kind::no, .time_left = std::chrono::milliseconds{-2 - (n + other_type_mark)}, .other_type = true};
     if (n < 0) return answer::no(std::chrono::milliseconds{-2 - n});
     if (c.fence == fence_source::none) return n == 1 ? answer::yes() : answer::no();
     return n > 0 ? answer::yes(static_cast<std::uint64_t>(n)) : answer::no();

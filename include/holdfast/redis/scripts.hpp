@@ -15,14 +15,14 @@ namespace scripts {
 
 // acquire: KEYS lock [fence]; ARGV token ttl [batch fence-lifetime bound [proposal max-lead floor]]. Answers the fence (1 without one) if the lock
 // is the token's now, also if it was already; -2 - PTTL, which is not positive, if it is another's. GETRANGE is a pcall: a key of another type
-// counts as held. Of a key, whose value may be long, it reads a byte more than a token has; PTTL, which is -2 without a key, tells an empty one from
-// none. PTTL and PEXPIRE are what a renewal and a release need: a user without the right to one of them is told so, and is granted nothing. A SET is
+// counts as held, and the answer is less by `other_type_mark`. Of a key, whose value may be long, it reads a byte more than a token has; PTTL,
+// which is -2 without a key, tells an empty one from none. PTTL and PEXPIRE are what a renewal and a release need: a user without the right to one of them is told so, and is granted nothing. A SET is
 // the first to write: a server without memory lets a script go on that has written. The fence is written before the lock: if that fails, nothing is
 // taken. Each call that may be refused has a line of its own: servers name the line.
 //
 // A fence is read as text, and taken for a number only if it has so few digits that a double holds it. One that is further ahead of the clock than
 // the bound, or no number, is foreign: {fence, 1} is answered if it was replaced. By count, if there is a guard, it is replaced by '-' and the
-// most that it can have been: {0, 1} is answered, and {0, 0} until the clock has come near that.
+// most that it can have been: {0, 1} is answered, and {0, 0} until the clock has come near that. A note older than a fence lives is foreign, too.
 
 inline constexpr script acquire{R"lua(
 local value = redis.pcall('GETRANGE', KEYS[1], 0, 32)
@@ -37,11 +37,11 @@ if left == -2 then
     redis.call('PEXPIRE', KEYS[1], 1)
   end
 elseif value ~= ARGV[1] then
-  return -2 - left
+  return -2 - left - (type(value) == 'table' and 4503599627370496 or 0)
 end
 return 1
 )lua",
-                                "ea6cae7662a914079abef69adbd07d2a405d8a04"};
+                                "c22be3c7e08c852bde74790be2a79db22ef4f901"};
 
 inline constexpr script acquire_by_clock{R"lua(
 local value = redis.pcall('GETRANGE', KEYS[1], 0, 32)
@@ -49,7 +49,7 @@ if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) t
   redis.call('GETRANGE', KEYS[1], 0, 32)
 end
 local left = redis.call('PTTL', KEYS[1])
-if left ~= -2 and value ~= ARGV[1] then return -2 - left end
+if left ~= -2 and value ~= ARGV[1] then return -2 - left - (type(value) == 'table' and 4503599627370496 or 0) end
 local time = redis.call('TIME')
 local clock = time[1] * 1000000 + time[2]
 local kept = redis.pcall('GETRANGE', KEYS[2], 0, 32)
@@ -71,7 +71,7 @@ if left == -2 then
 end
 return foreign and {fence, 1} or fence
 )lua",
-                                         "0fdaa770acc8224e3ae61a75a72fd721bf421419"};
+                                         "df43755b1d736afd5bb3dbc1b60714664be27055"};
 
 inline constexpr script acquire_by_count{R"lua(
 local value = redis.pcall('GETRANGE', KEYS[1], 0, 32)
@@ -79,7 +79,7 @@ if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) t
   redis.call('GETRANGE', KEYS[1], 0, 32)
 end
 local left = redis.call('PTTL', KEYS[1])
-if left ~= -2 and value ~= ARGV[1] then return -2 - left end
+if left ~= -2 and value ~= ARGV[1] then return -2 - left - (type(value) == 'table' and 4503599627370496 or 0) end
 local time = redis.call('TIME')
 local clock = time[1] * 1000000 + time[2]
 local kept = redis.pcall('GETRANGE', KEYS[2], 0, 32)
@@ -90,6 +90,7 @@ local number = type(kept) == 'string' and #kept <= 17 and string.find(kept, '^-?
 local last = number and math.abs(number) or 0
 local lead = tonumber(ARGV[7])
 local foreign = kept and not (number and last <= clock + ARGV[5])
+if number and number < 0 and last < clock - ARGV[4] * 1000 then foreign = true end
 if foreign and lead > 0 then
   redis.call('SET', KEYS[2], string.format('-%.0f', clock + ARGV[5]), 'PX', ARGV[4])
   return {0, 1}
@@ -112,7 +113,7 @@ if left == -2 then
 end
 return foreign and {fence, 1} or fence
 )lua",
-                                         "73f34b7e70d80394e3cdda09f385a40e50f3850b"};
+                                         "71a0f71b2360452391ebac5b1531f5329683cf11"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1, or 0 also if the fence, or the value, is further ahead than the bound.
 inline constexpr script confirm{R"lua(

@@ -209,8 +209,7 @@ void go(run_options const& run, findings& to)
         }
     } else {
         auto values = foreign;
-        // Masters take it for what it says: it is less than what was there.
-        if (one) values.emplace_back("-1");
+        values.emplace_back("-1");
         write_to_one(run, to, workers, servers[victim], values, [&] {
             for (std::size_t i = 0; !one && i < servers.size(); ++i)
                 if (i != victim)
