@@ -68,7 +68,8 @@ struct lock_options {
     /// `unlock()` found it lost, or not locked. Once for all locks of a client, whichever meets it first, for each code and server:
     /// a renewal or an `unlock()` that failed otherwise; and once more, `error::over()`, when a lock of the client is granted or
     /// renewed, no lease is left whose last renewal failed, and nothing failed for a second. Once for each lock of a client, `contended`: what it
-    /// waits for, or was refused by, is a key without an expiry, which no lock has made. The error has the lock's name and the server as data.
+    /// waits for, or was refused by, is a key without an expiry, or of another type, which no lock has made. The error has the lock's name and
+    /// the server as data.
     /// Of a master of a Redlock that gives no vote, and a Redis server that may evict keys: once for each server and code, and once when that is
     /// over, without a lock's name. Called from the thread concerned, or from one that is begun for it, with no lock
     /// of the library held; what it throws is dropped. What that thread has not told yet when the lock is destroyed is not told; a call that has

@@ -16,9 +16,9 @@ namespace scripts {
 // acquire: KEYS lock [fence]; ARGV token ttl [batch fence-lifetime bound [proposal max-lead floor]]. Answers the fence (1 without one) if the lock
 // is the token's now, also if it was already; -2 - PTTL, which is not positive, if it is another's. GETRANGE is a pcall: a key of another type
 // counts as held, and the answer is less by `other_type_mark`. Of a key, whose value may be long, it reads a byte more than a token has; PTTL,
-// which is -2 without a key, tells an empty one from none. PTTL and PEXPIRE are what a renewal and a release need: a user without the right to one of them is told so, and is granted nothing. A SET is
-// the first to write: a server without memory lets a script go on that has written. The fence is written before the lock: if that fails, nothing is
-// taken. Each call that may be refused has a line of its own: servers name the line.
+// which is -2 without a key, tells an empty one from none. PTTL and PEXPIRE are what a renewal and a release need: a user without the right to
+// one of them is told so, and is granted nothing. A SET is the first to write: a server without memory lets a script go on that has written.
+// The fence is written before the lock: if that fails, nothing is taken. Each call that may be refused has a line of its own: servers name the line.
 //
 // A fence is read as text, and taken for a number only if it has so few digits that a double holds it. One that is further ahead of the clock than
 // the bound, or no number, is foreign: {fence, 1} is answered if it was replaced. By count, if there is a guard, it is replaced by '-' and the
