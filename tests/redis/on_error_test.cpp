@@ -196,13 +196,17 @@ TEST_CASE("an on_error that takes its time, or asks for the lock, keeps nobody w
     redis_server server;
     std::atomic<int> begun{0};
     std::atomic<bool> go_on{false};
+    std::atomic<bool> ended{false};
     client redis{server.url(), holdfast::test::unhurried()};
     auto const stays = [&](holdfast::error const& e) {
         if (e.code() != errc::contended) return;
         ++begun;
-        mutex same{redis, "orders"};
-        (void)same.try_lock();
-        CHECK(eventually([&] { return go_on.load(); }));
+        {
+            mutex same{redis, "orders"};
+            (void)same.try_lock();
+        }
+        (void)eventually([&] { return go_on.load(); });
+        ended = true;
     };
     mutex m{redis, "orders", {.on_error = stays}};
     server.command({"SET", "orders", "x"});
@@ -214,4 +218,5 @@ TEST_CASE("an on_error that takes its time, or asks for the lock, keeps nobody w
     CHECK_FALSE(go_on);
     m.unlock();
     go_on = true;
+    CHECK(eventually([&] { return ended.load(); }));  // it speaks of what is on this stack
 }
