@@ -35,6 +35,16 @@ TEST_CASE("K5 knows that leases expire")
     CHECK_FALSE(check(history{}.granted(1, 1, 0, 10, 100).renewed(1, 1, 50, 160).granted(2, 1, 5, 101, 220)).empty());
 }
 
+TEST_CASE("K5 knows that a release may take from some masters what others had forgotten")
+{
+    auto const forgotten = [](std::int64_t rival) {
+        return history{}.granted(1, 1, 0, 10, 100).released(1, 1, 50, 70, release_result::lost).granted(2, 1, 40, rival, 220);
+    };
+    CHECK(check(forgotten(60), refused_by::holder_or_contender).empty());
+    CHECK_FALSE(check(forgotten(49), refused_by::holder_or_contender).empty());
+    CHECK_FALSE(check(forgotten(60), refused_by::holder).empty());  // one server has it, or not
+}
+
 TEST_CASE("K5 refuses a release that claims to have freed what another already had")
 {
     // K1 has nothing against it: the first lease was over.

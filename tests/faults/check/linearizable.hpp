@@ -21,6 +21,7 @@ enum class refused_by { holder, holder_or_contender };
 /// | acquire, granted     | nobody → the owner | begun … granted |
 /// | release, freed       | the owner → nobody | begun … done |
 /// | release, lost        | nothing of the owner's is there; it ended by its expiry | – |
+/// | release, lost, where a majority is asked | the same, or the owner → nobody: what some had forgotten, it took from the others | begun … ever |
 /// | release, unknown     | the owner → nobody, or its expiry does that | begun … ever |
 /// | expiry               | the owner → nobody | the lease's end or the announced loss … ever |
 /// | acquire, refused     | somebody else has it | begun … refused |
@@ -44,9 +45,10 @@ enum class refused_by { holder, holder_or_contender };
     std::map<std::uint32_t, std::vector<span>> possible;
 
     for (auto const& [lock, holds] : holds_of(records)) {
-        auto const first_end = [](hold const& h) {
+        auto const first_end = [whom](hold const& h) {
             if (h.result == release_result::freed && h.release_done != never) return h.release_begun;
-            return std::min({h.valid_until, h.lost, h.result == release_result::lost ? never : h.release_begun});
+            bool const was_gone = h.result == release_result::lost && whom == refused_by::holder;
+            return std::min({h.valid_until, h.lost, was_gone ? never : h.release_begun});
         };
         auto const last_end = [](hold const& h) { return h.result == release_result::freed ? h.release_done : never; };
         std::int64_t free_from = 0;
