@@ -81,9 +81,9 @@ TEMPLATE_TEST_CASE("a holder by handoff is renewed although the time of the one 
 
 TEMPLATE_TEST_CASE("a holder by handoff is told of its loss by its own hook", "", HOLDFAST_STORES)
 {
-    TestType store;
     std::atomic<int> first_told{0};
     std::atomic<int> second_told{0};
+    TestType store;
     auto options = renewed<TestType>();
     auto const loss = [](holdfast::error const& e) { return e.code() == holdfast::errc::lease_lost ? 1 : 0; };  // a renewal may fail before
     options.on_error = [&](holdfast::error const& e) { first_told += loss(e); };

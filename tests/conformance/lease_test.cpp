@@ -39,8 +39,8 @@ TEMPLATE_TEST_CASE("a lease is renewed for as long as it is held", "", HOLDFAST_
 
 TEMPLATE_TEST_CASE("a lease that is not renewed is lost before another can have the lock", "", HOLDFAST_STORES)
 {
-    TestType store;
     std::atomic<int> told{0};
+    TestType store;
     auto options = not_renewed<TestType>();
     options.on_error = [&](holdfast::error const& e) { told += e.code() == errc::lease_lost ? 1 : 100; };
     auto client = store.another(TestType::ttl);
@@ -68,8 +68,8 @@ TEMPLATE_TEST_CASE("a lease that is not renewed is lost before another can have 
 
 TEMPLATE_TEST_CASE("a lease that was taken away is found lost by its renewal", "", HOLDFAST_STORES)
 {
-    TestType store;
     std::atomic<int> told{0};
+    TestType store;
     auto options = renewed<TestType>();
     options.on_error = [&](holdfast::error const& e) { told += e.code() == errc::lease_lost ? 1 : 0; };  // a renewal may fail before
     typename TestType::mutex m{store.one, "orders", options};

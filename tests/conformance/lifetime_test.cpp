@@ -175,10 +175,10 @@ TEMPLATE_TEST_CASE("a lock that is never used needs no server", "", HOLDFAST_STO
 
 TEMPLATE_TEST_CASE("a slow callback of one lock's loss delays neither the loss of another one nor what is told of it", "", HOLDFAST_STORES)
 {
-    TestType store;
-    auto client = store.another(TestType::ttl);
     std::atomic<bool> other_told{false};
     std::atomic<int> in_time{0};
+    TestType store;
+    auto client = store.another(TestType::ttl);
     auto options = brief<TestType>();
     typename TestType::mutex slow{client, "orders", options};
     options.on_error = [&](holdfast::error const&) { other_told = true; };

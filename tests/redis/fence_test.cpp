@@ -116,8 +116,8 @@ TEST_CASE("who is refused again and again does not drive the fence on")
 TEST_CASE("a fence that somebody else wrote is replaced, tokens go on upward, and it is told once, with the key's name")
 {
     redis_server server;
-    client redis{server.url(), unhurried()};
     std::vector<holdfast::error> told;
+    client redis{server.url(), unhurried()};
     mutex m{redis, "orders", {.on_error = [&](holdfast::error const& e) { told.push_back(e); }}};
     auto last = take_and_free(m);
     for (auto const* text : {"9223372036854775807", "9223372036854775806", "9007199254740993", "1e300", "inf", "", "-9223372036854775808", "list"}) {

@@ -198,8 +198,8 @@ TEST_CASE("after the server was restarted while idle the next lock works")
 TEST_CASE("a server restarted empty while the lock is held is found out by the renewal")
 {
     redis_server server;
-    client redis{server.url(), {.operation_timeout = 1500ms}};
     std::atomic<int> told{0};
+    client redis{server.url(), {.operation_timeout = 1500ms}};
     mutex m{redis, "orders", {.ttl = 3s, .on_error = [&](holdfast::error const& e) { told += e.code() == errc::lease_lost ? 1 : 0; }}};
     m.lock();
     auto const lease = m.lease();
@@ -217,9 +217,9 @@ TEST_CASE("a server restarted empty while the lock is held is found out by the r
 TEST_CASE("the loss of a lease is announced although the server is gone for good")
 {
     redis_server server;
-    client redis{server.url(), {.operation_timeout = 1500ms}};
     std::atomic<int> failures{0};
     std::atomic<int> losses{0};
+    client redis{server.url(), {.operation_timeout = 1500ms}};
     auto const count = [&](holdfast::error const& e) { ++(e.code() == errc::lease_lost ? losses : failures); };
     constexpr auto ttl = 12s;  // long enough for a keeper that is late to try a renewal
     mutex m{redis, "orders", {.ttl = ttl, .on_error = count}};

@@ -33,8 +33,8 @@ struct guarded_masters {
     static constexpr auto guard = 4s;
 
     redis_fleet servers{3};
-    masters client{servers.urls(), {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = guard}};
     std::vector<holdfast::error> told;
+    masters client{servers.urls(), {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = guard}};
     mutex m{client, "orders", {.ttl = guard, .unavailable_after = 5min, .on_error = [this](holdfast::error const& e) {
                   // There is more to tell of masters: that they were just started, and that one has no vote.
                   if (std::string_view{e.what()}.find("key \"") != std::string_view::npos) told.push_back(e);

@@ -147,9 +147,9 @@ TEST_CASE("a lease on four good masters is renewed, and its loss announced, whil
 
 TEST_CASE("a subscription that floods is told once, and once when that is over, and its master keeps its vote")
 {
-    flooded five;
     std::atomic<int> begun{0};
     std::atomic<int> over{0};
+    flooded five;
     holdfast::lock_options const options{.on_error = [&](holdfast::error const& e) {
         if (e.code() != holdfast::redis::errc::protocol_error) return;  // a busy machine: late answers
         CHECK(std::string{e.what()}.find("its subscription to releases") != std::string::npos);

@@ -73,8 +73,8 @@ TEST_CASE("with three of five masters down or hung a lock is unavailable and the
 TEST_CASE("a lease that a majority can no longer confirm is lost in time")
 {
     five_masters five;
-    auto client = five.impatient();
     std::atomic<int> losses{0};
+    auto client = five.impatient();
     auto const count = [&](holdfast::error const& e) { losses += e.code() == errc::lease_lost ? 1 : 0; };
     mutex m{client, "orders", {.ttl = 1s, .unavailable_after = 1min, .on_error = count}};
     m.lock();

@@ -81,8 +81,8 @@ bool use_until(mutex& m, F&& done)
 TEST_CASE("a server that two URLs name has one vote")
 {
     redis_fleet servers{2};
-    masters client{{servers[0].url(), by_name(servers[0]), servers[1].url()}, patient()};
     told news;
+    masters client{{servers[0].url(), by_name(servers[0]), servers[1].url()}, patient()};
     mutex m{client, "orders", news.options()};
     CHECK(use_until(m, [&] { return news.begun(redis::errc::same_server) != 0; }));
     CHECK(use_until(m, [&] { return true; }));
@@ -117,8 +117,8 @@ TEST_CASE("a replica is no master, though it would take writes")
     REQUIRE(eventually([&] {
         return servers[2].command({"INFO", "replication"}).text.find("master_link_status:up") != std::string::npos;
     }));
-    masters client{servers.urls(), patient()};
     told news;
+    masters client{servers.urls(), patient()};
     mutex m{client, "orders", news.options()};
     CHECK(use_until(m, [&] { return news.begun(redis::errc::read_only) != 0; }));
     CHECK(use_until(m, [&] { return true; }));
@@ -137,9 +137,9 @@ TEST_CASE("a wrong password of one master is told once, and once when it is righ
 {
     redis_fleet servers{3};
     servers[1].command({"CONFIG", "SET", "requirepass", "right-secret"});
+    told news;
     masters client{servers.urls("", "wrong-secret"), patient()};  // the others have no password, and refuse none
     for (std::size_t const i : {0U, 2U}) servers[i].command({"CONFIG", "SET", "requirepass", "wrong-secret"});
-    told news;
     mutex m{client, "orders", news.options()};
     mutex n{client, "invoices", news.options()};
     CHECK(use_until(m, [&] { return news.begun(redis::errc::authentication_failed) != 0; }));
@@ -158,8 +158,8 @@ TEST_CASE("a wrong password of one master is told once, and once when it is righ
 TEST_CASE("a master that is down is told once, and once when it is back")
 {
     redis_fleet servers{3};
-    masters client{servers.urls(), patient()};
     told news;
+    masters client{servers.urls(), patient()};
     mutex m{client, "orders", news.options()};
     CHECK(use_until(m, [&] { return client.status()[2].votes; }));
     servers.kill(2);
@@ -177,8 +177,8 @@ TEST_CASE("a master that is down is told once, and once when it is back")
 TEST_CASE("a master that goes down while a lock is held is told when the lease is renewed")
 {
     redis_fleet servers{3};
-    masters client{servers.urls(), {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = 0ms}};
     told news;
+    masters client{servers.urls(), {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = 0ms}};
     auto options = news.options();
     options.ttl = 6s;
     mutex m{client, "orders", options};
@@ -192,8 +192,8 @@ TEST_CASE("renewals tell, too, that a master which was not reached is well again
 {
     redis_fleet servers{3};
     holdfast::test::proxy way{servers[2].port()};
-    masters client{{servers[0].url(), servers[1].url(), way.url()}, {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = 0ms}};
     told news;
+    masters client{{servers[0].url(), servers[1].url(), way.url()}, {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = 0ms}};
     auto options = news.options();
     options.ttl = 6s;
     mutex m{client, "orders", options};
@@ -212,8 +212,8 @@ TEST_CASE("a master whose clock is out of line is told once, and has no vote")
     redis_fleet servers{3};
     holdfast::test::proxy way{servers[1].port()};
     way.spoil_next_reply("*2\r\n$10\r\n1000000000\r\n$1\r\n0\r\n", {.matches = containing("TIME"), .times = 1000});  // in 2001
-    masters client{{servers[0].url(), way.url(), servers[2].url()}, {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 2s}};
     told news;
+    masters client{{servers[0].url(), way.url(), servers[2].url()}, {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 2s}};
     auto options = news.options();
     options.ttl = 2s;
     options.unavailable_after = 1min;
@@ -283,8 +283,8 @@ TEST_CASE("masters that were not asked yet say so, and those that were tell thei
 TEST_CASE("masters that were just started say for how long they have no vote")
 {
     redis_fleet servers{3};
-    masters client{servers.urls(), {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 1h}};
     told news;
+    masters client{servers.urls(), {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 1h}};
     mutex m{client, "orders", news.options()};
     CHECK(code_of([&] { m.lock(); }) == redis::errc::restarted_recently);
     auto const known = client.status();

@@ -73,8 +73,9 @@ struct lock_options {
     /// Of a master of a Redlock that gives no vote, and a Redis server that may evict keys: once for each server and code, and once when that is
     /// over, without a lock's name. Called from the thread concerned, or from one that is begun for it, with no lock
     /// of the library held; what it throws is dropped. What that thread has not told yet when the lock is destroyed is not told; a call that has
-    /// begun goes on. One such call is made at a time for each client, and none keeps the callbacks of a `lost_token()` waiting: these are called
-    /// first, and where one takes longer than a millisecond the next ones run beside it, up to 16 at a time.
+    /// begun goes on, and what it refers to must outlast the client, whose end waits for it. One such call is made at a time for each client, and
+    /// none keeps the callbacks of a `lost_token()` waiting: these are called first, and where one takes longer than a millisecond the next ones
+    /// run beside it, up to 16 at a time.
     std::function<void(error const&)> on_error{};
 };
 
