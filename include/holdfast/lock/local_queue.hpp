@@ -189,19 +189,19 @@ private:
             auto const allowed_at = (static_cast<void>(std::scoped_lock{mutex_}), pause_.ask_at());
             bool const in_time = !me.was_in_line() || !request.late();
             waiting_line::pause(me, std::min(allowed_at, request.deadline()), stop);
-            bool const asks = in_time && (static_cast<void>(std::scoped_lock{mutex_}), pause_.may_ask(boot_clock::now(), request.deadline()));
+            bool const asks = in_time && !stop.stop_requested() && (static_cast<void>(std::scoped_lock{mutex_}), pause_.may_ask(boot_clock::now(), request.deadline()));
             if (asks) request.begin(outage_.seen_by(me), tenure_.handoffs_for(me));
             auto const got = asks ? request.outcome(name_, stop, reports(), keeper_->calls(), me.owner->options)
-                                  : result<grant>{outage_.is_all_for(me) ? errc::unavailable : errc::timed_out};
+                : stop.stop_requested() ? result<grant>{std::make_error_code(std::errc::operation_canceled)}
+                                        : result<grant>{outage_.is_all_for(me) ? errc::unavailable : errc::timed_out};
             std::unique_lock guard{mutex_};
             if (asks) outage_.note(got.code(), request.unavailable_since_then());
             if (got) return take_over(guard, me, *got);
             std::optional<failure> why{got.why()};  // before it leaves: what throws afterwards would have it leave again
-            leave_and_wake(guard);
+            leave_and_wake(std::move(guard));
             return why;
         } catch (...) {
-            std::unique_lock guard{mutex_};
-            leave_and_wake(guard);
+            leave_and_wake(std::unique_lock{mutex_});
             throw;
         }
     }
@@ -231,7 +231,7 @@ private:
         return next;
     }
 
-    void leave_and_wake(std::unique_lock<std::mutex>& guard) noexcept
+    void leave_and_wake(std::unique_lock<std::mutex> guard) noexcept
     {
         auto* const next = leave();
         guard.unlock();
@@ -245,7 +245,7 @@ private:
         auto const options = tenure_.options();
         lost->end();  // before the next one can have it
         withdraw(renewing_);
-        leave_and_wake(guard);
+        leave_and_wake(std::move(guard));
         announce(background, lost->mark_lost(), options, name_, why);
     }
 
