@@ -5,6 +5,7 @@
 #include "support/connection.hpp"
 #include "support/redis_server.hpp"
 
+#include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/scripts.hpp>
 
 #include <string>
