@@ -40,7 +40,10 @@ target_link_libraries(holdfast_tls INTERFACE holdfast_core OpenSSL::SSL)
 add_library(holdfast_zookeeper INTERFACE)
 target_link_libraries(holdfast_zookeeper INTERFACE holdfast_core zookeeper::zookeeper_mt)
 
-set(holdfast_all_components core memory sim tls redis redlock compiled zookeeper)
+add_library(holdfast_asio INTERFACE)
+target_link_libraries(holdfast_asio INTERFACE holdfast_core asio::asio)
+
+set(holdfast_all_components core memory sim asio tls redis redlock compiled zookeeper)
 
 # What was asked for must be there; what was not is given where it can be.
 set(holdfast_wanted ${HOLDFAST_COMPONENTS})
@@ -81,6 +84,18 @@ if("tls" IN_LIST holdfast_wanted)
     endif()
     message(STATUS "holdfast: no tls, as OpenSSL was not found (package libssl-dev)")
     list(REMOVE_ITEM holdfast_wanted tls)
+  endif()
+endif()
+
+if("asio" IN_LIST holdfast_wanted)
+  find_package(asio QUIET MODULE)
+  if(NOT asio_FOUND)
+    if(HOLDFAST_COMPONENTS)
+      message(FATAL_ERROR "holdfast: asio needs Asio 1.22 or Boost 1.81, or later ones, which were not found. "
+        "On Debian and Ubuntu: apt-get install libasio-dev")
+    endif()
+    message(STATUS "holdfast: no asio, as neither Asio nor Boost.Asio was found (packages libasio-dev, libboost-dev)")
+    list(REMOVE_ITEM holdfast_wanted asio)
   endif()
 endif()
 

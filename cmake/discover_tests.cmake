@@ -13,6 +13,14 @@ if(NOT status MATCHES "^[0-9]+$" OR output STREQUAL "")
   message(FATAL_ERROR "${EXECUTABLE} could not list its test cases: ${status}\n${output}${error}")
 endif()
 
+# A tag [lesson-7] becomes a label: the tests that have it are named.
+execute_process(COMMAND "${EXECUTABLE}" --list-tags OUTPUT_VARIABLE tags)
+string(REGEX MATCHALL "lesson-[0-9]+" lessons "${tags}")
+foreach(lesson IN LISTS lessons)
+  execute_process(COMMAND "${EXECUTABLE}" ${LIST} "[${lesson}]" OUTPUT_VARIABLE named_${lesson})
+  string(PREPEND named_${lesson} "\n")
+endforeach()
+
 # What a CMake list takes for itself stands aside while the lines are one.
 foreach(code IN ITEMS 29 30 31)
   string(ASCII ${code} placeholder_${code})
@@ -38,8 +46,15 @@ foreach(line IN LISTS lines)
   if(NAME STREQUAL "zookeeper" OR test MATCHES "zookeeper_store|on ZooKeeper")
     set(slots 2)
   endif()
+  set(labels ${NAME})
+  foreach(lesson IN LISTS lessons)
+    string(FIND "${named_${lesson}}" "\n${test}\n" found)
+    if(NOT found EQUAL -1)
+      string(APPEND labels ";${lesson}")
+    endif()
+  endforeach()
   string(APPEND script
     "add_test([==[${NAME}/${test}]==] [==[${EXECUTABLE}]==] [==[${pattern}]==])\n"
-    "set_tests_properties([==[${NAME}/${test}]==] PROPERTIES LABELS ${NAME} TIMEOUT ${TIMEOUT} COST ${COST} PROCESSORS ${slots})\n")
+    "set_tests_properties([==[${NAME}/${test}]==] PROPERTIES LABELS \"${labels}\" TIMEOUT ${TIMEOUT} COST ${COST} PROCESSORS ${slots})\n")
 endforeach()
 file(WRITE "${OUTPUT}" "${script}")

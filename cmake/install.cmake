@@ -36,6 +36,7 @@ install(
   FILES
     "${PROJECT_BINARY_DIR}/holdfast-config.cmake"
     "${PROJECT_BINARY_DIR}/holdfast-config-version.cmake"
+    "${PROJECT_SOURCE_DIR}/cmake/Findasio.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/Findhiredis.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/Findzookeeper.cmake"
   DESTINATION "${holdfast_package_dir}")

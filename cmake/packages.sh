@@ -6,7 +6,7 @@
 #   holdfast_need WHAT...
 #
 # makes sure that each is there: g++ clang++ clang-tidy cmake ninja pkg-config ccache git python3 redis-server cppcheck gcovr valgrind
-# nft (commands), hiredis openssl zookeeper-client catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run
+# nft (commands), hiredis openssl zookeeper-client asio boost catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run
 # it), curator kazoo matplotlib (of some Python). On Debian and its
 # kin the missing ones, and only these, are installed with apt, as root or through sudo; elsewhere they are
 # named, and the script ends with 2.
@@ -33,6 +33,8 @@ holdfast_has()
     curator) [ -e /usr/share/java/curator-recipes.jar ] && command -v javac >/dev/null ;;
     kazoo) /usr/bin/python3 -c 'import kazoo' >/dev/null 2>&1 ;;
     nft) [ -x /usr/sbin/nft ] || command -v nft >/dev/null ;;
+    asio) holdfast_has_header asio.hpp ;;
+    boost) holdfast_has_boost ;;
     catch2) holdfast_has_header catch2/catch_all.hpp || holdfast_has_header catch2/catch.hpp ;;
     cli11) holdfast_has_header CLI/CLI.hpp ;;
     matplotlib) holdfast_plotting_python >/dev/null ;;
@@ -51,6 +53,13 @@ holdfast_has_header()
 {
   [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] ||
     g++ -E -x c++ -include "$1" /dev/null >/dev/null 2>&1
+}
+
+# Boost.Asio of 1.81 or later.
+holdfast_has_boost()
+{
+  printf '#include <boost/version.hpp>\n#include <boost/asio/version.hpp>\n#if BOOST_VERSION < 108100\n#error\n#endif\n' |
+    g++ -E -x c++ - >/dev/null 2>&1
 }
 
 holdfast_clang()
@@ -96,6 +105,9 @@ holdfast_package()
     hiredis) echo libhiredis-dev ;;
     openssl) echo libssl-dev ;;
     zookeeper-client) echo libzookeeper-mt-dev ;;
+    asio) echo libasio-dev ;;
+    # Debian 12's own Boost is 1.74, which is too old, and Debian 13 has no 1.81.
+    boost) apt-cache show libboost1.81-dev >/dev/null 2>&1 && echo libboost1.81-dev || echo libboost-dev ;;
     # Nothing of the service, which would start with the machine: the tests need its classes.
     zookeeper-server) echo libzookeeper-java default-jre-headless ;;
     # Its rival in the tests is started from its source.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A hold that may be lost: what a careful holder asks about its lease, and how a resource tells a late write by its fencing token.
-// Stop this program for longer than its ttl (Ctrl-Z, then `fg`) and see it notice.
+// A hold that may be lost: what a careful holder asks about its lease, and how a resource tells a late write by its
+// fencing token. Stop this program for longer than its ttl (Ctrl-Z, then `fg`) and see it notice.
 //
 //   leased [URL]      redis://127.0.0.1:6379
 #include <holdfast/redis.hpp>

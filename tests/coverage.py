@@ -12,15 +12,15 @@ import json
 import sys
 
 LEAST = 95.0
-REQUIRED = ["core", "lock", "redis machines", "zookeeper machines"]
+REQUIRED = ["core", "lock", "quorum", "zookeeper machines"]
 
 
 def group_of(path):
     """Returns the group of a header, given its path below include/holdfast."""
     folder, _, name = path.rpartition("/")
     stem = name.removesuffix(".hpp")
-    # The rounds and the votes are parts of the machines above them; the acquirer is what both of ZooKeeper's are made of.
-    machine = stem.endswith("_machine") or stem in ("acquire_round", "ballot", "acquirer")
+    # All of quorum is machines, and so are the recipes of ZooKeeper.
+    machine = folder != "quorum" and stem.endswith(("_machine", "_recipe"))
     return f"{folder} machines" if machine else folder or "umbrella headers"
 
 

@@ -11,7 +11,7 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=../cmake/packages.sh
 . "$root/cmake/packages.sh"
-holdfast_need g++ hiredis zookeeper-client catch2 clang-tidy cppcheck
+holdfast_need g++ hiredis zookeeper-client asio boost catch2 clang-tidy cppcheck
 cd "$root"
 
 # One file with every header costs a fraction of one for each: most of the time goes into the standard's. locks.cpp has the templates
@@ -29,7 +29,7 @@ for file in "${files[@]}"; do
   more=() but=()
   if [ "$file" = "$root/tests/support/locks.cpp" ]; then
     # What is inline for the other files is defined here, as it has to be once.
-    more=(-DHOLDFAST_SEPARATE_COMPILATION) but=(--checks=-misc-definitions-in-headers)
+    more=(-DHOLDFAST_COMPILED) but=(--checks=-misc-definitions-in-headers)
   fi
   # Warnings are the compilers' job, in the builds. What is said on standard error is how many were left out.
   "$(holdfast_clang_tidy)" --quiet --config-file=.clang-tidy "${but[@]}" "$file" -- "${options[@]}" "${more[@]}" -Wno-everything 2>"$made/said" || {

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Runs tests under valgrind's memcheck: all of core, lock and the adapters, the machines of Redis and of ZooKeeper, and, on real servers,
+# Runs tests under valgrind's memcheck: all of core, lock, the adapters and quorum, the machines of ZooKeeper, and, on real servers,
 # the part of the conformance suite that takes, renews and releases a lock.
 #
-#   tests/valgrind.sh [AREA…]      core lock adapters redis zookeeper conformance
+#   tests/valgrind.sh [AREA…]      core lock adapters quorum redis zookeeper conformance
 #
 #   HOLDFAST_PRESET      of CMakePresets.json, without a sanitizer; gcc
 #   HOLDFAST_BUILD_DIR   where to build; build/<preset> in the source tree
@@ -19,16 +19,16 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 preset=${HOLDFAST_PRESET:-gcc}
 build=$(realpath -m "${HOLDFAST_BUILD_DIR:-$root/build/$preset}")
 areas=("$@")
-[ ${#areas[@]} -gt 0 ] || areas=(core lock adapters redis zookeeper conformance)
+[ ${#areas[@]} -gt 0 ] || areas=(core lock adapters quorum redis zookeeper conformance)
 
-holdfast_need g++ cmake ninja hiredis redis-server zookeeper-client catch2 python3 valgrind
+holdfast_need g++ cmake ninja hiredis redis-server zookeeper-client asio boost catch2 python3 valgrind
 cd "$root"
 cmake --preset "$preset" -B "$build" >/dev/null
 cmake --build "$build" -j "${HOLDFAST_JOBS:-$(nproc)}" --target "${areas[@]/#/holdfast_test_}"
 
 # The files of an area that are run, where not all are; and the stores of the conformance suite.
 declare -A only=(
-  [redis]='*_machine_test.cpp acquire_round_test.cpp ballot_test.cpp endpoint_test.cpp error_test.cpp keys_test.cpp node_set_test.cpp protocol_test.cpp'
+  [redis]='endpoint_test.cpp error_test.cpp keys_test.cpp protocol_test.cpp'
   [zookeeper]='*_machine_test.cpp path_test.cpp session_lease_test.cpp'
   [conformance]='release_test.cpp handoff_test.cpp guards_test.cpp'
 )

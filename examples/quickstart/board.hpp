@@ -39,12 +39,15 @@ struct journal {
     std::atomic<std::size_t> count{0};
     std::array<char, 400> error{};  // why it gave up
 
-    [[nodiscard]] std::span<section const> entries() const { return {sections.data(), count.load(std::memory_order_acquire)}; }
+    [[nodiscard]] std::span<section const> entries() const
+    {
+        return {sections.data(), count.load(std::memory_order_acquire)};
+    }
     [[nodiscard]] std::string_view failure() const { return error.data(); }
 };
 
-/// Memory shared by all processes: what the lock protects, what was done, and what the faults need. A worker that is killed leaves
-/// all that it wrote.
+/// Memory shared by all processes: what the lock protects, what was done, and what the faults need. A worker that is
+/// killed leaves all that it wrote.
 struct board {
     std::atomic<std::uint64_t> counter{0};  // atomic to be shared; but a section reads it, thinks, and writes it back
     holdfast::test::fenced_register<workers * journal::capacity> fenced;

@@ -46,7 +46,8 @@ duration longest_gap(std::span<section const> in_order, time_point from, time_po
     return longest;
 }
 
-/// Each section finds what the one before it wrote, or what a late one wrote in between; otherwise it overwrites what is between.
+/// Each section finds what the one before it wrote, or what a late one wrote in between; otherwise it overwrites what
+/// is between.
 void judge_counter(findings& f, std::uint64_t at_the_end)
 {
     std::vector<std::uint64_t> late;
@@ -77,7 +78,8 @@ void judge_register(findings& f)
         else
             ++(s.late ? f.stale_refused : f.good_refused);
     }
-    std::sort(taken.begin(), taken.end(), [](auto const* a, auto const* b) { return a->register_turn < b->register_turn; });
+    std::sort(taken.begin(), taken.end(),
+              [](auto const* a, auto const* b) { return a->register_turn < b->register_turn; });
     time_point newest{};
     for (auto const* s : taken) {
         if (s->acquired < newest) ++f.stale_accepted;
@@ -90,8 +92,10 @@ void judge_register(findings& f)
 findings judge(board const& shared, history const& h)
 {
     findings f;
-    for (auto const& one : shared.journals) f.in_order.insert(f.in_order.end(), one.entries().begin(), one.entries().end());
-    std::sort(f.in_order.begin(), f.in_order.end(), [](auto const& a, auto const& b) { return a.acquired < b.acquired; });
+    for (auto const& one : shared.journals)
+        f.in_order.insert(f.in_order.end(), one.entries().begin(), one.entries().end());
+    std::sort(f.in_order.begin(), f.in_order.end(),
+              [](auto const& a, auto const& b) { return a.acquired < b.acquired; });
     judge_holds(f);
     judge_counter(f, shared.counter);
     judge_register(f);
@@ -99,7 +103,8 @@ findings judge(board const& shared, history const& h)
         if (s.late && s.worker == h.stopped_worker) f.lease_left = s.lease_end - h.stopped;
     for (auto const& one : h.faults) f.longest_gaps.push_back(longest_gap(f.in_order, one.at, one.at + consequences));
     auto const first_fault = h.faults.front().at;
-    auto const before = std::find_if(f.in_order.begin(), f.in_order.end(), [&](section const& s) { return s.acquired >= first_fault; });
+    auto const before =
+        std::find_if(f.in_order.begin(), f.in_order.end(), [&](section const& s) { return s.acquired >= first_fault; });
     f.quiet_gap = longest_gap({f.in_order.begin(), before}, h.begin, first_fault);
     return f;
 }

@@ -28,7 +28,10 @@ struct findings {
     std::size_t stale_accepted = 0;  ///< writes that it took after one of a later holder
     std::size_t good_refused = 0;    ///< writes of a holder in good time that it refused
 
-    [[nodiscard]] bool good() const { return lost == 0 && stale_accepted == 0 && good_refused == 0 && overlapping == 0; }
+    [[nodiscard]] bool good() const
+    {
+        return lost == 0 && stale_accepted == 0 && good_refused == 0 && overlapping == 0;
+    }
 };
 
 [[nodiscard]] findings judge(board const& shared, history const& h);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Eight processes guard one critical section with a lock on five Redis masters, while masters are killed and a process is stopped past
-// its lease. Start it with examples/quickstart.sh. The critical section is in worker.cpp.
+// Eight processes guard one critical section with a lock on five Redis masters, while masters are killed and a process
+// is stopped past its lease. Start it with examples/quickstart.sh. The critical section is in worker.cpp.
 #include "board.hpp"
 #include "findings.hpp"
 #include "picture.hpp"
@@ -56,15 +56,21 @@ try {
     CLI::App app{"Eight processes, one critical section, a Redlock over five Redis masters, and faults."};
     app.add_option("--seconds", seconds, "How long to run")->check(CLI::Range(5, 60))->capture_default_str();
     // Whoever is on this machine can read the arguments of a process, and its environment only who it belongs to.
-    app.add_option("--masters", settings.masters, "Your own servers, redis://host:port,…; none of them is killed. Those with a password better in the environment")
+    app.add_option(
+           "--masters", settings.masters,
+           "Your own servers, redis://host:port,…; none of them is killed. Those with a password better in the environment")
         ->delimiter(',')
         ->envname("QUICKSTART_MASTERS");
     long guard = 60;
-    app.add_option("--restart-guard", guard, "Your own masters have no vote for so many seconds after their start; 0 for some that are new")
+    app.add_option("--restart-guard", guard,
+                   "Your own masters have no vote for so many seconds after their start; 0 for some that are new")
         ->check(CLI::Range(0, 3600))
         ->capture_default_str();
     std::string hosts;
-    auto const* const zookeeper = app.add_option("--zookeeper", hosts, "A lock on ZooKeeper: your own servers, host:port,…; none given: three of its own")->expected(0, 1);
+    auto const* const zookeeper =
+        app.add_option("--zookeeper", hosts,
+                       "A lock on ZooKeeper: your own servers, host:port,…; none given: three of its own")
+            ->expected(0, 1);
     app.add_option("--svg", picture, "Where the picture goes")->capture_default_str();
     app.add_flag("--no-lock", no_lock, "Guard nothing, to see that it shows")->group("");
     CLI11_PARSE(app, argc, argv);

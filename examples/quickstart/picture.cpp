@@ -33,7 +33,10 @@ struct frame {
     time_point until;
     double left, width, top, lane, gap;
 
-    [[nodiscard]] double x(time_point t) const { return left + width * std::clamp(seconds{t - from} / seconds{until - from}, 0.0, 1.0); }
+    [[nodiscard]] double x(time_point t) const
+    {
+        return left + width * std::clamp(seconds{t - from} / seconds{until - from}, 0.0, 1.0);
+    }
     [[nodiscard]] bool shows(time_point t) const { return from <= t && t < until; }
     [[nodiscard]] double y(unsigned worker) const { return top + worker * (lane + gap); }
     [[nodiscard]] double bottom() const { return y(workers) - gap; }
@@ -61,14 +64,17 @@ private:
     void title()
     {
         out_.text(20, 30, "Who held the lock: eight processes, one lock on " + counted(h_.masters, h_.kind), "title");
-        out_.text(20, 50, counted(f_.in_order.size(), "section") + ", " + counted(f_.overlapping, "overlapping hold") + ", " +
-                              counted(f_.lost, "lost update") + ", " + counted(f_.stale_refused, "stale write") + " refused and " +
-                              grouped(f_.stale_accepted) + " accepted", "small");
+        out_.text(20, 50,
+                  counted(f_.in_order.size(), "section") + ", " + counted(f_.overlapping, "overlapping hold") + ", " +
+                      counted(f_.lost, "lost update") + ", " + counted(f_.stale_refused, "stale write") +
+                      " refused and " + grouped(f_.stale_accepted) + " accepted",
+                  "small");
     }
 
     void overview()
     {
-        frame const all{.from = h_.begin, .until = h_.end, .left = margin, .width = drawn, .top = 108, .lane = 22, .gap = 4};
+        frame const all{
+            .from = h_.begin, .until = h_.end, .left = margin, .width = drawn, .top = 108, .lane = 22, .gap = 4};
         for (unsigned w = 0; w < workers; ++w) {
             out_.rectangle(all.left, all.y(w), all.width, all.lane, "lane");
             out_.text(all.left - 10, all.y(w) + 15, "worker " + std::to_string(w + 1), "right");
@@ -98,7 +104,8 @@ private:
         auto const column = seconds{at.until - at.from} / at.width * step;
         for (auto const& s : f_.in_order)
             if (s.worker == worker && !s.late && at.shows(s.acquired))
-                held[static_cast<std::size_t>((at.x(s.acquired) - at.left) / step)] += seconds{s.released - s.acquired} / column;
+                held[static_cast<std::size_t>((at.x(s.acquired) - at.left) / step)] +=
+                    seconds{s.released - s.acquired} / column;
         for (std::size_t level = 0; level < looks.size(); ++level) {
             svg::row row{at.y(worker), at.lane};
             for (std::size_t i = 0; i < held.size(); ++i)
@@ -142,7 +149,14 @@ private:
         double const each = (drawn + 20) / static_cast<double>(h_.faults.size());
         double left = margin;
         for (auto const& one : h_.faults) {
-            close_up({.from = one.at - 10ms, .until = one.at + 40ms, .left = left, .width = each - 20, .top = 474, .lane = 12, .gap = 2}, one);
+            close_up({.from = one.at - 10ms,
+                      .until = one.at + 40ms,
+                      .left = left,
+                      .width = each - 20,
+                      .top = 474,
+                      .lane = 12,
+                      .gap = 2},
+                     one);
             left += each;
         }
     }
@@ -152,7 +166,8 @@ private:
         out_.text(at.left, at.top - 12, around.label, "mark");
         for (unsigned w = 0; w < workers; ++w) {
             out_.rectangle(at.left, at.y(w), at.width, at.lane, "lane");
-            if (at.left == margin) out_.text(at.left - 10, at.y(w) + 10, "worker " + std::to_string(w + 1), "small right");
+            if (at.left == margin)
+                out_.text(at.left - 10, at.y(w) + 10, "worker " + std::to_string(w + 1), "small right");
             svg::row holds{at.y(w), at.lane};
             for (auto const& s : f_.in_order)
                 if (s.worker == w && !s.late && s.released > at.from && s.acquired < at.until)
@@ -163,13 +178,15 @@ private:
         out_.line(at.x(around.at), at.top - 6, at.x(around.at), at.bottom() + 4, "fault");
         out_.line(at.left, at.bottom() + 4, at.left + at.width, at.bottom() + 4, "axis");
         for (auto t = 0ms; t < 40ms; t += 10ms)
-            out_.text(at.x(around.at + t), at.bottom() + 18, std::to_string(t.count()) + (t == 30ms ? " ms" : ""), "small middle");
+            out_.text(at.x(around.at + t), at.bottom() + 18, std::to_string(t.count()) + (t == 30ms ? " ms" : ""),
+                      "small middle");
     }
 
     void late_holds(frame const& at)
     {
         auto const box = [&](section const& s, time_point from, time_point until, std::string_view look) {
-            if (until > at.from && from < at.until) out_.rectangle(at.x(from), at.y(s.worker), at.x(until) - at.x(from), at.lane, look);
+            if (until > at.from && from < at.until)
+                out_.rectangle(at.x(from), at.y(s.worker), at.x(until) - at.x(from), at.lane, look);
         };
         for (auto const& s : f_.in_order) {
             if (!s.late) continue;

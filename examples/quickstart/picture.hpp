@@ -8,7 +8,8 @@
 
 namespace quickstart {
 
-/// Effects: draws who held the lock when, a lane per worker, with the faults marked: the whole run, and the moments around each fault.
+/// Effects: draws who held the lock when, a lane per worker, with the faults marked: the whole run, and the moments
+/// around each fault.
 /// Throws: `std::runtime_error` where the file cannot be written.
 void draw(findings const& f, history const& h, std::filesystem::path const& file);
 

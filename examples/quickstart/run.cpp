@@ -43,7 +43,8 @@ std::string unused_name()
 
 class director {
 public:
-    director(run_settings const& settings, board& shared, progress& out) : settings_{settings}, shared_{shared}, out_{out}
+    director(run_settings const& settings, board& shared, progress& out)
+        : settings_{settings}, shared_{shared}, out_{out}
     {
         work_.masters = settings.masters;
         work_.lock = unused_name();
@@ -54,7 +55,8 @@ public:
     {
         start_masters();
         check(work_);
-        for (unsigned i = 0; i < workers; ++i) crew_[i] = holdfast::test::child::fork([&, i] { return work(i, work_, shared_); });
+        for (unsigned i = 0; i < workers; ++i)
+            crew_[i] = holdfast::test::child::fork([&, i] { return work(i, work_, shared_); });
         wait_for_votes();
 
         done_.masters = work_.masters.size();
@@ -99,14 +101,16 @@ private:
         done_.kind = "ZooKeeper server";
         if (work_.zookeeper.empty()) {
             out_.live("starting three ZooKeeper servers …");
-            // Who takes the lead while the other one still looks for a leader waits for initLimit, in ticks, before they vote again (ZOOKEEPER-3109).
+            // Who takes the lead while the other one still looks for a leader waits for initLimit, in ticks, before
+            // they vote again (ZOOKEEPER-3109).
             holdfast::test::zookeeper_options const options{.tick = 200ms, .config = {"initLimit=50"}};
             ensemble_ = std::make_unique<holdfast::test::zookeeper_ensemble>(3, options);
             work_.zookeeper = ensemble_->addresses();
             work_.unavailable_after = 2min;
             out_.say("Three ZooKeeper servers of our own on " + work_.zookeeper + ".");
         }
-        work_.masters.assign(static_cast<std::size_t>(std::count(work_.zookeeper.begin(), work_.zookeeper.end(), ',')) + 1, {});
+        work_.masters.assign(
+            static_cast<std::size_t>(std::count(work_.zookeeper.begin(), work_.zookeeper.end(), ',')) + 1, {});
     }
 
     void kill_leader()
@@ -119,8 +123,11 @@ private:
 
     void wait_for_votes()
     {
-        if (servers_) out_.say("Waiting for the restart guard: a fresh master may have forgotten a lock and has no vote for a while, here 2 s, by default a minute.");
-        while (shared_.sections() == 0) tick(servers_ ? "waiting for the restart guard …" : "waiting for the first section …");
+        if (servers_)
+            out_.say(
+                "Waiting for the restart guard: a fresh master may have forgotten a lock and has no vote for a while, here 2 s, by default a minute.");
+        while (shared_.sections() == 0)
+            tick(servers_ ? "waiting for the restart guard …" : "waiting for the first section …");
     }
 
     void kill_master(std::size_t i)
@@ -197,8 +204,8 @@ private:
             auto const status = crew_[i].exit_status();
             if (!status || *status == 0) continue;
             auto const why = shared_.journals[i].failure();
-            throw std::runtime_error{"worker " + std::to_string(i + 1) + " ended with status " + std::to_string(*status) +
-                                     (why.empty() ? "" : ": " + std::string{why})};
+            throw std::runtime_error{"worker " + std::to_string(i + 1) + " ended with status " +
+                                     std::to_string(*status) + (why.empty() ? "" : ": " + std::string{why})};
         }
     }
 
@@ -207,7 +214,10 @@ private:
         return done_.begin + std::chrono::duration_cast<duration>(settings_.length * share);
     }
 
-    [[nodiscard]] double seconds_since_begin() const { return std::chrono::duration<double>{boot_clock::now() - done_.begin}.count(); }
+    [[nodiscard]] double seconds_since_begin() const
+    {
+        return std::chrono::duration<double>{boot_clock::now() - done_.begin}.count();
+    }
 
     run_settings const& settings_;
     board& shared_;

@@ -14,7 +14,8 @@ namespace quickstart {
 struct run_settings {
     std::chrono::seconds length{10};
     std::vector<std::string> masters{};  ///< none: five are started, and two of them killed
-    std::optional<std::string> zookeeper{};  ///< a lock on these servers instead; empty: three are started, and their leaders killed
+    std::optional<std::string>
+        zookeeper{};  ///< a lock on these servers instead; empty: three are started, and their leaders killed
     std::chrono::milliseconds restart_guard{60'000};  ///< of your own masters
     bool guarded = true;
 };

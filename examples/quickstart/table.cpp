@@ -45,7 +45,8 @@ void print_gaps(findings const& f, history const& h)
     for (std::size_t i = 0; i < h.faults.size(); ++i) {
         auto const& one = h.faults[i];
         bool const stopped = one.at == h.stopped && f.lease_left.count() > 0;
-        gap("", f.longest_gaps[i], one.label + (stopped ? ", whose lease ran for another " + spoken(f.lease_left) : ""));
+        gap("", f.longest_gaps[i],
+            one.label + (stopped ? ", whose lease ran for another " + spoken(f.lease_left) : ""));
     }
 }
 
@@ -53,8 +54,9 @@ void print_stopped_worker(findings const& f)
 {
     if (f.late == 0) return row("stopped worker", "its lease had not ended when it went on");
     row("stopped worker", "found its lease lost; wrote all the same, to show what that does:");
-    row("", f.lost_to_late != 0 ? "the counter, which has no fence, lost " + counted(f.lost_to_late, "update") + " to it"
-                                : "the counter has no fence; this time the next holder wrote over the late write");
+    row("", f.lost_to_late != 0
+                ? "the counter, which has no fence, lost " + counted(f.lost_to_late, "update") + " to it"
+                : "the counter has no fence; this time the next holder wrote over the late write");
 }
 
 }  // namespace
@@ -64,14 +66,18 @@ void print_table(findings const& f, history const& h)
     auto const length = std::chrono::duration<double>{h.end - h.begin};
     auto const count = f.in_order.size();
     rule();
-    row("workers", std::to_string(workers) + " processes, one lock on " + counted(h.masters, h.kind) + ", ttl " + spoken(h.ttl));
+    row("workers",
+        std::to_string(workers) + " processes, one lock on " + counted(h.masters, h.kind) + ", ttl " + spoken(h.ttl));
     row("sections", grouped(count) + " in " + spoken(length) + ": " +
-                        grouped(static_cast<std::uint64_t>(static_cast<double>(count) / length.count())) + " per second");
-    row("hand-over", "median " + spoken(percentile(f.hand_overs, 0.5)) + ", p99 " + spoken(percentile(f.hand_overs, 0.99)));
+                        grouped(static_cast<std::uint64_t>(static_cast<double>(count) / length.count())) +
+                        " per second");
+    row("hand-over",
+        "median " + spoken(percentile(f.hand_overs, 0.5)) + ", p99 " + spoken(percentile(f.hand_overs, 0.99)));
     print_gaps(f, h);
     row("overlapping holds", grouped(f.overlapping));
     row("lost updates", grouped(f.lost) + " of " + grouped(count - f.late));
-    row("stale writes", grouped(f.stale_refused) + " refused by the register, " + grouped(f.stale_accepted) + " accepted");
+    row("stale writes",
+        grouped(f.stale_refused) + " refused by the register, " + grouped(f.stale_accepted) + " accepted");
     if (f.good_refused != 0) row("good writes", grouped(f.good_refused) + " refused by the register");
     print_stopped_worker(f);
     rule();

@@ -34,8 +34,8 @@ void wait_to_be_stopped(board& shared, section& s, holdfast::lease const& lease)
     }
 }
 
-/// What the lock is for: reads the counter, thinks, and writes it back. Does not look whether the lease still lasts: that is the
-/// register's part, to which the late write of a paused holder is a write with an old token.
+/// What the lock is for: reads the counter, thinks, and writes it back. Does not look whether the lease still lasts:
+/// that is the register's part, to which the late write of a paused holder is a write with an old token.
 void do_section(board& shared, section& s, holdfast::lease const& lease)
 {
     s.token = lease.fencing_token();
@@ -73,9 +73,11 @@ void run(unsigned me, board& shared, auto& orders)
 void with_lock_named(std::string const& name, worker_settings const& settings, auto&& f)
 {
     if (settings.zookeeper.empty()) {
-        holdfast::redlock::masters masters{settings.masters, {.node_timeout = 500ms,  // a machine that runs all of this may be busy
-                                                              .restart_guard = settings.restart_guard}};
-        holdfast::redlock::mutex orders{masters, name, {.ttl = settings.ttl, .unavailable_after = settings.unavailable_after}};
+        holdfast::redlock::masters masters{settings.masters,
+                                           {.node_timeout = 500ms,  // a machine that runs all of this may be busy
+                                            .restart_guard = settings.restart_guard}};
+        holdfast::redlock::mutex orders{
+            masters, name, {.ttl = settings.ttl, .unavailable_after = settings.unavailable_after}};
         return f(orders);
     }
 #ifdef QUICKSTART_ZOOKEEPER

@@ -15,7 +15,8 @@ struct worker_settings {
     std::string lock;
     std::chrono::milliseconds ttl{2000};
     std::chrono::milliseconds restart_guard{60'000};  ///< of the masters, the same for all workers
-    std::chrono::milliseconds unavailable_after{10'000};  ///< a worker gives up when no server could be asked for that long
+    std::chrono::milliseconds unavailable_after{
+        10'000};          ///< a worker gives up when no server could be asked for that long
     bool guarded = true;  ///< false: each worker has a lock of its own, which guards nothing
 };
 

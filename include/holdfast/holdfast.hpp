@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What all locks have in common: the concepts, guards, adapters, options and errors. A lock itself comes with the header of its store:
-// <holdfast/redis.hpp>, <holdfast/redlock.hpp>, <holdfast/zookeeper.hpp>, <holdfast/memory.hpp>.
+// What all locks have in common: the concepts, guards, adapters, options and errors. The locks are in the headers of
+// their stores: <holdfast/redis.hpp>, <holdfast/redlock.hpp>, <holdfast/zookeeper.hpp>, <holdfast/memory.hpp>.
 
 #include <holdfast/core/language.hpp>
 
 #include <holdfast/adapters/recursive_mutex.hpp>
-#include <holdfast/core/backend.hpp>
+#include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
@@ -16,3 +16,4 @@
 #include <holdfast/core/version.hpp>
 #include <holdfast/lock/leased_lock.hpp>
 #include <holdfast/lock/with_lock.hpp>
+#include <holdfast/mutex.hpp>

@@ -3,48 +3,48 @@
 
 #include <holdfast/core/language.hpp>
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/holdfast.hpp>
-#include <holdfast/lock/basic_mutex.hpp>
-#include <holdfast/lock/basic_mutex_members.hpp>
-#include <holdfast/lock/domain.hpp>
-#include <holdfast/memory/backend.hpp>
+#include <holdfast/memory/opened.hpp>
+#ifdef HOLDFAST_COMPILED
+#include <holdfast/impl/declarations.hpp>
+#else
+#include <holdfast/impl/memory.hpp>
+#endif
 
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
-namespace holdfast::memory {
+namespace holdfast::inline HOLDFAST_ABI::memory {
 
-/// Locks in the memory of this process: for tests, and for programs that have one process today. Thread-safe; its locks may outlive it.
-class store {
+/// Locks in the memory of this process: for tests, and for programs that are one process today. Thread-safe; its locks
+/// may outlive it.
+class store : public holdfast::store {
 public:
-    store() : store{std::make_shared<data>()} {}
+    store() : store{open_memory(nullptr)} {}
 
-    /// Returns: another client of the same locks, with queues and a renewing thread of its own, as another process would have.
-    [[nodiscard]] store another_client() const { return store{domain_->backend().shared()}; }
+    /// Returns: another client of the same locks. It has its own queues and renewing thread, like another process.
+    [[nodiscard]] store another_client() const { return store{open_memory(leases_)}; }
 
-    /// Effects: ends the lease of whoever has `name`, as a server does that lost its memory. For tests.
-    void erase(std::string const& name) { domain_->backend().shared()->erase(name); }
+    /// Effects: ends the lease of the holder of `name`, like a server that lost its memory. For tests.
+    void erase(std::string const& name) { leases_->erase(name); }
 
 private:
-    friend class mutex;
+    explicit store(opened with) noexcept : holdfast::store{std::move(with.locks)}, leases_{std::move(with.shared)} {}
 
-    explicit store(std::shared_ptr<data> d)
-        : domain_{std::make_shared<holdfast::detail::domain<backend>>(std::make_shared<backend>(std::move(d)))}
+    std::shared_ptr<leases> leases_;
+};
+
+/// A lock in a `store`.
+class mutex : public holdfast::mutex {
+public:
+    /// Throws: `error` (`misconfigured`) if the name or an option cannot be used.
+    mutex(store const& in, std::string_view name, lock_options options = {})
+        : holdfast::mutex{in, name, std::move(options)}
     {
     }
-
-    std::shared_ptr<holdfast::detail::domain<backend>> domain_;
 };
-
-/// A lock in a `store`. Meets `Lock`; see `basic_mutex` for its members.
-class mutex : public basic_mutex<backend> {
-public:
-    /// Throws: `error` (`misconfigured`) where the name or an option cannot be used.
-    mutex(store& in, std::string_view name, lock_options options = {}) : basic_mutex{in.domain_, name, std::move(options)} {}
-};
-
-static_assert(Lock<mutex>);
 
 }  // namespace holdfast::memory

@@ -3,53 +3,59 @@
 
 #include <holdfast/core/language.hpp>
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/holdfast.hpp>
-#include <holdfast/lock/basic_mutex.hpp>
 #include <holdfast/redis/client_options.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/opened.hpp>
 #include <holdfast/redis/server_status.hpp>
+#ifdef HOLDFAST_COMPILED
+#include <holdfast/impl/declarations.hpp>
+#else
+#include <holdfast/impl/redis.hpp>
+#endif
 
 #include <memory>
 #include <string_view>
 #include <utility>
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
 
-class fleet;
-
-/// One Redis server. Thread-safe; shared by any number of locks, which may outlive it. Connects when it is first needed, and again
-/// whenever the connection is lost.
-class client {
+/// One Redis server. Thread-safe; shared by any number of locks, which may outlive it. Connects when it is first
+/// needed, and again whenever the connection is lost.
+class client : public store {
 public:
-    /// Effects: prepares a client for the server at `url`, see `parse_url`; no I/O, but for the files that the TLS options name.
+    /// Effects: prepares a client for the server at `url`, see `parse_url`; no I/O, except for the files that the TLS
+    /// options name.
     /// Throws: `error` (`misconfigured`) naming the part of the URL or the option that is wrong.
-    explicit client(std::string_view url, client_options options = {});
+    explicit client(std::string_view url, client_options options = {}) : client{open_client(url, std::move(options))} {}
 
     /// As above, for `options.server`.
-    explicit client(client_options options);
+    explicit client(client_options options) : client{open_client(std::move(options))} {}
 
     /// Returns: what is known of the server from its connections, without I/O. In a child of `fork`: nothing.
     /// Throws: `std::bad_alloc`.
-    [[nodiscard]] server_status status() const;
+    [[nodiscard]] server_status status() const
+    {
+        auto all = servers_->status();
+        return all.empty() ? server_status{} : std::move(all.front());
+    }
 
 private:
-    friend class mutex;
+    explicit client(opened with) noexcept : store{std::move(with.locks)}, servers_{std::move(with.servers)} {}
 
-    std::shared_ptr<holdfast::detail::domain<fleet>> domain_;
+    std::shared_ptr<servers const> servers_;
 };
 
-/// A lock on one Redis server. Its key is exactly its name (behind the client's prefix), its value the owner token, so that it excludes
-/// every other client that uses `SET key token NX PX`. Meets `Lock`; see `basic_mutex` for its members.
-class mutex : public basic_mutex<fleet> {
+/// A lock on one Redis server. Its key is exactly its name (after the client's prefix), its value the owner token, so
+/// that it excludes every other client that uses `SET key token NX PX`.
+class mutex : public holdfast::mutex {
 public:
-    /// Throws: `error` (`misconfigured`) where the name or an option cannot be used; no I/O.
-    mutex(client& on, std::string_view name, lock_options options = {}) : basic_mutex{on.domain_, name, std::move(options)} {}
+    /// Throws: `error` (`misconfigured`) if the name or an option cannot be used; no I/O.
+    mutex(client const& on, std::string_view name, lock_options options = {})
+        : holdfast::mutex{on, name, std::move(options)}
+    {
+    }
 };
 
 }  // namespace holdfast::redis
-
-#ifdef HOLDFAST_SEPARATE_COMPILATION
-extern template class holdfast::basic_mutex<holdfast::redis::fleet>;
-#else
-#include <holdfast/source/redis.hpp>
-#endif

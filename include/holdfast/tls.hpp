@@ -3,6 +3,7 @@
 
 #include <holdfast/core/language.hpp>
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/io/secure_layer.hpp>
 #include <holdfast/io/tls_error.hpp>
 #include <holdfast/io/tls_options.hpp>
@@ -13,18 +14,21 @@
 #include <memory>
 #include <string>
 
-/// Gives a program TLS, by OpenSSL: where one of its files includes this header, `rediss://` URLs work in all of them. A client that is
-/// made before `main` begins has to be made in a file that includes it.
-namespace holdfast::tls {
+/// Gives a program TLS, by OpenSSL: if one of its files includes this header, `rediss://` URLs work in all of them.
+namespace holdfast::inline HOLDFAST_ABI::tls {
 
 /// TLS by OpenSSL.
 class layer final : public io::secure_layer {
 public:
-    explicit layer(options const& o) : context_{o}, server_name_{o.server_name}, verified_{!o.insecure_skip_verification} {}
+    explicit layer(options const& o)
+        : context_{o}, server_name_{o.server_name}, verified_{!o.insecure_skip_verification}
+    {
+    }
 
     [[nodiscard]] std::unique_ptr<io::secure_session> begin(std::string const& host) const override
     {
-        return std::make_unique<session>(context_.get(), peer_name{server_name_.empty() ? host : server_name_}, verified_);
+        return std::make_unique<session>(context_.get(), peer_name{server_name_.empty() ? host : server_name_},
+                                         verified_);
     }
 
 private:
@@ -33,14 +37,13 @@ private:
     bool verified_;
 };
 
-namespace detail {
-
-inline std::shared_ptr<io::secure_layer const> make_layer(options const& o) { return std::make_shared<layer const>(o); }
-
-inline bool const linked = [] {
-    io::make_secure_layer.store(&make_layer);
-    return true;
-}();
-
-}  // namespace detail
 }  // namespace holdfast::tls
+
+namespace holdfast::inline HOLDFAST_ABI::io {
+
+[[gnu::weak]] std::shared_ptr<secure_layer const> make_secure_layer(tls::options const& o)
+{
+    return std::make_shared<tls::layer const>(o);
+}
+
+}  // namespace holdfast::io

@@ -3,124 +3,79 @@
 
 #include <holdfast/core/language.hpp>
 
-#include <holdfast/core/name.hpp>
+#include <holdfast/core/abi.hpp>
 #include <holdfast/holdfast.hpp>
-#include <holdfast/lock/basic_mutex.hpp>
-#include <holdfast/lock/basic_mutex_members.hpp>
-#include <holdfast/lock/domain.hpp>
-#include <holdfast/lock/keeper.hpp>
-#include <holdfast/zookeeper/backend.hpp>
-#include <holdfast/zookeeper/contenders_operation.hpp>
-#include <holdfast/zookeeper/lock_place.hpp>
-#include <holdfast/zookeeper/node_name.hpp>
+#include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
-#include <holdfast/zookeeper/path.hpp>
-#include <holdfast/zookeeper/session_core.hpp>
+#include <holdfast/zookeeper/opened.hpp>
 #include <holdfast/zookeeper/session_options.hpp>
-#include <holdfast/zookeeper/session_thread.hpp>
+#ifdef HOLDFAST_COMPILED
+#include <holdfast/impl/declarations.hpp>
+#else
+#include <holdfast/impl/zookeeper.hpp>
+#endif
 
-#include <algorithm>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-namespace holdfast::zookeeper {
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// A session with a ZooKeeper ensemble. Thread-safe; shared by any number of locks, which may outlive it. Connects when it is first
-/// needed, and makes a new session when the servers have ended the last one.
-class session {
+/// A session with a ZooKeeper ensemble: a store of locks. A handle that is cheap to copy; copies are one session.
+/// Thread-safe; its locks may outlive it. Connects when it is first needed, and makes a new session after the servers
+/// have ended the last one.
+class session : public store {
 public:
     /// Effects: prepares a session with `servers`, "host:port,host:port/chroot"; no I/O.
     /// Throws: `error` (`misconfigured`) naming the part of `servers` or the option that is wrong.
     explicit session(std::string_view servers, session_options options = {})
+        : session{open_session(servers, std::move(options))}
     {
-        check_session(options);
-        thread_ = std::make_shared<session_thread>(std::make_shared<session_core>(parse_servers(servers), std::move(options)));
-        auto const renewer = std::make_shared<holdfast::detail::keeper>();
-        curator_ = domain_of({}, renewer);
-        kazoo_ = domain_of({.naming = naming::kazoo}, renewer);
-        plain_ = domain_of({.queueing = queueing::none}, renewer);
-        curator_->backend().on_loss(renewer->alarm());
     }
 
-    /// Returns: what it is in; `lost` in a forked child.
-    [[nodiscard]] session_state state() const
-    {
-        if (thread_->in_child()) return session_state::lost;
-        std::scoped_lock guard{thread_->core().mutex()};
-        return thread_->core().state();
-    }
+    /// Returns: its state; `lost` in a forked child.
+    [[nodiscard]] session_state state() const { return session_->state(); }
 
-    /// Effects: connects, and waits until that is done, for `d` at most, or it is known that no session will ever be had (`auth_scheme`).
+    /// Effects: connects, and waits for `d` at most until that is done, or until it is known that no session is
+    /// possible (`auth_scheme`).
     /// Returns: whether it is connected.
-    /// Throws: `error`: `unavailable` where the system has no thread left, `misconfigured` in a forked child.
-    bool connect_for(std::chrono::milliseconds d)
-    {
-        thread_->ensure_running();
-        auto& core = thread_->core();
-        std::unique_lock guard{core.mutex()};
-        constexpr std::chrono::hours longest{24 * 365 * 100};  // from now it can be counted in nanoseconds
-        core.changed().wait_for(guard, std::min<std::chrono::milliseconds>(d, longest), [&] { return core.connected() || core.refused(); });
-        return core.connected();
-    }
+    /// Throws: `error`: `unavailable` if the system has no thread left, `misconfigured` in a forked child.
+    bool connect_for(std::chrono::milliseconds d) { return session_->connect_for(d); }
 
 private:
     friend class mutex;
 
-    using domain = std::shared_ptr<holdfast::detail::domain<backend>>;
+    explicit session(opened with) noexcept : store{std::move(with.locks)}, session_{std::move(with.session)} {}
 
-    [[nodiscard]] domain domain_of(node_options nodes, std::shared_ptr<holdfast::detail::keeper> const& renewer) const
-    {
-        return std::make_shared<holdfast::detail::domain<backend>>(std::make_shared<backend>(thread_, nodes), renewer);
-    }
-
-    [[nodiscard]] domain const& find(node_options nodes) const noexcept
-    {
-        if (nodes.queueing == queueing::none) return plain_;
-        return nodes.naming == naming::kazoo ? kazoo_ : curator_;
-    }
-
-    std::shared_ptr<session_thread> thread_;
-    domain curator_;
-    domain kazoo_;
-    domain plain_;
+    std::shared_ptr<session_access> session_;
 };
 
-/// A lock in a ZooKeeper ensemble: first come, first served over all processes. Its name is the path of a node, whose children stand for
-/// those who have the lock or wait for it; a name that does not begin with a slash is a path below the root. Meets `Lock`; see
-/// `basic_mutex` for its members.
+/// A lock in a ZooKeeper ensemble: first come, first served over all processes. Its name is the path of a node, whose
+/// children stand for the holder and the waiters; a name that does not begin with a slash is a path below the root.
+/// Meets `Lock`; see `holdfast::mutex` for its members.
 ///
-/// A lease is the session's: `ttl` is `session_options::session_timeout`, of which half is confirmed at a time; the lock's own
-/// `ttl`, and that of `extend`, have no effect but that they are checked. The fencing token is the `czxid` of the lock's node times 64, and
-/// one more for each time that the lock was handed on within the process.
-class mutex : public basic_mutex<backend> {
+/// A lease is the session's: `ttl` is `session_options::session_timeout`, of which half is confirmed at a time; the
+/// lock's own `ttl`, and that of `extend`, are checked, but have no effect. The fencing token is the `czxid` of the
+/// lock's node times 64, and one more for each time that the lock was handed on within the process.
+class mutex : public holdfast::mutex {
 public:
-    /// Throws: `error` (`misconfigured`) where the name or an option cannot be used; no I/O.
-    mutex(session& in, std::string_view name, lock_options options = {}, node_options nodes = {})
-        : basic_mutex{in.find(nodes), name, std::move(options)}, place_{in.thread_, nodes}
+    /// Throws: `error` (`misconfigured`) if the name or an option cannot be used; no I/O.
+    mutex(session const& in, std::string_view name, lock_options options = {}, node_options nodes = {})
+        : holdfast::mutex{in.session_->make_mutex(name, std::move(options), nodes)},
+          session_{in.session_},
+          nodes_{nodes}
     {
     }
 
-    /// Returns: who has the lock and who waits for it, in the order in which they get it; of the plain form, who has it.
-    /// Throws: `error`: `unavailable` where no server answers within the operation timeout, `misconfigured`.
-    [[nodiscard]] std::vector<participant> contenders()
-    {
-        place_.thread().ensure_running(name());  // before anything is locked, which in a child may be for ever
-        contenders_operation asking{place_, lock_path(name(), place_.core().chroot())};
-        auto got = asking.ask();
-        if (!got)
-            throw error{got.code(),
-                        "lock " + holdfast::quoted(name()) + ": contenders" + (got.why().detail.empty() ? "" : "; " + got.why().detail)};
-        return std::move(*got);
-    }
+    /// Returns: the holder of the lock and those that wait for it, in the order in which they get it; in the plain
+    /// form, only the holder.
+    /// Throws: `error`: `unavailable` if no server answers within the operation timeout, `misconfigured`.
+    [[nodiscard]] participants contenders() const { return session_->contenders(name(), nodes_); }
 
 private:
-    lock_place place_;
+    std::shared_ptr<session_access> session_;
+    node_options nodes_;
 };
-
-static_assert(Lock<mutex>);
 
 }  // namespace holdfast::zookeeper

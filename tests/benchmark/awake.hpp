@@ -11,8 +11,8 @@
 
 namespace holdfast::benchmark {
 
-/// Keeps the processors from sleeping: a loop for each, which runs only where nothing else wants to. A processor that sleeps adds tens of µs to
-/// each wake-up, the more so in a virtual machine, and hides what a library costs itself.
+/// Keeps the processors from sleeping: a loop for each, which runs only where nothing else wants to. A processor that
+/// sleeps adds tens of µs to each wake-up, the more so in a virtual machine, and hides what a library costs itself.
 class awake {
 public:
     /// Throws: `std::runtime_error` where the loops would take time from others.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The limit: blocking hiredis, and the least that any lock must do. It has a fresh owner token each time and looks at its answers, for
-// without these it would be no lock; it does not wait, renew, announce a loss, wake anybody or count fencing tokens.
+// The limit: blocking hiredis, and the least that any lock must do. It has a fresh owner token each time and looks at
+// its answers, for without these it would be no lock; it does not wait, renew, announce a loss, wake anybody or count
+// fencing tokens.
 #pragma once
 
 #include <hiredis/hiredis.h>
@@ -27,7 +28,8 @@ public:
     bare_token()
     {
         std::array<unsigned char, 16> bits{};
-        if (::getrandom(bits.data(), bits.size(), 0) != static_cast<ssize_t>(bits.size())) throw std::runtime_error{"getrandom"};
+        if (::getrandom(bits.data(), bits.size(), 0) != static_cast<ssize_t>(bits.size()))
+            throw std::runtime_error{"getrandom"};
         for (std::size_t i = 0; i < bits.size(); ++i) {
             digits_[2 * i] = "0123456789abcdef"[bits[i] >> 4U];
             digits_[2 * i + 1] = "0123456789abcdef"[bits[i] & 15U];
@@ -61,9 +63,15 @@ public:
         ::redisAppendCommandArgv(context_.get(), static_cast<int>(count), text.data(), sizes.data());
     }
 
-    void append_set(std::string_view key, bare_token const& token) { append({"SET", key, token.view(), "NX", "PX", "30000"}); }
+    void append_set(std::string_view key, bare_token const& token)
+    {
+        append({"SET", key, token.view(), "NX", "PX", "30000"});
+    }
 
-    void append_compare_delete(std::string_view key, bare_token const& token) { append({"EVALSHA", script_, "1", key, token.view()}); }
+    void append_compare_delete(std::string_view key, bare_token const& token)
+    {
+        append({"EVALSHA", script_, "1", key, token.view()});
+    }
 
     /// Effects: sends what was appended.
     void flush()
@@ -103,7 +111,8 @@ public:
     /// Effects: makes `append_compare_delete` work.
     void load_script()
     {
-        append({"SCRIPT", "LOAD", "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"});
+        append({"SCRIPT", "LOAD",
+                "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"});
         void* raw = nullptr;
         if (::redisGetReply(context_.get(), &raw) != REDIS_OK) fail();
         std::unique_ptr<void, decltype(&::freeReplyObject)> const owned{raw, &::freeReplyObject};
@@ -123,7 +132,10 @@ private:
             throw std::runtime_error{"the bare lock was refused"};
     }
 
-    [[noreturn]] void fail() const { throw std::runtime_error{std::string{"the bare connection: "} + context_->errstr}; }
+    [[noreturn]] void fail() const
+    {
+        throw std::runtime_error{std::string{"the bare connection: "} + context_->errstr};
+    }
 
     std::unique_ptr<redisContext, decltype(&::redisFree)> context_;
     std::string script_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// P11: what a file costs that locks, beside what else is in it. Processor time of the compiler, as nothing else in it waits.
+// P11: what a file costs that locks, beside what else is in it. Processor time of the compiler, as nothing else in it
+// waits.
 #include "paired.hpp"
 #include "support/temporary_folder.hpp"
 #include "workloads.hpp"
@@ -21,7 +22,9 @@ double time_of_children()
 {
     rusage used{};
     ::getrusage(RUSAGE_CHILDREN, &used);
-    auto const seconds = [](timeval const& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; };
+    auto const seconds = [](timeval const& t) {
+        return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+    };
     return seconds(used.ru_utime) + seconds(used.ru_stime);
 }
 
@@ -29,8 +32,8 @@ double time_of_children()
 class compiler {
 public:
     compiler(std::string file, std::string options)
-        : command_{HOLDFAST_COMPILER " -std=c++20 " + std::move(options) + " -c '" HOLDFAST_COMPILE_FOLDER "/" + std::move(file) +
-                   "' -o '" + folder_.path().string() + "/object.o'"}
+        : command_{HOLDFAST_COMPILER " -std=c++20 " + std::move(options) + " -c '" HOLDFAST_COMPILE_FOLDER "/" +
+                   std::move(file) + "' -o '" + folder_.path().string() + "/object.o'"}
     {
     }
 
@@ -55,7 +58,7 @@ void compile_time(run_options const& options, report& to)
     std::string const what = "compile one file that locks";
     for (std::string const optimisation : {"-O2", "-O0"}) {
         auto const flags = optimisation + " " HOLDFAST_COMPILE_OPTIONS;
-        compiler const separate{"holdfast.cpp", flags + " -DHOLDFAST_SEPARATE_COMPILATION"};
+        compiler const separate{"holdfast.cpp", flags + " -DHOLDFAST_COMPILED"};
         compiler const header_only{"holdfast.cpp", flags};
         compiler const bare{"bare.cpp", flags};
         auto const [apart, whole, hiredis] = take_turns(turns, separate, header_only, bare);
@@ -67,10 +70,13 @@ void compile_time(run_options const& options, report& to)
         if (options.redis_plus_plus.empty()) continue;
         compiler const theirs{"redis_plus_plus.cpp", flags + " " + options.redis_plus_plus};
         auto const [ours, redis_plus_plus] = take_turns(turns, separate, theirs);
-        to.add(compare_times("P11", what + ", separately, " + optimisation, "redis-plus-plus", ours, redis_plus_plus, target::at_most(0.8)));
+        to.add(compare_times("P11", what + ", separately, " + optimisation, "redis-plus-plus", ours, redis_plus_plus,
+                             target::at_most(0.8)));
     }
     if (options.redis_plus_plus.empty())
-        to.skip("P11", "not compared with redis-plus-plus, which Debian does not package; --redis-plus-plus FOLDER says where it is");
+        to.skip(
+            "P11",
+            "not compared with redis-plus-plus, which Debian does not package; --redis-plus-plus FOLDER says where it is");
 }
 
 }  // namespace holdfast::benchmark

@@ -14,7 +14,8 @@
 
 namespace holdfast::benchmark {
 
-/// Threads that repeat one thing for a while, then another. They are made once, so that both contenders run on the same ones.
+/// Threads that repeat one thing for a while, then another. They are made once, so that both contenders run on the same
+/// ones.
 class crew {
 public:
     explicit crew(unsigned size) : gate_{static_cast<std::ptrdiff_t>(size) + 1}

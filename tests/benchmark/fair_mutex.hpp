@@ -8,8 +8,8 @@
 
 namespace holdfast::benchmark {
 
-/// A first-come, first-served mutex of one process with nothing behind it: a waiter sleeps in a place of its own, and whoever unlocks hands
-/// the lock to the one that came first. What no lock with such a queue can be faster than.
+/// A first-come, first-served mutex of one process with nothing behind it: a waiter sleeps in a place of its own, and
+/// whoever unlocks hands the lock to the one that came first. What no lock with such a queue can be faster than.
 class fair_mutex {
 public:
     void lock()

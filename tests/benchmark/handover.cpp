@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// P6: from `unlock()` in one process to the return of the waiter's `lock()` in another, in round trips of a bare PING. Both are asked of a
-// machine that was idle a moment before: the waiter has to be asleep, and the PING is to pay for the same waking-up of the processors.
+// P6: from `unlock()` in one process to the return of the waiter's `lock()` in another, in round trips of a bare PING.
+// Both are asked of a machine that was idle a moment before: the waiter has to be asleep, and the PING is to pay for
+// the same waking-up of the processors.
 #include "bare_redis.hpp"
 #include "paired.hpp"
 #include "support/process.hpp"
@@ -27,7 +28,8 @@ namespace {
 /// CLOCK_MONOTONIC is the same in all processes.
 std::int64_t nanoseconds_now()
 {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
 }
 
 class process_semaphore {
@@ -97,8 +99,8 @@ void handover(run_options const& options, report& to)
             return seconds_of([&] { bare.ping(); });
         });
 
-    to.add(compare_times("P6", "unlock() → the lock() of a waiter in another process returns", "one bare round trip", taken, round_trip,
-                         target::at_most(3)));
+    to.add(compare_times("P6", "unlock() → the lock() of a waiter in another process returns", "one bare round trip",
+                         taken, round_trip, target::at_most(3)));
 }
 
 }  // namespace holdfast::benchmark

@@ -30,12 +30,20 @@ struct workload {
 };
 
 std::vector<workload> const workloads{
-    {"P1", "one_redis", &one_redis},        {"P2", "five_masters", &five_masters}, {"P3", "distant_masters", &distant_masters},
-    {"P4", "many_threads", &many_threads},  {"P5", "one_lock", &one_lock},         {"P6", "handover", &handover},
+    {"P1", "one_redis", &one_redis},
+    {"P2", "five_masters", &five_masters},
+    {"P3", "distant_masters", &distant_masters},
+    {"P4", "many_threads", &many_threads},
+    {"P5", "one_lock", &one_lock},
+    {"P6", "handover", &handover},
 #ifdef HOLDFAST_BENCHMARK_ZOOKEEPER
-    {"P9", "one_zookeeper", &one_zookeeper}, {"P10", "zookeeper_waiters", &zookeeper_waiters},
+    {"P9", "one_zookeeper", &one_zookeeper},
+    {"P10", "zookeeper_waiters", &zookeeper_waiters},
 #endif
     {"P11", "compile_time", &compile_time},
+#ifdef HOLDFAST_BENCHMARK_ASIO
+    {"P12", "in_flight", &in_flight},
+#endif
 };
 
 void write(std::filesystem::path const& file, std::string const& text)
@@ -62,7 +70,8 @@ try {
     app.add_flag("--check", check, "Exit status 1 where a target is missed");
     app.add_flag("--awake", no_sleep, "Keep the processors from sleeping between the calls");
     app.add_option("--results", folder, "Write benchmark.md and benchmark.json into this folder");
-    app.add_option("--redis-plus-plus", options.redis_plus_plus, "Compiler options with which redis-plus-plus is found");
+    app.add_option("--redis-plus-plus", options.redis_plus_plus,
+                   "Compiler options with which redis-plus-plus is found");
     app.add_option("workload", chosen, "Which to run; all")->check(CLI::IsMember(names));
     CLI11_PARSE(app, argc, argv);
 

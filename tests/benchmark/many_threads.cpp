@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// P4: threads that each have a lock of their own, over one shared client; against a connection for each thread. The target is for fencing
-// off, for the rival counts no fencing tokens either.
+// P4: threads that each have a lock of their own, over one shared client; against a connection for each thread. The
+// target is for fencing off, for the rival counts no fencing tokens either.
 #include "bare_redis.hpp"
 #include "crew.hpp"
 #include "paired.hpp"
@@ -46,7 +46,8 @@ void many_threads(run_options const& options, report& to)
         };
         auto const [off, on, limit] = take_turns(turns, pairs(plain), pairs(fenced), pairs(bare));
 
-        auto const what = std::to_string(threads) + (threads == 1 ? " thread" : " threads") + ", own locks, one client, fencing ";
+        auto const what =
+            std::to_string(threads) + (threads == 1 ? " thread" : " threads") + ", own locks, one client, fencing ";
         std::string const rival = "hiredis, a connection per thread";
         to.add(compare_rates("P4", what + "off", rival, off, limit, target::at_least(goal)));
         to.add(compare_rates("P4", what + "on", rival, on, limit, std::nullopt));

@@ -4,18 +4,16 @@
 #include "support/eventually.hpp"
 #include "support/redis_server.hpp"
 
-#include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace holdfast::benchmark {
 
-/// Masters that have run for longer than `guard`, so that they have a vote in a Redlock. (They have never run before, and so cannot have
-/// forgotten a grant, whatever the ttl.)
+/// Masters that have run for longer than `guard`, so that they have a vote in a Redlock. (They have never run before,
+/// and so cannot have forgotten a grant, whatever the ttl.)
 class masters_in_service {
 public:
     static constexpr std::size_t size = 5;
@@ -24,30 +22,15 @@ public:
     masters_in_service()
     {
         for (auto& server : servers_)
-            if (!test::eventually([&] { return uptime(server) >= guard.count() + 2; }))
+            if (!test::eventually([&] { return server.uptime() >= guard + std::chrono::seconds{2}; }))
                 throw std::runtime_error{"a server does not say how long it has run"};
     }
 
     [[nodiscard]] std::vector<std::string> urls() const { return servers_.urls(); }
 
-    [[nodiscard]] std::vector<std::uint16_t> ports()
-    {
-        std::vector<std::uint16_t> list;
-        for (auto& server : servers_) list.push_back(server.port());
-        return list;
-    }
+    [[nodiscard]] std::vector<std::uint16_t> ports() const { return servers_.ports(); }
 
 private:
-    [[nodiscard]] static long uptime(test::redis_server& server)
-    {
-        constexpr std::string_view field = "uptime_in_seconds:";
-        auto const info = server.command({"INFO", "server"}).text;
-        auto const at = info.find(field);
-        long seconds = 0;
-        if (at != std::string::npos) std::from_chars(info.data() + at + field.size(), info.data() + info.size(), seconds);
-        return seconds;
-    }
-
     test::redis_fleet servers_{size};
 };
 

@@ -25,8 +25,8 @@ void one_redis(run_options const& options, report& to)
     auto const [off, on, limit] = take_turns(turns, time(plain), time(fenced), time(bare));
 
     std::string const rival = "hiredis: SET NX PX, then EVALSHA compare-delete";
-    to.add(compare_times("P1", "lock + unlock, one Redis, fencing off", rival, off, limit, target::at_most(1.05)));
-    to.add(compare_times("P1", "lock + unlock, one Redis, fencing on", rival, on, limit, target::at_most(1.15)));
+    to.add(compare_times("P1", "lock + unlock, one Redis, fencing off", rival, off, limit, target::at_most(1.10)));
+    to.add(compare_times("P1", "lock + unlock, one Redis, fencing on", rival, on, limit, target::at_most(1.20)));
 }
 
 }  // namespace holdfast::benchmark

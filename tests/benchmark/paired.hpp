@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Comparison on a machine that is shared and noisy: the contenders take turns, call by call, in one process and one run, and what is
-// reported is the ratio of their medians. Whatever slows the machine down slows all of them.
+// Comparison on a machine that is shared and noisy: the contenders take turns, call by call, in one process and one
+// run, and what is reported is the ratio of their medians. Whatever slows the machine down slows all of them.
 #pragma once
 
 #include <algorithm>
@@ -41,8 +41,8 @@ template <std::invocable F>
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
 }
 
-/// Effects: calls each contender once, then each once more, and so on. A contender returns the figure of one call: seconds, or calls
-/// per second.
+/// Effects: calls each contender once, then each once more, and so on. A contender returns the figure of one call:
+/// seconds, or calls per second.
 /// Returns: the medians of each contender.
 template <class... Contenders>
     requires(std::same_as<std::invoke_result_t<Contenders&>, double> && ...)

@@ -23,21 +23,25 @@ std::string fixed(double value, int digits)
 std::string with_commas(double value)
 {
     auto text = fixed(value, 0);
-    for (auto at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<std::size_t>(at), 1, ',');
+    for (auto at = static_cast<int>(text.size()) - 3; at > 0; at -= 3)
+        text.insert(static_cast<std::size_t>(at), 1, ',');
     return text;
 }
 
 /// Returns: about three digits.
 std::string figure(double value)
 {
-    return std::abs(value) >= 1000 ? with_commas(value) : fixed(value, std::abs(value) >= 100 ? 0 : std::abs(value) >= 10 ? 1 : 2);
+    return std::abs(value) >= 1000 ? with_commas(value)
+                                   : fixed(value, std::abs(value) >= 100  ? 0
+                                                  : std::abs(value) >= 10 ? 1
+                                                                          : 2);
 }
 
 /// Returns: how many places `text`, in UTF-8, takes on a terminal.
 std::size_t width(std::string const& text)
 {
-    return static_cast<std::size_t>(
-        std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
+    return static_cast<std::size_t>(std::count_if(
+        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80; }));
 }
 
 std::string join(std::vector<std::string> const& cells)
@@ -95,14 +99,16 @@ bool report::all_met() const
 
 std::vector<std::vector<std::string>> report::cells() const
 {
-    std::vector<std::vector<std::string>> table{{"", "what", "against", "holdfast", "rival", "result", "spread", "target", ""}};
+    std::vector<std::vector<std::string>> table{
+        {"", "what", "against", "holdfast", "rival", "result", "spread", "target", ""}};
     for (auto const& r : rows_) {
         auto const [low, high] = std::minmax_element(r.values.begin(), r.values.end());
         auto const unit = std::string{r.unit == "×" || r.unit == "/s" ? "" : " "}.append(r.unit);
         std::string goal = "–";
         if (r.goal) goal = (r.goal->is == target::relation::at_most ? "≤ " : "≥ ") + figure(r.goal->value);
         table.push_back({r.workload, r.what, r.rival.empty() ? "–" : r.rival, r.ours.empty() ? "–" : r.ours,
-                         r.theirs.empty() ? "–" : r.theirs, figure(r.value()) + unit, figure(*low) + " … " + figure(*high), goal,
+                         r.theirs.empty() ? "–" : r.theirs, figure(r.value()) + unit,
+                         figure(*low) + " … " + figure(*high), goal,
                          !r.goal   ? ""
                          : r.met() ? "met"
                                    : "missed"});
@@ -118,7 +124,8 @@ void report::print(std::ostream& out) const
         for (std::size_t i = 0; i < line.size(); ++i) widths[i] = std::max(widths[i], width(line[i]));
     out << '\n';
     for (auto const& line : table) {
-        for (std::size_t i = 0; i < line.size(); ++i) out << line[i] << std::string(widths[i] - width(line[i]) + 2, ' ');
+        for (std::size_t i = 0; i < line.size(); ++i)
+            out << line[i] << std::string(widths[i] - width(line[i]) + 2, ' ');
         out << '\n';
     }
     for (auto const& s : skipped_) out << s.workload << ": " << s.why << '\n';
@@ -130,9 +137,10 @@ std::string report::markdown() const
 {
     auto const table = cells();
     std::string text = "# Benchmark\n\n";
-    text += "Written by `tests/benchmark/run.sh" + std::string{quick_ ? " --quick" : ""} +
-            "`. A result is the median over the repetitions of the ratio of medians; the spread is the least and the greatest ratio of a "
-            "repetition. ×: times the rival, measured in turn with it.\n\n![Results](benchmark.svg)\n\n";
+    text +=
+        "Written by `tests/benchmark/run.sh" + std::string{quick_ ? " --quick" : ""} +
+        "`. A result is the median over the repetitions of the ratio of medians; the spread is the least and the greatest ratio of a "
+        "repetition. ×: times the rival, measured in turn with it.\n\n![Results](benchmark.svg)\n\n";
     text += join(table.front()) + join(std::vector<std::string>(table.front().size(), "---"));
     for (std::size_t i = 1; i < table.size(); ++i) text += join(table[i]);
     text += '\n';
@@ -146,8 +154,9 @@ nlohmann::json report::json() const
 {
     auto rows = nlohmann::json::array();
     for (auto const& r : rows_) {
-        nlohmann::json one{{"workload", r.workload}, {"what", r.what}, {"rival", r.rival},   {"unit", r.unit}, {"value", r.value()},
-                           {"values", r.values},     {"ours", r.ours}, {"theirs", r.theirs}, {"met", r.met()}};
+        nlohmann::json one{{"workload", r.workload}, {"what", r.what},     {"rival", r.rival},
+                           {"unit", r.unit},         {"value", r.value()}, {"values", r.values},
+                           {"ours", r.ours},         {"theirs", r.theirs}, {"met", r.met()}};
         if (r.goal) one["target"] = {{"at_most", r.goal->is == target::relation::at_most}, {"value", r.goal->value}};
         rows.push_back(std::move(one));
     }
@@ -155,7 +164,10 @@ nlohmann::json report::json() const
     for (auto const& s : skipped_) left_out.push_back({{"workload", s.workload}, {"why", s.why}});
     auto machine = nlohmann::json::object();
     for (auto const& f : machine_) machine[f.name] = f.value;
-    return {{"quick", quick_}, {"rows", std::move(rows)}, {"skipped", std::move(left_out)}, {"machine", std::move(machine)}};
+    return {{"quick", quick_},
+            {"rows", std::move(rows)},
+            {"skipped", std::move(left_out)},
+            {"machine", std::move(machine)}};
 }
 
 }  // namespace holdfast::benchmark

@@ -78,11 +78,11 @@ private:
 [[nodiscard]] std::string rate_text(double per_second);
 
 /// Returns: the ratio of two times as a row.
-[[nodiscard]] row compare_times(std::string workload, std::string what, std::string rival, series const& ours, series const& theirs,
-                                std::optional<target> goal);
+[[nodiscard]] row compare_times(std::string workload, std::string what, std::string rival, series const& ours,
+                                series const& theirs, std::optional<target> goal);
 
 /// Returns: the ratio of two rates as a row.
-[[nodiscard]] row compare_rates(std::string workload, std::string what, std::string rival, series const& ours, series const& theirs,
-                                std::optional<target> goal);
+[[nodiscard]] row compare_rates(std::string workload, std::string what, std::string rival, series const& ours,
+                                series const& theirs, std::optional<target> goal);
 
 }  // namespace holdfast::benchmark

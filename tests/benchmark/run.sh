@@ -49,7 +49,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-holdfast_need g++ cmake ninja hiredis redis-server zookeeper-client zookeeper-server cli11 nlohmann_json matplotlib
+holdfast_need g++ cmake ninja hiredis asio redis-server zookeeper-client zookeeper-server cli11 nlohmann_json matplotlib
 cd "$root"
 cmake --preset benchmark -B "$build" >/dev/null
 cmake --build "$build" --target holdfast_benchmark -j "${HOLDFAST_JOBS:-$(nproc)}"

@@ -22,6 +22,7 @@ void one_lock(run_options const& options, report& to);         ///< P5
 void handover(run_options const& options, report& to);         ///< P6
 void one_zookeeper(run_options const& options, report& to);    ///< P9; where there is a C client
 void zookeeper_waiters(run_options const& options, report& to);  ///< P10; the same
+void in_flight(run_options const& options, report& to);        ///< P12; where there is an Asio
 void compile_time(run_options const& options, report& to);     ///< P11
 
 }  // namespace holdfast::benchmark

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// P10: what a release costs a ZooKeeper server when 100 sessions wait for the lock: how many of them wake, and what all of them ask for.
+// P10: what a release costs a ZooKeeper server when 100 sessions wait for the lock: how many of them wake, and what all
+// of them ask for.
 #include "support/eventually.hpp"
 #include "support/zookeeper_server.hpp"
 #include "workloads.hpp"
@@ -56,15 +57,24 @@ void zookeeper_waiters(run_options const& options, report& to)
             go_on.release();
             reach([&] { return holders == next; });
         }
-        requests.push_back(static_cast<double>(server.packets() - packets - 2) / handovers);  // less these two questions
+        requests.push_back(static_cast<double>(server.packets() - packets - 2) /
+                           handovers);  // less these two questions
         woken.push_back(static_cast<double>(watches - server.watches()) / handovers);
     }
     go_on.release(waiters + 1);
     threads.clear();
 
     auto const among = std::to_string(waiters) + " waiters on ZooKeeper: ";
-    to.add({.workload = "P10", .what = among + "woken for a release", .values = woken, .unit = "waiters", .goal = target::at_most(1)});
-    to.add({.workload = "P10", .what = among + "requests for a handover", .values = requests, .unit = "requests", .goal = target::at_most(4)});
+    to.add({.workload = "P10",
+            .what = among + "woken for a release",
+            .values = woken,
+            .unit = "waiters",
+            .goal = target::at_most(1)});
+    to.add({.workload = "P10",
+            .what = among + "requests for a handover",
+            .values = requests,
+            .unit = "requests",
+            .goal = target::at_most(4)});
 }
 
 }  // namespace holdfast::benchmark

@@ -45,7 +45,8 @@ TEMPLATE_TEST_CASE("a waiter behind a thread of its own process is cancelled", "
 {
     TestType store;
     typename TestType::mutex holder{store.one, "orders"};
-    typename TestType::mutex waiting{store.one, "orders", {.unavailable_after = 5min}};  // nothing can be thrown out of a thread
+    typename TestType::mutex waiting{
+        store.one, "orders", {.unavailable_after = 5min}};  // nothing can be thrown out of a thread
     std::stop_source stop;
     holder.lock();
     {

@@ -2,6 +2,8 @@
 #include "stores.hpp"
 #include "support/catch.hpp"
 
+#include <holdfast/adapters/recursive_mutex.hpp>
+
 #include <type_traits>
 
 TEMPLATE_TEST_CASE("every lock is a Lock that can be neither copied nor moved", "", HOLDFAST_STORES)

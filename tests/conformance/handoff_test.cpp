@@ -28,7 +28,8 @@ TEMPLATE_TEST_CASE("threads of one process get the lock in the order in which th
     std::vector<std::unique_ptr<sleeper>> all;
     for (int i = 0; i < 6; ++i) {
         all.push_back(std::make_unique<sleeper>([&, i] {
-            typename TestType::mutex mine{store.one, "orders", {.unavailable_after = 5min}};  // nothing can be thrown out of a thread
+            typename TestType::mutex mine{
+                store.one, "orders", {.unavailable_after = 5min}};  // nothing can be thrown out of a thread
             std::scoped_lock const hold{mine};
             std::scoped_lock const note{guard};
             order.push_back(i);
@@ -85,7 +86,9 @@ TEMPLATE_TEST_CASE("a holder by handoff is told of its loss by its own hook", ""
     std::atomic<int> second_told{0};
     TestType store;
     auto options = renewed<TestType>();
-    auto const loss = [](holdfast::error const& e) { return e.code() == holdfast::errc::lease_lost ? 1 : 0; };  // a renewal may fail before
+    auto const loss = [](holdfast::error const& e) {
+        return e.code() == holdfast::errc::lease_lost ? 1 : 0;
+    };  // a renewal may fail before
     options.on_error = [&](holdfast::error const& e) { first_told += loss(e); };
     typename TestType::mutex first{store.one, "orders", options};
     options.on_error = [&](holdfast::error const& e) { second_told += loss(e); };

@@ -8,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <system_error>
+#include <thread>
 
 using namespace std::chrono_literals;
 using holdfast::test::brief;
@@ -53,7 +55,8 @@ TEMPLATE_TEST_CASE("a lease outlives its lock and its client", "", HOLDFAST_STOR
     CHECK(held.remaining() == 0ms);
 }
 
-TEMPLATE_TEST_CASE("a lock may be destroyed by whoever has it next, before the unlock of the one before has returned", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("a lock may be destroyed by whoever has it next, before the unlock of the one before has returned",
+                   "", HOLDFAST_STORES)
 {
     TestType store;
     auto client = store.another();
@@ -74,7 +77,8 @@ TEMPLATE_TEST_CASE("a lock may be destroyed by whoever has it next, before the u
     CHECK(is_free(store, "orders"));
 }
 
-TEMPLATE_TEST_CASE("the last lock and its client may be destroyed by the callback of a loss", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("the last lock and its client may be destroyed by the callback of a loss",
+                   "[lesson-21]", HOLDFAST_STORES)
 {
     TestType store;
     auto client = std::make_optional(store.another(TestType::ttl));
@@ -91,7 +95,8 @@ TEMPLATE_TEST_CASE("the last lock and its client may be destroyed by the callbac
     CHECK(eventually([&] { return is_free(store, "orders"); }));
 }
 
-TEMPLATE_TEST_CASE("the last lock and its client may be destroyed by the hook that hears of a loss", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("the last lock and its client may be destroyed by the hook that hears of a loss",
+                   "[lesson-21]", HOLDFAST_STORES)
 {
     TestType store;
     auto client = std::make_optional(store.another(TestType::ttl));
@@ -112,7 +117,28 @@ TEMPLATE_TEST_CASE("the last lock and its client may be destroyed by the hook th
     CHECK(eventually([&] { return is_free(store, "orders"); }));
 }
 
-TEMPLATE_TEST_CASE("a lock may be destroyed by the hook that hears of its unlock", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("the end of a client waits for the function of an asynchronous call", "", HOLDFAST_STORES)
+{
+    TestType store;
+    for (int i = 0; i < 10; ++i) {
+        std::atomic<bool> called{false};
+        std::atomic<bool> returned{false};
+        auto client = std::make_optional(store.another());
+        auto m = std::make_unique<typename TestType::mutex>(*client, "orders", renewed<TestType>());
+        m->async_lock([&](std::error_code) {
+            called = true;
+            std::this_thread::sleep_for(5ms);
+            returned = true;
+        });
+        if (i % 2 == 0) CHECK(eventually([&] { return called.load(); }));
+        m.reset();
+        client.reset();
+        REQUIRE(returned);
+    }
+    CHECK(is_free(store, "orders"));
+}
+
+TEMPLATE_TEST_CASE("a lock may be destroyed by the hook that hears of its unlock", "[lesson-21]", HOLDFAST_STORES)
 {
     TestType store;
     std::unique_ptr<typename TestType::mutex> m;
@@ -152,7 +178,7 @@ TEMPLATE_TEST_CASE("a lock of a name that was used before is as good as the firs
     TestType store;
     for (int i = 0; i < 5; ++i) {
         typename TestType::mutex m{store.one, "orders"};
-        CHECK(m.try_lock());
+        CHECK(m.try_lock_for(1min));
     }
     for (int i = 0; i < 300; ++i) {
         typename TestType::mutex m{store.one, "order " + std::to_string(i)};
@@ -173,7 +199,8 @@ TEMPLATE_TEST_CASE("a lock that is never used needs no server", "", HOLDFAST_STO
     CHECK(ec == holdfast::errc::not_owner);
 }
 
-TEMPLATE_TEST_CASE("a slow callback of one lock's loss delays neither the loss of another one nor what is told of it", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("a slow callback of one lock's loss delays neither the loss of another one nor what is told of it",
+                   "", HOLDFAST_STORES)
 {
     std::atomic<bool> other_told{false};
     std::atomic<int> in_time{0};
@@ -190,7 +217,9 @@ TEMPLATE_TEST_CASE("a slow callback of one lock's loss delays neither the loss o
     std::atomic<bool> ended{false};
     std::stop_callback const on_loss{slow.lease().lost_token(), [&] {
                                          called = true;
-                                         in_time = eventually([&] { return other_lost.stop_requested() && other_told; }) ? 1 : 2;
+                                         in_time = eventually([&] { return other_lost.stop_requested() && other_told; })
+                                                       ? 1
+                                                       : 2;
                                          ended = true;
                                      }};
     store.break_lock("orders");

@@ -6,6 +6,8 @@
 #include "support/process.hpp"
 #include "support/shared.hpp"
 
+#include <holdfast/adapters/recursive_mutex.hpp>
+
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -49,7 +51,7 @@ try {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a forked child can neither use nor harm the locks of its parent", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("a forked child can neither use nor harm the locks of its parent", "[lesson-7]", HOLDFAST_STORES)
 {
     TestType store;
     auto client = std::make_optional(store.another());
@@ -92,8 +94,8 @@ TEMPLATE_TEST_CASE("a forked child is told through every handle that it holds no
     auto const copy = guard.lease();
     auto const token = guard.fencing_token();
     auto const holds_nothing = [&](auto const& handle) {
-        return !handle.still_held() && handle.remaining() == 0s && handle.expires_at() == boot_clock::time_point::min() &&
-               handle.lost_token().stop_requested();
+        return !handle.still_held() && handle.remaining() == 0s &&
+               handle.expires_at() == boot_clock::time_point::min() && handle.lost_token().stop_requested();
     };
     auto born = child::fork([&] {
         int wrong = holds_nothing(guard) ? 0 : 1;
@@ -112,7 +114,8 @@ TEMPLATE_TEST_CASE("a forked child is told through every handle that it holds no
     CHECK_FALSE(guard.lost_token().stop_requested());
 }
 
-TEMPLATE_TEST_CASE("a child that is forked while its client is busy waits for nothing that was locked then", "", HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("a child that is forked while its client is busy waits for nothing that was locked then", "",
+                   HOLDFAST_STORES)
 {
     TestType store;
     auto client = store.another();
@@ -175,7 +178,7 @@ TEMPLATE_TEST_CASE("a forked child makes a client of its own", "", HOLDFAST_SERV
     CHECK(m.try_lock_for(1min));
 }
 
-TEMPLATE_TEST_CASE("the lock of a killed process is free after its ttl", "", HOLDFAST_SERVERS)
+TEMPLATE_TEST_CASE("the lock of a killed process is free after its ttl", "[lesson-10]", HOLDFAST_SERVERS)
 {
     constexpr auto ttl = 10s;
     TestType store;
@@ -199,7 +202,7 @@ TEMPLATE_TEST_CASE("the lock of a killed process is free after its ttl", "", HOL
     CHECK(rival.lease().fencing_token() > told->token);
 }
 
-TEMPLATE_TEST_CASE("a paused holder finds its lease lost on the first question", "", HOLDFAST_SERVERS)
+TEMPLATE_TEST_CASE("a paused holder finds its lease lost on the first question", "[lesson-19]", HOLDFAST_SERVERS)
 {
     TestType store;
     shared<news> told;

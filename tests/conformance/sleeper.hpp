@@ -15,7 +15,8 @@
 
 namespace holdfast::test {
 
-/// A thread of which can be seen whether it waits for something. (It makes no assertions: the test framework takes them from one thread.)
+/// A thread of which can be seen whether it waits for something. (It makes no assertions: the test framework takes them
+/// from one thread.)
 class sleeper {
 public:
     /// Effects: runs `f`; where that returns a `bool`, `join` returns it.

@@ -2,21 +2,25 @@
 //
 // The stores for which the suite in this folder is instantiated. A store has
 //
-// - `one` and `other`, two clients that share nothing but the store, and `another(t)`, which makes a third: for leases of a ttl of t or more,
-//   without an argument of `lasting`, as the first two. A single attempt of it has half of that time;
+// - `one` and `other`, two clients that share nothing but the store, and `another(t)`, which makes a third: for leases
+//   of a ttl of t or more, without an argument of `lasting`, as the first two. A single attempt of it has half of that
+//   time;
 // - `break_lock(name)`, which ends a lease behind its holder's back;
 // - `ttl`, about the shortest that it allows: what waits for the end of a lease waits that long;
-// - `lasting`, the ttl of a lease that is expected to last: renewed every third of it, it outlives that a process stands still for ten seconds;
+// - `lasting`, the ttl of a lease that is expected to last: renewed every third of it, it outlives that a process
+//   stands still for ten seconds;
 // - `crosses_processes`, whether forked processes see the same locks;
 // - `keeps_to_ttl`, whether a lease is as long as is asked for: one that is a session's is not;
 // - `any_name`, whether every sequence of bytes is a name;
 // - `threads`, how many threads a client has at most, however many locks are held and waited for.
 //
-// The clients of a Redis server are a user that may do what README says a lock needs and nothing else; what a test itself does at a server,
-// the default user does. A ZooKeeper session identifies itself, and its nodes are its own. No password, no owner token and no key is in anything
-// that is said to an exception, a hook or a log (support/overheard.hpp).
+// The clients of a Redis server are a user that may do what README says a lock needs and nothing else; what a test
+// itself does at a server, the default user does. A ZooKeeper session identifies itself, and its nodes are its own. No
+// password, no owner token and no key is in anything that is said to an exception, a hook or a log
+// (support/overheard.hpp).
 #pragma once
 
+#include "async_mutex.hpp"
 #include "support/goes_on.hpp"
 #include "support/overheard.hpp"
 #include "support/redis_rights.hpp"
@@ -34,7 +38,6 @@
 #include "support/zookeeper_tree.hpp"
 
 #include <holdfast/zookeeper.hpp>
-#include <zookeeper/zookeeper.h>
 #endif
 
 #include <chrono>
@@ -64,12 +67,16 @@ struct memory_store {
 inline constexpr char const* app_password = "canary-of-the-app";
 
 /// Returns: the line of redis.conf for that user: with the names that the suite has, and no right that no lock needs.
-inline std::string app_user(std::string_view more = {}) { return least_rights(app_password, "order* invoices counter a a?b b c", more); }
+inline std::string app_user(std::string_view more = {})
+{
+    return least_rights(app_password, "order* invoices counter a a?b b c", more);
+}
 
 /// How long a connection may take to be made: it ends nothing but a test that hangs.
 inline constexpr std::chrono::milliseconds connect_timeout = std::chrono::minutes{1};
 
-/// Returns: `made`, which has connected for the name `orders` then: that takes a busy machine longer than a test gives a single attempt.
+/// Returns: `made`, which has connected for the name `orders` then: that takes a busy machine longer than a test gives
+/// a single attempt.
 template <class Mutex, class Client>
 [[nodiscard]] Client connected(Client made)
 {
@@ -79,15 +86,19 @@ template <class Mutex, class Client>
     return made;
 }
 
-struct redis_store {
-    using client = redis::client;
-    using mutex = redis::mutex;
+/// What is the same of every store whose servers are Redis.
+struct on_redis {
     static constexpr std::chrono::milliseconds ttl{2000};
     static constexpr std::chrono::milliseconds lasting{20'000};
     static constexpr bool crosses_processes = true;
     static constexpr bool keeps_to_ttl = true;
     static constexpr bool any_name = true;
     static constexpr int threads = 1;
+};
+
+struct redis_store : on_redis {
+    using client = redis::client;
+    using mutex = redis::mutex;
 
     redis_server server{{.config = {app_user()}}};
     client one = connected<mutex>(another());
@@ -95,21 +106,16 @@ struct redis_store {
 
     [[nodiscard]] client another(std::chrono::milliseconds least = lasting) const
     {
-        return client{server.url("app", app_password), {.operation_timeout = least / 2, .connect_timeout = connect_timeout}};
+        return client{server.url("app", app_password),
+                      {.operation_timeout = least / 2, .connect_timeout = connect_timeout}};
     }
     void break_lock(std::string const& name) { server.command({"DEL", name}); }
 };
 
 #ifdef HOLDFAST_TEST_TLS
-struct redis_tls_store {
+struct redis_tls_store : on_redis {
     using client = redis::client;
     using mutex = redis::mutex;
-    static constexpr std::chrono::milliseconds ttl{2000};
-    static constexpr std::chrono::milliseconds lasting{20'000};
-    static constexpr bool crosses_processes = true;
-    static constexpr bool keeps_to_ttl = true;
-    static constexpr bool any_name = true;
-    static constexpr int threads = 1;
 
     authority signer;
     identity shown = signer.issue();
@@ -119,24 +125,19 @@ struct redis_tls_store {
 
     [[nodiscard]] client another(std::chrono::milliseconds least = lasting) const
     {
-        return client{server.url("app", app_password),
-                      {.operation_timeout = least / 2,
-                       .connect_timeout = connect_timeout,
-                       .tls = {.ca_file = signer.file(), .certificate_file = shown.certificate, .key_file = shown.key}}};
+        return client{
+            server.url("app", app_password),
+            {.operation_timeout = least / 2,
+             .connect_timeout = connect_timeout,
+             .tls = {.ca_file = signer.file(), .certificate_file = shown.certificate, .key_file = shown.key}}};
     }
     void break_lock(std::string const& name) { server.command({"DEL", name}); }
 };
 #endif
 
-struct redlock_store {
+struct redlock_store : on_redis {
     using client = redlock::masters;
     using mutex = redlock::mutex;
-    static constexpr std::chrono::milliseconds ttl{2000};
-    static constexpr std::chrono::milliseconds lasting{20'000};
-    static constexpr bool crosses_processes = true;
-    static constexpr bool keeps_to_ttl = true;
-    static constexpr bool any_name = true;
-    static constexpr int threads = 1;
 
     redis_fleet servers{5, {.config = {app_user(redlock_commands)}}};
     client one = connected<mutex>(another());
@@ -145,7 +146,8 @@ struct redlock_store {
     [[nodiscard]] client another(std::chrono::milliseconds least = lasting) const
     {
         using std::chrono_literals::operator""ms;
-        return client{servers.urls("app", app_password), {.node_timeout = least / 2, .connect_timeout = connect_timeout, .restart_guard = 0ms}};
+        return client{servers.urls("app", app_password),
+                      {.node_timeout = least / 2, .connect_timeout = connect_timeout, .restart_guard = 0ms}};
     }
     void break_lock(std::string const& name) { servers.command({"DEL", name}); }
 };
@@ -171,15 +173,13 @@ struct zookeeper_store {
     {
         [[maybe_unused]] static bool const heard = [] {
             everything_heard().keep(std::string_view{credential}.substr(4));
-            ::zoo_set_debug_level(ZOO_LOG_LEVEL_DEBUG);
             return true;
         }();
         return client{server.address(),
                       {.session_timeout = 2 * least,  // of which a lease is half
                        .operation_timeout = std::chrono::minutes{1},
                        .auth_scheme = "digest",
-                       .auth_credential = credential,
-                       .log = [](std::string_view text) { everything_heard().hear(text, overheard::kind::log); }}};
+                       .auth_credential = credential}};
     }
     [[nodiscard]] client connected() const  // a session takes longer to make than some test waits for a lock
     {
@@ -198,6 +198,16 @@ struct zookeeper_store {
 };
 #endif
 
+// The same, by asynchronous calls.
+
+struct async_memory_store : memory_store {
+    using mutex = async_mutex<memory::mutex>;
+};
+
+struct async_redis_store : redis_store {
+    using mutex = async_mutex<redis::mutex>;
+};
+
 /// What the background says is heard where a test has no hook of its own.
 inline void hear(error const& e) { everything_heard().hear(e.what()); }
 
@@ -208,7 +218,8 @@ template <class Store>
     return {.ttl = Store::lasting, .unavailable_after = std::chrono::minutes{5}, .on_error = hear};
 }
 
-/// Returns: options with the shortest ttl of `Store`, for a client that is made for it: for a lease that is expected to end.
+/// Returns: options with the shortest ttl of `Store`, for a client that is made for it: for a lease that is expected to
+/// end.
 template <class Store>
 [[nodiscard]] lock_options brief()
 {
@@ -245,6 +256,13 @@ template <class Store>
 #define HOLDFAST_AND_TLS
 #endif
 
-#define HOLDFAST_STORES_WITH_TTL holdfast::test::memory_store, holdfast::test::redis_store HOLDFAST_AND_TLS, holdfast::test::redlock_store
-#define HOLDFAST_SERVERS holdfast::test::redis_store HOLDFAST_AND_TLS, holdfast::test::redlock_store HOLDFAST_AND_ZOOKEEPER
+#define HOLDFAST_ASYNC_STORES holdfast::test::async_memory_store, holdfast::test::async_redis_store
+#define HOLDFAST_STORES_WITH_TTL                                                                                       \
+    holdfast::test::memory_store, holdfast::test::redis_store HOLDFAST_AND_TLS, holdfast::test::redlock_store,         \
+        HOLDFAST_ASYNC_STORES
+#define HOLDFAST_SERVERS                                                                                               \
+    holdfast::test::redis_store HOLDFAST_AND_TLS, holdfast::test::redlock_store HOLDFAST_AND_ZOOKEEPER
 #define HOLDFAST_STORES HOLDFAST_STORES_WITH_TTL HOLDFAST_AND_ZOOKEEPER
+#define HOLDFAST_BLOCKING_STORES                                                                                       \
+    holdfast::test::memory_store, holdfast::test::redis_store HOLDFAST_AND_TLS,                                        \
+        holdfast::test::redlock_store HOLDFAST_AND_ZOOKEEPER

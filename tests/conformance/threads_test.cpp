@@ -20,7 +20,11 @@ using holdfast::test::sleeper;
 
 namespace {
 
-long threads() { return static_cast<long>(std::distance(std::filesystem::directory_iterator{"/proc/self/task"}, std::filesystem::directory_iterator{})); }
+long threads()
+{
+    return static_cast<long>(
+        std::distance(std::filesystem::directory_iterator{"/proc/self/task"}, std::filesystem::directory_iterator{}));
+}
 
 }  // namespace
 
@@ -34,7 +38,8 @@ TEMPLATE_TEST_CASE("200 locks that are held and 200 threads that wait take no th
     TestType store;
     auto client = store.another();
     std::deque<typename TestType::mutex> others;
-    for (int i = 0; i < names; ++i) others.emplace_back(store.other, "order of another " + std::to_string(i), options).lock();
+    for (int i = 0; i < names; ++i)
+        others.emplace_back(store.other, "order of another " + std::to_string(i), options).lock();
     std::deque<typename TestType::mutex> held;
     for (int i = 0; i < many; ++i) held.emplace_back(client, "order " + std::to_string(i), options).lock();
 

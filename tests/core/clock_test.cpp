@@ -36,7 +36,7 @@ TEST_CASE("boot_clock is a clock of the standard, and never goes back")
     }
 }
 
-TEST_CASE("boot_clock is the system's clock that runs on while the machine sleeps")
+TEST_CASE("boot_clock is the system's clock that runs on while the machine sleeps", "[lesson-6]")
 {
     auto const ask = [] {
         timespec t{};
@@ -97,7 +97,8 @@ TEST_CASE("a point of boot_clock that is too far away to be one is the last")
     CHECK(to_boot_clock(point<boot_clock, std::chrono::hours>::min()) <= boot_clock::time_point{});
 }
 
-TEMPLATE_TEST_CASE("a point of another clock is as far away as it is there", "", std::chrono::system_clock, std::chrono::steady_clock)
+TEMPLATE_TEST_CASE("a point of another clock is as far away as it is there", "", std::chrono::system_clock,
+                   std::chrono::steady_clock)
 {
     auto const before = boot_clock::now();
     auto const there = to_boot_clock(TestType::now() + 1h);
@@ -105,7 +106,8 @@ TEMPLATE_TEST_CASE("a point of another clock is as far away as it is there", "",
     CHECK(there < boot_clock::now() + 61min);
 }
 
-TEMPLATE_TEST_CASE("a point of another clock that has passed is now", "", std::chrono::system_clock, std::chrono::steady_clock)
+TEMPLATE_TEST_CASE("a point of another clock that has passed is now", "", std::chrono::system_clock,
+                   std::chrono::steady_clock)
 {
     using time_point = typename TestType::time_point;
     for (auto const past : {TestType::now() - 1h, time_point{}, time_point::min()}) {
@@ -116,7 +118,8 @@ TEMPLATE_TEST_CASE("a point of another clock that has passed is now", "", std::c
     }
 }
 
-TEMPLATE_TEST_CASE("the last point of another clock is more than a century away", "", std::chrono::system_clock, std::chrono::steady_clock)
+TEMPLATE_TEST_CASE("the last point of another clock is more than a century away", "", std::chrono::system_clock,
+                   std::chrono::steady_clock)
 {
     CHECK(to_boot_clock(TestType::time_point::max()) > boot_clock::now() + century);
     CHECK(to_boot_clock(point<TestType, std::chrono::hours>::max()) == last);

@@ -13,14 +13,18 @@ using holdfast::test::contains;
 
 namespace {
 
-constexpr auto all = {errc::contended, errc::timed_out, errc::lease_lost, errc::outcome_unknown, errc::unavailable, errc::misconfigured, errc::not_owner};
+constexpr auto all = {errc::contended,   errc::timed_out,     errc::lease_lost, errc::outcome_unknown,
+                      errc::unavailable, errc::misconfigured, errc::not_owner};
 
 /// A store's category: every code of it is `unavailable`.
 class foreign final : public std::error_category {
 public:
     [[nodiscard]] char const* name() const noexcept override { return "foreign"; }
     [[nodiscard]] std::string message(int) const override { return "the disk is full"; }
-    [[nodiscard]] std::error_condition default_error_condition(int) const noexcept override { return make_error_condition(errc::unavailable); }
+    [[nodiscard]] std::error_condition default_error_condition(int) const noexcept override
+    {
+        return make_error_condition(errc::unavailable);
+    }
 };
 
 }  // namespace
@@ -78,7 +82,8 @@ TEST_CASE("an error has what it is about as data, where it is about something")
     CHECK(plain.lock_name().empty());
     CHECK(plain.server().empty());
     CHECK_FALSE(plain.over());
-    error const whole{make_error_code(errc::unavailable), "lock", {.lock_name = "a\nb", .server = "redis://h:1", .over = true}};
+    error const whole{
+        make_error_code(errc::unavailable), "lock", {.lock_name = "a\nb", .server = "redis://h:1", .over = true}};
     STATIC_REQUIRE(std::is_nothrow_copy_constructible_v<error>);
     auto const copy = whole;
     CHECK(copy.lock_name() == "a\nb");

@@ -9,13 +9,13 @@
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
 using holdfast::lease;
-using holdfast::detail::hold;
+using holdfast::detail::hold_state;
 
 namespace {
 
-std::shared_ptr<hold> held_for(std::chrono::seconds d)
+std::shared_ptr<hold_state> held_for(std::chrono::seconds d)
 {
-    auto h = std::make_shared<hold>();
+    auto h = std::make_shared<hold_state>();
     h->begin(7, boot_clock::now() + d);
     return h;
 }

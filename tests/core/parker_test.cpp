@@ -56,7 +56,8 @@ TEST_CASE("signals gather until somebody looks")
 TEST_CASE("a deadline that has passed is not waited for")
 {
     parker p;
-    for (auto const t : {boot_clock::time_point::min(), boot_clock::time_point{}, boot_clock::now()}) CHECK(p.park_until(t) == 0);
+    for (auto const t : {boot_clock::time_point::min(), boot_clock::time_point{}, boot_clock::now()})
+        CHECK(p.park_until(t) == 0);
 }
 
 TEST_CASE("a parked thread that gets no signal returns at its deadline, not before, but for wake-ups without a reason")

@@ -4,6 +4,7 @@
 #include <holdfast/core/result.hpp>
 
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -60,4 +61,18 @@ TEST_CASE("a value that can only be moved is moved in and out")
     REQUIRE(r);
     auto const out = std::move(*r);
     CHECK(*out == 7);
+}
+
+TEST_CASE("what was thrown has its code, or is taken for a lack of memory")
+{
+    auto const code_after = [](auto thrown) {
+        try {
+            throw thrown;
+        } catch (...) {
+            return holdfast::detail::current_exception_code();
+        }
+    };
+    CHECK(code_after(holdfast::error{errc::misconfigured, "why"}) == errc::misconfigured);
+    CHECK(code_after(std::bad_alloc{}) == std::errc::not_enough_memory);
+    CHECK(code_after(1) == std::errc::not_enough_memory);
 }

@@ -24,7 +24,8 @@ TEST_CASE("a token has 32 hexadecimal digits")
 
 TEST_CASE("a token of given bits has them as digits, the greatest first")
 {
-    CHECK(owner_token::from_bits(0x0123456789abcdefU, 0xfedcba9876543210U).view() == "0123456789abcdeffedcba9876543210");
+    CHECK(owner_token::from_bits(0x0123456789abcdefU, 0xfedcba9876543210U).view() ==
+          "0123456789abcdeffedcba9876543210");
     CHECK(owner_token::from_bits(0, 1).view() == "00000000000000000000000000000001");
     CHECK(owner_token::from_bits(1, 0).view() == "00000000000000010000000000000000");
 }
@@ -38,7 +39,7 @@ TEST_CASE("tokens are equal where their bits are, and one that owns nothing equa
     CHECK(owner_token{} != owner_token::fresh());
 }
 
-TEST_CASE("no token is drawn twice, and every digit varies")
+TEST_CASE("no token is drawn twice, and every digit varies", "[lesson-7]")
 {
     std::set<std::string> seen;
     std::array<std::set<char>, 32> digits;
@@ -50,7 +51,7 @@ TEST_CASE("no token is drawn twice, and every digit varies")
     for (auto const& d : digits) CHECK(d.size() == 16);
 }
 
-TEST_CASE("a forked child draws other tokens than its parent")
+TEST_CASE("a forked child draws other tokens than its parent", "[lesson-7]")
 {
     (void)owner_token::fresh();
     std::array<int, 2> ends{};

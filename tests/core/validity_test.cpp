@@ -19,7 +19,7 @@ TEST_CASE("drift is one percent of the ttl and two milliseconds")
     CHECK(drift(holdfast::longest_ttl) == 14min + 24s + 2ms);
 }
 
-TEST_CASE("a lease is exclusive for its ttl less drift, from before the sending")
+TEST_CASE("a lease is exclusive for its ttl less drift, from before the sending", "[lesson-19]")
 {
     constexpr auto sent = boot_clock::time_point{1000s};
     STATIC_REQUIRE(valid_until(sent, 30'000ms) == sent + 30s - 302ms);
@@ -27,7 +27,7 @@ TEST_CASE("a lease is exclusive for its ttl less drift, from before the sending"
     CHECK(valid_until(sent, holdfast::longest_ttl) < sent + holdfast::longest_ttl);
 }
 
-TEST_CASE("a lease so short that drift eats it was never valid")
+TEST_CASE("a lease so short that drift eats it was never valid", "[lesson-3]")
 {
     constexpr auto sent = boot_clock::time_point{1000s};
     STATIC_REQUIRE(valid_until(sent, 2ms) < sent);

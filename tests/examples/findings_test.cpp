@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the quickstart makes of its workers' journals: what it must call a failure, and what is the stopped worker's alone.
+// What the quickstart makes of its workers' journals: what it must call a failure, and what is the stopped worker's
+// alone.
 #include "../../examples/quickstart/findings.hpp"
 
 #include "support/catch.hpp"
@@ -25,7 +26,8 @@ quickstart::time_point at(int ms) { return quickstart::time_point{} + 1h + std::
 /// A run of one fault, after a quarter of a second.
 struct run {
     std::unique_ptr<board> shared = std::make_unique<board>();
-    history said{.begin = at(0), .end = at(1000), .faults = {{at(250)}}, .stopped_worker = stopped_worker, .stopped = at(100)};
+    history said{
+        .begin = at(0), .end = at(1000), .faults = {{at(250)}}, .stopped_worker = stopped_worker, .stopped = at(100)};
 
     void add(section const& s)
     {
@@ -38,7 +40,12 @@ struct run {
     /// A section in good time, of 10 ms, that found `seen` in the counter.
     void good(int begin, std::uint64_t seen, std::uint64_t turn, unsigned worker)
     {
-        add({.acquired = at(begin), .released = at(begin + 10), .lease_end = at(begin + 1000), .token = turn, .seen = seen, .register_turn = turn,
+        add({.acquired = at(begin),
+             .released = at(begin + 10),
+             .lease_end = at(begin + 1000),
+             .token = turn,
+             .seen = seen,
+             .register_turn = turn,
              .worker = worker});
         shared->counter = seen + 1;
     }
@@ -46,8 +53,14 @@ struct run {
     /// A section of the stopped worker, whose lease ended after 50 ms, and who wrote after 200.
     void late(int begin, std::uint64_t seen, std::uint64_t turn)
     {
-        add({.acquired = at(begin), .released = at(begin + 200), .lease_end = at(begin + 50), .token = 1, .seen = seen, .register_turn = turn,
-             .late = true, .worker = stopped_worker});
+        add({.acquired = at(begin),
+             .released = at(begin + 200),
+             .lease_end = at(begin + 50),
+             .token = 1,
+             .seen = seen,
+             .register_turn = turn,
+             .late = true,
+             .worker = stopped_worker});
     }
 
     [[nodiscard]] findings judged() const { return judge(*shared, said); }
@@ -92,7 +105,8 @@ TEST_CASE("an update that nobody finds at the end is lost, and a failure")
     CHECK_FALSE(f.good());
 }
 
-TEST_CASE("what the stopped worker writes over is counted apart, and no failure where its write to the register was refused")
+TEST_CASE(
+    "what the stopped worker writes over is counted apart, and no failure where its write to the register was refused")
 {
     run r;
     r.good(0, 0, 1, 0);
@@ -125,7 +139,13 @@ TEST_CASE("a holder in good time whose write is refused is a failure")
 {
     run r;
     r.good(0, 0, 1, 0);
-    r.add({.acquired = at(20), .released = at(30), .lease_end = at(1000), .token = 1, .seen = 1, .register_turn = 0, .worker = 1});
+    r.add({.acquired = at(20),
+           .released = at(30),
+           .lease_end = at(1000),
+           .token = 1,
+           .seen = 1,
+           .register_turn = 0,
+           .worker = 1});
     r.shared->counter = 2;
     auto const f = r.judged();
     CHECK(f.good_refused == 1);

@@ -24,10 +24,14 @@ std::filesystem::path file_of_clocks(std::filesystem::path const& folder) { retu
 
 test::child start_alone(duty const& what, std::chrono::milliseconds length, std::vector<std::string> const& environment)
 {
-    std::vector<std::string> const words{"holdfast_faults",     "--alone",
-                                         what.where.servers[0], what.folder.string(),
-                                         std::to_string(what.clients[0]), std::to_string(length.count()),
-                                         std::to_string(what.where.ttl.count()), std::to_string(what.where.operation_timeout.count())};
+    std::vector<std::string> const words{"holdfast_faults",
+                                         "--alone",
+                                         what.where.servers[0],
+                                         what.folder.string(),
+                                         std::to_string(what.clients[0]),
+                                         std::to_string(length.count()),
+                                         std::to_string(what.where.ttl.count()),
+                                         std::to_string(what.where.operation_timeout.count())};
     auto const pointers = [](std::vector<std::string> const& texts) {
         std::vector<char const*> all;
         for (auto const& one : texts) all.push_back(one.c_str());
@@ -40,7 +44,8 @@ test::child start_alone(duty const& what, std::chrono::milliseconds length, std:
     for (auto const* const one : pointers(environment)) variables.push_back(one);
     variables.push_back(nullptr);
     return test::child::fork([&] {
-        ::execve("/proc/self/exe", const_cast<char* const*>(arguments.data()), const_cast<char* const*>(variables.data()));
+        ::execve("/proc/self/exe", const_cast<char* const*>(arguments.data()),
+                 const_cast<char* const*>(variables.data()));
         return 127;
     });
 }
@@ -63,7 +68,8 @@ int work_alone(place const& where, std::string const& folder, std::uint32_t clie
     std::jthread const end{[&] {
         std::ofstream seen{file_of_clocks(folder)};
         std::optional<std::int64_t> last;
-        for (auto const until = boot_clock::now() + length; boot_clock::now() < until; std::this_thread::sleep_for(5ms)) {
+        for (auto const until = boot_clock::now() + length; boot_clock::now() < until;
+             std::this_thread::sleep_for(5ms)) {
             auto const ahead = wall_clock_ahead();
             if (last && std::abs(ahead - *last) < 1000) continue;
             seen << ahead << '\n';

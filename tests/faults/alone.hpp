@@ -13,9 +13,11 @@
 
 namespace holdfast::faults {
 
-/// Effects: starts a worker on one Redis that is a program of its own, with `environment`: what is preloaded is preloaded there. It ends by
-/// itself after `length`. What it guards is its own: only its holds say something of others.
-[[nodiscard]] test::child start_alone(duty const& what, std::chrono::milliseconds length, std::vector<std::string> const& environment);
+/// Effects: starts a worker on one Redis that is a program of its own, with `environment`: what is preloaded is
+/// preloaded there. It ends by itself after `length`. What it guards is its own: only its holds say something of
+/// others.
+[[nodiscard]] test::child start_alone(duty const& what, std::chrono::milliseconds length,
+                                      std::vector<std::string> const& environment);
 
 /// Returns: how far such a program saw its wall clock ahead of `boot_clock`, each time that this changed, in ms.
 [[nodiscard]] std::vector<std::int64_t> wall_clocks_seen(std::filesystem::path const& folder);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Preloaded into a program, this adds to its wall clock what the file that HOLDFAST_CLOCK_OFFSET names says: ns, as 64 bits, at any time.
-// Clocks that do not follow the wall clock are left alone, as they are where somebody sets it.
+// Preloaded into a program, this adds to its wall clock what the file that HOLDFAST_CLOCK_OFFSET names says: ns, as 64
+// bits, at any time. Clocks that do not follow the wall clock are left alone, as they are where somebody sets it.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

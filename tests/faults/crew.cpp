@@ -10,7 +10,10 @@ namespace holdfast::faults {
 using namespace std::chrono_literals;
 
 crew::crew(crew_options options, std::filesystem::path folder)
-    : options_{std::move(options)}, folder_{std::move(folder)}, journal_{folder_, director}, members_(options_.processes)
+    : options_{std::move(options)},
+      folder_{std::move(folder)},
+      journal_{folder_, director},
+      members_(options_.processes)
 {
     for (std::size_t i = 0; i < size(); ++i) start(i);
 }
@@ -25,9 +28,16 @@ void crew::start(std::size_t i)
 {
     auto const lane = static_cast<std::uint32_t>(i % options_.lanes);
     auto const& there = options_.ways_there;
-    duty what{.where = there.empty() ? options_.where : there[i % there.size()], .folder = folder_, .clients = {}, .first_slot = i * options_.locks, .first_lock = lane * options_.locks,
+    duty what{.where = there.empty() ? options_.where : there[i % there.size()],
+              .folder = folder_,
+              .clients = {},
+              .first_slot = i * options_.locks,
+              .first_lock = lane * options_.locks,
               .one_lock = options_.one_lock,
-              .patience = options_.patience, .guarded = options_.guarded, .tokens_checked = options_.tokens_checked, .rest = options_.rest};
+              .patience = options_.patience,
+              .guarded = options_.guarded,
+              .tokens_checked = options_.tokens_checked,
+              .rest = options_.rest};
     for (std::uint32_t l = 0; l < options_.locks; ++l) {
         what.clients.push_back(next_client_++);
         auto& s = of(i, l);
@@ -69,7 +79,10 @@ void crew::note(event what, std::uint64_t value) { journal_.write({.value = valu
 void crew::note_about(event what, std::size_t i)
 {
     for (std::uint32_t l = 0; l < options_.locks; ++l)
-        journal_.write({.client = of(i, l).client, .lock = static_cast<std::uint32_t>(i % options_.lanes) * options_.locks + (options_.one_lock ? 0 : l), .what = what});
+        journal_.write(
+            {.client = of(i, l).client,
+             .lock = static_cast<std::uint32_t>(i % options_.lanes) * options_.locks + (options_.one_lock ? 0 : l),
+             .what = what});
 }
 
 void crew::end()
@@ -78,7 +91,9 @@ void crew::end()
     for (std::size_t i = 0; i < size(); ++i) {
         if (process(i).paused()) process(i).resume();
         auto const status = process(i).wait_for(2min);
-        if (status != 0) throw std::runtime_error{"worker " + std::to_string(i) + (status ? " ended with status " + std::to_string(*status) : " does not end")};
+        if (status != 0)
+            throw std::runtime_error{"worker " + std::to_string(i) +
+                                     (status ? " ended with status " + std::to_string(*status) : " does not end")};
     }
 }
 

@@ -50,7 +50,10 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
     [[nodiscard]] test::child& process(std::size_t i) { return members_.at(i).process; }
-    [[nodiscard]] slot& of(std::size_t i, std::uint32_t lock = 0) { return stage_->slots.at(i * options_.locks + lock); }
+    [[nodiscard]] slot& of(std::size_t i, std::uint32_t lock = 0)
+    {
+        return stage_->slots.at(i * options_.locks + lock);
+    }
     [[nodiscard]] stage& shared() { return *stage_; }
     [[nodiscard]] std::uint64_t sections() const;
     /// Returns: how many were killed.

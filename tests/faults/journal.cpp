@@ -79,7 +79,8 @@ std::int64_t to_monotonic(boot_clock::time_point t) noexcept
 journal::journal(std::filesystem::path const& folder, std::uint32_t client) : client_{client}
 {
     open_file const file{folder / (std::to_string(client) + ".journal"), O_RDWR | O_CREAT | O_EXCL};
-    if (::ftruncate(file.get(), sizeof(pages)) != 0) throw std::system_error{errno, std::system_category(), "ftruncate"};
+    if (::ftruncate(file.get(), sizeof(pages)) != 0)
+        throw std::system_error{errno, std::system_category(), "ftruncate"};
     pages_ = static_cast<pages*>(file.map(sizeof(pages), PROT_READ | PROT_WRITE));
 }
 
@@ -113,7 +114,8 @@ std::vector<record> read_journals(std::filesystem::path const& folder)
         read.pages_ = static_cast<journal::pages*>(file.map(sizeof(journal::pages), PROT_READ));
         auto const count = std::min(journal::capacity, read.pages_->taken.load(std::memory_order_acquire));
         for (std::size_t i = 0; i < count; ++i)
-            if (std::atomic_ref{read.pages_->records[i].what}.load(std::memory_order_acquire) != event::none) all.push_back(read.pages_->records[i]);
+            if (std::atomic_ref{read.pages_->records[i].what}.load(std::memory_order_acquire) != event::none)
+                all.push_back(read.pages_->records[i]);
     }
     std::stable_sort(all.begin(), all.end(), [](record const& a, record const& b) { return a.at < b.at; });
     return all;

@@ -15,11 +15,12 @@ namespace holdfast::faults {
 /// Returns: now, in ns of CLOCK_MONOTONIC.
 [[nodiscard]] std::int64_t monotonic_now() noexcept;
 
-/// Returns: the same point of CLOCK_MONOTONIC. The two clocks differ by the time for which the machine was asleep: not during a run.
+/// Returns: the same point of CLOCK_MONOTONIC. The two clocks differ by the time for which the machine was asleep: not
+/// during a run.
 [[nodiscard]] std::int64_t to_monotonic(boot_clock::time_point t) noexcept;
 
-/// What one client has done: records of a fixed size in a file that is mapped into memory, so that all that was written is there after
-/// `kill -9`. Threads of the client may write at the same time.
+/// What one client has done: records of a fixed size in a file that is mapped into memory, so that all that was written
+/// is there after `kill -9`. Threads of the client may write at the same time.
 class journal {
 public:
     static constexpr std::size_t capacity = std::size_t{1} << 20U;

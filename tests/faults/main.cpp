@@ -51,11 +51,13 @@ try {
 
     if (!alone.empty()) {
         auto const ms = [&](std::size_t i) { return std::chrono::milliseconds{std::stol(alone.at(i))}; };
-        return work_alone({.servers = {alone[0]}, .ttl = ms(4), .operation_timeout = ms(5)}, alone[1], static_cast<std::uint32_t>(std::stoul(alone[2])), ms(3));
+        return work_alone({.servers = {alone[0]}, .ttl = ms(4), .operation_timeout = ms(5)}, alone[1],
+                          static_cast<std::uint32_t>(std::stoul(alone[2])), ms(3));
     }
 
     if (list) {
-        for (auto const& one : all_rows()) std::cout << one.name << (one.control.without.empty() ? "" : " control") << '\n';
+        for (auto const& one : all_rows())
+            std::cout << one.name << (one.control.without.empty() ? "" : " control") << '\n';
         return good;
     }
     auto const& rows = all_rows();
@@ -68,7 +70,8 @@ try {
     std::signal(SIGPIPE, SIG_IGN);
     options.on = chosen->on;
     options.own_network = enter_own_network();
-    // Journals are mapped, and whoever writes to a page of a disk's file may have to wait until the disk has written it: in memory, where that is.
+    // Journals are mapped, and whoever writes to a page of a disk's file may have to wait until the disk has written
+    // it: in memory, where that is.
     holdfast::test::temporary_folder folder{::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"};
     findings found{folder.path()};
     auto const begun = std::chrono::steady_clock::now();
@@ -77,7 +80,8 @@ try {
     print(*chosen, options, found, took);
     if (!results.empty()) store(*chosen, options, found, took, results);
     auto const of_its_kind = [&](std::string const& breach) { return breach.starts_with(chosen->control.finds); };
-    bool const as_it_must = options.control ? std::any_of(found.wrong().begin(), found.wrong().end(), of_its_kind) : found.wrong().empty();
+    bool const as_it_must =
+        options.control ? std::any_of(found.wrong().begin(), found.wrong().end(), of_its_kind) : found.wrong().empty();
     return as_it_must ? good : bad;
 } catch (std::exception const& e) {
     std::cerr << "failed: " << e.what() << '\n';

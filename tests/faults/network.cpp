@@ -38,7 +38,10 @@ bool nft(std::string const& command)
     return pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-bool write_to(char const* file, std::string const& text) { return static_cast<bool>(std::ofstream{file} << text << std::flush); }
+bool write_to(char const* file, std::string const& text)
+{
+    return static_cast<bool>(std::ofstream{file} << text << std::flush);
+}
 
 bool leave_network()
 {
@@ -46,7 +49,8 @@ bool leave_network()
     auto const user = ::getuid();
     auto const group = ::getgid();
     return ::unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0 && write_to("/proc/self/setgroups", "deny") &&
-           write_to("/proc/self/uid_map", "0 " + std::to_string(user) + " 1") && write_to("/proc/self/gid_map", "0 " + std::to_string(group) + " 1");
+           write_to("/proc/self/uid_map", "0 " + std::to_string(user) + " 1") &&
+           write_to("/proc/self/gid_map", "0 " + std::to_string(group) + " 1");
 }
 
 bool raise_loopback()

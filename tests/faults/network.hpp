@@ -10,12 +10,13 @@
 
 namespace holdfast::faults {
 
-/// Effects: moves this process into a network of its own, where nothing that it cuts concerns anybody else. Requires: no threads yet.
+/// Effects: moves this process into a network of its own, where nothing that it cuts concerns anybody else. Requires:
+/// no threads yet.
 /// Returns: whether that is permitted, and `nft` works there.
 bool enter_own_network();
 
-/// Ways to some servers of 127.0.0.1, each of which can be cut: by packets that are dropped in a network of our own (nftables), or else by
-/// proxies that pass nothing on.
+/// Ways to some servers of 127.0.0.1, each of which can be cut: by packets that are dropped in a network of our own
+/// (nftables), or else by proxies that pass nothing on.
 class ways {
 public:
     ways(std::vector<std::uint16_t> ports, bool own_network);

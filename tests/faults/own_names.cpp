@@ -28,7 +28,8 @@ bool replace(std::filesystem::path const& file, std::string const& text, std::fi
 bool enter_own_files(std::filesystem::path const& folder)
 {
     if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
-    return replace("/etc/resolv.conf", std::string{"nameserver "} + address + "\noptions timeout:1 attempts:5\n", folder) &&
+    return replace("/etc/resolv.conf", std::string{"nameserver "} + address + "\noptions timeout:1 attempts:5\n",
+                   folder) &&
            replace("/etc/nsswitch.conf", "hosts: files dns\n", folder);
 }
 
@@ -51,7 +52,8 @@ own_names::own_names(std::filesystem::path const& folder, bool own_network)
         return;
     }
     server_.emplace(address);
-    if (!found(name()) || server_->questions() == 0) throw std::runtime_error{"names are not looked up at the server that resolv.conf names"};
+    if (!found(name()) || server_->questions() == 0)
+        throw std::runtime_error{"names are not looked up at the server that resolv.conf names"};
     how_ = "a DNS server of our own";
 }
 

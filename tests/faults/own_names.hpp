@@ -9,11 +9,13 @@
 
 namespace holdfast::faults {
 
-/// Names that are looked up for this process, by whatever library, at a server that answers late or never: in a view of the file system of its
-/// own, resolv.conf names that server. Only in a network of its own, where its port is free and nobody else asks there.
+/// Names that are looked up for this process, by whatever library, at a server that answers late or never: in a view of
+/// the file system of its own, resolv.conf names that server. Only in a network of its own, where its port is free and
+/// nobody else asks there.
 class own_names {
 public:
-    /// Effects: this thread, and those and the processes that it will start, look names up there from now on. `folder` is for the files.
+    /// Effects: this thread, and those and the processes that it will start, look names up there from now on. `folder`
+    /// is for the files.
     /// Throws: `std::runtime_error` where that was permitted, and yet names are looked up elsewhere.
     own_names(std::filesystem::path const& folder, bool own_network);
 

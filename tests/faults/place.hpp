@@ -1,36 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/core/lease.hpp>
-#include <holdfast/core/options.hpp>
+#include <holdfast/mutex.hpp>
 
 #include <chrono>
-#include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 namespace holdfast::faults {
-
-/// A lock of any store; see `Lock`.
-class any_lock {
-public:
-    virtual ~any_lock() = default;
-    virtual bool try_lock() = 0;
-    virtual bool try_lock_for(std::chrono::milliseconds d) = 0;
-    virtual void lock() = 0;
-    virtual bool extend(std::chrono::milliseconds ttl, std::error_code& ec) = 0;
-    virtual void unlock(std::error_code& ec) noexcept = 0;
-    [[nodiscard]] virtual holdfast::lease lease() const = 0;
-};
-
-/// A client of any store. Its locks may outlive it.
-class any_client {
-public:
-    virtual ~any_client() = default;
-    [[nodiscard]] virtual std::unique_ptr<any_lock> lock(std::string const& name, lock_options options) = 0;
-};
 
 /// Where the locks are. An aggregate that a forked process makes a client from.
 struct place {
@@ -50,6 +28,6 @@ struct place {
 };
 
 /// Throws: `error` where the place cannot be one; `std::runtime_error` where the program was built without its store.
-[[nodiscard]] std::unique_ptr<any_client> connect(place const& where);
+[[nodiscard]] holdfast::store connect(place const& where);
 
 }  // namespace holdfast::faults

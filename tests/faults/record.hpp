@@ -29,7 +29,8 @@ enum class event : std::uint32_t {
 
 enum class release_result : std::uint64_t { freed, lost, unknown };
 
-/// One entry of a journal. A client is one process or thread that locks; a new one has a new number. `hold` counts its attempts from 1.
+/// One entry of a journal. A client is one process or thread that locks; a new one has a new number. `hold` counts its
+/// attempts from 1.
 struct record {
     std::int64_t at = 0;           ///< ns of CLOCK_MONOTONIC
     std::int64_t valid_until = 0;  ///< the same

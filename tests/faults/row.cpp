@@ -18,16 +18,19 @@ void findings::times(std::string name, std::vector<std::int64_t> values, std::in
     if (values.empty()) return figure(std::move(name), "none");
     std::sort(values.begin(), values.end());
     auto const above = static_cast<std::size_t>(values.end() - std::upper_bound(values.begin(), values.end(), aim));
-    figure(std::move(name), "median " + milliseconds(values[values.size() / 2]) + ", p99 " + milliseconds(percentile_99(values)) +
-                                ", most " + milliseconds(values.back()) + "; above " + milliseconds(aim) + ": " + std::to_string(above) + " of " +
+    figure(std::move(name), "median " + milliseconds(values[values.size() / 2]) + ", p99 " +
+                                milliseconds(percentile_99(values)) + ", most " + milliseconds(values.back()) +
+                                "; above " + milliseconds(aim) + ": " + std::to_string(above) + " of " +
                                 std::to_string(values.size()));
 }
 
-void findings::demanded_times(run_options const& run, std::string const& name, std::vector<std::int64_t> values, std::int64_t aim)
+void findings::demanded_times(run_options const& run, std::string const& name, std::vector<std::int64_t> values,
+                              std::int64_t aim)
 {
     std::sort(values.begin(), values.end());
     if (run.full && !values.empty() && percentile_99(values) > aim)
-        check("times", {name + ": more than one in a hundred is above " + milliseconds(aim) + ", the 99th percentile is " + milliseconds(percentile_99(values))});
+        check("times", {name + ": more than one in a hundred is above " + milliseconds(aim) +
+                        ", the 99th percentile is " + milliseconds(percentile_99(values))});
     else
         check("times", {});
     times(name, std::move(values), aim);

@@ -23,7 +23,10 @@ struct run_options {
     place::store on = place::store::redis;
 
     /// Returns: how many times something is to be done.
-    [[nodiscard]] std::size_t count(std::size_t brief, std::size_t whole) const noexcept { return full ? whole : brief; }
+    [[nodiscard]] std::size_t count(std::size_t brief, std::size_t whole) const noexcept
+    {
+        return full ? whole : brief;
+    }
 };
 
 /// What came of a row.
@@ -44,9 +47,10 @@ public:
     void figure(std::string name, std::size_t value) { figure(std::move(name), std::to_string(value)); }
     /// Effects: median, 99th percentile and greatest of some times in ns, and how many are above `aim`.
     void times(std::string name, std::vector<std::int64_t> values, std::int64_t aim);
-    /// Effects: the same; and with the counts of a release it is a breach where the 99th percentile is above `aim`. In the short form, beside
-    /// which a machine does other things, a row has a limit of its own that is far above.
-    void demanded_times(run_options const& run, std::string const& name, std::vector<std::int64_t> values, std::int64_t aim);
+    /// Effects: the same; and with the counts of a release it is a breach where the 99th percentile is above `aim`. In
+    /// the short form, beside which a machine does other things, a row has a limit of its own that is far above.
+    void demanded_times(run_options const& run, std::string const& name, std::vector<std::int64_t> values,
+                        std::int64_t aim);
 
     void check(std::string const& what, breaches const& found);
     /// Effects: where `good` is false, that is a breach.

@@ -27,7 +27,6 @@ class redis_site final : public site {
 public:
     explicit redis_site(std::size_t size) : servers_{size}
     {
-        for (auto const& one : servers_) ports_.push_back(one.port());
         where_.servers = servers_.urls();
         if (size == 1) return;
         where_.what = place::store::redlock;
@@ -35,7 +34,7 @@ public:
         where_.operation_timeout = 150ms;
     }
 
-    [[nodiscard]] std::vector<std::uint16_t> ports() const override { return ports_; }
+    [[nodiscard]] std::vector<std::uint16_t> ports() const override { return servers_.ports(); }
 
     void kill() override
     {
@@ -82,7 +81,6 @@ public:
 
 private:
     test::redis_fleet servers_;
-    std::vector<std::uint16_t> ports_;
 };
 
 #ifdef HOLDFAST_TEST_ZOOKEEPER
@@ -90,7 +88,10 @@ class zookeeper_site final : public site {
 public:
     zookeeper_site()
     {
-        where_ = {.what = place::store::zookeeper, .servers = {server_.address()}, .ttl = 1600ms, .operation_timeout = 1000ms};
+        where_ = {.what = place::store::zookeeper,
+                  .servers = {server_.address()},
+                  .ttl = 1600ms,
+                  .operation_timeout = 1000ms};
     }
 
     [[nodiscard]] std::vector<std::uint16_t> ports() const override { return {server_.port()}; }

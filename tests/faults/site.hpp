@@ -16,7 +16,8 @@ namespace holdfast::faults {
 
 /// What servers have of one lock.
 struct copies {
-    std::size_t of_one_owner = 0;  ///< on how many of them the same one has it, where it is on most; of ZooKeeper, how many contend for it
+    std::size_t of_one_owner =
+        0;  ///< on how many of them the same one has it, where it is on most; of ZooKeeper, how many contend for it
     std::size_t all = 0;
     std::int64_t ms_left = 0;  ///< until the last of them expires; -1 where one does not, and of ZooKeeper
 };

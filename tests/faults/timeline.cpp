@@ -40,7 +40,8 @@ public:
         }
         if (from_ == 0 && !records.empty()) from_ = records.front().at;
         for (auto const& r : records)
-            if (r.client != director && r.what != event::acquire_begun && r.at >= from_ && r.at < from_ + shown && lanes_.size() < most_lanes)
+            if (r.client != director && r.what != event::acquire_begun && r.at >= from_ && r.at < from_ + shown &&
+                lanes_.size() < most_lanes)
                 lanes_.try_emplace({r.lock, r.client}, 0.0);
         double y = top;
         for (auto& [key, place] : lanes_) {
@@ -57,7 +58,9 @@ public:
     {
         for (auto const& [key, y] : lanes_) {
             out_.rectangle(margin, y, width, lane, "lane");
-            out_.text(margin - 8, y + 10, "lock " + std::to_string(key.first + 1) + ", client " + std::to_string(key.second), "small right");
+            out_.text(margin - 8, y + 10,
+                      "lock " + std::to_string(key.first + 1) + ", client " + std::to_string(key.second),
+                      "small right");
         }
         spans(event::fault_begun, event::fault_ended, "fault");
         spans(event::paused, event::continued, "paused");
@@ -71,10 +74,12 @@ public:
 private:
     [[nodiscard]] double x(std::int64_t t) const
     {
-        return margin + width * static_cast<double>(std::clamp<std::int64_t>(t - from_, 0, shown)) / static_cast<double>(shown);
+        return margin +
+               width * static_cast<double>(std::clamp<std::int64_t>(t - from_, 0, shown)) / static_cast<double>(shown);
     }
 
-    void box(std::uint32_t lock, std::uint32_t client, std::int64_t begin, std::int64_t end, std::string_view look, double tall = lane)
+    void box(std::uint32_t lock, std::uint32_t client, std::int64_t begin, std::int64_t end, std::string_view look,
+             double tall = lane)
     {
         auto const y = lanes_.find({lock, client});
         if (y == lanes_.end() || end <= from_ || begin >= from_ + shown) return;
@@ -86,7 +91,8 @@ private:
         std::map<std::pair<std::uint32_t, std::uint64_t>, record> open;
         auto const close = [&](record const& b, std::int64_t until) {
             if (b.client != director) return box(b.lock, b.client, b.at, until, look);
-            if (until > from_ && b.at < from_ + shown) out_.rectangle(x(b.at), top - 6, std::max(1.0, x(until) - x(b.at)), bottom_ - top + 6, look);
+            if (until > from_ && b.at < from_ + shown)
+                out_.rectangle(x(b.at), top - 6, std::max(1.0, x(until) - x(b.at)), bottom_ - top + 6, look);
         };
         for (auto const& r : records_) {
             auto const key = std::pair{r.client, r.value + (r.client == director ? 0U : std::uint64_t{r.lock} << 32U)};
@@ -105,7 +111,8 @@ private:
         for (auto const& [lock, of_lock] : holds_of(records_))
             for (auto const& h : of_lock) {
                 box(lock, h.client, h.granted, h.over(), "hold", 8);
-                if (h.release_begun != never && h.release_begun > h.over()) box(lock, h.client, h.over(), h.release_begun, "late", 8);
+                if (h.release_begun != never && h.release_begun > h.over())
+                    box(lock, h.client, h.over(), h.release_begun, "late", 8);
             }
     }
 
@@ -115,7 +122,8 @@ private:
             auto const y = lanes_.find({r.lock, r.client});
             if (y == lanes_.end() || r.at < from_ || r.at >= from_ + shown) continue;
             if (r.what == event::killed) out_.line(x(r.at), y->second - 2, x(r.at), y->second + lane + 2, "killed");
-            if (r.what == event::write_refused) out_.line(x(r.at), y->second - 2, x(r.at), y->second + lane + 2, "refused");
+            if (r.what == event::write_refused)
+                out_.line(x(r.at), y->second - 2, x(r.at), y->second + lane + 2, "refused");
         }
     }
 
@@ -129,8 +137,12 @@ private:
     void legend()
     {
         double at = margin;
-        for (auto const& [look, what] : {std::pair{"hold", "holds the lock"}, {"paused", "is stopped"}, {"late", "its lease has ended"},
-                                         {"killed", "killed"}, {"refused", "stale write refused"}, {"fault", "a fault of servers or network"}}) {
+        for (auto const& [look, what] : {std::pair{"hold", "holds the lock"},
+                                         {"paused", "is stopped"},
+                                         {"late", "its lease has ended"},
+                                         {"killed", "killed"},
+                                         {"refused", "stale write refused"},
+                                         {"fault", "a fault of servers or network"}}) {
             bool const line = std::string_view{look} == "killed" || std::string_view{look} == "refused";
             if (line)
                 out_.line(at + 6, bottom_ + 32, at + 6, bottom_ + 46, look);

@@ -18,7 +18,8 @@ remains look(test::redis_server& server)
     remains left;
     for (auto const& key : server.command({"KEYS", "*"}).elements) {
         bool const fence = key.text.starts_with("holdfast:fence:");
-        if (!fence || server.command({"PTTL", key.text}).integer == -1) left.keys.push_back(key.text + (fence ? ", without an end" : ""));
+        if (!fence || server.command({"PTTL", key.text}).integer == -1)
+            left.keys.push_back(key.text + (fence ? ", without an end" : ""));
     }
     left.channels = static_cast<long>(server.command({"PUBSUB", "CHANNELS"}).elements.size());
     return left;
@@ -26,7 +27,8 @@ remains look(test::redis_server& server)
 
 }  // namespace
 
-void verify(run_options const& run, findings& to, std::vector<record> const& records, refused_by whom, std::size_t least_refused, std::chrono::milliseconds ttl)
+void verify(run_options const& run, findings& to, std::vector<record> const& records, refused_by whom,
+            std::size_t least_refused, std::chrono::milliseconds ttl)
 {
     std::size_t count = 0;
     for (auto const& [lock, holds] : holds_of(records)) count += holds.size();
@@ -40,7 +42,8 @@ void verify(run_options const& run, findings& to, std::vector<record> const& rec
     to.check("K5", check_linearizable(records, whom, std::chrono::nanoseconds{ttl}.count()));
     auto announced = check_announced(records, std::chrono::nanoseconds{busy_machine(run)}.count());
     to.check("loss announced", announced.found);
-    if (!announced.late.empty()) to.demanded_times(run, "losses announced, after the rival's grant", std::move(announced.late), 0);
+    if (!announced.late.empty())
+        to.demanded_times(run, "losses announced, after the rival's grant", std::move(announced.late), 0);
 }
 
 remains remains_on(test::redis_server& server, std::chrono::milliseconds limit)

@@ -16,10 +16,11 @@
 
 namespace holdfast::faults {
 
-/// Effects: K1, K2, K3 and K5 of a run, and that holders hear of a loss before a rival is granted the lock; the number of its holds is a figure.
-/// Where faults are noted, attempts under way in them may leave something behind for a `ttl`.
+/// Effects: K1, K2, K3 and K5 of a run, and that holders hear of a loss before a rival is granted the lock; the number
+/// of its holds is a figure. Where faults are noted, attempts under way in them may leave something behind for a `ttl`.
 /// Requires: only leases end locks, not somebody who deletes keys, or sessions, behind their holders' backs.
-void verify(run_options const& run, findings& to, std::vector<record> const& records, refused_by whom, std::size_t least_refused = 0, std::chrono::milliseconds ttl = {});
+void verify(run_options const& run, findings& to, std::vector<record> const& records, refused_by whom,
+            std::size_t least_refused = 0, std::chrono::milliseconds ttl = {});
 
 /// Returns: what is left of locks on a server, after `limit` at most for it to go.
 [[nodiscard]] remains remains_on(test::redis_server& server, std::chrono::milliseconds limit);

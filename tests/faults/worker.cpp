@@ -30,10 +30,15 @@ release_result result_of(std::error_code ec)
 /// One thread of a worker, with one lock.
 class hand {
 public:
-    hand(duty const& what, std::size_t i, stage& on, any_client& client)
-        : what_{what}, on_{on}, slot_{on.slots.at(what.first_slot + i)}, resource_{on.resources.at(what.lock_number(i))},
-          lock_number_{what.lock_number(i)}, journal_{what.folder, what.clients.at(i)},
-          lock_{client.lock(what.lock_name(i), what.where.options())}, random_{what.clients.at(i)}
+    hand(duty const& what, std::size_t i, stage& on, store const& client)
+        : what_{what},
+          on_{on},
+          slot_{on.slots.at(what.first_slot + i)},
+          resource_{on.resources.at(what.lock_number(i))},
+          lock_number_{what.lock_number(i)},
+          journal_{what.folder, what.clients.at(i)},
+          lock_{client, what.lock_name(i), what.where.options()},
+          random_{what.clients.at(i)}
     {
         slot_.staying = false;
         slot_.client = what.clients.at(i);
@@ -53,7 +58,7 @@ public:
 private:
     bool take()
     try {
-        if (lock_->try_lock_for(what_.patience)) return true;
+        if (lock_.try_lock_for(what_.patience)) return true;
         note({.what = event::acquire_failed});
         return false;
     } catch (error const&) {
@@ -65,7 +70,7 @@ private:
     void section()
     {
         auto const granted = monotonic_now();
-        auto const lease = lock_->lease();
+        auto const lease = lock_.lease();
         valid_until_ = to_monotonic(lease.expires_at());
         note({.at = granted, .valid_until = valid_until_, .token = lease.fencing_token(), .what = event::acquire_ok});
         std::atomic<bool> announced{false};
@@ -93,7 +98,7 @@ private:
         slot_.staying = false;
         std::error_code ec;
         note({.what = event::release_begun});
-        lock_->unlock(ec);
+        lock_.unlock(ec);
         // One that was not waited for says nothing of what became of it.
         auto const result = !ec && what_.where.deferred_release ? release_result::unknown : result_of(ec);
         note({.value = static_cast<std::uint64_t>(result), .what = event::release_done});
@@ -103,7 +108,8 @@ private:
     /// A write of the holder is sent whether or not the lock is still its own: that is for the register to say.
     void write(std::uint64_t token)
     {
-        auto const turn = what_.tokens_checked ? resource_.fenced.write(token) : resource_.fenced.write_unchecked(token);
+        auto const turn =
+            what_.tokens_checked ? resource_.fenced.write(token) : resource_.fenced.write_unchecked(token);
         note({.value = turn, .what = turn != 0 ? event::write_taken : event::write_refused});
     }
 
@@ -128,7 +134,7 @@ private:
     resource& resource_;
     std::uint32_t lock_number_;
     journal journal_;
-    std::unique_ptr<any_lock> lock_;
+    mutex lock_;
     std::minstd_rand random_;
     std::uint32_t hold_ = 0;
     std::int64_t valid_until_ = 0;
@@ -151,7 +157,7 @@ try {
     for (std::size_t i = 0; i < what.clients.size(); ++i)
         threads.emplace_back([&, i] {
             try {
-                hand{what, i, on, *client}.work();
+                hand{what, i, on, client}.work();
             } catch (std::exception const& e) {
                 std::fprintf(stderr, "client %u: %s\n", what.clients[i], e.what());
                 failed = true;
@@ -160,7 +166,8 @@ try {
     auto& warm = on.warm.at(what.first_slot);
     while (!on.stop && !on.warmed) {
         auto const now = own_footprint();
-        warm = {std::max(warm.descriptors, now.descriptors), std::max(warm.threads, now.threads), std::max(warm.resident, now.resident)};
+        warm = {std::max(warm.descriptors, now.descriptors), std::max(warm.threads, now.threads),
+                std::max(warm.resident, now.resident)};
         std::this_thread::sleep_for(20ms);
     }
     while (!on.stop) std::this_thread::sleep_for(5ms);

@@ -26,7 +26,7 @@ struct resource {
 /// How the one who does the faults and one thread of a worker talk.
 struct slot {
     std::atomic<bool> stay{false};              ///< asked of the worker: remain in your section
-    std::atomic<bool> staying{false};           ///< it has seen that, and is in a section that lasts until `stay` is taken back
+    std::atomic<bool> staying{false};  ///< it has seen that, and is in a section that lasts until `stay` is taken back
     std::atomic<std::uint32_t> sections{0};     ///< that it has done
     std::atomic<std::uint32_t> losses{0};       ///< that were announced
     std::atomic<std::uint32_t> client{0};       ///< who is here now

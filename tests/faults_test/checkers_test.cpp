@@ -32,20 +32,29 @@ auto of(history const& h) { return h.sorted(); }
 
 TEST_CASE("K1 takes holds one after the other, however they end")
 {
-    CHECK(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).released(1, 1, 50, 52).granted(2, 1, 10, 51, 150))).empty());
+    CHECK(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).released(1, 1, 50, 52).granted(2, 1, 10, 51, 150)))
+              .empty());
     CHECK(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 100, 150))).empty());
-    CHECK(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).add(event::loss_announced, 1, 1, 90).granted(2, 1, 10, 91, 150))).empty());
-    CHECK(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 30, 50, 40))).empty());  // 2 found its lease over
+    CHECK(check_exclusion(
+              of(history{}.granted(1, 1, 0, 1, 100).add(event::loss_announced, 1, 1, 90).granted(2, 1, 10, 91, 150)))
+              .empty());
+    CHECK(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 30, 50, 40)))
+              .empty());  // 2 found its lease over
 }
 
 TEST_CASE("K1 refuses holds that overlap")
 {
     CHECK_FALSE(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 99, 150))).empty());
-    CHECK_FALSE(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).renewed(1, 1, 30, 130).granted(2, 1, 10, 110, 250))).empty());
-    CHECK_FALSE(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 60, 150).released(1, 1, 61, 62))).empty());
+    CHECK_FALSE(
+        check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).renewed(1, 1, 30, 130).granted(2, 1, 10, 110, 250)))
+            .empty());
+    CHECK_FALSE(
+        check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 60, 150).released(1, 1, 61, 62)))
+            .empty());
     CHECK_FALSE(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).granted(1, 2, 10, 60, 150))).empty());
     // The one that lasts longest is not the last one granted.
-    CHECK(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 20, 30).granted(3, 1, 40, 50, 90))).size() == 2);
+    CHECK(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 20, 30).granted(3, 1, 40, 50, 90)))
+              .size() == 2);
 }
 
 TEST_CASE("K1 tells locks apart")
@@ -67,7 +76,10 @@ TEST_CASE("K2 refuses tokens that go back, are there twice, or are not there")
     CHECK_FALSE(check_fencing(of(history{}.granted(1, 1, 0, 10, 100, 6).granted(2, 1, 5, 30, 100, 6))).empty());
     CHECK_FALSE(check_fencing(of(history{}.granted(1, 1, 0, 10, 100, 0))).empty());
     // The greatest before it, not the last one.
-    CHECK_FALSE(check_fencing(of(history{}.granted(1, 1, 0, 10, 100, 9).granted(2, 1, 5, 12, 100, 7).granted(3, 1, 20, 30, 100, 8))).empty());
+    CHECK_FALSE(
+        check_fencing(
+            of(history{}.granted(1, 1, 0, 10, 100, 9).granted(2, 1, 5, 12, 100, 7).granted(3, 1, 20, 30, 100, 8)))
+            .empty());
 }
 
 TEST_CASE("K3 takes a register that refused a stale write, and counts it")
@@ -83,7 +95,8 @@ TEST_CASE("K3 takes a register that refused a stale write, and counts it")
     CHECK(k3.taken == 1);
 }
 
-TEST_CASE("K3 refuses a stale write that was taken, a good one that was refused, and a run in which nothing was refused")
+TEST_CASE(
+    "K3 refuses a stale write that was taken, a good one that was refused, and a run in which nothing was refused")
 {
     auto const base = history{}.granted(1, 1, 0, 1, 50, 1).granted(2, 1, 10, 60, 150, 2);
     auto stale = base;
@@ -135,7 +148,8 @@ TEST_CASE("K6 refuses a lock that nobody gets, and does not look at clients that
     constexpr std::int64_t ms = 1'000'000;
     auto const stuck = history{}.granted(1, 1, 0, 1, 100).add(event::killed, 1, 0, 40).refused(2, 1, 10, 500);
     CHECK_FALSE(check_takeover(of(stuck), 300 * ms).found.empty());
-    auto const idle = history{}.granted(1, 1, 0, 1, 100).released(1, 1, 20, 21).add(event::killed, 1, 0, 40).refused(2, 1, 10, 500);
+    auto const idle =
+        history{}.granted(1, 1, 0, 1, 100).released(1, 1, 20, 21).add(event::killed, 1, 0, 40).refused(2, 1, 10, 500);
     CHECK(check_takeover(of(idle), 300 * ms).found.empty());
     CHECK(check_takeover(of(idle), 300 * ms).times.empty());
 }
@@ -143,14 +157,18 @@ TEST_CASE("K6 refuses a lock that nobody gets, and does not look at clients that
 TEST_CASE("a loss that is announced before the next grant is in order, and so is a release before it")
 {
     constexpr std::int64_t ms = 1'000'000;
-    auto const announced = check_announced(of(history{}.granted(1, 1, 0, 1, 100).add(event::loss_announced, 1, 1, 90).granted(2, 1, 10, 101, 200)), 0);
+    auto const announced = check_announced(
+        of(history{}.granted(1, 1, 0, 1, 100).add(event::loss_announced, 1, 1, 90).granted(2, 1, 10, 101, 200)), 0);
     CHECK(announced.found.empty());
     CHECK(announced.late == std::vector<std::int64_t>{0});
-    auto const released = check_announced(of(history{}.granted(1, 1, 0, 1, 100).released(1, 1, 50, 60).granted(2, 1, 10, 55, 200)), 0);
+    auto const released =
+        check_announced(of(history{}.granted(1, 1, 0, 1, 100).released(1, 1, 50, 60).granted(2, 1, 10, 55, 200)), 0);
     CHECK(released.found.empty());
     CHECK(released.late.empty());
     // How late it may be is for the row to say.
-    auto const late = check_announced(of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 101, 200).add(event::loss_announced, 1, 1, 103)), 2 * ms);
+    auto const late = check_announced(
+        of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 101, 200).add(event::loss_announced, 1, 1, 103)),
+        2 * ms);
     CHECK(late.found.empty());
     CHECK(late.late == std::vector<std::int64_t>{2 * ms});
 }
@@ -164,9 +182,15 @@ TEST_CASE("a loss that is announced after the next grant, or never, is refused")
     auto never_told = overtaken;
     CHECK_FALSE(check_announced(of(never_told.released(2, 1, 200, 201)), 50 * ms).found.empty());
     auto late_release = overtaken;
-    CHECK_FALSE(check_announced(of(late_release.released(1, 1, 180, 181, release_result::lost)), 50 * ms).found.empty());
+    CHECK_FALSE(
+        check_announced(of(late_release.released(1, 1, 180, 181, release_result::lost)), 50 * ms).found.empty());
     // The hold in the middle, and that of a lock of its own.
-    auto three = history{}.granted(1, 1, 0, 1, 100).released(1, 1, 10, 11).granted(2, 1, 5, 12, 110).granted(3, 1, 20, 115, 300).released(3, 1, 250, 251);
+    auto three = history{}
+                     .granted(1, 1, 0, 1, 100)
+                     .released(1, 1, 10, 11)
+                     .granted(2, 1, 5, 12, 110)
+                     .granted(3, 1, 20, 115, 300)
+                     .released(3, 1, 250, 251);
     CHECK(check_announced(of(three), 50 * ms).found.size() == 1);
 }
 
@@ -179,11 +203,17 @@ TEST_CASE("who was stopped or killed meanwhile need not have announced anything"
     CHECK(check_announced(of(killed.add(event::killed, 1, 0, 50)), 0).found.empty());
     // Somebody else, or at another time.
     auto other = overtaken;
-    CHECK_FALSE(check_announced(of(other.add(event::paused, 2, 0, 50).add(event::continued, 2, 0, 60)), 0).found.empty());
-    auto earlier = history{}.add(event::paused, 1, 0, 1).add(event::continued, 1, 0, 2).granted(1, 1, 5, 6, 100).granted(2, 1, 10, 101, 300);
+    CHECK_FALSE(
+        check_announced(of(other.add(event::paused, 2, 0, 50).add(event::continued, 2, 0, 60)), 0).found.empty());
+    auto earlier = history{}
+                       .add(event::paused, 1, 0, 1)
+                       .add(event::continued, 1, 0, 2)
+                       .granted(1, 1, 5, 6, 100)
+                       .granted(2, 1, 10, 101, 300);
     CHECK_FALSE(check_announced(of(earlier.released(2, 1, 200, 201)), 0).found.empty());
     auto later = overtaken;
-    CHECK_FALSE(check_announced(of(later.add(event::paused, 1, 0, 120).add(event::continued, 1, 0, 130)), 0).found.empty());
+    CHECK_FALSE(
+        check_announced(of(later.add(event::paused, 1, 0, 120).add(event::continued, 1, 0, 130)), 0).found.empty());
 }
 
 TEST_CASE("K7 refuses keys and channels that are left")

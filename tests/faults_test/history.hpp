@@ -20,7 +20,8 @@ public:
         return *this;
     }
 
-    history& granted(std::uint32_t client, std::uint32_t hold, std::int64_t begun, std::int64_t ok, std::int64_t valid_until, std::uint64_t token = 1)
+    history& granted(std::uint32_t client, std::uint32_t hold, std::int64_t begun, std::int64_t ok,
+                     std::int64_t valid_until, std::uint64_t token = 1)
     {
         add(event::acquire_begun, client, hold, begun).add(event::acquire_ok, client, hold, ok);
         records_.back().token = token;
@@ -43,7 +44,8 @@ public:
     history& released(std::uint32_t client, std::uint32_t hold, std::int64_t begun, std::int64_t done,
                       faults::release_result result = faults::release_result::freed)
     {
-        return add(event::release_begun, client, hold, begun).add(event::release_done, client, hold, done, static_cast<std::uint64_t>(result));
+        return add(event::release_begun, client, hold, begun)
+            .add(event::release_done, client, hold, done, static_cast<std::uint64_t>(result));
     }
 
     [[nodiscard]] std::vector<faults::record> sorted() const

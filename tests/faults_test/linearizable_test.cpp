@@ -9,15 +9,25 @@ using holdfast::test::history;
 
 namespace {
 
-auto check(history const& h, refused_by whom = refused_by::holder, std::int64_t ttl = 0) { return check_linearizable(h.sorted(), whom, ttl); }
+auto check(history const& h, refused_by whom = refused_by::holder, std::int64_t ttl = 0)
+{
+    return check_linearizable(h.sorted(), whom, ttl);
+}
 
 }  // namespace
 
 TEST_CASE("K5 takes a mutex whose operations overlap in time")
 {
     CHECK(check(history{}).empty());
-    CHECK(check(history{}.granted(1, 1, 0, 10, 100).released(1, 1, 20, 40).granted(2, 1, 5, 25, 120)).empty());  // 1 was free before it heard
-    CHECK(check(history{}.granted(1, 1, 0, 10, 100).released(1, 1, 20, 40).granted(2, 1, 5, 25, 120).released(2, 1, 26, 30).granted(3, 1, 1, 27, 200)).empty());
+    CHECK(check(history{}.granted(1, 1, 0, 10, 100).released(1, 1, 20, 40).granted(2, 1, 5, 25, 120))
+              .empty());  // 1 was free before it heard
+    CHECK(check(history{}
+                    .granted(1, 1, 0, 10, 100)
+                    .released(1, 1, 20, 40)
+                    .granted(2, 1, 5, 25, 120)
+                    .released(2, 1, 26, 30)
+                    .granted(3, 1, 1, 27, 200))
+              .empty());
 }
 
 TEST_CASE("K5 refuses two owners")
@@ -30,15 +40,23 @@ TEST_CASE("K5 refuses two owners")
 TEST_CASE("K5 knows that leases expire")
 {
     CHECK(check(history{}.granted(1, 1, 0, 10, 100).granted(2, 1, 5, 101, 220)).empty());
-    CHECK(check(history{}.granted(1, 1, 0, 10, 100).add(event::loss_announced, 1, 1, 60).granted(2, 1, 5, 61, 220)).empty());
-    CHECK(check(history{}.granted(1, 1, 0, 10, 100).granted(2, 1, 5, 101, 220).released(1, 1, 150, 160, release_result::lost)).empty());
+    CHECK(check(history{}.granted(1, 1, 0, 10, 100).add(event::loss_announced, 1, 1, 60).granted(2, 1, 5, 61, 220))
+              .empty());
+    CHECK(check(history{}
+                    .granted(1, 1, 0, 10, 100)
+                    .granted(2, 1, 5, 101, 220)
+                    .released(1, 1, 150, 160, release_result::lost))
+              .empty());
     CHECK_FALSE(check(history{}.granted(1, 1, 0, 10, 100).renewed(1, 1, 50, 160).granted(2, 1, 5, 101, 220)).empty());
 }
 
 TEST_CASE("K5 knows that a release may take from some masters what others had forgotten")
 {
     auto const forgotten = [](std::int64_t rival) {
-        return history{}.granted(1, 1, 0, 10, 100).released(1, 1, 50, 70, release_result::lost).granted(2, 1, 40, rival, 220);
+        return history{}
+            .granted(1, 1, 0, 10, 100)
+            .released(1, 1, 50, 70, release_result::lost)
+            .granted(2, 1, 40, rival, 220);
     };
     CHECK(check(forgotten(60), refused_by::holder_or_contender).empty());
     CHECK_FALSE(check(forgotten(49), refused_by::holder_or_contender).empty());
@@ -58,8 +76,14 @@ TEST_CASE("K5 leaves unknown outcomes open")
     CHECK(check(granted.granted(2, 1, 5, 10, 100)).empty());
     auto refused = unknown;
     CHECK(check(refused.refused(2, 1, 30, 40)).empty());
-    CHECK(check(history{}.granted(1, 1, 0, 10, 500).released(1, 1, 20, 30, release_result::unknown).granted(2, 1, 15, 21, 300)).empty());
-    CHECK(check(history{}.granted(1, 1, 0, 10, 500).released(1, 1, 20, 30, release_result::unknown).refused(2, 1, 40, 50)).empty());
+    CHECK(check(history{}
+                    .granted(1, 1, 0, 10, 500)
+                    .released(1, 1, 20, 30, release_result::unknown)
+                    .granted(2, 1, 15, 21, 300))
+              .empty());
+    CHECK(
+        check(history{}.granted(1, 1, 0, 10, 500).released(1, 1, 20, 30, release_result::unknown).refused(2, 1, 40, 50))
+            .empty());
 }
 
 TEST_CASE("K5 refuses a refusal when nobody can have had the lock")
@@ -70,7 +94,12 @@ TEST_CASE("K5 refuses a refusal when nobody can have had the lock")
     CHECK(check(history{}.granted(1, 1, 0, 10, 100).released(1, 1, 20, 40).refused(2, 1, 39, 50)).empty());
     // What has expired may be gone, or may not.
     CHECK(check(history{}.granted(1, 1, 0, 10, 100).refused(2, 1, 150, 160)).empty());
-    CHECK_FALSE(check(history{}.granted(1, 1, 0, 10, 100).granted(2, 1, 120, 130, 300).released(2, 1, 135, 140).refused(3, 1, 150, 160)).empty());
+    CHECK_FALSE(check(history{}
+                          .granted(1, 1, 0, 10, 100)
+                          .granted(2, 1, 120, 130, 300)
+                          .released(2, 1, 135, 140)
+                          .refused(3, 1, 150, 160))
+                    .empty());
 }
 
 TEST_CASE("K5 has contenders refuse each other only where they can split the votes")
@@ -84,13 +113,26 @@ TEST_CASE("K5 has contenders refuse each other only where they can split the vot
 TEST_CASE("K5 leaves open what an attempt under way in a fault had before it was refused, for a ttl")
 {
     constexpr std::int64_t ttl = 50'000'000;
-    auto const stopped = [] { return history{}.refused(1, 1, 0, 100).add(event::fault_begun, director, 0, 5).add(event::fault_ended, director, 0, 95); };
+    auto const stopped = [] {
+        return history{}
+            .refused(1, 1, 0, 100)
+            .add(event::fault_begun, director, 0, 5)
+            .add(event::fault_ended, director, 0, 95);
+    };
     CHECK(check(stopped().refused(2, 1, 10, 90), refused_by::holder, ttl).empty());
     CHECK(check(stopped().refused(2, 1, 145, 160), refused_by::holder, ttl).empty());
     CHECK_FALSE(check(stopped().refused(2, 1, 151, 160), refused_by::holder, ttl).empty());
     CHECK_FALSE(check(stopped().refused(2, 1, 10, 90)).empty());
-    auto const before = history{}.add(event::fault_begun, director, 0, 5).add(event::fault_ended, director, 0, 95).refused(1, 1, 96, 100).refused(2, 1, 97, 110);
+    auto const before = history{}
+                            .add(event::fault_begun, director, 0, 5)
+                            .add(event::fault_ended, director, 0, 95)
+                            .refused(1, 1, 96, 100)
+                            .refused(2, 1, 97, 110);
     CHECK_FALSE(check(before, refused_by::holder, ttl).empty());
-    auto const after = history{}.refused(1, 1, 0, 4).refused(2, 1, 3, 4).add(event::fault_begun, director, 0, 5).add(event::fault_ended, director, 0, 95);
+    auto const after = history{}
+                           .refused(1, 1, 0, 4)
+                           .refused(2, 1, 3, 4)
+                           .add(event::fault_begun, director, 0, 5)
+                           .add(event::fault_ended, director, 0, 95);
     CHECK_FALSE(check(after, refused_by::holder, ttl).empty());
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What every fuzz target shares: the function that libFuzzer calls with its input, and how a property is required of what came out.
+// What every fuzz target shares: the function that libFuzzer calls with its input, and how a property is required of
+// what came out.
 #pragma once
 
 #include <cstddef>

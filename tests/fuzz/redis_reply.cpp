@@ -29,7 +29,8 @@ using holdfast::test::require;
 bool fits(command const& c, reply const& r)
 {
     bool const foreign = c.what == command::verb::acquire && c.fence != fence_source::none && r.size() == 2;
-    return foreign ? r[0].what() == reply::kind::integer && r[1].what() == reply::kind::integer : r.what() == reply::kind::integer;
+    return foreign ? r[0].what() == reply::kind::integer && r[1].what() == reply::kind::integer
+                   : r.what() == reply::kind::integer;
 }
 
 void check(command const& c, reply const& r)
@@ -38,23 +39,28 @@ void check(command const& c, reply const& r)
     bool const acquires = c.what == command::verb::acquire;
     bool const fenced = acquires && c.fence != fence_source::none;
 
-    require((a.what == answer::kind::error) == static_cast<bool>(a.error), "an error says which, and nothing else does");
-    if (a.what == answer::kind::error) {
-        require(r.what() == reply::kind::error || !fits(c, r) || r.size() == 2, "only an error, or what is no answer to the command, is an error");
-        require(a.error == holdfast::errc::unavailable || a.error == holdfast::errc::misconfigured, "an error may pass, or it will not");
-        require(r.what() == reply::kind::error || a.error == holdfast::redis::errc::protocol_error || a.error == holdfast::redis::errc::foreign_fence, "what is no answer breaks the protocol");
+    require(a.error ? a.what != answer::kind::applied : a.what != answer::kind::unknown, "what is not known says why");
+    if (a.error) {
+        require(r.what() == reply::kind::error || !fits(c, r) || r.size() == 2,
+                "only an error, or what is no answer to the command, is an error");
+        require(a.error == holdfast::errc::unavailable || a.error == holdfast::errc::misconfigured,
+                "an error may pass, or it will not");
+        require(r.what() == reply::kind::error || a.error == holdfast::redis::errc::protocol_error ||
+                    a.error == holdfast::redis::errc::foreign_fence,
+                "what is no answer breaks the protocol");
         return;
     }
     require(r.what() != reply::kind::error && fits(c, r), "an answer is of the kind that the command has");
-    if (a.what == answer::kind::yes) {
+    if (a.what == answer::kind::applied) {
         auto const& number = r.size() == 2 ? r[0] : r;
         require(number.integer() > 0, "nothing is granted by zero or less");
         require((a.fence != 0) == fenced, "a fence comes with a lock that has one, and with nothing else");
         require(!fenced || a.fence == static_cast<std::uint64_t>(number.integer()), "the fence is the server's");
-        require(a.told == 0 || c.what == command::verb::release, "only a release is told to others");
+        require(!a.others_wait || c.what == command::verb::release, "only a release is told to others");
     } else {
-        require(a.fence == 0 && a.told == 0, "who was refused has nothing");
-        require(a.time_left >= holdfast::redis::unknown_time_left, "a time that is left is not negative, or it is not known");
+        require(a.fence == 0 && !a.others_wait, "who was refused has nothing");
+        require(a.time_left >= holdfast::redis::unknown_time_left,
+                "a time that is left is not negative, or it is not known");
         require(acquires || a.time_left.count() == 0, "only who wants a lock is told when");
     }
 }
@@ -65,7 +71,8 @@ void check_words(std::string_view text)
     auto const detail = holdfast::redis::error_reply{text}.detail(script, "secret");
     require(detail.size() < 600, "a detail is short");
     require(detail.find("secret") == std::string::npos, "a detail has no secret");
-    require(std::all_of(detail.begin(), detail.end(), [](char c) { return (c >= 0x20 && c < 0x7f) || static_cast<unsigned char>(c) >= 0x80; }),
+    require(std::all_of(detail.begin(), detail.end(),
+                        [](char c) { return (c >= 0x20 && c < 0x7f) || static_cast<unsigned char>(c) >= 0x80; }),
             "a detail has nothing that a terminal obeys");
 }
 
@@ -73,7 +80,8 @@ void check_words(std::string_view text)
 void greet(reply const& r)
 {
     using holdfast::redis::greeting_exchange;
-    for (auto const what : {greeting_exchange::hello::plain, greeting_exchange::hello::about_itself, greeting_exchange::hello::with_clock}) {
+    for (auto const what : {greeting_exchange::hello::plain, greeting_exchange::hello::about_itself,
+                            greeting_exchange::hello::with_clock}) {
         greeting_exchange greeting;
         static_cast<void>(greeting.begin({}, what));
         while (!greeting.done())
@@ -96,7 +104,8 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size)
         require(holdfast::redis::decode_clock(r).count() >= 0, "a clock is not before 1970");
         if (r.what() == reply::kind::error) check_words(r.text());
         greet(r);
-        for (auto const verb : {command::verb::acquire, command::verb::confirm, command::verb::extend, command::verb::regain, command::verb::release})
+        for (auto const verb : {command::verb::acquire, command::verb::confirm, command::verb::extend,
+                                command::verb::reacquire, command::verb::release})
             for (auto const fence : {fence_source::none, fence_source::clock, fence_source::counter}) {
                 command c;
                 c.what = verb;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Gives a fuzz target every file of the folders named, once: what was found stays mended, with any compiler and without a fuzzer.
+// Gives a fuzz target every file of the folders named, once: what was found stays mended, with any compiler and without
+// a fuzzer.
 #include "input.hpp"
 
 #include <algorithm>

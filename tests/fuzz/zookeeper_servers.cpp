@@ -32,9 +32,11 @@ void check_host(std::string_view host)
     auto const colon = host.rfind(':');
     require(colon != std::string_view::npos && colon > 0, "a server has a host and a port");
     auto const port = std::string{host.substr(colon + 1)};
-    require(port.front() != '0' && host.find_first_of("[]") == std::string_view::npos, "a host is written as the C client reads it");
+    require(port.front() != '0' && host.find_first_of("[]") == std::string_view::npos,
+            "a host is written as the C client reads it");
     require(port.size() <= 5 && std::stoul(port) >= 1 && std::stoul(port) <= 65535, "a port is in range");
-    require(std::none_of(host.begin(), host.end(), [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7f; }),
+    require(std::none_of(host.begin(), host.end(),
+                         [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7f; }),
             "a host has no blanks, nor what C would end it at");
 }
 
@@ -48,8 +50,10 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size)
     auto const all = servers->text + servers->chroot;
     require(all == text || all + '/' == text, "nothing of a connection string is dropped but a root that says nothing");
     auto const again = parsed(all);
-    require(again && again->hosts == servers->hosts && again->chroot == servers->chroot, "written again it says the same");
-    require(servers->chroot.empty() || zk::lock_path(servers->chroot) == servers->chroot, "the root is the path of a node");
+    require(again && again->hosts == servers->hosts && again->chroot == servers->chroot,
+            "written again it says the same");
+    require(servers->chroot.empty() || zk::lock_path(servers->chroot) == servers->chroot,
+            "the root is the path of a node");
 
     std::string_view rest = servers->hosts;
     for (;;) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Look-ups of names while the name servers do not answer. The system's own are slow only where its settings are changed, so `getaddrinfo` is one
-// of this program that ends when the test says so.
+// Look-ups of names while the name servers do not answer. The system's own are slow only where its settings are
+// changed, so `getaddrinfo` is one of this program that ends when the test says so.
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 

@@ -14,14 +14,16 @@ import re
 import sys
 
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-INCLUDE = re.compile(r"#\s*include\s*[<\"]([^>\"]+)[>\"]")
+INCLUDE = re.compile(r"#\s*include\s*[<\"]([^>\"\s]+)[>\"]")
 CONDITION = re.compile(r"#\s*(if|ifdef|ifndef|endif)\b")
+# Nothing that a header says of its own, nor is an include of what is no file's name.
+SAYS_NOTHING = re.compile(r"#\s*(pragma|else|error|include)\b")
 
 
 def includes_of(text):
     """What a header includes in any case before it says anything of its own, and all that it may include."""
     certain, possible, depth, begun = [], [], 0, False
-    for line in filter(None, map(str.strip, COMMENT.sub("", text).splitlines())):
+    for line in filter(None, map(str.strip, COMMENT.sub("", text).replace("\\\n", "").splitlines())):
         condition, include = CONDITION.match(line), INCLUDE.match(line)
         if condition:
             depth += -1 if condition[1] == "endif" else 1
@@ -29,7 +31,7 @@ def includes_of(text):
             possible.append(include[1])
             if depth == 0 and not begun:
                 certain.append(include[1])
-        elif not line.startswith("#pragma"):
+        elif not SAYS_NOTHING.match(line):
             begun = True
     return certain, possible
 

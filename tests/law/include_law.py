@@ -19,40 +19,55 @@ FOLDERS = {
     "io": {"core"},
     "lock": {"core"},
     "adapters": {"core", "lock"},
-    "memory": {"core", "io"},
-    "redis": {"core", "io"},
-    "redlock": {"core", "io", "redis"},
+    "quorum": {"core"},
+    "memory": {"core", "io", "quorum"},
+    "redis": {"core", "quorum", "io"},
+    "redlock": {"core", "quorum", "io", "redis"},
     "tls": {"core", "io"},
     "zookeeper": {"core", "io"},
-    "sim": {"core", "memory", "redis", "redlock", "zookeeper"},
-    "source": {"core", "io", "lock", "adapters", "redis", "redlock"},
+    "sim": {"core", "memory", "quorum", "redis", "redlock", "zookeeper"},
+    "asio": {"core"},
+    "impl": {"core", "io", "lock", "quorum", "memory", "redis", "redlock", "zookeeper"},
 }
 UMBRELLAS = {
     "holdfast.hpp": {"core", "lock", "adapters"},
-    "memory.hpp": {"core", "io", "lock", "adapters", "memory"},
-    "redis.hpp": {"core", "io", "lock", "adapters", "redis"},
-    "redlock.hpp": {"core", "io", "lock", "adapters", "redis", "redlock"},
+    "mutex.hpp": {"core", "lock"},
+    "make_store.hpp": {"core", "impl"},
+    "memory.hpp": {"core", "memory", "impl"},
+    "redis.hpp": {"core", "redis", "impl"},
+    "redlock.hpp": {"core", "redis", "redlock", "impl"},
     "tls.hpp": {"core", "io", "tls"},
-    "zookeeper.hpp": {"core", "io", "lock", "adapters", "zookeeper"},
+    "zookeeper.hpp": {"core", "zookeeper", "impl"},
+    "asio.hpp": {"core", "asio"},
+    "boost_asio.hpp": {"core", "asio"},
     "sim.hpp": {"core", "lock", "adapters", "sim"},
 }
-# What is behind an umbrella header, which brings it in at its end unless it is compiled apart: they include each other.
-SOURCES = {f"source/{name}": name for name in ("redis.hpp", "redlock.hpp")}
+# What every store's header, and what stands beside them, may include of these.
+LIGHT = {"holdfast.hpp", "mutex.hpp"}
 # Folder -> what it may not include although the folder is open to it, and why.
 CLOSED = {
     "redlock": [(r"redis/hiredis\.hpp", "only the redis folder reaches hiredis")],
     "sim": [
-        (r".*_machine\.hpp", "a fake written from the algorithm would share its mistakes"),
+        (r".*_machine\.hpp|quorum/(acquire_round|quorum_poll)\.hpp", "a fake written from the algorithm would share its mistakes"),
         (r"redis/hiredis\.hpp", "the simulator does no I/O"),
         (r"zookeeper/zookeeper_mt\.hpp", "the simulator does no I/O"),
     ],
 }
-# C library -> the one header that may include it.
-C_LIBRARIES = {"hiredis": "redis/hiredis.hpp", "openssl": "tls/openssl.hpp", "zookeeper": "zookeeper/zookeeper_mt.hpp"}
+# Library -> the one header that may include it.
+C_LIBRARIES = {
+    "asio": "asio.hpp",
+    "boost": "boost_asio.hpp",
+    "hiredis": "redis/hiredis.hpp",
+    "openssl": "tls/openssl.hpp",
+    "zookeeper": "zookeeper/zookeeper_mt.hpp",
+}
 
 # What every header that a user includes includes first, and what this one includes where a compiler is too old: nothing that is there.
 LANGUAGE = "core/language.hpp"
 STOP = "see the error above"
+
+# What is written once for two libraries of one shape: each of two headers includes it, under other names.
+INCLUDED_AGAIN = {"asio/handlers.hpp", "asio/operations.hpp"}
 
 LINES_AT_MOST = 300
 LICENCE = "// SPDX-License-Identifier: MIT"
@@ -88,10 +103,8 @@ def breaches_of_include(header, target, headers):
         yield f"includes holdfast/{target}, which does not exist"
         return
     here, there = folder_of(header), folder_of(target)
-    if SOURCES.get(header) == target or SOURCES.get(target) == header:
-        return
     if there == "":
-        if here or target != "holdfast.hpp":
+        if here not in ("", "asio") or target not in LIGHT:
             yield f"includes the umbrella header holdfast/{target}"
         return
     allowed = FOLDERS[here] | {here} if here else UMBRELLAS[header]
@@ -111,7 +124,7 @@ def breaches_of_outside(header, target):
         if header != C_LIBRARIES[library]:
             yield f"includes <{target}>: only holdfast/{C_LIBRARIES[library]} may"
     elif target not in STANDARD and not OPERATING_SYSTEM.fullmatch(target):
-        yield f"includes <{target}>, neither the standard library, the operating system nor a known C library"
+        yield f"includes <{target}>, neither the standard library, the operating system nor a known library"
 
 
 def cycle_in(graph):
@@ -151,7 +164,7 @@ def breaches(include_folder):
         say = lambda sentence: found.append((header, sentence))  # noqa: E731
         if len(text.splitlines()) > LINES_AT_MOST:
             say(f"has {len(text.splitlines())} lines, {LINES_AT_MOST} at most are allowed")
-        if not re.search(r"^#pragma once$", text, re.MULTILINE):
+        if header not in INCLUDED_AGAIN and not re.search(r"^#pragma once$", text, re.MULTILINE):
             say("has no #pragma once")
         if LICENCE not in text.splitlines()[:3]:
             say(f"does not begin with {LICENCE}")
@@ -160,7 +173,7 @@ def breaches(include_folder):
             say("is in no folder and is no umbrella header that the law knows: add a line to include_law.py")
             continue
         includes = INCLUDE.findall(COMMENT.sub("", text))
-        if (header in UMBRELLAS or here == "source") and (not includes or includes[0][0] != f"holdfast/{LANGUAGE}"):
+        if header in UMBRELLAS and (not includes or includes[0][0] != f"holdfast/{LANGUAGE}"):
             say(f"does not include <holdfast/{LANGUAGE}> first, which says what a compiler lacks")
         for angled, quoted in includes:
             if quoted == STOP and header == LANGUAGE:
@@ -169,8 +182,7 @@ def breaches(include_folder):
                 say(f'includes "{quoted}": write <holdfast/…>, which is the same from everywhere')
             elif angled.startswith("holdfast/"):
                 target = angled[len("holdfast/"):]
-                if SOURCES.get(target) != header:
-                    graph.setdefault(header, set()).add(target)
+                graph.setdefault(header, set()).add(target)
                 for sentence in breaches_of_include(header, target, headers):
                     say(sentence)
             else:

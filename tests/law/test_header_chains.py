@@ -44,6 +44,11 @@ class HeaderChains(unittest.TestCase):
     def test_a_comment_includes_nothing(self):
         self.assertEqual(chains({"a.hpp": header(), "b.hpp": "// #include <a.hpp>\n" + header()}), [["a.hpp"], ["b.hpp"]])
 
+    def test_an_error_is_nothing_of_its_own_nor_what_ends_the_compilation_behind_it(self):
+        error = '#if A\n#error \\\n"no"\n#include "see the error above"\n#else\n#endif\n'
+        texts = {"a.hpp": error + header("string"), "b.hpp": header("a.hpp", "vector")}
+        self.assertEqual(chains(texts), [["a.hpp", "b.hpp"]])
+
     def test_two_that_include_each_other_stand_alone(self):
         texts = {"a.hpp": header("b.hpp"), "b.hpp": header("a.hpp")}
         self.assertEqual(chains(texts), [["a.hpp"], ["b.hpp"]])

@@ -12,7 +12,7 @@
 using namespace std::chrono_literals;
 using holdfast::errc;
 using holdfast::failure;
-using holdfast::lock_options;
+using holdfast::detail::error_hook;
 using holdfast::detail::failure_reports;
 
 namespace {
@@ -20,7 +20,7 @@ namespace {
 struct client {
     failure_reports reports;
     std::vector<std::string> told;
-    lock_options hooked{.on_error = [this](holdfast::error const& e) { told.emplace_back(e.what()); }};
+    error_hook hooked = [this](holdfast::error const& e) { told.emplace_back(e.what()); };
     failure down{make_error_code(errc::unavailable), "renewal: redis://a:1", "redis://a:1"};
 
     /// Effects: waits until what failed is long ago.
@@ -38,7 +38,9 @@ TEST_CASE("of a cause that many locks meet the first is told, and its end once")
     c.reports.went_well(c.hooked, "b");
     c.reports.went_well(c.hooked, "c");
     REQUIRE(c.told.size() == 2);
-    CHECK(c.told[1] == "lock \"b\": redis://a:1: this is over, leases are granted and renewed again: no quorum of servers could be asked");
+    CHECK(
+        c.told[1] ==
+        "lock \"b\": redis://a:1: leases are granted and renewed again; this is over: no quorum of servers could be asked");
     c.reports.failed(c.hooked, "c", c.down);
     CHECK(c.told.size() == 3);
 }
@@ -74,7 +76,7 @@ TEST_CASE("it is not over while a lease is left that could not be renewed, nor w
 TEST_CASE("a lock without a hook takes no report from the others")
 {
     client c;
-    lock_options const deaf;
+    error_hook const deaf;
     c.reports.failed(deaf, "a", c.down);
     c.reports.failed(c.hooked, "b", c.down);
     CHECK(c.told.size() == 1);
@@ -93,8 +95,9 @@ TEST_CASE("an unlock that found its lock lost, or not locked, is always told")
         c.reports.unlock_failed(c.hooked, "a", {make_error_code(errc::not_owner), {}});
         c.reports.unlock_failed(c.hooked, "a", {make_error_code(errc::unavailable), "redis://a:1", "redis://a:1"});
     }
-    CHECK(c.told ==
-          std::vector<std::string>{"lock \"a\": unlock: the lease was lost", "lock \"a\": unlock: the lock is not held by the caller",
-                                   "lock \"a\": unlock: redis://a:1: no quorum of servers could be asked",
-                                   "lock \"a\": unlock: the lease was lost", "lock \"a\": unlock: the lock is not held by the caller"});
+    CHECK(c.told == std::vector<std::string>{"lock \"a\": unlock: the lease was lost",
+                                             "lock \"a\": unlock: the lock is not held by the caller",
+                                             "lock \"a\": unlock: redis://a:1: no quorum of servers could be asked",
+                                             "lock \"a\": unlock: the lease was lost",
+                                             "lock \"a\": unlock: the lock is not held by the caller"});
 }

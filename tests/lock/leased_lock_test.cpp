@@ -127,8 +127,9 @@ TEST_CASE("a member that does not get the lock says so, and leaves the guard as 
     fixture f;
     f.rival.lock();
     guard g{f.m, std::defer_lock};
-    for (bool const said : {g.lock(stopped()), g.try_lock(), g.try_lock_for(1ms), g.try_lock_for(stopped(), 1h),
-                            g.try_lock_until(boot_clock::now() - 1h), g.try_lock_until(stopped(), boot_clock::now() + 1h)})
+    for (bool const said :
+         {g.lock(stopped()), g.try_lock(), g.try_lock_for(1ms), g.try_lock_for(stopped(), 1h),
+          g.try_lock_until(boot_clock::now() - 1h), g.try_lock_until(stopped(), boot_clock::now() + 1h)})
         CHECK_FALSE(said);
     CHECK_FALSE(g);
     CHECK(g.mutex() == &f.m);
@@ -149,7 +150,8 @@ TEST_CASE("what extend throws names the lock, where the guard has one")
     guard unlocked{f.m, std::defer_lock};
     CHECK(thrown(unlocked, 5s) == "lock \"orders\": extend to 5000 ms: the lock is not held by the caller");
     guard held{f.m};
-    CHECK(thrown(held, 0ms) == "lock \"orders\": extend to 0 ms, which cannot be a ttl here: the lock or its client is misconfigured");
+    CHECK(thrown(held, 0ms) ==
+          "lock \"orders\": extend to 0 ms, but it must be positive: the lock or its client is misconfigured");
     f.here.erase("orders");
     CHECK(thrown(held, 5s) == "lock \"orders\": extend to 5000 ms: the lease was lost");
     guard none;

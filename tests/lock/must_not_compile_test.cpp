@@ -3,9 +3,12 @@
 // What the library must refuse to compile. For the words in which it does so see messages/.
 #include "support/catch.hpp"
 
+#include <holdfast/adapters/recursive_mutex.hpp>
+#include <holdfast/core/lock_store.hpp>
 #include <holdfast/memory.hpp>
 
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <string_view>
@@ -48,7 +51,8 @@ template <class M>
 constexpr bool can_be_recursive = requires { typename holdfast::recursive_mutex<M>; };
 
 template <class M, class F>
-constexpr bool can_be_locked_for = requires(M& m, F f) { holdfast::with_lock(m, f); } && requires(M& m, F f) { holdfast::with_lock(m, 1s, f); };
+constexpr bool can_be_locked_for =
+    requires(M& m, F f) { holdfast::with_lock(m, f); } && requires(M& m, F f) { holdfast::with_lock(m, 1s, f); };
 
 constexpr auto nothing = [] {};
 constexpr auto takes_lease = [](holdfast::lease const&) {};
@@ -68,7 +72,7 @@ TEST_CASE("a lock of the standard is no Lock: it cannot be lost")
     STATIC_REQUIRE_FALSE(holdfast::Lock<mutex const>);
 }
 
-TEST_CASE("a lock that lacks one member, or may throw from unlock, is no Lock")
+TEST_CASE("a lock that lacks one member, or may throw from unlock, is no Lock", "[lesson-6]")
 {
     STATIC_REQUIRE_FALSE(holdfast::Lock<throws_on_unlock>);
     STATIC_REQUIRE_FALSE(holdfast::Lock<has_no_code>);
@@ -117,14 +121,37 @@ TEST_CASE("a guard is made from a lock only where somebody says so, and is a boo
     STATIC_REQUIRE_FALSE(std::is_convertible_v<guard, bool>);
 }
 
-TEST_CASE("a store that lacks an operation is no Backend")
+TEST_CASE("a store that lacks an operation cannot be made")
 {
-    STATIC_REQUIRE(holdfast::Backend<holdfast::memory::backend>);
-    struct has_no_operations {
-        using key = int;
-        key make_key(std::string_view);
-        void check(std::string_view, holdfast::lock_options const&);
+    struct has_no_release : holdfast::lock_store {
+        [[nodiscard]] holdfast::shared_key make_key(std::string_view) const override { return nullptr; }
+        [[nodiscard]] std::unique_ptr<holdfast::pending_acquire> acquire(holdfast::shared_key const&,
+                                                                         holdfast::acquire_request const&) override
+        {
+            return nullptr;
+        }
+        [[nodiscard]] std::unique_ptr<holdfast::pending_extend>
+        extend(holdfast::shared_key const&, holdfast::owner_token const&, std::chrono::milliseconds) override
+        {
+            return nullptr;
+        }
     };
-    STATIC_REQUIRE_FALSE(holdfast::Backend<has_no_operations>);
-    STATIC_REQUIRE_FALSE(holdfast::Backend<int>);
+    struct has_all : has_no_release {
+        [[nodiscard]] std::unique_ptr<holdfast::pending_release> release(holdfast::shared_key const&) override
+        {
+            return nullptr;
+        }
+    };
+    STATIC_REQUIRE(std::is_abstract_v<has_no_release>);
+    STATIC_REQUIRE_FALSE(std::is_abstract_v<has_all>);
+}
+
+TEST_CASE("a lock is made of a store, whatever is behind it; that of one kind of store of none of another kind")
+{
+    STATIC_REQUIRE(std::is_constructible_v<holdfast::mutex, holdfast::memory::store, char const*>);
+    STATIC_REQUIRE(std::is_constructible_v<holdfast::mutex, holdfast::store, char const*, holdfast::lock_options>);
+    STATIC_REQUIRE(std::is_constructible_v<mutex, holdfast::memory::store, char const*>);
+    STATIC_REQUIRE_FALSE(std::is_constructible_v<mutex, holdfast::store, char const*>);
+    STATIC_REQUIRE_FALSE(std::is_constructible_v<holdfast::mutex, holdfast::store>);
+    STATIC_REQUIRE(std::is_nothrow_copy_constructible_v<holdfast::store> && std::is_copy_assignable_v<holdfast::store>);
 }

@@ -2,78 +2,40 @@
 //
 // Memory that runs out in one thread of a line, which is not to harm the others.
 #include "conformance/sleeper.hpp"
+#include "fake_store.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/refused_memory.hpp"
 
 #ifndef HOLDFAST_SANITIZED
 
-#include <holdfast/memory.hpp>
+#include <holdfast/mutex.hpp>
 
 #include <atomic>
 #include <chrono>
-#include <memory>
+#include <new>
+#include <optional>
 #include <string>
-#include <thread>
+#include <system_error>
+#include <utility>
 
 using namespace std::chrono_literals;
-using holdfast::acquire_request;
 using holdfast::errc;
+using holdfast::failure;
 using holdfast::lock_options;
+using holdfast::mutex;
 using holdfast::test::eventually;
+using holdfast::test::fake_client;
 using holdfast::test::sleeper;
-
-namespace {
-
-/// A store whose first answer is a long story of why it is unavailable, comes when the test says so, and uses up the memory.
-struct failing_backend : holdfast::memory::backend {
-    using backend::backend;
-
-    std::atomic<int> acquires{0};
-    std::atomic<bool> answers{false};
-
-    struct acquire_operation : backend::acquire_operation {
-        acquire_operation(failing_backend& b, key const& name, acquire_request const& request)
-            : backend::acquire_operation{b, name, request}, store{b}, first{b.acquires++ == 0}
-        {
-        }
-
-        void start()
-        {
-            if (!first) backend::acquire_operation::start();
-        }
-
-        bool wait_until(holdfast::boot_clock::time_point t)
-        {
-            if (!first) return backend::acquire_operation::wait_until(t);
-            while (!store.answers) std::this_thread::sleep_for(1ms);
-            return true;
-        }
-
-        [[nodiscard]] holdfast::result<holdfast::grant> outcome() const
-        {
-            if (!first) return backend::acquire_operation::outcome();
-            holdfast::result<holdfast::grant> why{holdfast::failure{make_error_code(errc::unavailable), std::string(100, 'x')}};
-            holdfast::test::refuse(0, 1, holdfast::test::whose::this_threads);
-            return why;
-        }
-
-        failing_backend& store;
-        bool first;
-    };
-};
-
-}  // namespace
 
 TEST_CASE("a thread that cannot say why it failed, as there is no memory, gives up its turn once")
 {
-    auto const store = std::make_shared<failing_backend>(std::make_shared<holdfast::memory::data>());
-    auto const domain = std::make_shared<holdfast::detail::domain<failing_backend>>(store);
-    using mutex = holdfast::basic_mutex<failing_backend>;
+    fake_client f;
+    f.store->acquires.answered_at_once = false;
     lock_options const options{.ttl = 12s};
-    mutex failing{domain, "orders", options};
-    mutex next{domain, "orders", options};
-    mutex last{domain, "orders", options};
+    mutex failing{f.locks, "orders", options};
+    mutex next{f.locks, "orders", options};
+    mutex last{f.locks, "orders", options};
     std::atomic<bool> out_of_memory{false};
     sleeper fails{[&] {
         try {
@@ -82,17 +44,22 @@ TEST_CASE("a thread that cannot say why it failed, as there is no memory, gives 
             out_of_memory = holdfast::test::spare_all();
         }
     }};
-    CHECK(eventually([&] { return store->acquires == 1; }));
+    CHECK(eventually([&] { return f.store->acquires.size() == 1; }));
     sleeper waits{[&] { next.lock(); }};
     CHECK(waits.sleeps());
     sleeper waits_longer{[&] { last.lock(); }};
     CHECK(waits_longer.sleeps());
-    store->answers = true;
+    f.store->when_asked = [&, first = true]() mutable {  // in the thread that looks at the answer
+        if (std::exchange(first, false)) holdfast::test::refuse(0, 1, holdfast::test::whose::this_threads);
+    };
+    f.store->acquires.at(0)->answer(failure{make_error_code(errc::unavailable), std::string(100, 'x')});
     fails.join();
     CHECK(out_of_memory);
+    CHECK(eventually([&] { return f.store->acquires.size() == 2; }));
+    f.store->grant_to(1);
     waits.join();
     CHECK(waits_longer.sleeps());
-    CHECK(store->acquires == 2);
+    CHECK(f.store->acquires.size() == 2);
     auto const lease = next.lease();
     auto const end = lease.expires_at();
     CHECK(eventually([&] { return lease.expires_at() > end; }));
@@ -101,6 +68,102 @@ TEST_CASE("a thread that cannot say why it failed, as there is no memory, gives 
     waits_longer.join();
     CHECK(last.lease().still_held());
     last.unlock();
+}
+
+TEST_CASE("an extension for which there is no memory says so, and the lease runs on")
+{
+    fake_client f;
+    mutex m{f.locks, "orders", {.ttl = 1h}};
+    m.lock();
+    std::error_code ec;
+    bool extended = false;
+    bool said = false;
+    CHECK(holdfast::test::refuse_each_request(
+              holdfast::test::whose::this_threads, 1,
+              [&] {
+                  extended = m.extend(2h, ec);
+                  said = said || ec == std::errc::not_enough_memory;
+              },
+              [&] { CHECK(m.lease().still_held()); }) > 0);
+    CHECK(said);
+    CHECK(extended);
+    CHECK(m.lease().remaining() > 1h);
+    m.unlock();
+}
+
+TEST_CASE(
+    "an asynchronous call for which there is no memory throws, and its function is not called; or it ends as any other")
+{
+    fake_client f;
+    mutex m{f.locks, "orders", {.ttl = 1h}};
+    bool const locks = GENERATE(true, false);
+    long failed = 0;
+    std::atomic<int> calls{0};
+    int begun = 0;
+    bool went = false;
+    std::atomic<bool> without_memory{false};
+    auto const tried = holdfast::test::refuse_each_request(
+        holdfast::test::whose::this_threads, 1,
+        [&] {
+            if (!locks && !m.lease().still_held()) {
+                holdfast::test::spare_this_thread const spared;
+                m.lock();
+            }
+            went = false;
+            ++failed;
+            if (locks)
+                m.async_lock([&](std::error_code ec) {
+                    without_memory = ec == std::errc::not_enough_memory;
+                    ++calls;
+                });
+            else
+                m.async_unlock([&](std::error_code) { ++calls; });
+            --failed;
+            ++begun;
+            went = true;
+        },
+        [&] {
+            CHECK(eventually([&] { return calls == begun; }));
+            bool const done = went && !without_memory.exchange(false);
+            CHECK(m.lease().still_held() == (done ? locks : !locks));
+            if (locks && m.lease().still_held()) m.unlock();
+        });
+    CHECK(tried > (locks ? 2 : 1));
+    CHECK(failed > 0);
+    CHECK(begun >= 1);
+    CHECK(m.try_lock_for(1min));
+    CHECK(f.store->broken == 0);
+}
+
+TEST_CASE("a function is called also if there is no memory when the lock is had")
+{
+    fake_client f;
+    mutex m{f.locks, "orders", {.ttl = 1h}};
+    f.store->acquires.answered_at_once = f.store->releases.answered_at_once = false;
+    bool const locks = GENERATE(true, false);
+    std::atomic<int> calls{0};
+    if (locks) {
+        m.async_lock([&](std::error_code) { ++calls; });
+    } else {
+        f.store->acquires.answered_at_once = true;
+        m.lock();
+        m.async_unlock([&](std::error_code) { ++calls; });
+    }
+    {
+        holdfast::test::spare_this_thread const spared;
+        auto const granted = locks ? std::optional{f.store->granted(*f.store->acquires.at(0)->request)} : std::nullopt;
+        holdfast::test::refuse(0, 1'000'000);
+        if (locks)
+            f.store->acquires.at(0)->answer(*granted);
+        else
+            f.store->releases.at(0)->answer({});
+        CHECK(eventually([&] { return calls == 1; }));
+        holdfast::test::spare_all();
+    }
+    CHECK(m.lease().still_held() == locks);
+    f.store->answer_releases();
+    if (locks) m.unlock();
+    CHECK(f.store->broken == 0);
 }
 
 #endif

@@ -17,8 +17,8 @@ constexpr boot_clock::time_point t0{1h};
 boot_clock::duration pause_after(boot_clock::duration used)
 {
     release_pause pause;
-    pause.granted(t0);
-    pause.released(t0 + used, t0 + used, false);
+    pause.granted(t0, t0);
+    pause.released(t0 + used);
     return pause.ask_at() - (t0 + used);
 }
 
@@ -39,6 +39,17 @@ TEST_CASE("a client that has used a lock for long leaves it free for those who p
     CHECK(pause_after(1h) == 50ms);
 }
 
+TEST_CASE("the time that a grant takes is no use, and no time in which the lock is left free")
+{
+    release_pause pause;
+    pause.granted(t0, t0 + 1s);  // the connection was made meanwhile
+    pause.released(t0 + 1s);
+    CHECK(pause.ask_at() == t0 + 1s);
+    pause.granted(t0 + 1s, t0 + 1s + 10ms);
+    pause.released(t0 + 1s + 100ms);
+    CHECK(pause.ask_at() == t0 + 1s + 105ms);
+}
+
 TEST_CASE("a client that uses a lock again and again leaves it free now and then")
 {
     release_pause pause;
@@ -46,9 +57,9 @@ TEST_CASE("a client that uses a lock again and again leaves it free now and then
     auto last_pause = t0;
     int pauses = 0;
     for (int i = 0; i < 1000; ++i) {
-        pause.granted(now);
+        pause.granted(now, now);
         now += 1ms;
-        pause.released(now, now, false);
+        pause.released(now);
         if (pause.ask_at() <= now) continue;
         CHECK(pause.ask_at() == now + 5ms);
         CHECK(now - last_pause <= 101ms);
@@ -61,38 +72,38 @@ TEST_CASE("a client that uses a lock again and again leaves it free now and then
 TEST_CASE("a lock that was free, or another client's, for long enough needs no pause")
 {
     release_pause pause;
-    pause.granted(t0);
-    pause.released(t0 + 1s, t0 + 1s, false);
-    pause.granted(t0 + 2s);
-    pause.released(t0 + 2s + 1ms, t0 + 2s + 1ms, false);
+    pause.granted(t0, t0);
+    pause.released(t0 + 1s);
+    pause.granted(t0 + 2s, t0 + 2s);
+    pause.released(t0 + 2s + 1ms);
     CHECK(pause.ask_at() == t0 + 2s + 1ms);
 }
 
 TEST_CASE("who did not keep the pause, as a single attempt does not, owes it")
 {
     release_pause pause;
-    pause.granted(t0);
-    pause.released(t0 + 1s, t0 + 1s, false);
-    pause.granted(t0 + 1s + 1ms);
-    pause.released(t0 + 1s + 2ms, t0 + 1s + 2ms, false);
+    pause.granted(t0, t0);
+    pause.released(t0 + 1s);
+    pause.granted(t0 + 1s + 1ms, t0 + 1s + 1ms);
+    pause.released(t0 + 1s + 2ms);
     CHECK(pause.ask_at() == t0 + 1s + 52ms);
 }
 
 TEST_CASE("who has no time for the pause puts it off once, and then keeps it")
 {
     release_pause pause;
-    pause.granted(t0);
+    pause.granted(t0, t0);
     auto now = t0 + 1s;
     for (int i = 0; i < 3; ++i) {
-        pause.released(now, now, false);
+        pause.released(now);
         CHECK(pause.may_ask(now));
-        pause.granted(now);
+        pause.granted(now, now);
         now += 1s;
-        pause.released(now, now, false);
+        pause.released(now);
         CHECK_FALSE(pause.may_ask(now));
         CHECK_FALSE(pause.may_ask(now + 4ms));
         CHECK(pause.may_ask(now + 5ms));  // they had a chance
-        pause.granted(now + 5ms);
+        pause.granted(now + 5ms, now + 5ms);
         now += 1s;
     }
 }
@@ -100,8 +111,9 @@ TEST_CASE("who has no time for the pause puts it off once, and then keeps it")
 TEST_CASE("five milliseconds are a chance for those who poll, not for those who are known to wait")
 {
     release_pause pause;
-    pause.granted(t0);
-    pause.released(t0 + 1s, t0 + 1s + 50ms, true);
+    pause.granted(t0, t0);
+    pause.released(t0 + 1s + 50ms);
+    pause.others_wait(t0 + 1s, t0 + 1s + 50ms);
     CHECK(pause.may_ask(t0 + 1s + 50ms));
     CHECK_FALSE(pause.may_ask(t0 + 1s + 149ms));
     CHECK(pause.may_ask(t0 + 1s + 150ms));
@@ -113,8 +125,8 @@ TEST_CASE("a client that owes no pause may always ask")
     release_pause pause;
     for (auto now = t0; now < t0 + 1min; now += 1s) {
         CHECK(pause.may_ask(now));
-        pause.granted(now);
-        pause.released(now + 99ms, now + 99ms, false);
+        pause.granted(now, now);
+        pause.released(now + 99ms);
         CHECK(pause.may_ask(now + 99ms));
     }
 }
@@ -122,9 +134,11 @@ TEST_CASE("a client that owes no pause may always ask")
 TEST_CASE("others who are known to wait have twice the time of the release to ask")
 {
     release_pause pause;
-    pause.granted(t0);
-    pause.released(t0 + 1ms, t0 + 3ms, true);
+    pause.granted(t0, t0);
+    pause.released(t0 + 3ms);
+    pause.others_wait(t0 + 1ms, t0 + 3ms);
     CHECK(pause.ask_at() == t0 + 7ms);
-    pause.released(t0 + 10ms, t0 + 10s, true);
+    pause.released(t0 + 10s);
+    pause.others_wait(t0 + 10ms, t0 + 10s);
     CHECK(pause.ask_at() == t0 + 10s + 100ms);
 }

@@ -4,10 +4,13 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 
+#include <holdfast/lock/lease_state.hpp>
 #include <holdfast/lock/renewal_record.hpp>
+#include <holdfast/lock/waiter.hpp>
 #include <holdfast/memory.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -28,17 +31,21 @@ namespace {
 
 /// A lease of `options.ttl` that the store has just granted, and its record.
 struct leased {
-    holdfast::detail::lock_owner owner;
-    holdfast::detail::waiter first{owner};
-    holdfast::detail::tenure lease;
+    holdfast::detail::mutex_state owner;
+    holdfast::detail::lease_state lease;
     renewal_record record{std::make_shared<holdfast::detail::failure_reports>()};
 
     explicit leased(lock_options options = {})
     {
         owner.options = std::make_shared<lock_options const>(std::move(options));
         auto const valid = holdfast::valid_until(boot_clock::now(), owner.options->ttl);
-        lease.begin({.token = holdfast::owner_token::from_bits(1, 2), .valid_until = valid, .fence = 70, .fences = 64}, owner.options);
-        lease.give(first, lease.deadline_for(valid));
+        lease.begin({.token = holdfast::owner_token::from_bits(1, 2), .valid_until = valid, .fence = 70, .fences = 64},
+                    owner.options);
+        struct quiet final : holdfast::detail::waiter {
+            using waiter::waiter;
+            void signal(std::uint32_t) noexcept override {}
+        } first{owner, {}};
+        lease.give(first, lease.deadline_for(valid), nullptr);
     }
     [[nodiscard]] std::string lost_by(loss how) const { return record.explain(how, lease).detail; }
 };
@@ -79,8 +86,10 @@ TEST_CASE("a lease that was not renewed in time says whether its renewals failed
 {
     leased one;
     CHECK(one.lost_by(loss::deadline) == "not renewed in time; was this process stopped?");
-    one.record.note(result<int>{failure{make_error_code(errc::unavailable), "renewal: redis://a:1 (it is down)", "redis://a:1"}});
-    CHECK(one.lost_by(loss::deadline) == "not renewed in time; renewal: redis://a:1 (it is down): no quorum of servers could be asked");
+    one.record.note(
+        result<int>{failure{make_error_code(errc::unavailable), "renewal: redis://a:1 (it is down)", "redis://a:1"}});
+    CHECK(one.lost_by(loss::deadline) ==
+          "not renewed in time; renewal: redis://a:1 (it is down): no quorum of servers could be asked");
     CHECK(one.record.explain(loss::deadline, one.lease).server == "redis://a:1");
     one.record.note(result<int>{1});
     CHECK(one.lost_by(loss::deadline) == "not renewed in time; was this process stopped?");
@@ -114,6 +123,7 @@ TEST_CASE("the loss of a lease that was taken away says so")
         std::error_code ec;
         CHECK_FALSE(m.extend(1h, ec));
     };
-    CHECK(told_of_loss({}, take_away) ==
-          "lock \"orders\": the store does not have it as ours any more, it expired there or was deleted: the lease was lost");
+    CHECK(
+        told_of_loss({}, take_away) ==
+        "lock \"orders\": the store does not have it as ours any more, it expired there or was deleted: the lease was lost");
 }

@@ -12,41 +12,41 @@
 
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
-using holdfast::detail::kept;
 using holdfast::detail::schedule;
+using holdfast::detail::scheduled;
 
 namespace {
 
 constexpr boot_clock::time_point t0{1000s};
 
 /// A lease in virtual time.
-struct lease final : kept {
+struct lease final : scheduled {
     explicit lease(boot_clock::duration t) : ttl{t} {}
 
-    bool on_due(boot_clock::time_point) noexcept override { return false; }
-    bool finish_renewal(boot_clock::time_point) noexcept override { return false; }
+    void on_due(boot_clock::time_point) noexcept override {}
 
     boot_clock::duration ttl;
     boot_clock::time_point end{};
-    schedule::ticket place;
+    schedule::timer place;
 };
 
 std::shared_ptr<lease> keep(schedule& s, boot_clock::duration ttl, boot_clock::time_point renewed)
 {
     auto one = std::make_shared<lease>(ttl);
-    schedule::prepare(one->place, one);
+    one->place.whom = one;
     one->end = renewed + ttl;
     s.put(one->place, renewed + ttl / 3, one->end);
     return one;
 }
 
-/// A store that renews `at_once` leases in `round_trip`: for how many of `all` the renewal came too late, in a minute from `now`.
-std::size_t lost_of(schedule& s, std::vector<std::shared_ptr<lease>> const& all, boot_clock::time_point now, std::size_t at_once,
-                    boot_clock::duration round_trip)
+/// A store that renews `at_once` leases in `round_trip`: for how many of `all` the renewal came too late, in a minute
+/// from `now`.
+std::size_t lost_of(schedule& s, std::vector<std::shared_ptr<lease>> const& all, boot_clock::time_point now,
+                    std::size_t at_once, boot_clock::duration round_trip)
 {
     std::size_t lost = 0;
     for (auto const end = now + 1min; now < end; now += round_trip) {
-        std::vector<kept*> asked;
+        std::vector<scheduled*> asked;
         while (auto const one = s.take(now, asked.size() < at_once).whom) {
             auto const& found = *std::find(all.begin(), all.end(), one);
             if (found->end <= now) {
@@ -135,12 +135,36 @@ TEST_CASE("an alarm gives everybody a turn, with or without room, once")
     CHECK_FALSE(s.take(t0, true).alarmed);
 }
 
+TEST_CASE("who is poked has a turn at once, without room, whatever is said of it meanwhile, and once")
+{
+    schedule s;
+    auto const one = keep(s, 1h, t0);
+    s.poke(one->place);
+    CHECK(s.next() == schedule::at_once);
+    s.cancel(one->place);
+    s.put(one->place, t0 + 1h, t0 + 2h);
+    auto const turn = s.take(t0, false);
+    CHECK(turn.whom == one);
+    CHECK_FALSE(turn.alarmed);
+    CHECK_FALSE(s.take(t0 + 10h, true).whom);
+    s.put(one->place, t0 + 1s, t0 + 2s);
+    CHECK_FALSE(s.take(t0, true).whom);
+    CHECK(s.take(t0 + 1s, true).whom == one);
+
+    s.poke(one->place);  // not scheduled before
+    CHECK(s.take(t0, false).whom == one);
+    s.poke(one->place);
+    s.remove(one->place);
+    CHECK_FALSE(s.take(t0 + 10h, true).whom);
+}
+
 TEST_CASE("with room now and then nobody starves, and nobody is lost that could be renewed")
 {
     std::mt19937 chance{GENERATE(1U, 2U, 3U, 4U)};
     schedule s;
     std::vector<std::shared_ptr<lease>> all;
-    // 1,000 leases of 6 s to 60 s, of which a third at least is left; 10 of them can be renewed every 10 ms: all in a second.
+    // 1,000 leases of 6 s to 60 s, of which a third at least is left; 10 of them can be renewed every 10 ms: all in a
+    // second.
     for (int i = 0; i < 1000; ++i) {
         auto const ttl = std::chrono::seconds{6 + chance() % 55};
         all.push_back(keep(s, ttl, t0 - (chance() % 66) * ttl / 100));

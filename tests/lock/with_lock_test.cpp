@@ -72,7 +72,8 @@ TEST_CASE("with_lock frees the lock when the function throws, and throws what it
     fixture f;
     CHECK_THROWS_AS(with_lock(f.m, [] { throw std::runtime_error{"inside"}; }), std::runtime_error);
     CHECK(f.free());
-    CHECK_THROWS_AS(with_lock(f.m, 1h, [](lease const&) -> int { throw std::runtime_error{"inside"}; }), std::runtime_error);
+    CHECK_THROWS_AS(with_lock(f.m, 1h, [](lease const&) -> int { throw std::runtime_error{"inside"}; }),
+                    std::runtime_error);
     CHECK(f.free());
 }
 

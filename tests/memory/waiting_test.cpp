@@ -6,6 +6,7 @@
 #include <holdfast/memory.hpp>
 
 #include <chrono>
+#include <memory>
 
 using namespace std::chrono_literals;
 using holdfast::memory::mutex;
@@ -32,4 +33,23 @@ TEST_CASE("a waiter is woken by the end of a lease that was shortened while it w
     CHECK(waits.join());
     CHECK_FALSE(gives_up.join());
     CHECK_FALSE(holder.lease().still_held());
+}
+
+TEST_CASE("a client may be gone as soon as it was told of another client's release")
+{
+    store here;
+    mutex holder{here, "orders"};
+    for (int i = 0; i < 300; ++i) {
+        holder.lock();
+        sleeper waits{[there = std::make_unique<store>(here.another_client())]() mutable {
+            auto m = std::make_unique<mutex>(*there, "orders");
+            bool const got = m->try_lock_for(1min);
+            m.reset();
+            there.reset();
+            return got;
+        }};
+        if (i % 10 == 0) CHECK(waits.sleeps());
+        holder.unlock();
+        REQUIRE(waits.join());
+    }
 }

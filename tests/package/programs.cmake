@@ -18,11 +18,28 @@ foreach(backend IN ITEMS memory sim redis redlock zookeeper)
   endif()
 endforeach()
 
+if(TARGET holdfast::asio)
+  program(use_asio SOURCES use_asio.cpp LIBRARIES holdfast::memory holdfast::asio)
+endif()
+
+# Stores by their URLs, brought by other parts of the program.
+if(TARGET holdfast::redis AND TARGET holdfast::memory)
+  add_library(brings_memory SHARED "${CMAKE_CURRENT_LIST_DIR}/make_store/shared_library.cpp")
+  target_link_libraries(brings_memory PRIVATE holdfast::memory)
+  set_target_properties(brings_memory PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  add_library(brings_redis STATIC "${CMAKE_CURRENT_LIST_DIR}/make_store/archive.cpp")
+  target_link_libraries(brings_redis PUBLIC holdfast::redis)
+  program(use_make_store SOURCES make_store/main.cpp LIBRARIES brings_memory brings_redis)
+endif()
+
 # What is behind the headers, compiled apart.
 if(TARGET holdfast::redlock)
   program(use_separately SOURCES use_redis.cpp separate/use_redlock.cpp separate/holdfast.cpp LIBRARIES holdfast::redlock)
-  target_compile_definitions(use_separately PRIVATE HOLDFAST_SEPARATE_COMPILATION)
+  target_compile_definitions(use_separately PRIVATE HOLDFAST_COMPILED)
 endif()
+
+program(use_make_store_separately SOURCES separate/make_store.cpp LIBRARIES holdfast::core)
+target_compile_definitions(use_make_store_separately PRIVATE HOLDFAST_COMPILED)
 
 # The same with the component that does it.
 if(TARGET holdfast::compiled)
@@ -32,10 +49,18 @@ endif()
 # One file that brings TLS, and one that knows nothing of it, in both ways.
 if(TARGET holdfast::redis AND TARGET holdfast::tls)
   program(use_tls SOURCES use_tls.cpp tls/bring_tls.cpp LIBRARIES holdfast::redis holdfast::tls)
+  # TLS brought by other parts of the program, and wanted before `main` begins.
+  add_library(brings_tls_shared SHARED "${CMAKE_CURRENT_LIST_DIR}/tls/library.cpp")
+  target_link_libraries(brings_tls_shared PRIVATE holdfast::tls)
+  set_target_properties(brings_tls_shared PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+  add_library(brings_tls STATIC "${CMAKE_CURRENT_LIST_DIR}/tls/library.cpp")
+  target_link_libraries(brings_tls PUBLIC holdfast::tls)
+  program(use_tls_of_a_shared_library SOURCES tls/before_main.cpp LIBRARIES holdfast::redis brings_tls_shared)
+  program(use_tls_of_an_archive SOURCES tls/before_main.cpp LIBRARIES holdfast::redis brings_tls)
 endif()
 if(TARGET holdfast::redlock AND TARGET holdfast::tls)
   program(use_tls_separately SOURCES use_tls.cpp tls/bring_tls.cpp separate/holdfast.cpp LIBRARIES holdfast::redlock holdfast::tls)
-  target_compile_definitions(use_tls_separately PRIVATE HOLDFAST_SEPARATE_COMPILATION)
+  target_compile_definitions(use_tls_separately PRIVATE HOLDFAST_COMPILED)
 endif()
 
 # With all that a compiler can warn of.

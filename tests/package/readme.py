@@ -4,7 +4,7 @@
 
     readme.py PAGE INCLUDE_FOLDER COMPILER [OPTION...]        e.g. README.md include g++
 
-A piece that has a `main` of its own stands alone. Ends with 1 where the compiler refuses one.
+A piece that has a `main` of its own, or is a coroutine, stands alone. Ends with 1 where the compiler refuses one.
 """
 
 import pathlib
@@ -16,6 +16,8 @@ CODE = re.compile(r"^```cpp\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 # What the words of the page stand for.
 AROUND = """
+#include <asio/awaitable.hpp>
+#include <asio/use_awaitable.hpp>
 #include <holdfast/memory.hpp>
 #include <holdfast/redis.hpp>
 #include <holdfast/redlock.hpp>
@@ -31,6 +33,7 @@ struct database {
     void write(int row, std::optional<std::uint64_t> token);
 };
 extern database db;
+asio::awaitable<void> write(int row, std::uint64_t token);
 extern int row;
 extern std::stop_token stop;
 extern holdfast::redlock::masters masters;
@@ -48,7 +51,7 @@ def program(page):
         includes += [line for line in lines if line.startswith("#include")]
         body = "\n".join(line for line in lines if not line.startswith("#include"))
         renamed = body.replace("int main()", f"void piece_{number}()")
-        if renamed == body:
+        if renamed == body and "co_await" not in body:
             renamed = f"void piece_{number}()\n{{\nusing namespace std::chrono_literals;\n{body}\n}}"
         bodies.append(renamed)
     return "\n".join(includes) + AROUND + "\n".join(bodies) + "\n"

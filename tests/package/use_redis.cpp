@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Makes a client and a lock. Making them does no I/O, so no server is needed. One that is to talk TLS is refused: no file of the program
-// brings it.
+// Makes a client and a lock. Making them does no I/O, so no server is needed. One that is to talk TLS is refused: no
+// file of the program brings it.
 #include <holdfast/redis.hpp>
 
 #include <cstring>

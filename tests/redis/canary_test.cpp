@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Whatever goes wrong, what is said of it has no password and no owner token in it. Every message that is made is heard (overheard.hpp); here
-// each kind of failure is brought about, on one Redis and on a Redlock.
+// Whatever goes wrong, what is said of it has no password and no owner token in it. Every message that is made is heard
+// (overheard.hpp); here each kind of failure is brought about, on one Redis and on a Redlock.
 #include "observed.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
@@ -60,7 +60,9 @@ struct of_redlock {
 
 holdfast::lock_options telling(std::vector<std::string>& told, patience const& p)
 {
-    return {.ttl = p.ttl, .unavailable_after = p.unavailable_after, .on_error = [&told](holdfast::error const& e) { told.emplace_back(e.what()); }};
+    return {.ttl = p.ttl, .unavailable_after = p.unavailable_after, .on_error = [&told](holdfast::error const& e) {
+                told.emplace_back(e.what());
+            }};
 }
 
 /// Effects: does everything with a lock that fails. Returns: the code of `lock()`.
@@ -82,15 +84,18 @@ std::error_code use(std::vector<std::string> const& urls, patience const& p)
 
 /// Effects: the same, of servers that are made with `options`, and then dealt with.
 template <class Store, class Deal>
-std::error_code refused(redis_options const& options, Deal deal, std::string const& user = "app", std::string const& with = password,
-                        patience const& p = for_answers)
+std::error_code refused(redis_options const& options, Deal deal, std::string const& user = "app",
+                        std::string const& with = password, patience const& p = for_answers)
 {
     redis_fleet servers{3, options};
     for (auto& one : servers) deal(one);
     return use<Store>(servers.urls(user, with), p);
 }
 
-redis_options with_user(std::string const& more) { return {.config = {std::string{"user app on >"} + password + " " + more}}; }
+redis_options with_user(std::string const& more)
+{
+    return {.config = {std::string{"user app on >"} + password + " " + more}};
+}
 
 void nothing(holdfast::test::redis_server&) {}
 
@@ -101,10 +106,16 @@ TEMPLATE_TEST_CASE("no refusal of a server is told with a password or an owner t
     auto const all = with_user("~* &* +@all");
     CHECK(refused<TestType>(all, nothing, "app", "canary-that-is-wrong") == errc::misconfigured);
     CHECK(refused<TestType>(all, nothing, "canary-nobody") == errc::misconfigured);
-    CHECK(refused<TestType>({.password = "canary-of-default"}, nothing, "", "canary-that-is-wrong") == errc::misconfigured);
+    CHECK(refused<TestType>({.password = "canary-of-default"}, nothing, "", "canary-that-is-wrong") ==
+          errc::misconfigured);
     CHECK(refused<TestType>(with_user("~* &* +@all -@scripting"), nothing) == errc::misconfigured);
     CHECK(refused<TestType>(with_user("~other &* +@all"), nothing) == errc::misconfigured);
-    CHECK(refused<TestType>(all, [](auto& s) { s.command({"CONFIG", "SET", "maxmemory", "1"}); }, "app", password, for_none) == errc::unavailable);
+    CHECK(refused<TestType>(
+              all,
+              [](auto& s) {
+                  s.command({"CONFIG", "SET", "maxmemory", "1"});
+              },
+              "app", password, for_none) == errc::unavailable);
     CHECK(everything_heard().leaks().empty());
 }
 
@@ -130,7 +141,8 @@ TEMPLATE_TEST_CASE("a server that repeats what it does not understand is not quo
     CHECK(everything_heard().leaks().empty());
 }
 
-TEMPLATE_TEST_CASE("a server that cannot be reached or does not answer is told of without a password", "", of_redis, of_redlock)
+TEMPLATE_TEST_CASE("a server that cannot be reached or does not answer is told of without a password", "", of_redis,
+                   of_redlock)
 {
     redis_fleet servers{3, with_user("~* &* +@all")};
     auto const urls = servers.urls("app", password);
@@ -148,7 +160,11 @@ TEMPLATE_TEST_CASE("what becomes of a lease is told without its owner token", ""
     auto client = TestType::connect(servers.urls("app", password), for_answers);
     typename TestType::mutex m{client, "orders", telling(told, for_answers)};
     auto const hold = [&] {
-        REQUIRE(eventually([&] { return !code_of([&] { if (!m.try_lock_for(20s)) throw std::system_error{make_error_code(errc::contended)}; }); }));
+        REQUIRE(eventually([&] {
+            return !code_of([&] {
+                if (!m.try_lock_for(20s)) throw std::system_error{make_error_code(errc::contended)};
+            });
+        }));
         std::string token;
         for (auto const& one : servers.command({"GET", "orders"})) token = std::max(token, one.text);
         REQUIRE(holdfast::test::shows_token(token));
@@ -176,9 +192,11 @@ TEMPLATE_TEST_CASE("what becomes of a lease is told without its owner token", ""
 TEST_CASE("an argument that is refused is told without its password")
 {
     everything_heard().keep("canary-of-a-url");
-    for (auto const* const url : {"redis://app:canary-of-a-url@", "redis://app:canary-of-a-url@h:99999", "redis://app:canary-of-a-url@h:x", "redis://app:canary-of-a-url@h/x",
-                                  "http://app:canary-of-a-url@h", "redis://app:canary-of-a-url@[::1", "redis://app:canary-of-a-url%zz@h", "unix://app:canary-of-a-url@run/r",
-                                  "redis://app:canary-of-a-url@h?x=1", "app:canary-of-a-url@h", "rediss://app:canary-of-a-url@h:0", "redis://h:canary-of-a-url"}) {
+    for (auto const* const url :
+         {"redis://app:canary-of-a-url@", "redis://app:canary-of-a-url@h:99999", "redis://app:canary-of-a-url@h:x",
+          "redis://app:canary-of-a-url@h/x", "http://app:canary-of-a-url@h", "redis://app:canary-of-a-url@[::1",
+          "redis://app:canary-of-a-url%zz@h", "unix://app:canary-of-a-url@run/r", "redis://app:canary-of-a-url@h?x=1",
+          "app:canary-of-a-url@h", "rediss://app:canary-of-a-url@h:0", "redis://h:canary-of-a-url"}) {
         CAPTURE(url);
         CHECK(code_of([&] { holdfast::redis::client const c{url}; }) == errc::misconfigured);
         CHECK(code_of([&] { holdfast::redlock::masters const m{{url, "redis://h"}}; }) == errc::misconfigured);

@@ -7,7 +7,6 @@
 #include "support/proxy.hpp"
 
 #include <holdfast/redis.hpp>
-#include <holdfast/redis/key_cache.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -20,7 +19,6 @@
 
 using namespace std::chrono_literals;
 using holdfast::redis::client;
-using holdfast::redis::key_cache;
 using holdfast::redis::mutex;
 using holdfast::test::code_of;
 using holdfast::test::containing;
@@ -52,7 +50,7 @@ TEST_CASE("locks are dealt out to the connections in turn as they are first used
     for (int i = 0; i < 8; ++i) made.emplace_back(redis, "orders/" + std::to_string(i));
     for (int used = 0; used < 4; ++used) {
         for (int times = 0; times < 3; ++times) {
-            REQUIRE(made[static_cast<std::size_t>(2 * used)].try_lock());
+            REQUIRE(made[static_cast<std::size_t>(2 * used)].try_lock_for(1min));
             made[static_cast<std::size_t>(2 * used)].unlock();
             CHECK(way.connections() == used + 1);
         }
@@ -67,7 +65,9 @@ TEST_CASE("a name keeps to its connection also where its keys were forgotten mea
     std::string const name = "orders/0";
     std::string other;  // whose keys take the place of those
     for (int i = 1; other.empty(); ++i)
-        if (auto const one = "orders/" + std::to_string(i); key_cache::place_of(one) == key_cache::place_of(name)) other = one;
+        if (auto const one = "orders/" + std::to_string(i);
+            holdfast::redis::client_pool::place_of(one) == holdfast::redis::client_pool::place_of(name))
+            other = one;
     for (int times = 0; times < 4; ++times)
         for (auto const& used : {name, other}) {
             mutex m{redis, used};
@@ -77,7 +77,8 @@ TEST_CASE("a name keeps to its connection also where its keys were forgotten mea
     CHECK(way.connections() == 1);
 }
 
-TEST_CASE("a connection on which releases are to be reported and nothing is answered is given up, and the next one asked")
+TEST_CASE(
+    "a connection on which releases are to be reported and nothing is answered is given up, and the next one asked")
 {
     redis_server server;
     proxy way{server.port()};
@@ -100,7 +101,7 @@ TEST_CASE("a connection on which releases are to be reported and nothing is answ
     m.unlock();
 }
 
-TEST_CASE("those who wait for many locks share the connections that report releases")
+TEST_CASE("those who wait for many locks share the connections that report releases", "[lesson-12]")
 {
     auto const told = GENERATE(1U, 3U);
     redis_server server;
@@ -130,7 +131,7 @@ TEST_CASE("all objects of one name share a connection, and nobody makes one befo
     CHECK(way.connections() == 0);
     for (int i = 0; i < 20; ++i) {
         mutex m{redis, "orders"};
-        REQUIRE(m.try_lock());
+        REQUIRE(m.try_lock_for(1min));
         m.unlock();
     }
     CHECK(way.connections() == 1);

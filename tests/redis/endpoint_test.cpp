@@ -65,7 +65,8 @@ TEST_CASE("a Unix socket has a path, credentials and a database")
     CHECK(parse_url("unix:///run/redis.sock?db=3") == endpoint{.unix_path = "/run/redis.sock", .database = 3});
     CHECK(parse_url("unix:///run/a%20b?") == endpoint{.unix_path = "/run/a b"});
     CHECK(parse_url("unix:///run/a@b") == endpoint{.unix_path = "/run/a@b"});
-    CHECK(parse_url("unix://u:p@/run/r?db=1&db=2") == endpoint{.unix_path = "/run/r", .user = "u", .password = "p", .database = 2});
+    CHECK(parse_url("unix://u:p@/run/r?db=1&db=2") ==
+          endpoint{.unix_path = "/run/r", .user = "u", .password = "p", .database = 2});
     CHECK(parse_url("unix:///" + std::string(106, 'x')).unix_path.size() == 107);
 }
 
@@ -133,6 +134,14 @@ TEST_CASE("a URL that is wrong is refused with the name of the part")
     CHECK_THAT(refused(url), contains(part) && contains("Redis URL"));
 }
 
+TEST_CASE("a host with a blank or a control character in it is refused")
+{
+    for (auto const* text : {"redis://127.0.0.1 :1", "redis:// 127.0.0.1", "redis://a b", "redis://a%0a", "redis://a\t:1"}) {
+        CAPTURE(text);
+        CHECK_THAT(refused(text), contains("host"));
+    }
+}
+
 TEST_CASE("a zero byte is refused wherever it stands")
 {
     for (auto const* url : {"redis://a_b", "redis://u_v@h", "redis://:p_q@h", "unix:///a_b"}) {
@@ -144,13 +153,13 @@ TEST_CASE("a zero byte is refused wherever it stands")
 
 TEST_CASE("no refusal repeats a password")
 {
-    for (auto const* url :
-         {"redis:/:secret@h",          "rediss://:secret@h:x",      "http://u:secret@h",        "redis://:secret%@h",
-          "redis://:secret%00@h",      "redis://:?secret@h",        "redis://:secret?secret@h", "redis://:/secret@h",
-          "redis://:secret@",          "redis://:secret@h:x",       "redis://u:secret:@[x",     "redis://:secret@h/x",
-          "redis://:secret@h?db=1",    "redis://h?password=secret", "unix://:secret@relative",  "unix://:secret?x=secret@/r",
-          "unix:///r?password=secret", "unix:///r?db=secret",       "unix:///u:secret@/r",      "unix:///:secret@/r",
-          "unix:///u:secret@r/a@b"}) {
+    for (auto const* url : {"redis:/:secret@h",           "rediss://:secret@h:x",      "http://u:secret@h",
+                            "redis://:secret%@h",         "redis://:secret%00@h",      "redis://:?secret@h",
+                            "redis://:secret?secret@h",   "redis://:/secret@h",        "redis://:secret@",
+                            "redis://:secret@h:x",        "redis://u:secret:@[x",      "redis://:secret@h/x",
+                            "redis://:secret@h?db=1",     "redis://h?password=secret", "unix://:secret@relative",
+                            "unix://:secret?x=secret@/r", "unix:///r?password=secret", "unix:///r?db=secret",
+                            "unix:///u:secret@/r",        "unix:///:secret@/r",        "unix:///u:secret@r/a@b"}) {
         CAPTURE(url);
         auto const what = refused(url);
         CHECK_THAT(what, contains("Redis URL"));
@@ -160,8 +169,8 @@ TEST_CASE("no refusal repeats a password")
 
 TEST_CASE("an endpoint is described as a URL without user and password, which means the same place")
 {
-    for (auto const* url : {"redis://u:secret@h", "rediss://u:secret@h:7000/3", "redis://u:secret@h:7000/3", "redis://[::1]:7000",
-                            "unix://u:secret@/run/r", "unix:///run/r?db=3"}) {
+    for (auto const* url : {"redis://u:secret@h", "rediss://u:secret@h:7000/3", "redis://u:secret@h:7000/3",
+                            "redis://[::1]:7000", "unix://u:secret@/run/r", "unix:///run/r?db=3"}) {
         auto const one = parse_url(url);
         auto const text = one.describe();
         CAPTURE(url, text);
@@ -177,7 +186,7 @@ TEST_CASE("an endpoint is described as a URL without user and password, which me
 
 TEST_CASE("a description has no byte that a terminal obeys")
 {
-    CHECK(parse_url("redis://a%1b[2Jb\r\n").describe() == "redis://a\\x1b[2jb\\x0d\\x0a:6379");
+    CHECK(endpoint{.host = "a\x1b[2jb\r\n"}.describe() == "redis://a\\x1b[2jb\\x0d\\x0a:6379");
     CHECK(parse_url("redis://[\xff%25]:1").describe() == "redis://\\xff%25:1");
     CHECK(parse_url("unix:///run/%1b[31m%7f").describe() == "unix:///run/\\x1b[31m\\x7f");
     CHECK(parse_url("unix:///a:b%40c").describe() == "unix:///a:b@c");

@@ -13,14 +13,19 @@ using holdfast::test::contains;
 
 namespace {
 
-constexpr auto transient = {errc::cannot_connect, errc::connection_lost, errc::no_answer,   errc::protocol_error, errc::loading,
-                            errc::busy,           errc::read_only,       errc::out_of_memory, errc::write_refused, errc::no_replicas,
-                            errc::master_down,    errc::cluster_down,    errc::restarted_recently, errc::clock_out_of_line, errc::clock_not_compared, errc::too_many_clients,
-                            errc::server_error};
-constexpr auto permanent = {errc::authentication_failed, errc::not_permitted, errc::wrong_type, errc::moved, errc::no_script, errc::bad_database};
+constexpr auto transient = {errc::cannot_connect,     errc::connection_lost,   errc::no_answer,
+                            errc::protocol_error,     errc::loading,           errc::busy,
+                            errc::read_only,          errc::out_of_memory,     errc::write_refused,
+                            errc::no_replicas,        errc::master_down,       errc::cluster_down,
+                            errc::restarted_recently, errc::clock_out_of_line, errc::clock_not_compared,
+                            errc::too_many_clients,   errc::server_error};
+constexpr auto permanent = {
+    errc::authentication_failed, errc::not_permitted, errc::wrong_type, errc::moved, errc::no_script,
+    errc::bad_database};
 
-constexpr auto conditions = {holdfast::errc::contended,       holdfast::errc::timed_out,   holdfast::errc::lease_lost,
-                             holdfast::errc::outcome_unknown, holdfast::errc::unavailable, holdfast::errc::misconfigured,
+constexpr auto conditions = {holdfast::errc::contended,   holdfast::errc::timed_out,
+                             holdfast::errc::lease_lost,  holdfast::errc::outcome_unknown,
+                             holdfast::errc::unavailable, holdfast::errc::misconfigured,
                              holdfast::errc::not_owner};
 
 void check_only(std::error_code code, holdfast::errc meant)

@@ -120,7 +120,8 @@ TEST_CASE("a fence that somebody else wrote is replaced, tokens go on upward, an
     client redis{server.url(), unhurried()};
     mutex m{redis, "orders", {.on_error = [&](holdfast::error const& e) { told.push_back(e); }}};
     auto last = take_and_free(m);
-    for (auto const* text : {"9223372036854775807", "9223372036854775806", "9007199254740993", "1e300", "inf", "", "-9223372036854775808", "list"}) {
+    for (auto const* text : {"9223372036854775807", "9223372036854775806", "9007199254740993", "1e300", "inf", "",
+                             "-9223372036854775808", "list"}) {
         CAPTURE(text);
         server.command({"DEL", fence});
         server.command({text == std::string{"list"} ? "LPUSH" : "SET", fence, text});
@@ -132,7 +133,8 @@ TEST_CASE("a fence that somebody else wrote is replaced, tokens go on upward, an
         }
         REQUIRE(told.size() == 1);
         CHECK(told.back().code() == holdfast::redis::errc::foreign_fence);
-        CHECK_THAT(told.back().what(), contains("key \"holdfast:fence:{orders}\"") && contains(std::to_string(server.port())));
+        CHECK_THAT(told.back().what(),
+                   contains("key \"holdfast:fence:{orders}\"") && contains(std::to_string(server.port())));
         auto const left = server.command({"PTTL", fence}).integer;
         CHECK(left > 3'000'000);
         CHECK(left <= 3'600'000 + 86'400'000);
@@ -145,7 +147,8 @@ TEST_CASE("tokens increase when the server's clock is set back, and the fence is
     redis_server server;
     client redis{server.url(), unhurried()};
     mutex m{redis, "orders"};
-    auto const ahead = clock_of(server) + 20 * std::uint64_t{3'600'000'000};  // as if the clock had been set back by twenty hours
+    auto const ahead =
+        clock_of(server) + 20 * std::uint64_t{3'600'000'000};  // as if the clock had been set back by twenty hours
     server.command({"SET", fence, std::to_string(ahead), "PX", "1000000"});
     auto last = ahead;
     for (int i = 0; i < 3; ++i) {

@@ -59,14 +59,17 @@ TEST_CASE("a server is asked about itself, and what it says is known", "[redis][
     CHECK(g.done());
 }
 
-TEST_CASE("a replica and a node of a cluster are refused by what they say of themselves, and by nothing that only looks like it",
-          "[redis][greeting]")
+TEST_CASE(
+    "a replica and a node of a cluster are refused by what they say of themselves, and by nothing that only looks like it",
+    "[redis][greeting]")
 {
     greeting_exchange g;
     CHECK(tell(g, hello::about_itself, {bulk("role:slave\r\n")}) == errc::read_only);
     CHECK(tell(g, hello::with_clock, {bulk("# Replication\r\nrole:slave\r\nmaster_host:h\r\n")}) == errc::read_only);
-    CHECK(tell(g, hello::about_itself, {a_master, some_memory, bulk("# Server\r\nredis_mode:cluster\r\n")}) == errc::moved);
-    CHECK_FALSE(tell(g, hello::about_itself, {bulk("xrole:slave\r\nrole:slaves"), bulk(""), bulk("not redis_mode:cluster"), a_time}));
+    CHECK(tell(g, hello::about_itself, {a_master, some_memory, bulk("# Server\r\nredis_mode:cluster\r\n")}) ==
+          errc::moved);
+    CHECK_FALSE(tell(g, hello::about_itself,
+                     {bulk("xrole:slave\r\nrole:slaves"), bulk(""), bulk("not redis_mode:cluster"), a_time}));
     CHECK(g.got().run_id.empty());
     CHECK(g.got().eviction.empty());
 }
@@ -74,8 +77,9 @@ TEST_CASE("a replica and a node of a cluster are refused by what they say of the
 TEST_CASE("a server need not say what it is, unless its clock and its uptime are needed", "[redis][greeting]")
 {
     // Catch2 keeps a reference to a string that it is given by name, longer than the string lives.
-    auto const refusal = GENERATE(as<std::string>{}, "-NOPERM this user has no permissions to run the 'info' command\r\n",
-                                  "-ERR unknown command 'INFO', with args beginning with: 'server' \r\n");
+    auto const refusal =
+        GENERATE(as<std::string>{}, "-NOPERM this user has no permissions to run the 'info' command\r\n",
+                 "-ERR unknown command 'INFO', with args beginning with: 'server' \r\n");
     greeting_exchange g;
     CHECK_FALSE(tell(g, hello::about_itself, {refusal, refusal, refusal, refusal}));
     CHECK_FALSE(tell(g, hello::with_clock, {refusal, refusal, a_server, a_time}));

@@ -20,7 +20,7 @@ using holdfast::test::exists;
 using holdfast::test::redis_server;
 using holdfast::test::unhurried;
 
-TEST_CASE("the key is the name, its value the token, its expiry the ttl")
+TEST_CASE("the key is the name, its value the token, its expiry the ttl", "[lesson-13]")
 {
     bool const fencing = GENERATE(true, false);
     redis_server server;
@@ -42,7 +42,7 @@ TEST_CASE("the key is the name, its value the token, its expiry the ttl")
     CHECK(server.command({"GET", "orders/42"}).text == "theirs");
 }
 
-TEST_CASE("every attempt has a token of its own")
+TEST_CASE("every attempt has a token of its own", "[lesson-7]")
 {
     redis_server server;
     client redis{server.url(), unhurried()};
@@ -75,8 +75,8 @@ TEST_CASE("whatever is in a name is in the key")
 {
     redis_server server;
     client redis{server.url(), unhurried()};
-    for (auto const& name : {std::string{"a b\r\n$5"}, std::string{"zero\0byte", 9}, std::string{"\xff\xfe"}, std::string{"{}"}, std::string{"{tag}x"},
-                             std::string(64 * 1024, 'n')}) {
+    for (auto const& name : {std::string{"a b\r\n$5"}, std::string{"zero\0byte", 9}, std::string{"\xff\xfe"},
+                             std::string{"{}"}, std::string{"{tag}x"}, std::string(64 * 1024, 'n')}) {
         mutex m{redis, name};
         m.lock();
         CHECK(exists(server, name));

@@ -74,15 +74,22 @@ TEST_CASE("what belongs to a lock has names of its own, with the reserved prefix
 TEST_CASE("a name that begins with the reserved prefix is refused before anything is sent")
 {
     holdfast::redis::client nowhere{"redis://127.0.0.1:1"};
-    for (auto const* name : {"holdfast:", "holdfast:fence:{a}"})
+    for (auto const* name : {"holdfast:", "holdfast:fence:{a}"}) {
         CHECK_THAT(refusal([&] { holdfast::redis::mutex{nowhere, name}; }), contains("reserved") && contains(name));
-    for (auto const* name : {"holdfast", "Holdfast:a", "a/holdfast:"}) CHECK_NOTHROW(holdfast::redis::mutex{nowhere, name});
+        CHECK(refusal([&] { holdfast::redis::mutex{nowhere, name}; }, &holdfast::error::lock_name) == name);
+    }
+    for (auto const* name : {"holdfast", "Holdfast:a", "a/holdfast:"})
+        CHECK_NOTHROW(holdfast::redis::mutex{nowhere, name});
 }
 
 TEST_CASE("the prefix of a client counts when a name is looked at for what is reserved")
 {
     holdfast::redis::client unlucky{{.server = {.port = 1}, .key_prefix = "hold"}};
-    CHECK_THAT(refusal([&] { holdfast::redis::mutex{unlucky, "fast:a"}; }), contains("reserved"));
+    CHECK_THAT(refusal([&] {
+                   holdfast::redis::mutex{unlucky, "fast:a"};
+               }),
+               contains("key_prefix") && contains("\"fast:a\"") && contains("reserved"));
+    CHECK(refusal([&] { holdfast::redis::mutex{unlucky, "fast:a"}; }, &holdfast::error::lock_name) == "fast:a");
     holdfast::redis::client good{{.server = {.port = 1}, .key_prefix = "app:"}};
     CHECK_NOTHROW(holdfast::redis::mutex{good, "holdfast:a"});
 }

@@ -55,7 +55,8 @@ struct faulty {
     }
 };
 
-/// A holder whose release was not answered in time and is held on its way, and a rival that waits for the end of its lease.
+/// A holder whose release was not answered in time and is held on its way, and a rival that waits for the end of its
+/// lease.
 struct held_back {
     redis_server server;
     proxy way{server.port()};
@@ -99,7 +100,8 @@ void check_held_once(faulty& f, bool fencing)
     CHECK(beside.try_lock());
 }
 
-/// Effects: lets the requests go that the proxy has held, of which there must be some, and waits until they have come to the server.
+/// Effects: lets the requests go that the proxy has held, of which there must be some, and waits until they have come
+/// to the server.
 void let_go_late(redis_server& server, proxy& way)
 {
     auto const before = holdfast::test::lock_requests(server);
@@ -111,7 +113,7 @@ void let_go_late(redis_server& server, proxy& way)
 
 }  // namespace
 
-TEST_CASE("an acquire whose reply is lost is held once and one unlock frees it")
+TEST_CASE("an acquire whose reply is lost is held once and one unlock frees it", "[lesson-1]")
 {
     auto const then = GENERATE(aftermath::reset, aftermath::silence);
     bool const fencing = GENERATE(true, false);
@@ -121,7 +123,7 @@ TEST_CASE("an acquire whose reply is lost is held once and one unlock frees it")
     check_held_once(f, fencing);
 }
 
-TEST_CASE("an acquire that is lost on the way is sent again")
+TEST_CASE("an acquire that is lost on the way is sent again", "[lesson-1]")
 {
     auto const then = GENERATE(aftermath::reset, aftermath::silence);
     bool const fencing = GENERATE(true, false);
@@ -141,7 +143,7 @@ TEST_CASE("a connection cut in the middle of a reply counts for nothing")
     check_held_once(f, fencing);
 }
 
-TEST_CASE("a single attempt whose reply is lost for good leaves nothing behind")
+TEST_CASE("a single attempt whose reply is lost for good leaves nothing behind", "[lesson-2]")
 {
     bool const fencing = GENERATE(true, false);
     faulty f{waited_out};
@@ -174,7 +176,8 @@ TEST_CASE("an acquire whose reply is spoilt is held once and one unlock frees it
     CHECK_FALSE(exists(f.server, "orders"));
 }
 
-TEST_CASE("a roll-back that was kept for longer than the operation timeout does not make its new connection a stale one")
+TEST_CASE(
+    "a roll-back that was kept for longer than the operation timeout does not make its new connection a stale one")
 {
     constexpr auto operation_timeout = 8s;  // as long as the machine may stand still while the other lock is taken
     faulty f{operation_timeout};
@@ -197,8 +200,9 @@ TEST_CASE("a roll-back that was kept for longer than the operation timeout does 
 
 TEST_CASE("a release that the server refuses for now is repeated when it answers again")
 {
-    auto const* const refusal = GENERATE("-LOADING Redis is loading the dataset in memory\r\n", "-BUSY Redis is busy running a script.\r\n",
-                                         "-MASTERDOWN Link with MASTER is down.\r\n", "-ERR max number of clients reached\r\n");
+    auto const* const refusal =
+        GENERATE("-LOADING Redis is loading the dataset in memory\r\n", "-BUSY Redis is busy running a script.\r\n",
+                 "-MASTERDOWN Link with MASTER is down.\r\n", "-ERR max number of clients reached\r\n");
     bool const rolled_back = GENERATE(true, false);
     CAPTURE(refusal, rolled_back);
     faulty f;
@@ -228,8 +232,10 @@ TEST_CASE("a server that refuses releases for now is not stormed with them, and 
 {
     faulty f;
     std::list<mutex> many;
-    for (int i = 0; i < 8; ++i) many.emplace_back(f.redis, "orders/" + std::to_string(i), holdfast::lock_options{.ttl = 1h}).lock();
-    f.way.answer_next_request("-LOADING Redis is loading the dataset in memory\r\n", {.matches = containing("orders"), .times = 1000});
+    for (int i = 0; i < 8; ++i)
+        many.emplace_back(f.redis, "orders/" + std::to_string(i), holdfast::lock_options{.ttl = 1h}).lock();
+    f.way.answer_next_request("-LOADING Redis is loading the dataset in memory\r\n",
+                              {.matches = containing("orders"), .times = 1000});
     for (auto& m : many) {
         std::error_code ec;
         m.unlock(ec);
@@ -254,7 +260,7 @@ TEST_CASE("a release that was refused for now does not free what is acquired wit
     REQUIRE(m.try_lock_for(1min));
     CHECK(f.way.struck() == 2);
     for (int i = 0; i < 3; ++i) {
-        CHECK(other.try_lock());
+        CHECK(other.try_lock_for(1min));
         other.unlock();
     }
     CHECK(m.lease().still_held());
@@ -264,7 +270,7 @@ TEST_CASE("a release that was refused for now does not free what is acquired wit
     CHECK_FALSE(ec);
 }
 
-TEST_CASE("a release whose reply is lost or spoilt is repeated and freed the lock")
+TEST_CASE("a release whose reply is lost or spoilt is repeated and freed the lock", "[lesson-17]")
 {
     auto const lost = GENERATE(0, 1, 2);
     CAPTURE(lost);
@@ -284,7 +290,7 @@ TEST_CASE("a release whose reply is lost or spoilt is repeated and freed the loc
     CHECK_FALSE(exists(f.server, "orders"));
 }
 
-TEST_CASE("a release that came late frees no successor")
+TEST_CASE("a release that came late frees no successor", "[lesson-17]")
 {
     held_back h;
     h.rival.lock();
@@ -294,7 +300,8 @@ TEST_CASE("a release that came late frees no successor")
     h.check_rival_has_it();
 }
 
-TEST_CASE("a second release, after one that failed, leaves a successor alone, and the lock can be taken again")
+TEST_CASE("a second release, after one that failed, leaves a successor alone, and the lock can be taken again",
+          "[lesson-17]")
 {
     held_back h;
     h.way.heal();
@@ -307,7 +314,7 @@ TEST_CASE("a second release, after one that failed, leaves a successor alone, an
     CHECK(h.m.try_lock_for(1min));
 }
 
-TEST_CASE("a renewal that came late does not prolong the lease of a successor")
+TEST_CASE("a renewal that came late does not prolong the lease of a successor", "[lesson-10]")
 {
     redis_server server;
     proxy way{server.port()};
@@ -336,7 +343,7 @@ TEST_CASE("a renewal that came late does not prolong the lease of a successor")
     CHECK(server.command({"PTTL", "orders"}).integer > 3'000'000);
 }
 
-TEST_CASE("a renewal that was under way when unlock began is not sent again over the next connection")
+TEST_CASE("a renewal that was under way when unlock began is not sent again over the next connection", "[lesson-8]")
 {
     redis_server server;
     proxy way{server.port()};
@@ -369,7 +376,8 @@ TEST_CASE("a request for a shorter lease that arrives late does not cut a longer
     mutex m{redis, "orders", {.ttl = 1h, .renew = false}};
     m.lock();
     auto const token = server.command({"GET", "orders"}).text;
-    auto const late = server.command({"EVAL", std::string{holdfast::redis::scripts::extend.text}, "1", "orders", token, "1000"});
+    auto const late =
+        server.command({"EVAL", std::string{holdfast::redis::scripts::extend.text}, "1", "orders", token, "1000"});
     CHECK(late.integer == 1);
     CHECK(server.command({"PTTL", "orders"}).integer > 3'000'000);
 }

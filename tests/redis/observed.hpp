@@ -15,10 +15,17 @@
 
 namespace holdfast::test {
 
-/// Returns: options of a client that waits for a busy machine, and takes no slow answer for a lost one; for locks with a ttl of at least 20 s.
-inline redis::client_options unhurried() { return {.operation_timeout = std::chrono::seconds{10}, .connect_timeout = std::chrono::minutes{1}}; }
+/// Returns: options of a client that waits for a busy machine, and takes no slow answer for a lost one; for locks with
+/// a ttl of at least 20 s.
+inline redis::client_options unhurried()
+{
+    return {.operation_timeout = std::chrono::seconds{10}, .connect_timeout = std::chrono::minutes{1}};
+}
 
-inline bool exists(redis_server& server, std::string const& key) { return server.command({"EXISTS", key}).integer == 1; }
+inline bool exists(redis_server& server, std::string const& key)
+{
+    return server.command({"EXISTS", key}).integer == 1;
+}
 
 /// Returns: how often the server has run `command` since it was started or `CONFIG RESETSTAT`.
 inline long calls(redis_server& server, std::string const& command)
@@ -44,6 +51,9 @@ std::uint64_t take_and_free(M& m)
     return token;
 }
 
-inline long subscriptions(redis_server& server) { return static_cast<long>(server.command({"PUBSUB", "CHANNELS"}).elements.size()); }
+inline long subscriptions(redis_server& server)
+{
+    return static_cast<long>(server.command({"PUBSUB", "CHANNELS"}).elements.size());
+}
 
 }  // namespace holdfast::test

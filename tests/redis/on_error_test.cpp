@@ -82,7 +82,8 @@ TEST_CASE("an outage that many locks meet is told once for each cause, and once 
     REQUIRE(eventually([&] {
         if (another.try_lock_for(1min)) another.unlock();
         auto const all = told.causes();
-        return std::count_if(all.begin(), all.end(), [](auto const& e) { return e.over(); }) * 2 == static_cast<long>(all.size());
+        return std::count_if(all.begin(), all.end(), [](auto const& e) { return e.over(); }) * 2 ==
+               static_cast<long>(all.size());
     }));
     std::map<std::pair<std::error_code, std::string>, bool> begun;
     for (auto const& e : told.causes()) {
@@ -92,8 +93,8 @@ TEST_CASE("an outage that many locks meet is told once for each cause, and once 
         before = !e.over();
         CHECK(e.server() == address_of(server));
         CHECK((e.lock_name().starts_with("orders/") || e.lock_name() == "another"));
-        auto const words =
-            e.over() ? address_of(server) + ": this is over, leases are granted and renewed again: " : "renewal: " + address_of(server);
+        auto const words = e.over() ? address_of(server) + ": leases are granted and renewed again; this is over: "
+                                    : "renewal: " + address_of(server);
         CHECK_THAT(e.what(), Catch::Matchers::StartsWith("lock \"" + std::string{e.lock_name()} + "\": " + words));
     }
 }
@@ -117,8 +118,8 @@ TEST_CASE("a lease that was lost in an outage says why it could not be renewed, 
     REQUIRE(eventually([&] { return losses().size() == 2; }));
     for (auto const& e : losses()) {
         CHECK(e.server() == address_of(server));
-        CHECK(e.what() == "lock \"" + std::string{e.lock_name()} + "\": not renewed in time; renewal: " + address_of(server) +
-                              " (Connection refused): cannot connect: the lease was lost");
+        CHECK(e.what() == "lock \"" + std::string{e.lock_name()} + "\": not renewed in time; renewal: " +
+                              address_of(server) + " (Connection refused): cannot connect: the lease was lost");
     }
     CHECK(losses()[0].lock_name() != losses()[1].lock_name());
 }
@@ -140,7 +141,8 @@ TEST_CASE("an unlock that reaches no server says which and why, once for all loc
     REQUIRE(all.size() == 1);
     CHECK(all[0].server() == address_of(server));
     CHECK(all[0].lock_name() == "a");
-    CHECK(std::string{all[0].what()} == "lock \"a\": unlock: " + address_of(server) + " (Connection refused): cannot connect");
+    CHECK(std::string{all[0].what()} ==
+          "lock \"a\": unlock: " + address_of(server) + " (Connection refused): cannot connect");
 }
 
 TEST_CASE("a key that no lock has made is told once, with what stands there, and still counts as held")
@@ -168,10 +170,12 @@ TEST_CASE("a key that no lock has made is told once, with what stands there, and
     for (auto const& e : all) {
         CHECK(e.code() == errc::contended);
         CHECK(e.server() == address_of(server));
-        std::string const what = e.lock_name() == "list" || e.lock_name() == "other" ? " holds a value of another type" : " has no expiry";
-        CHECK(std::string{e.what()} == "lock \"" + std::string{e.lock_name()} + "\": its key on " + address_of(server) + what +
-                                           ": no lock of this kind has put it there, and it counts as held until it is gone: "
-                                           "the lock is held by another owner");
+        std::string const what =
+            e.lock_name() == "list" || e.lock_name() == "other" ? " holds a value of another type" : " has no expiry";
+        CHECK(std::string{e.what()} ==
+              "lock \"" + std::string{e.lock_name()} + "\": its key on " + address_of(server) + what +
+                  ": no lock of this kind has put it there, and it counts as held until it is gone: "
+                  "the lock is held by another owner");
     }
     CHECK(server.command({"EXISTS", "endless", "list", "empty", "other"}).integer == 4);
 }

@@ -47,7 +47,8 @@ std::ptrdiff_t open_descriptors()
 
 }  // namespace
 
-TEST_CASE("a lock whose memory runs out in any step is not held, and is as good as new when there is memory")
+TEST_CASE("a lock whose memory runs out in any step is not held, and is as good as new when there is memory",
+          "[lesson-17]")
 {
     redis_server server;
     client redis{server.url(), {.operation_timeout = 250ms}};
@@ -84,9 +85,12 @@ TEST_CASE("a lock over TLS whose memory runs out in any step is not held, and is
 {
     holdfast::test::authority signer;
     auto const shown = signer.issue();
-    redis_server server{{.password = "secret", .tls = holdfast::test::redis_tls{shown.certificate, shown.key, signer.file()}}};
+    redis_server server{
+        {.password = "secret", .tls = holdfast::test::redis_tls{shown.certificate, shown.key, signer.file()}}};
     for (bool const fresh : {true, false}) {
-        auto const make = [&] { return client{server.url(), {.operation_timeout = 250ms, .tls = {.ca_file = signer.file()}}}; };
+        auto const make = [&] {
+            return client{server.url(), {.operation_timeout = 250ms, .tls = {.ca_file = signer.file()}}};
+        };
         auto redis = make();
         mutex m{redis, "orders", {.ttl = 2s, .retry = {.most = 20ms}, .unavailable_after = 1s}};
         CHECK(refuse_each_request([&] {
@@ -137,7 +141,8 @@ TEST_CASE("a waiter whose memory runs out in any step leaves no trace, and waits
     CHECK(after.try_lock_for(20s));
 }
 
-TEST_CASE("a connection that comes up at once and runs out of memory answers no later request with an earlier one's reply")
+TEST_CASE(
+    "a connection that comes up at once and runs out of memory answers no later request with an earlier one's reply")
 {
     redis_server server;
     server.command({"SET", "held", "by another"});
@@ -146,12 +151,15 @@ TEST_CASE("a connection that comes up at once and runs out of memory answers no 
     mutex m{redis, "invoices", {.retry = {.most = 20ms}}};
     mutex held{redis, "held"};
     mutex next{redis, "next"};
-    // A roll-back is left to be sent when the connection is made again. The server holds the acquire back, until it has ended its connection twice.
+    // A roll-back is left to be sent when the connection is made again. The server holds the acquire back, until it has
+    // ended its connection twice.
     auto const cut_off_in_the_middle = [&] {
         server.command({"CLIENT", "PAUSE", "600000", "WRITE"});
         auto acquiring = std::async(std::launch::async, [&] { return code_of([&] { (void)lost.try_lock(); }); });
         for (int i = 0; i < 2; ++i) {
-            REQUIRE(eventually([&] { return server.command({"INFO", "clients"}).text.find("blocked_clients:1") != std::string::npos; }));
+            REQUIRE(eventually([&] {
+                return server.command({"INFO", "clients"}).text.find("blocked_clients:1") != std::string::npos;
+            }));
             server.command({"CLIENT", "KILL", "TYPE", "normal"});
         }
         CHECK(acquiring.get() == holdfast::errc::unavailable);
@@ -170,7 +178,10 @@ TEST_CASE("a connection that comes up at once and runs out of memory answers no 
               [&] {
                   auto const asked = holdfast::test::lock_requests(server);
                   auto beside = std::async(std::launch::async, [&] { return granted(held); });
-                  CHECK(eventually([&] { return holdfast::test::lock_requests(server) > asked || beside.wait_for(0s) == std::future_status::ready; }));
+                  CHECK(eventually([&] {
+                      return holdfast::test::lock_requests(server) > asked ||
+                             beside.wait_for(0s) == std::future_status::ready;
+                  }));
                   if (granted(next)) next.unlock();
                   CHECK_FALSE(beside.get());
                   CHECK(next.try_lock_for(20s));

@@ -32,7 +32,8 @@ namespace {
 
 constexpr auto slack = 5s;
 
-/// Returns: how long `f` takes: the shortest of a few tries, of which one below `limit` is the last, as a busy machine stands still at times.
+/// Returns: how long `f` takes: the shortest of a few tries, of which one below `limit` is the last, as a busy machine
+/// stands still at times.
 template <class F>
 boot_clock::duration shortest(boot_clock::duration limit, F f)
 {
@@ -55,7 +56,8 @@ TEST_CASE("where nobody listens a lock is unavailable by its deadline")
     mutex m{redis, "orders", {.unavailable_after = 200ms}};
 
     CHECK(code_of([&] { (void)m.try_lock(); }) == errc::unavailable);
-    auto const took = shortest(300ms + slack, [&] { CHECK(code_of([&] { (void)m.try_lock_for(300ms); }) == errc::unavailable); });
+    auto const took =
+        shortest(300ms + slack, [&] { CHECK(code_of([&] { (void)m.try_lock_for(300ms); }) == errc::unavailable); });
     CHECK(took >= 300ms);
     CHECK(took < 300ms + slack);
     CHECK(shortest(200ms + slack, [&] { CHECK(code_of([&] { m.lock(); }) == errc::unavailable); }) < 200ms + slack);
@@ -95,7 +97,9 @@ TEST_CASE("who waits behind one who waits for another client is not told of an o
     std::stop_source stop;
     holdfast::test::sleeper waits{[&] { return before.lock(stop.get_token()); }};
     CHECK(waits.sleeps());
-    CHECK(eventually([&] { return server.command({"PUBSUB", "CHANNELS"}).elements.size() == 1; }));  // it has been told who has it
+    CHECK(eventually([&] {
+        return server.command({"PUBSUB", "CHANNELS"}).elements.size() == 1;
+    }));  // it has been told who has it
     CHECK_FALSE(behind.try_lock());
     CHECK_FALSE(behind.try_lock_for(10ms));
     stop.request_stop();
@@ -113,14 +117,15 @@ TEST_CASE("a server that accepts and never answers is unavailable by the deadlin
 
     CHECK(code_of([&] { (void)m.try_lock(); }, &what) == errc::unavailable);
     CHECK_THAT(what, holdfast::test::contains(std::to_string(way.port())));
-    CHECK(shortest(400ms + slack, [&] { CHECK(code_of([&] { (void)m.try_lock_for(300ms); }) == errc::unavailable); }) < 400ms + slack);
+    CHECK(shortest(400ms + slack, [&] { CHECK(code_of([&] { (void)m.try_lock_for(300ms); }) == errc::unavailable); }) <
+          400ms + slack);
     CHECK(shortest(300ms + slack, [&] { CHECK(code_of([&] { m.lock(); }) == errc::unavailable); }) < 300ms + slack);
 
     way.pass();
     CHECK(m.try_lock_for(20s));
 }
 
-TEST_CASE("an unlock that gets no answer ends after one operation timeout and says so")
+TEST_CASE("an unlock that gets no answer ends after one operation timeout and says so", "[lesson-6][lesson-17]")
 {
     redis_server server;
     proxy way{server.port()};
@@ -200,7 +205,9 @@ TEST_CASE("a server restarted empty while the lock is held is found out by the r
     redis_server server;
     std::atomic<int> told{0};
     client redis{server.url(), {.operation_timeout = 1500ms}};
-    mutex m{redis, "orders", {.ttl = 3s, .on_error = [&](holdfast::error const& e) { told += e.code() == errc::lease_lost ? 1 : 0; }}};
+    mutex m{redis, "orders", {.ttl = 3s, .on_error = [&](holdfast::error const& e) {
+                                  told += e.code() == errc::lease_lost ? 1 : 0;
+                              }}};
     m.lock();
     auto const lease = m.lease();
     server.restart();
@@ -214,7 +221,7 @@ TEST_CASE("a server restarted empty while the lock is held is found out by the r
     CHECK(m.lease().fencing_token() > lease.fencing_token());
 }
 
-TEST_CASE("the loss of a lease is announced although the server is gone for good")
+TEST_CASE("the loss of a lease is announced although the server is gone for good", "[lesson-19]")
 {
     redis_server server;
     std::atomic<int> failures{0};
@@ -234,7 +241,7 @@ TEST_CASE("the loss of a lease is announced although the server is gone for good
     CHECK(failures < 100);
 }
 
-TEST_CASE("a renewal that failed is tried again in time")
+TEST_CASE("a renewal that failed is tried again in time", "[lesson-9]")
 {
     redis_server server;
     proxy way{server.port()};
@@ -249,7 +256,7 @@ TEST_CASE("a renewal that failed is tried again in time")
     CHECK(lease.still_held());
 }
 
-TEST_CASE("what is unlocked is renewed no more")
+TEST_CASE("what is unlocked is renewed no more", "[lesson-8]")
 {
     redis_server server;
     client redis{server.url(), {.operation_timeout = 5s, .connect_timeout = 1min}};
@@ -262,7 +269,8 @@ TEST_CASE("what is unlocked is renewed no more")
         m.lock();
         auto const lease = m.lease();
         auto const locked = lock_requests(server);
-        if (eventually([&] { return lock_requests(server) > locked || !lease.still_held(); }) && lease.still_held()) return true;
+        if (eventually([&] { return lock_requests(server) > locked || !lease.still_held(); }) && lease.still_held())
+            return true;
         m.unlock();
         return false;
     }));
@@ -330,7 +338,7 @@ TEST_CASE("a waiter whose server is restarted gets the lock")
     CHECK(waiting.lease().still_held());
 }
 
-TEST_CASE("a waiter whose connections were cut is woken by a release all the same")
+TEST_CASE("a waiter whose connections were cut is woken by a release all the same", "[lesson-11]")
 {
     redis_server server;
     proxy way{server.port()};

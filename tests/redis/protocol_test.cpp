@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "machines.hpp"
+#include "answers.hpp"
 
 #include <holdfast/redis/protocol.hpp>
 
@@ -50,7 +50,9 @@ words sent(command const& c, script_form form = script_form::by_hash)
 {
     reply_reader reader;
     words all;
-    if (!reader.feed(encode(c, form))) return {};
+    std::string bytes;
+    encode(bytes, c, form);
+    if (!reader.feed(bytes)) return {};
     auto const request = reader.next();
     if (!request || !*request) return {};
     for (std::size_t i = 0; i < request->get().size(); ++i) all.emplace_back(request->get()[i].text());
@@ -71,7 +73,7 @@ answer decoded(command const& c, std::string const& bytes)
 void check(answer const& a, answer::kind what)
 {
     CHECK(a.what == what);
-    if (what == answer::kind::error) CHECK(a.error == errc::protocol_error);
+    CHECK(a.error == (what == answer::kind::unknown ? make_error_code(errc::protocol_error) : std::error_code{}));
 }
 
 }  // namespace
@@ -84,12 +86,14 @@ TEST_CASE("the clock that TIME tells is none before 1970, and none that is not t
         return decode_clock(reader.next()->get());
     };
     CHECK(told("*2\r\n$10\r\n1700000000\r\n$6\r\n000123\r\n") == 1'700'000'000'000'123us);
-    for (auto const* text : {"-ERR unknown command\r\n", "$-1\r\n", ":5\r\n", "*1\r\n$1\r\n5\r\n", "*2\r\n$1\r\n5\r\n$2\r\n6x\r\n",
-                             "*2\r\n$2\r\n-5\r\n$1\r\n6\r\n", "*2\r\n$20\r\n18446744073709551615\r\n$1\r\n6\r\n", "*2\r\n$-1\r\n$-1\r\n"})
+    for (auto const* text :
+         {"-ERR unknown command\r\n", "$-1\r\n", ":5\r\n", "*1\r\n$1\r\n5\r\n", "*2\r\n$1\r\n5\r\n$2\r\n6x\r\n",
+          "*2\r\n$2\r\n-5\r\n$1\r\n6\r\n", "*2\r\n$20\r\n18446744073709551615\r\n$1\r\n6\r\n", "*2\r\n$-1\r\n$-1\r\n"})
         CHECK(told(text) == 0us);
 }
 
-TEST_CASE("each script goes as text over a connection until the server has run it, and again where the server does not know it")
+TEST_CASE(
+    "each script goes as text over a connection until the server has run it, and again where the server does not know it")
 {
     holdfast::redis::script_forms forms;
     auto const acquire = make(verb::acquire, fence_source::clock);
@@ -108,12 +112,14 @@ TEST_CASE("each script goes as text over a connection until the server has run i
 
 TEST_CASE("acquire calls the script that its fence comes from")
 {
-    CHECK(sent(make(verb::acquire)) == words{"EVALSHA", std::string{scripts::acquire.sha1}, "1", "orders", token, "30000"});
-    CHECK(sent(make(verb::acquire, fence_source::clock)) == words{"EVALSHA", std::string{scripts::acquire_by_clock.sha1}, "2", "orders",
-                                                                   "holdfast:fence:{orders}", token, "30000", "33", hour, "86400000000"});
+    CHECK(sent(make(verb::acquire)) ==
+          words{"EVALSHA", std::string{scripts::acquire.sha1}, "1", "orders", token, "30000"});
+    CHECK(sent(make(verb::acquire, fence_source::clock)) ==
+          words{"EVALSHA", std::string{scripts::acquire_by_clock.sha1}, "2", "orders", "holdfast:fence:{orders}", token,
+                "30000", "33", hour, "86400000000"});
     CHECK(sent(make(verb::acquire, fence_source::counter)) ==
-          words{"EVALSHA", std::string{scripts::acquire_by_count.sha1}, "2", "orders", "holdfast:fence:{orders}", token, "30000", "33", hour,
-                "45000000", "1700000000000123", "15000000", "1699999999000000"});
+          words{"EVALSHA", std::string{scripts::acquire_by_count.sha1}, "2", "orders", "holdfast:fence:{orders}", token,
+                "30000", "33", hour, "45000000", "1700000000000123", "15000000", "1699999999000000"});
     auto unguarded = make(verb::acquire, fence_source::counter);
     unguarded.max_lead = 0us;
     CHECK(sent(unguarded)[9] == "86400000000");
@@ -121,17 +127,20 @@ TEST_CASE("acquire calls the script that its fence comes from")
 
 TEST_CASE("confirm, extend and release call their scripts")
 {
-    CHECK(sent(make(verb::confirm, fence_source::counter)) == words{"EVALSHA", std::string{scripts::confirm.sha1}, "2", "orders", "holdfast:fence:{orders}", token,
-                                             "1700000000000123", hour, "45000000"});
-    CHECK(sent(make(verb::extend)) == words{"EVALSHA", std::string{scripts::extend.sha1}, "1", "orders", token, "30000"});
-    CHECK(sent(make(verb::regain)) == words{"EVALSHA", std::string{scripts::regain.sha1}, "1", "orders", token, "30000"});
+    CHECK(sent(make(verb::confirm, fence_source::counter)) == words{"EVALSHA", std::string{scripts::confirm.sha1}, "2",
+                                                                    "orders", "holdfast:fence:{orders}", token,
+                                                                    "1700000000000123", hour, "45000000"});
+    CHECK(sent(make(verb::extend)) ==
+          words{"EVALSHA", std::string{scripts::extend.sha1}, "1", "orders", token, "30000"});
+    CHECK(sent(make(verb::reacquire)) ==
+          words{"EVALSHA", std::string{scripts::reacquire.sha1}, "1", "orders", token, "30000"});
     CHECK(sent(make(verb::release)) ==
           words{"EVALSHA", std::string{scripts::release.sha1}, "1", "orders", token, "holdfast:free:{orders}"});
 }
 
 TEST_CASE("a script is sent as text where the server does not know its hash, with the same arguments")
 {
-    for (auto const what : {verb::acquire, verb::confirm, verb::extend, verb::regain, verb::release}) {
+    for (auto const what : {verb::acquire, verb::confirm, verb::extend, verb::reacquire, verb::release}) {
         auto const by_hash = sent(make(what, fence_source::counter));
         auto by_text = sent(make(what, fence_source::counter), script_form::by_text);
         REQUIRE(by_text.size() == by_hash.size());
@@ -145,7 +154,8 @@ TEST_CASE("a script is sent as text where the server does not know its hash, wit
 
 TEST_CASE("a name of any bytes is sent as it is")
 {
-    for (auto const& name : {std::string{"a\r\nb"}, std::string{"\0", 1}, std::string{"*1\r\n$4\r\nQUIT\r\n"}, std::string(65'536, 'x')})
+    for (auto const& name :
+         {std::string{"a\r\nb"}, std::string{"\0", 1}, std::string{"*1\r\n$4\r\nQUIT\r\n"}, std::string(65'536, 'x')})
         CHECK(sent(make(verb::acquire, fence_source::none, name)).at(3) == name);
 }
 
@@ -172,50 +182,52 @@ TEST_CASE("an acquire with a fence is granted with it, or says how long the key 
     for (auto const source : {fence_source::clock, fence_source::counter}) {
         auto const c = make(verb::acquire, source);
         auto const granted = decoded(c, ":1700000000000123\r\n");
-        check(granted, answer::kind::yes);
+        check(granted, answer::kind::applied);
         CHECK(granted.fence == 1'700'000'000'000'123);
         auto const held = decoded(c, ":-1502\r\n");
-        check(held, answer::kind::no);
+        check(held, answer::kind::refused);
         CHECK(held.time_left == 1500ms);
         CHECK_FALSE(held.other_type);
         auto const list = decoded(c, ":-4503599627371998\r\n");
-        check(list, answer::kind::no);
+        check(list, answer::kind::refused);
         CHECK(list.time_left == 1500ms);
         CHECK(list.other_type);
         CHECK(decoded(c, ":-4503599627370497\r\n").time_left == holdfast::redis::unknown_time_left);
         CHECK(decoded(c, ":-2\r\n").time_left == 0ms);
-        check(decoded(c, ":-2\r\n"), answer::kind::no);
+        check(decoded(c, ":-2\r\n"), answer::kind::refused);
     }
 }
 
-TEST_CASE("an acquire that finds a foreign fence is granted with another one, or has no vote, and says whether it was replaced")
+TEST_CASE(
+    "an acquire that finds a foreign fence is granted with another one, or has no vote, and says whether it was replaced")
 {
     for (auto const source : {fence_source::clock, fence_source::counter}) {
         auto const c = make(verb::acquire, source);
         auto const granted = decoded(c, "*2\r\n:1700000000000123\r\n:1\r\n");
-        check(granted, answer::kind::yes);
+        check(granted, answer::kind::applied);
         CHECK(granted.fence == 1'700'000'000'000'123);
         CHECK(granted.fence_replaced);
         for (bool const replaced : {true, false}) {
             auto const refused = decoded(c, replaced ? "*2\r\n:0\r\n:1\r\n" : "*2\r\n:0\r\n:0\r\n");
-            CHECK(refused.what == answer::kind::error);
+            CHECK(refused.what == answer::kind::refused);
             CHECK(refused.error == errc::foreign_fence);
             CHECK(refused.error == holdfast::errc::unavailable);
             CHECK(refused.fence_replaced == replaced);
         }
         for (auto const* bytes :
-             {"*2\r\n:5\r\n:2\r\n", "*2\r\n:5\r\n:0\r\n", "*2\r\n:0\r\n:2\r\n", "*2\r\n:-5\r\n:1\r\n", "*2\r\n$1\r\n5\r\n:1\r\n", "*2\r\n:5\r\n$-1\r\n", "*3\r\n:5\r\n:1\r\n:1\r\n", "*2\r\n-ERR x\r\n:1\r\n"})
-            check(decoded(c, bytes), answer::kind::error);
+             {"*2\r\n:5\r\n:2\r\n", "*2\r\n:5\r\n:0\r\n", "*2\r\n:0\r\n:2\r\n", "*2\r\n:-5\r\n:1\r\n",
+              "*2\r\n$1\r\n5\r\n:1\r\n", "*2\r\n:5\r\n$-1\r\n", "*3\r\n:5\r\n:1\r\n:1\r\n", "*2\r\n-ERR x\r\n:1\r\n"})
+            check(decoded(c, bytes), answer::kind::unknown);
     }
-    check(decoded(make(verb::acquire), "*2\r\n:5\r\n:1\r\n"), answer::kind::error);
+    check(decoded(make(verb::acquire), "*2\r\n:5\r\n:1\r\n"), answer::kind::unknown);
 }
 
 TEST_CASE("an acquire without a fence is granted with a 1, or says how long the key has left")
 {
     auto const c = make(verb::acquire);
-    check(decoded(c, ":1\r\n"), answer::kind::yes);
+    check(decoded(c, ":1\r\n"), answer::kind::applied);
     CHECK(decoded(c, ":1\r\n").fence == 0);
-    check(decoded(c, ":-1502\r\n"), answer::kind::no);
+    check(decoded(c, ":-1502\r\n"), answer::kind::refused);
     CHECK(decoded(c, ":-1502\r\n").time_left == 1500ms);
 }
 
@@ -223,26 +235,26 @@ TEST_CASE("a key that does not expire has an unknown time left, one that has jus
 {
     for (auto const source : {fence_source::none, fence_source::clock}) {
         auto const endless = decoded(make(verb::acquire, source), ":-1\r\n");
-        check(endless, answer::kind::no);
+        check(endless, answer::kind::refused);
         CHECK(endless.time_left == unknown_time_left);
         auto const gone = decoded(make(verb::acquire, source), ":0\r\n");
-        check(gone, answer::kind::no);
+        check(gone, answer::kind::refused);
         CHECK(gone.time_left == 0ms);
     }
 }
 
 TEST_CASE("confirm, extend and release are granted with 1 and refused with 0")
 {
-    for (auto const what : {verb::confirm, verb::extend, verb::regain, verb::release}) {
-        check(decoded(make(what), ":1\r\n"), answer::kind::yes);
-        check(decoded(make(what), ":0\r\n"), answer::kind::no);
+    for (auto const what : {verb::confirm, verb::extend, verb::reacquire, verb::release}) {
+        check(decoded(make(what), ":1\r\n"), answer::kind::applied);
+        check(decoded(make(what), ":0\r\n"), answer::kind::refused);
     }
 }
 
 TEST_CASE("an error reply is an error, known by its first word")
 {
-    for (auto const what : {verb::acquire, verb::confirm, verb::extend, verb::regain, verb::release}) {
-        CHECK(decoded(make(what), "-READONLY You can't write\r\n").what == answer::kind::error);
+    for (auto const what : {verb::acquire, verb::confirm, verb::extend, verb::reacquire, verb::release}) {
+        CHECK(decoded(make(what), "-READONLY You can't write\r\n").what == answer::kind::refused);
         CHECK(decoded(make(what), "-READONLY You can't write\r\n").error == errc::read_only);
         CHECK(decoded(make(what), "-ERR OK\r\n").error == errc::server_error);
     }
@@ -250,9 +262,9 @@ TEST_CASE("an error reply is an error, known by its first word")
 
 TEST_CASE("a reply of a kind that the request does not have is not the protocol")
 {
-    for (auto const what : {verb::acquire, verb::confirm, verb::extend, verb::regain, verb::release})
+    for (auto const what : {verb::acquire, verb::confirm, verb::extend, verb::reacquire, verb::release})
         for (auto const* bytes : {"+OK\r\n", "$1\r\n1\r\n", "$-1\r\n", "*0\r\n", "*1\r\n:1\r\n", "$0\r\n\r\n"})
-            check(decoded(make(what, fence_source::clock), bytes), answer::kind::error);
+            check(decoded(make(what, fence_source::clock), bytes), answer::kind::unknown);
 }
 
 TEST_CASE("no room is made for an array that is longer than any reply")
@@ -270,16 +282,16 @@ TEST_CASE("no room is made for an array that is longer than any reply")
 TEST_CASE("a refusal that claims the longest time of all is still a refusal")
 {
     auto const held = decoded(make(verb::acquire), ":-9223372036854775808\r\n");
-    check(held, answer::kind::no);
+    check(held, answer::kind::refused);
     CHECK(held.time_left > 24h);
 }
 
-TEST_CASE("a release says how many were told of it")
+TEST_CASE("a release says whether others were told of it")
 {
     auto const a = decoded(make(verb::release), ":3\r\n");
-    CHECK(a.what == answer::kind::yes);
-    CHECK(a.told == 2);
-    CHECK(decoded(make(verb::release), ":1\r\n").told == 0);
+    CHECK(a.what == answer::kind::applied);
+    CHECK(a.others_wait);
+    CHECK_FALSE(decoded(make(verb::release), ":1\r\n").others_wait);
 }
 
 TEST_CASE("arrays in arrays that are deeper than any reply are no replies, with any hiredis")

@@ -40,7 +40,8 @@ public:
                 file_descriptor const one{::accept(at_.fd.get(), nullptr, nullptr)};
                 if (one && !words_.empty()) ::send(one.get(), words_.data(), words_.size(), MSG_NOSIGNAL);
                 if (one && !words_.empty())
-                    static_cast<void>(::recv(one.get(), buffer_, sizeof buffer_, 0));  // until the client has gone or asks
+                    static_cast<void>(
+                        ::recv(one.get(), buffer_, sizeof buffer_, 0));  // until the client has gone or asks
             }
         }};
     }
@@ -50,7 +51,10 @@ public:
         ::shutdown(at_.fd.get(), SHUT_RDWR);
     }
 
-    [[nodiscard]] std::string url(std::string const& user = "u:canary@") const { return "redis://" + user + "127.0.0.1:" + std::to_string(at_.port); }
+    [[nodiscard]] std::string url(std::string const& user = "u:canary@") const
+    {
+        return "redis://" + user + "127.0.0.1:" + std::to_string(at_.port);
+    }
 
 private:
     holdfast::test::bound_socket at_ = holdfast::test::bind_free_port();
@@ -60,7 +64,8 @@ private:
 };
 
 /// Returns: what is said of a lock at `url`, which cannot be had.
-std::string complaint(std::string const& url, std::error_code* code = nullptr, std::chrono::milliseconds operation_timeout = 200ms)
+std::string complaint(std::string const& url, std::error_code* code = nullptr,
+                      std::chrono::milliseconds operation_timeout = 200ms)
 {
     client redis{url, {.operation_timeout = operation_timeout, .connect_timeout = 2 * operation_timeout}};
     mutex m{redis, "orders", {.unavailable_after = 1s}};

@@ -24,7 +24,8 @@ std::chrono::milliseconds left(reconnect_pause const& p, boot_clock::time_point 
 
 }  // namespace
 
-TEST_CASE("a server that was lost is connected to at once, one that cannot be reached after a pause that doubles up to half a second")
+TEST_CASE(
+    "a server that was lost is connected to at once, one that cannot be reached after a pause that doubles up to half a second")
 {
     reconnect_pause p;
     CHECK(p.over(t0));
@@ -47,7 +48,8 @@ TEST_CASE("a server that breaks the protocol again and again is left alone for l
     auto const how = GENERATE(end::lost, end::refused);
     reconnect_pause p;
     auto now = t0;
-    for (auto const pause : {0ms, 5ms, 10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 640ms, 1280ms, 2560ms, 5120ms, 10'000ms, 10'000ms}) {
+    for (auto const pause :
+         {0ms, 5ms, 10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 640ms, 1280ms, 2560ms, 5120ms, 10'000ms, 10'000ms}) {
         p.begin(now);
         p.heard();
         p.spoilt(how, now + 1ms);

@@ -57,12 +57,10 @@ std::string const half_hour = "1800000000";  // the bound, in µs
 TEST_CASE("every script's SHA-1 is the one by which a server knows it")
 {
     redis_server server;
-    for (auto const& s : {scripts::acquire, scripts::acquire_by_clock, scripts::acquire_by_count, scripts::confirm, scripts::extend,
-                          scripts::regain, scripts::release})
-        CHECK(server.command({"SCRIPT", "LOAD", std::string{s.text}}).text == s.sha1);
+    for (auto const* s : scripts::all) CHECK(server.command({"SCRIPT", "LOAD", std::string{s->text}}).text == s->sha1);
 }
 
-TEST_CASE("acquire: takes a free key, knows its own token again and refuses others with the time left")
+TEST_CASE("acquire: takes a free key, knows its own token again and refuses others with the time left", "[lesson-1]")
 {
     on_server s;
     CHECK(s.number(scripts::acquire, {"k"}, {"mine", "60000"}) == 1);
@@ -123,10 +121,11 @@ TEST_CASE("a key that begins as a token does, and is longer, is not the token's"
     on_server s;
     std::string const token(32, 'a');
     s.server.command({"SET", "k", token + "a", "PX", "60000"});
-    for (auto const& [script, arguments] : all_that_acquire(token)) CHECK(s.number(script, {"k", "f"}, arguments) < -50'000);
+    for (auto const& [script, arguments] : all_that_acquire(token))
+        CHECK(s.number(script, {"k", "f"}, arguments) < -50'000);
     CHECK(s.number(scripts::confirm, {"k", "f"}, {token, "50", hour_text, half_hour}) == 0);
     CHECK(s.number(scripts::extend, {"k"}, {token, "600000"}) == 0);
-    CHECK(s.number(scripts::regain, {"k"}, {token, "600000"}) == 0);
+    CHECK(s.number(scripts::reacquire, {"k"}, {token, "600000"}) == 0);
     CHECK(s.number(scripts::release, {"k"}, {token, "channel"}) == 0);
     CHECK(s.get("k") == token + "a");
     CHECK(s.pttl("k") <= 60'000);
@@ -146,7 +145,7 @@ TEST_CASE("no script reads a value of 200 MB, at the lock's key or at its fence"
     for (auto const& [script, arguments] : all_that_acquire()) CHECK(s.number(script, {"great", "f"}, arguments) == -1);
     CHECK(s.number(scripts::confirm, {"great", "f"}, {"mine", "50", hour_text, half_hour}) == 0);
     CHECK(s.number(scripts::extend, {"great"}, {"mine", "60000"}) == 0);
-    CHECK(s.number(scripts::regain, {"great"}, {"mine", "60000"}) == 0);
+    CHECK(s.number(scripts::reacquire, {"great"}, {"mine", "60000"}) == 0);
     CHECK(s.number(scripts::release, {"great"}, {"mine", "channel"}) == 0);
     for (auto const& [script, arguments] : all_that_acquire()) {
         s.server.command({"DEL", "k"});
@@ -204,9 +203,12 @@ TEST_CASE("acquire by count: a fence that is there counts on, whatever the clock
 {
     on_server s;
     s.server.command({"SET", "f", "100"});
-    CHECK(s.number(scripts::acquire_by_count, {"k", "f"}, {"mine", "60000", "3", hour_text, half_hour, "500", "1000000", "100"}) == 103);
-    CHECK(s.number(scripts::acquire_by_count, {"k", "f"}, {"mine", "60000", "3", hour_text, half_hour, "500", "1000000", "100"}) == 106);
-    CHECK(s.number(scripts::acquire_by_count, {"k", "f"}, {"other", "60000", "3", hour_text, half_hour, "500", "1000000", "100"}) < 0);
+    CHECK(s.number(scripts::acquire_by_count, {"k", "f"},
+                   {"mine", "60000", "3", hour_text, half_hour, "500", "1000000", "100"}) == 103);
+    CHECK(s.number(scripts::acquire_by_count, {"k", "f"},
+                   {"mine", "60000", "3", hour_text, half_hour, "500", "1000000", "100"}) == 106);
+    CHECK(s.number(scripts::acquire_by_count, {"k", "f"},
+                   {"other", "60000", "3", hour_text, half_hour, "500", "1000000", "100"}) < 0);
     CHECK(s.get("f") == "106");
     CHECK(s.pttl("f") > hour - 60'000);
 }
@@ -268,9 +270,9 @@ namespace {
 std::vector<std::vector<std::string>> foreign_fences()
 {
     std::vector<std::vector<std::string>> all;
-    for (auto const* text :
-         {"9223372036854775807", "9223372036854775806", "9007199254740993", "9999999999999999", "18446744073709551616", "1e300", "inf",
-          "nan", "", " 7", "7 ", "0x7f", "1.5", "-", "--5", "-9223372036854775808", "-9999999999999999", "text"})
+    for (auto const* text : {"9223372036854775807", "9223372036854775806", "9007199254740993", "9999999999999999",
+                             "18446744073709551616", "1e300", "inf", "nan", "", " 7", "7 ", "0x7f", "1.5", "-", "--5",
+                             "-9223372036854775808", "-9999999999999999", "text"})
         all.push_back({"SET", "f", text});
     all.push_back({"LPUSH", "f", "x"});
     all.push_back({"HSET", "f", "x", "1"});
@@ -296,11 +298,13 @@ TEST_CASE("acquire by clock: a foreign fence is replaced by the most that one ca
         CHECK(s.get("f") == std::to_string(fence));
         CHECK(s.pttl("f") > hour - 60'000);
         CHECK(s.get("k") == "mine");
-        CHECK(s.number(scripts::acquire_by_clock, {"k", "f"}, {"mine", "60000", "4", hour_text, half_hour}) == fence + 4);
+        CHECK(s.number(scripts::acquire_by_clock, {"k", "f"}, {"mine", "60000", "4", hour_text, half_hour}) ==
+              fence + 4);
     }
 }
 
-TEST_CASE("acquire by count: a foreign fence is no vote and leaves no key, until the clock is near the most that it can have been before")
+TEST_CASE(
+    "acquire by count: a foreign fence is no vote and leaves no key, until the clock is near the most that it can have been before")
 {
     on_server s;
     auto const acquire = [&](std::string const& bound, std::string const& lead) {
@@ -343,7 +347,8 @@ TEST_CASE("acquire by count: without a guard a foreign fence begins anew at once
         s.server.command({"FLUSHALL"});
         s.server.command(write);
         auto const before = s.micros();
-        auto const got = s.run(scripts::acquire_by_count, {"k", "f"}, {"mine", "60000", "3", hour_text, half_hour, "0", "0", "1"});
+        auto const got =
+            s.run(scripts::acquire_by_count, {"k", "f"}, {"mine", "60000", "3", hour_text, half_hour, "0", "0", "1"});
         REQUIRE(got.elements.size() == 2);
         CHECK(got.elements[0].integer >= before + 3);
         CHECK(got.elements[0].integer <= s.micros() + 3);
@@ -363,11 +368,12 @@ TEST_CASE("confirm: neither confirms a foreign fence nor writes one")
         CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", now, hour_text, "90000000"}) == 0);
     }
     s.server.command({"DEL", "f"});
-    for (auto const& value :
-         {std::to_string(s.micros() + 150'000'000), std::string{"9223372036854775807"}, std::string{"18446744073709551615"}})
+    for (auto const& value : {std::to_string(s.micros() + 150'000'000), std::string{"9223372036854775807"},
+                              std::string{"18446744073709551615"}})
         CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", value, hour_text, "90000000"}) == 0);
     CHECK(s.server.command({"EXISTS", "f"}).integer == 0);
-    CHECK(s.number(scripts::confirm, {"k", "f"}, {"mine", std::to_string(s.micros() + 80'000'000), hour_text, "90000000"}) == 1);
+    CHECK(s.number(scripts::confirm, {"k", "f"},
+                   {"mine", std::to_string(s.micros() + 80'000'000), hour_text, "90000000"}) == 1);
 }
 
 TEST_CASE("extend: never makes the time left shorter, and gives a key that does not expire an end")
@@ -382,7 +388,7 @@ TEST_CASE("extend: never makes the time left shorter, and gives a key that does 
     CHECK(s.pttl("k") <= 60'000);
 }
 
-TEST_CASE("extend: only the holder's, and nothing that is gone")
+TEST_CASE("extend: only the holder's, and nothing that is gone", "[lesson-4][lesson-10]")
 {
     on_server s;
     s.server.command({"SET", "k", "mine", "PX", "60000"});
@@ -397,26 +403,26 @@ TEST_CASE("extend: only the holder's, and nothing that is gone")
     CHECK(s.pttl("hash") == -1);
 }
 
-TEST_CASE("regain: takes what is gone, extends what is the holder's, and leaves what is another's")
+TEST_CASE("reacquire: takes what is gone, extends what is the holder's, and leaves what is another's")
 {
     on_server s;
-    CHECK(s.number(scripts::regain, {"k"}, {"mine", "60000"}) == 1);
+    CHECK(s.number(scripts::reacquire, {"k"}, {"mine", "60000"}) == 1);
     CHECK(s.get("k") == "mine");
     CHECK(s.pttl("k") > 50'000);
     CHECK(s.pttl("k") <= 60'000);
-    CHECK(s.number(scripts::regain, {"k"}, {"mine", "3600000"}) == 1);
+    CHECK(s.number(scripts::reacquire, {"k"}, {"mine", "3600000"}) == 1);
     CHECK(s.pttl("k") > 3'000'000);
-    CHECK(s.number(scripts::regain, {"k"}, {"mine", "60000"}) == 1);
+    CHECK(s.number(scripts::reacquire, {"k"}, {"mine", "60000"}) == 1);
     CHECK(s.pttl("k") > 3'000'000);
-    CHECK(s.number(scripts::regain, {"k"}, {"other", "7200000"}) == 0);
+    CHECK(s.number(scripts::reacquire, {"k"}, {"other", "7200000"}) == 0);
     CHECK(s.get("k") == "mine");
     CHECK(s.pttl("k") <= 3'600'000);
     s.server.command({"HSET", "hash", "mine", "1"});
-    CHECK(s.number(scripts::regain, {"hash"}, {"mine", "60000"}) == 0);
+    CHECK(s.number(scripts::reacquire, {"hash"}, {"mine", "60000"}) == 0);
     CHECK(s.pttl("hash") == -1);
 }
 
-TEST_CASE("release: only the holder's")
+TEST_CASE("release: only the holder's", "[lesson-2]")
 {
     on_server s;
     s.server.command({"SET", "k", "mine", "PX", "60000"});

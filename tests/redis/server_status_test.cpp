@@ -50,7 +50,24 @@ TEST_CASE("a client that has asked nothing knows nothing, and then what it saw")
     CHECK_FALSE(redis.status().votes);
     CHECK(redis.status().why_not == redis::errc::cannot_connect);
     CHECK(redis.status().last_error);
-    CHECK_THAT(redis.status().describe(), contains("no vote (cannot connect; "));
+    CHECK_THAT(redis.status().describe(),
+               contains("no vote (cannot connect; ") && contains("), not connected; when last connected: answers in "));
+}
+
+TEST_CASE("what is known from an earlier connection is described as that")
+{
+    redis::server_status one{.server = "redis://a:1", .asked = true, .reached = true, .votes = true};
+    one.round_trip = 1700us;
+    one.clock_ahead = -20ms;
+    one.clock_doubt = 100us;
+    CHECK(one.describe() == "redis://a:1: votes, answers in 1.7 ms, clock 20.0 ms behind, give or take 0.1 ms");
+    one.reached = one.votes = false;
+    one.why_not = redis::errc::cannot_connect;
+    CHECK(one.describe() == "redis://a:1: no vote (cannot connect), not connected; when last connected: answers in "
+                            "1.7 ms, clock 20.0 ms behind, give or take 0.1 ms");
+    one.round_trip = {};
+    one.clock_ahead = {};
+    CHECK(one.describe() == "redis://a:1: no vote (cannot connect), not connected");
 }
 
 TEST_CASE("a user without the right to INFO locks, and less is known")
@@ -70,7 +87,8 @@ TEST_CASE("a server that may evict keys is told, once for each client")
     holdfast::lock_options const options{.on_error = [&](holdfast::error const& e) {
         CHECK(e.code() == redis::errc::may_evict);
         CHECK(e.code() == errc::misconfigured);
-        CHECK_THAT(std::string{e.what()}, contains("allkeys-lru") && contains(std::to_string(server.port())) && contains("noeviction"));
+        CHECK_THAT(std::string{e.what()},
+                   contains("allkeys-lru") && contains(std::to_string(server.port())) && contains("noeviction"));
         ++told;
     }};
     for (int i = 1; i <= 2; ++i) {
@@ -90,7 +108,9 @@ TEST_CASE("a node of a cluster is refused, also where it owns the slot of the ke
     auto const bus = holdfast::test::bind_free_port().port;
     redis_server server{{.config = {"cluster-enabled yes", "cluster-port " + std::to_string(bus)}}};
     REQUIRE(server.command({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"}).text == "OK");
-    REQUIRE(eventually([&] { return server.command({"CLUSTER", "INFO"}).text.find("cluster_state:ok") != std::string::npos; }));
+    REQUIRE(eventually([&] {
+        return server.command({"CLUSTER", "INFO"}).text.find("cluster_state:ok") != std::string::npos;
+    }));
     REQUIRE(server.command({"SET", "other", "x"}).text == "OK");
     client redis{server.url(), unhurried()};
     mutex m{redis, "orders", {.unavailable_after = 1h}};
@@ -115,7 +135,8 @@ TEST_CASE("a replica is refused, though it would take writes")
     CHECK(m.try_lock_for(1min));
 }
 
-TEST_CASE("of nodes that are one server the first that said so has its vote, until it is another", "[redis][identities]")
+TEST_CASE("of nodes that are one server the first that said so has its vote, until it is another",
+          "[redis][identities]")
 {
     identities ids;
     CHECK_FALSE(ids.greeted(2, "a"));

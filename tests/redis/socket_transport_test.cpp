@@ -27,30 +27,51 @@ using holdfast::test::redis_server;
 
 namespace {
 
-/// One who asks for an extension and waits for the answer without end: in a quorum, others may decide long before he has it.
-class patient final : public holdfast::redis::running_operation {
+/// One who asks for an extension and waits for the answer without end: in a quorum, others may decide long before he
+/// has it.
+class patient final : public holdfast::redis::running_operation, private holdfast::completion {
 public:
     explicit patient(socket_transport& on) : on_{on} {}
+    patient(patient const&) = delete;
+    patient& operator=(patient const&) = delete;
+    ~patient()
+    {
+        std::scoped_lock const guard{on_};
+        on_.abandon(*this);
+    }
 
     void ask()
     {
         std::scoped_lock const guard{on_};
-        command const extend{.what = command::verb::extend, .keys = std::make_shared<lock_keys const>("orders"), .token = owner_token::fresh(), .ttl = 10s};
+        on_.begin(*this, *this);
+        command const extend{.what = command::verb::extend,
+                             .keys = std::make_shared<lock_keys const>("orders"),
+                             .token = owner_token::fresh(),
+                             .ttl = 10s};
         CHECK_FALSE(on_.send(0, extend, this));
     }
 
-    void on_answer(unsigned, answer const& a, boot_clock::time_point) override { got = a; }
+    /// Returns: whether it was answered within a minute.
+    [[nodiscard]] bool answered() { return on_.reactor().drive(parker_, boot_clock::now() + 1min) != 0; }
+
+    void on_answer(unsigned, answer const& a, boot_clock::time_point) override
+    {
+        got = a;
+        on_.ended(*this);
+    }
     void on_watching(unsigned, boot_clock::time_point) override {}
     void on_watch_failed(unsigned, std::error_code, boot_clock::time_point) override {}
     void on_released(unsigned, boot_clock::time_point) override {}
-    [[nodiscard]] bool done() const noexcept override { return got.has_value(); }
     [[nodiscard]] boot_clock::time_point wake_at() const noexcept override { return boot_clock::time_point::max(); }
-    void on_time(boot_clock::time_point) override {}
+    void on_time(boot_clock::time_point) noexcept override {}
 
     std::optional<answer> got;
 
 private:
+    void complete() noexcept override { parker_.unpark(); }
+
     socket_transport& on_;
+    holdfast::detail::parker parker_;
 };
 
 }  // namespace
@@ -60,11 +81,16 @@ TEST_CASE("a connection that does not answer is given up at the next use of the 
     constexpr auto node_timeout = 500ms;
     redis_server server;
     proxy way{server.port()};
-    socket_transport transport{{.servers = {parse_url(way.url())}, .tls = nullptr, .node_timeout = node_timeout, .connect_timeout = 1min, .key_prefix = {},
-                                .restart_guard = 0ms}};
+    socket_transport transport{{.servers = {parse_url(way.url())},
+                                .tls = nullptr,
+                                .node_timeout = node_timeout,
+                                .connect_timeout = 1min,
+                                .key_prefix = {},
+                                .restart_guard = 0ms},
+                               nullptr};
     patient first{transport};
     first.ask();
-    CHECK(transport.wait(first, boot_clock::now() + 1min));
+    CHECK(first.answered());
     way.hold();
     patient second{transport};
     second.ask();
@@ -78,16 +104,21 @@ TEST_CASE("a connection that does not answer is given up at the next use of the 
     CHECK(second.got->error == errc::connection_lost);
 }
 
-TEST_CASE("a late answer to one operation leaves the connection to those that it answers, and is for nobody when it comes")
+TEST_CASE(
+    "a late answer to one operation leaves the connection to those that it answers, and is for nobody when it comes")
 {
     redis_server server;
     proxy way{server.port()};
-    socket_transport transport{{.servers = {parse_url(way.url())}, .tls = nullptr, .node_timeout = 1min, .connect_timeout = 1min, .key_prefix = {},
-                                .restart_guard = 0ms}};
-    auto const done = [&](patient& one) { return transport.wait(one, boot_clock::now() + 1min); };
+    socket_transport transport{{.servers = {parse_url(way.url())},
+                                .tls = nullptr,
+                                .node_timeout = 1min,
+                                .connect_timeout = 1min,
+                                .key_prefix = {},
+                                .restart_guard = 0ms},
+                               nullptr};
     patient first{transport};
     first.ask();
-    REQUIRE(done(first));
+    REQUIRE(first.answered());
     auto const connections = way.connections();
     way.delay(0us, 200ms);
     auto const before = way.requests();
@@ -99,8 +130,8 @@ TEST_CASE("a late answer to one operation leaves the connection to those that it
         patient late{transport};
         late.ask();
         REQUIRE(eventually([&] { return way.held() == 1; }));
-        REQUIRE(done(in_time));
-        CHECK(in_time.got->what == answer::kind::no);
+        REQUIRE(in_time.answered());
+        CHECK(in_time.got->what == answer::kind::refused);
         std::scoped_lock const guard{transport};
         transport.give_up(0, &late);
         CHECK_FALSE(late.got);
@@ -109,7 +140,7 @@ TEST_CASE("a late answer to one operation leaves the connection to those that it
     behind.ask();
     REQUIRE(eventually([&] { return way.requests() >= before + 3; }));
     way.heal();
-    REQUIRE(done(behind));
-    CHECK(behind.got->what == answer::kind::no);
+    REQUIRE(behind.answered());
+    CHECK(behind.got->what == answer::kind::refused);
     CHECK(way.connections() == connections);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "support/catch.hpp"
 
-#include <holdfast/redis/admission.hpp>
+#include <holdfast/redis/eligibility.hpp>
 #include <holdfast/redis/greeting.hpp>
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
-using holdfast::redis::admission;
+using holdfast::redis::eligibility;
 using holdfast::redis::errc;
 using holdfast::redis::greeting;
 using holdfast::redis::greeting_exchange;
@@ -25,7 +25,8 @@ greeting greeting_with(std::string const& text)
     auto const info = "# Server\r\n" + text + "\r\n";
     reply_reader reader;
     auto const info_text = "$" + std::to_string(info.size()) + "\r\n" + info + "\r\n";
-    REQUIRE(reader.feed(info_text + info_text + info_text + "*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n"));  // of replication, memory and server
+    REQUIRE(reader.feed(info_text + info_text + info_text +
+                        "*2\r\n$10\r\n1700000000\r\n$1\r\n0\r\n"));  // of replication, memory and server
     while (!exchange.done()) {
         auto const one = reader.next();
         REQUIRE((one && *one));
@@ -40,7 +41,9 @@ TEST_CASE("an uptime that no server has is bounded, and one that is no number is
 {
     CHECK(greeting_with("uptime_in_seconds:7").uptime == 7s);
     CHECK(greeting_with("uptime_in_seconds:315360000").uptime == 315'360'000s);
-    for (auto const* text : {"uptime_in_seconds:-1", "uptime_in_seconds:-9223372036854775808", "uptime_in_seconds:18446744073709551616", "uptime_in_seconds:", "uptime_in_seconds:x", "uptime:5"}) {
+    for (auto const* text :
+         {"uptime_in_seconds:-1", "uptime_in_seconds:-9223372036854775808", "uptime_in_seconds:18446744073709551616",
+          "uptime_in_seconds:", "uptime_in_seconds:x", "uptime:5"}) {
         CAPTURE(text);
         CHECK(greeting_with(text).uptime == 0s);
     }
@@ -57,18 +60,18 @@ TEST_CASE("a server that once had an uptime that no server has may vote when it 
     auto const now = boot_clock::time_point{500s};
     for (auto const* text : {"10000000000", "9223372036854775807", "18446744073709551616", "-5", "x"}) {
         CAPTURE(text);
-        admission one{1, 30s};
+        eligibility one{1, 30s};
         auto const wild = greeting_with("uptime_in_seconds:" + std::string{text});
-        one.connected(0, wild.server_time, admission::certain_uptime(wild.uptime), now);
+        one.connected(0, wild.server_time, eligibility::certain_uptime(wild.uptime), now);
         CHECK(one.guarded_for(0, now) <= 30s);
         one.disconnected(0);
         auto const sane = greeting_with("uptime_in_seconds:100");
-        one.connected(0, sane.server_time, admission::certain_uptime(sane.uptime), now + 1s);
+        one.connected(0, sane.server_time, eligibility::certain_uptime(sane.uptime), now + 1s);
         CHECK_FALSE(one.may_vote(0, now + 1s));
     }
-    admission started{1, 30s};
+    eligibility started{1, 30s};
     auto const just = greeting_with("uptime_in_seconds:-5");
-    started.connected(0, just.server_time, admission::certain_uptime(just.uptime), now);
+    started.connected(0, just.server_time, eligibility::certain_uptime(just.uptime), now);
     CHECK(started.may_vote(0, now) == errc::restarted_recently);
     CHECK_FALSE(started.may_vote(0, now + 30s));
 }

@@ -59,7 +59,7 @@ TEST_CASE("a release wakes the waiter of another client at once, without polling
     CHECK(eventually([&] { return subscriptions(server) == 0; }));
 }
 
-TEST_CASE("a release wakes waiters of several clients, and each gets its turn")
+TEST_CASE("a release wakes waiters of several clients, and each gets its turn", "[lesson-11]")
 {
     redis_server server;
     client redis{server.url(), unhurried()};
@@ -75,14 +75,16 @@ TEST_CASE("a release wakes waiters of several clients, and each gets its turn")
             ++turns;
             waiting.unlock();
         });
-    CHECK(eventually([&] { return server.command({"PUBSUB", "NUMSUB", "holdfast:free:{orders}"}).elements.at(1).integer == 4; }));
+    CHECK(eventually([&] {
+        return server.command({"PUBSUB", "NUMSUB", "holdfast:free:{orders}"}).elements.at(1).integer == 4;
+    }));
     m.unlock();
     CHECK(eventually([&] { return turns == 4; }, 30s));
     waiters.clear();
     CHECK(eventually([&] { return subscriptions(server) == 0; }));
 }
 
-TEST_CASE("a waiter asks once when it comes, once when it is subscribed, and then sleeps")
+TEST_CASE("a waiter asks once when it comes, once when it is subscribed, and then sleeps", "[lesson-11]")
 {
     redis_server server;
     client redis{server.url(), unhurried()};
@@ -103,7 +105,8 @@ TEST_CASE("a waiter asks once when it comes, once when it is subscribed, and the
     CHECK(eventually([&] { return subscriptions(server) == 0; }));
 }
 
-TEST_CASE("messages without end have the waiter for a lock that is held ask at a bounded rate, and a release among them is noticed")
+TEST_CASE(
+    "messages without end have the waiter for a lock that is held ask at a bounded rate, and a release among them is noticed")
 {
     redis_server server;
     client redis{server.url(), unhurried()};
@@ -126,7 +129,7 @@ TEST_CASE("messages without end have the waiter for a lock that is held ask at a
     waiting.unlock();
 }
 
-TEST_CASE("who wants no messages looks now and then, and gets the lock without a subscription")
+TEST_CASE("who wants no messages looks now and then, and gets the lock without a subscription", "[lesson-12]")
 {
     redis_server server;
     client redis{server.url(), unhurried()};
@@ -146,7 +149,7 @@ TEST_CASE("who wants no messages looks now and then, and gets the lock without a
     CHECK(server.command({"CLIENT", "LIST", "TYPE", "pubsub"}).text.empty());
 }
 
-TEST_CASE("a release while a waiter is still subscribing is not missed")
+TEST_CASE("a release while a waiter is still subscribing is not missed", "[lesson-11]")
 {
     redis_server server;
     proxy way{server.port()};
@@ -164,7 +167,7 @@ TEST_CASE("a release while a waiter is still subscribing is not missed")
     CHECK(eventually([&] { return done.load(); }, 90s));
 }
 
-TEST_CASE("a waiter is woken by the end of a crashed holder's lease")
+TEST_CASE("a waiter is woken by the end of a crashed holder's lease", "[lesson-11]")
 {
     redis_server server;
     client redis{server.url(), unhurried()};
@@ -228,8 +231,8 @@ TEST_CASE("a handoff between threads of a process asks no server")
     std::vector<std::unique_ptr<sleeper>> all;
     std::vector<std::unique_ptr<mutex>> locks;
     for (int i = 0; i < 8; ++i) {
-        auto& mine =
-            locks.emplace_back(std::make_unique<mutex>(redis, "orders", holdfast::lock_options{.ttl = 1h, .max_local_handoffs = 63}));
+        auto& mine = locks.emplace_back(
+            std::make_unique<mutex>(redis, "orders", holdfast::lock_options{.ttl = 1h, .max_local_handoffs = 63}));
         all.push_back(std::make_unique<sleeper>([&sections, &mine = *mine] {
             mine.lock();
             ++sections;
@@ -264,7 +267,7 @@ TEST_CASE("without handoffs every section asks the server")
     CHECK(lock_requests(server) - before >= 40);
 }
 
-TEST_CASE("an uncontended lock costs two requests and no subscription")
+TEST_CASE("an uncontended lock costs two requests and no subscription", "[lesson-12]")
 {
     redis_server server;
     client redis{server.url(), unhurried()};

@@ -64,7 +64,8 @@ struct guarded_masters {
 std::vector<std::uint64_t> counters(five_masters& five)
 {
     std::vector<std::uint64_t> all;
-    for (auto const& one : five.servers.command({"GET", fence})) all.push_back(one.text.empty() ? 0 : std::stoull(one.text));
+    for (auto const& one : five.servers.command({"GET", fence}))
+        all.push_back(one.text.empty() ? 0 : std::stoull(one.text));
     return all;
 }
 
@@ -127,7 +128,8 @@ TEST_CASE("who is refused again and again does not drive the counters on")
     CHECK(take_and_free(m) > last);
 }
 
-TEST_CASE("a counter that somebody else wrote on one master is not passed on, and is told once, with the key's name and the master")
+TEST_CASE(
+    "a counter that somebody else wrote on one master is not passed on, and is told once, with the key's name and the master")
 {
     guarded_masters three;
     auto last = take_and_free(three.m);
@@ -149,7 +151,8 @@ TEST_CASE("a counter that somebody else wrote on one master is not passed on, an
     }));
     REQUIRE(three.told.size() == 1);
     CHECK(three.told.back().code() == holdfast::redis::errc::foreign_fence);
-    CHECK_THAT(three.told.back().what(), contains("key \"holdfast:fence:{orders}\"") && contains(std::to_string(three.servers[1].port())));
+    CHECK_THAT(three.told.back().what(),
+               contains("key \"holdfast:fence:{orders}\"") && contains(std::to_string(three.servers[1].port())));
     last = take_and_free(three.m);
     CHECK(eventually([&] { return holdfast::test::copies(three.servers, "orders") == 0; }));
     CHECK(eventually([&] {  // it votes again
@@ -161,7 +164,8 @@ TEST_CASE("a counter that somebody else wrote on one master is not passed on, an
     CHECK(three.told.size() == 1);
 }
 
-TEST_CASE("counters that somebody else wrote on all masters are named, no key is left, and the lock works again when a guard has passed")
+TEST_CASE(
+    "counters that somebody else wrote on all masters are named, no key is left, and the lock works again when a guard has passed")
 {
     guarded_masters three;
     auto const last = take_and_free(three.m);

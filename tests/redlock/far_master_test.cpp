@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A master that always answers when the others have decided: it is connected to, and learns the scripts, all the same, so it counts when another
-// fails.
+// A master that always answers when the others have decided: it is connected to, and learns the scripts, all the same,
+// so it counts when another fails.
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/proxy.hpp"
@@ -30,7 +30,10 @@ struct far_master {
     proxy way{servers[2].port()};
     masters client;
 
-    explicit far_master(masters_options options = {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms}) : client{delayed(), options} {}
+    explicit far_master(masters_options options = {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms})
+        : client{delayed(), options}
+    {
+    }
 
     std::vector<std::string> delayed()
     {
@@ -63,7 +66,8 @@ TEST_CASE("a master that is farther away than the others learns the scripts of a
     CHECK(eventually([&] { return !three.holds(); }));
 }
 
-TEST_CASE("a master whose connection takes several operations to be made is connected to, though nobody looks in between")
+TEST_CASE(
+    "a master whose connection takes several operations to be made is connected to, though nobody looks in between")
 {
     constexpr auto connect_timeout = 200ms;
     far_master three{{.node_timeout = 10s, .connect_timeout = connect_timeout, .restart_guard = 0ms}};

@@ -39,7 +39,8 @@ struct observer {
     bool on_majority(std::uint64_t token)
     {
         auto const all = five.servers.command({"GET", fence});
-        return std::count_if(all.begin(), all.end(), [&](auto const& r) { return !r.text.empty() && std::stoull(r.text) >= token; }) >= 3;
+        return std::count_if(all.begin(), all.end(),
+                             [&](auto const& r) { return !r.text.empty() && std::stoull(r.text) >= token; }) >= 3;
     }
 };
 
@@ -70,7 +71,8 @@ TEST_CASE("counters that diverge are written back to a majority")
     CHECK(o.next());
     auto const base = o.last;
     auto const set = [&](std::vector<std::uint64_t> const& ahead) {
-        for (std::size_t i = 0; i < 5; ++i) o.five.servers[i].command({"SET", fence, std::to_string(base + ahead[i]), "PX", "3600000"});
+        for (std::size_t i = 0; i < 5; ++i)
+            o.five.servers[i].command({"SET", fence, std::to_string(base + ahead[i]), "PX", "3600000"});
     };
     set({1'000'000, 2'000'000, 3'000'000, 4'000'000, 5'000'000});
     CHECK(o.next());
@@ -93,7 +95,8 @@ TEST_CASE("the greatest counter of any majority is respected")
     for (std::size_t alone = 0; alone < 5; ++alone) {
         auto const far = base + 10'000'000 * (alone + 1);
         for (std::size_t i = 0; i < 5; ++i)  // three know of `far`, the others are behind
-            o.five.servers[(alone + i) % 5].command({"SET", fence, std::to_string(i < 3 ? far : base), "PX", "3600000"});
+            o.five.servers[(alone + i) % 5].command(
+                {"SET", fence, std::to_string(i < 3 ? far : base), "PX", "3600000"});
         CHECK(o.next());
         CHECK(o.last > far);
     }
@@ -121,10 +124,11 @@ TEST_CASE("masters that come back with an old snapshot do not repeat a token")
         return std::exchange(o.last, m.lease().fencing_token()) < m.lease().fencing_token();
     };
     masters before{o.five.servers.urls(), options};
-    REQUIRE(holdfast::test::eventually([&] {  // a server counts its uptime in whole seconds: some have their vote a second before others
-        next(before);
-        return o.five.copies(fence) == 5;
-    }));
+    REQUIRE(holdfast::test::eventually(
+        [&] {  // a server counts its uptime in whole seconds: some have their vote a second before others
+            next(before);
+            return o.five.copies(fence) == 5;
+        }));
     o.five.servers.command({"SAVE"});
     for (int i = 0; i < 100; ++i) CHECK(next(before));
     for (std::size_t i : {0U, 1U, 2U}) o.five.servers.restart(i);
@@ -147,17 +151,20 @@ TEST_CASE("fresh counters begin alike, so that the first lock of a name takes on
     };
     REQUIRE(holdfast::test::eventually(all_vote, 30s));
     int n = 0;
-    CHECK(holdfast::test::eventually([&] {  // with another name where one was asked so late that its clock was ahead of the proposal
-        auto const name = "orders/" + std::to_string(n++);
-        mutex m{guarded, name, {.ttl = 2s, .unavailable_after = 1min}};
-        m.lock();
-        return holdfast::test::eventually(
-            [&] {  // the slowest two may still be at it
-                auto const all = five.servers.command({"GET", "holdfast:fence:{" + name + "}"});
-                return !all.front().text.empty() && std::count_if(all.begin(), all.end(), [&](auto const& r) { return r.text == all.front().text; }) == 5;
-            },
-            500ms);
-    }));
+    CHECK(holdfast::test::eventually(
+        [&] {  // with another name where one was asked so late that its clock was ahead of the proposal
+            auto const name = "orders/" + std::to_string(n++);
+            mutex m{guarded, name, {.ttl = 2s, .unavailable_after = 1min}};
+            m.lock();
+            return holdfast::test::eventually(
+                [&] {  // the slowest two may still be at it
+                    auto const all = five.servers.command({"GET", "holdfast:fence:{" + name + "}"});
+                    return !all.front().text.empty() && std::count_if(all.begin(), all.end(), [&](auto const& r) {
+                                                            return r.text == all.front().text;
+                                                        }) == 5;
+                },
+                500ms);
+        }));
 }
 
 TEST_CASE("counters are kept for an hour from each lock on")
@@ -169,6 +176,7 @@ TEST_CASE("counters are kept for an hour from each lock on")
         m.lock();
         m.unlock();
         auto const all = five.servers.command({"PTTL", fence});
-        CHECK(std::count_if(all.begin(), all.end(), [](auto const& r) { return r.integer > 3'000'000 && r.integer <= 3'600'000; }) >= 3);
+        CHECK(std::count_if(all.begin(), all.end(),
+                            [](auto const& r) { return r.integer > 3'000'000 && r.integer <= 3'600'000; }) >= 3);
     }
 }

@@ -23,7 +23,8 @@ using holdfast::test::redis_fleet;
 TEST_CASE("extend says in a child that nothing is held there, and waits for nothing that was locked when it was forked")
 {
     redis_fleet servers{3};
-    holdfast::redlock::masters client{servers.urls(), {.node_timeout = 1s, .connect_timeout = 1min, .restart_guard = 2s}};  // which extend looks at
+    holdfast::redlock::masters client{
+        servers.urls(), {.node_timeout = 1s, .connect_timeout = 1min, .restart_guard = 2s}};  // which extend looks at
     holdfast::lock_options const options{.ttl = 2s, .unavailable_after = 1min};
     holdfast::redlock::mutex m{client, "orders", options};
     m.lock();

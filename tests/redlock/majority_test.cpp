@@ -70,7 +70,7 @@ TEST_CASE("with three of five masters down or hung a lock is unavailable and the
     }));
 }
 
-TEST_CASE("a lease that a majority can no longer confirm is lost in time")
+TEST_CASE("a lease that a majority can no longer confirm is lost in time", "[lesson-20]")
 {
     five_masters five;
     std::atomic<int> losses{0};
@@ -86,7 +86,7 @@ TEST_CASE("a lease that a majority can no longer confirm is lost in time")
     CHECK(eventually([&] { return losses == 1; }));
 }
 
-TEST_CASE("a lease that the masters have forgotten is found lost by the renewal")
+TEST_CASE("a lease that the masters have forgotten is found lost by the renewal", "[lesson-20]")
 {
     five_masters five;
     mutex m{five.client, "orders"};
@@ -116,7 +116,7 @@ TEST_CASE("a wrong password on a majority is reported at once")
     for (auto& server : good) CHECK(eventually([&] { return server.command({"EXISTS", "orders"}).integer == 0; }));
 }
 
-TEST_CASE("a failed round leaves no key of ours and touches no key of others")
+TEST_CASE("a failed round leaves no key of ours and touches no key of others", "[lesson-4]")
 {
     five_masters five;
     for (std::size_t i : {0U, 2U, 4U}) five.servers[i].command({"SET", "orders", "theirs", "PX", "3600000"});
@@ -133,7 +133,7 @@ TEST_CASE("a failed round leaves no key of ours and touches no key of others")
     CHECK(eventually([&] { return five.copies("orders") == 2; }));
 }
 
-TEST_CASE("a vote is rolled back over the next connection where its own broke before the others refused")
+TEST_CASE("a vote is rolled back over the next connection where its own broke before the others refused", "[lesson-4]")
 {
     proxied_masters three;
     auto& servers = three.servers;
@@ -148,7 +148,8 @@ TEST_CASE("a vote is rolled back over the next connection where its own broke be
     CHECK(eventually(on_first));
     std::this_thread::sleep_for(100ms);  // its answer arrives,
     ways[0].cut_all();
-    std::this_thread::sleep_for(100ms);  // and the client learns of this; where either is late, the vote is lost in another way
+    std::this_thread::sleep_for(
+        100ms);  // and the client learns of this; where either is late, the vote is lost in another way
     for (std::size_t i : {1U, 2U}) ways[i].let_go();
     CHECK_FALSE(attempt.get());
     CHECK(eventually([&] {
@@ -157,7 +158,7 @@ TEST_CASE("a vote is rolled back over the next connection where its own broke be
     }));
 }
 
-TEST_CASE("the ttl is the same after many rounds")
+TEST_CASE("the ttl is the same after many rounds", "[lesson-13]")
 {
     five_masters five;
     for (std::size_t i : {0U, 1U, 2U}) five.servers[i].command({"SET", "orders", "theirs", "PX", "3600000"});
@@ -177,7 +178,7 @@ TEST_CASE("the ttl is the same after many rounds")
     CHECK(granted >= 3);
 }
 
-TEST_CASE("contenders do not split the vote for ever")
+TEST_CASE("contenders do not split the vote for ever", "[lesson-11]")
 {
     five_masters five;
     std::atomic<int> sections{0};
@@ -201,7 +202,8 @@ TEST_CASE("contenders do not split the vote for ever")
     CHECK(sections == 40);
     CHECK(alone);
     CHECK(eventually([&] { return five.copies("orders") == 0; }));
-    for (auto& server : five.servers) CHECK(eventually([&] { return server.command({"PUBSUB", "CHANNELS"}).elements.empty(); }));
+    for (auto& server : five.servers)
+        CHECK(eventually([&] { return server.command({"PUBSUB", "CHANNELS"}).elements.empty(); }));
 }
 
 TEST_CASE("a release wakes the waiter of another client without polling")

@@ -21,13 +21,16 @@ namespace holdfast::test {
 [[nodiscard]] inline std::size_t copies(redis_fleet& masters, std::string const& key)
 {
     auto const all = masters.command({"EXISTS", key});
-    return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](reply const& r) { return r.integer == 1; }));
+    return static_cast<std::size_t>(
+        std::count_if(all.begin(), all.end(), [](reply const& r) { return r.integer == 1; }));
 }
 
-/// Effects: locks `m`, whose key is `key`, with the votes of all masters: a lock that a majority has granted may not be on the others yet, nor come
-/// there: one that is not connected yet is not asked, and one that does not know the script when the others have decided is not told it.
+/// Effects: locks `m`, whose key is `key`, with the votes of all masters: a lock that a majority has granted may not be
+/// on the others yet, nor come there: one that is not connected yet is not asked, and one that does not know the script
+/// when the others have decided is not told it.
 /// Returns: whether it could, within `limit`.
-[[nodiscard]] inline bool lock_on_all(redis_fleet& masters, redlock::mutex& m, std::string const& key, std::chrono::milliseconds limit = std::chrono::minutes{1})
+[[nodiscard]] inline bool lock_on_all(redis_fleet& masters, redlock::mutex& m, std::string const& key,
+                                      std::chrono::milliseconds limit = std::chrono::minutes{1})
 {
     using namespace std::chrono_literals;
     return eventually([&] {
@@ -38,8 +41,8 @@ namespace holdfast::test {
     }, limit);
 }
 
-/// Five masters without a restart guard, and a client of them that gives each ten seconds to answer: tests run on busy machines. For locks with
-/// a ttl of at least 20 s.
+/// Five masters without a restart guard, and a client of them that gives each ten seconds to answer: tests run on busy
+/// machines. For locks with a ttl of at least 20 s.
 struct five_masters {
     redis_fleet servers{5};
     redlock::masters client{servers.urls(), options()};
@@ -50,8 +53,8 @@ struct five_masters {
         return {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms};
     }
 
-    /// Returns: a client that waits no longer for a master than one would in production: for tests in which no majority can answer, or that
-    /// ask again and again. On a busy machine masters that live may not answer in that time either.
+    /// Returns: a client that waits no longer for a master than one would in production: for tests in which no majority
+    /// can answer, or that ask again and again. On a busy machine masters that live may not answer in that time either.
     [[nodiscard]] redlock::masters impatient() const
     {
         using std::chrono_literals::operator""ms;
@@ -59,7 +62,10 @@ struct five_masters {
     }
 
     [[nodiscard]] std::size_t copies(std::string const& key) { return test::copies(servers, key); }
-    [[nodiscard]] bool lock_on_all(redlock::mutex& m, std::string const& key) { return test::lock_on_all(servers, m, key); }
+    [[nodiscard]] bool lock_on_all(redlock::mutex& m, std::string const& key)
+    {
+        return test::lock_on_all(servers, m, key);
+    }
 };
 
 /// Three masters behind proxies, and a client that is connected to all.
@@ -67,10 +73,14 @@ struct proxied_masters {
     redis_fleet servers{3};
     std::vector<proxy> ways;
     redlock::masters client;
-    redlock::mutex probe{client, "invoices", {.ttl = std::chrono::hours{1}, .unavailable_after = std::chrono::minutes{5}}};
+    redlock::mutex probe{
+        client, "invoices", {.ttl = std::chrono::hours{1}, .unavailable_after = std::chrono::minutes{5}}};
 
     explicit proxied_masters(std::chrono::milliseconds node_timeout = std::chrono::seconds{10})
-        : client{make_ways(), {.node_timeout = node_timeout, .connect_timeout = std::chrono::minutes{1}, .restart_guard = std::chrono::milliseconds{0}}}
+        : client{make_ways(),
+                 {.node_timeout = node_timeout,
+                  .connect_timeout = std::chrono::minutes{1},
+                  .restart_guard = std::chrono::milliseconds{0}}}
     {
         use();
     }
@@ -89,7 +99,10 @@ struct proxied_masters {
         probe.unlock();
     }
 
-    [[nodiscard]] bool exists(std::size_t i, std::string const& key) { return servers[i].command({"EXISTS", key}).integer == 1; }
+    [[nodiscard]] bool exists(std::size_t i, std::string const& key)
+    {
+        return servers[i].command({"EXISTS", key}).integer == 1;
+    }
     [[nodiscard]] bool on_all(std::string const& key) { return copies(servers, key) == servers.size(); }
 };
 

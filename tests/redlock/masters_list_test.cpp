@@ -54,6 +54,15 @@ TEST_CASE("one, three and five masters, as texts of any kind, are that many")
     check_duplicate([&] { masters const m{{"redis://a", "redis://b", "redis://c", "redis://d", "redis://a"}}; });
 }
 
+TEST_CASE("of several URLs that one is named which is wrong")
+{
+    std::string what;
+    CHECK(code_of([] { masters const m{{"redis://a", "redis://:secret@b:x", "redis://c"}}; }, &what) ==
+          errc::misconfigured);
+    CHECK_THAT(what, contains("Redis URL 2 of 3, port"));
+    CHECK(what.find("secret") == std::string::npos);
+}
+
 TEST_CASE("masters given as endpoints, by a Unix socket or a port, are the same masters")
 {
     five_masters five;

@@ -36,7 +36,10 @@ struct three_masters {
     redis_fleet servers{3};
     masters client{servers.urls(), {.node_timeout = 250ms, .restart_guard = 0ms}};
 
-    [[nodiscard]] static holdfast::lock_options options() { return {.ttl = 600ms, .retry = {.most = 20ms}, .unavailable_after = 1s}; }
+    [[nodiscard]] static holdfast::lock_options options()
+    {
+        return {.ttl = 600ms, .retry = {.most = 20ms}, .unavailable_after = 1s};
+    }
 
     [[nodiscard]] bool empty()
     {
@@ -55,7 +58,8 @@ struct three_masters {
     [[nodiscard]] long confirmed(std::uint64_t token)
     {
         auto const all = servers.command({"GET", fence});
-        return std::count_if(all.begin(), all.end(), [&](auto const& one) { return !one.text.empty() && std::stoull(one.text) >= token; });
+        return std::count_if(all.begin(), all.end(),
+                             [&](auto const& one) { return !one.text.empty() && std::stoull(one.text) >= token; });
     }
 
 private:
@@ -76,7 +80,8 @@ bool take(mutex& m)
 
 }  // namespace
 
-TEST_CASE("a lock of several masters whose memory runs out in any step leaves nothing, and is as good as new when there is memory")
+TEST_CASE(
+    "a lock of several masters whose memory runs out in any step leaves nothing, and is as good as new when there is memory")
 {
     auto const of = GENERATE(whose::this_threads, whose::everybodys);
     long const many = GENERATE(1, 1000);
@@ -129,7 +134,10 @@ TEST_CASE("an attempt at several masters that fails while memory runs out takes 
     m.unlock();
     REQUIRE(eventually([&] { return three.empty(); }));
     for (std::size_t const i : {0U, 2U}) three.servers[i].command({"SET", "orders", "another"});
-    auto const others = [&] { return three.servers[0].command({"GET", "orders"}).text == "another" && three.servers[2].command({"GET", "orders"}).text == "another"; };
+    auto const others = [&] {
+        return three.servers[0].command({"GET", "orders"}).text == "another" &&
+               three.servers[2].command({"GET", "orders"}).text == "another";
+    };
     CHECK(refuse_each_request(
               of, many,
               [&] {

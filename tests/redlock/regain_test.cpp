@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A lock that is held for long has its votes given back by masters that have lost them, when it is renewed: so it outlives masters that are
-// started again one after another.
+// A lock that is held for long has its votes given back by masters that have lost them, when it is renewed: so it
+// outlives masters that are started again one after another.
 #include "masters.hpp"
 #include "redis/observed.hpp"
 #include "support/catch.hpp"
@@ -99,7 +99,8 @@ TEST_CASE("a master does not vote for a lock that another has there, nor for one
     for (std::size_t i : {0U, 1U}) CHECK(five.servers[i].command({"GET", "orders"}).text == "theirs");
     for (std::size_t i : {0U, 1U}) five.servers[i].command({"DEL", "orders"});
     CHECK(regained(five.servers, m, "orders"));
-    // What answered a moment ago may not have been read, and so counts as lost already: these three were the only majority before.
+    // What answered a moment ago may not have been read, and so counts as lost already: these three were the only
+    // majority before.
     for (std::size_t i : {2U, 3U, 4U}) five.servers[i].command({"DEL", "orders"});
     CHECK(eventually([&] {
         m.extend(1h, ec);
@@ -117,7 +118,9 @@ TEST_CASE("a vote is not given back where a roll-back that went over a connectio
     mutex m{three.client, "orders", {.ttl = 1h, .renew = false, .fencing = false}};
     ways[1].hold(containing("orders"));
     ways[2].swallow_next_reply({.matches = containing("orders")});
-    ways[2].hold([first = true](std::string_view request) mutable { return containing("PUBLISH")(request) && std::exchange(first, false); });
+    ways[2].hold([first = true](std::string_view request) mutable {
+        return containing("PUBLISH")(request) && std::exchange(first, false);
+    });
     auto attempt = std::async(std::launch::async, [&] { return m.try_lock(); });
     CHECK(eventually([&] { return ways[2].held() == 1; }));  // the roll-back, with the second acquire behind it
     ways[1].let_go();

@@ -48,14 +48,16 @@ TEST_CASE("a roll-back that a master refused for now does not free what was exte
     three.ways[1].hold(containing("orders"));
     three.ways[2].swallow_next_reply({.matches = containing("orders")});
     three.ways[2].hold(containing("PUBLISH"));
-    three.ways[2].answer_next_request("-LOADING Redis is loading the dataset in memory\r\n", {.matches = containing("PUBLISH")});
+    three.ways[2].answer_next_request("-LOADING Redis is loading the dataset in memory\r\n",
+                                      {.matches = containing("PUBLISH")});
     auto attempt = std::async(std::launch::async, [&] { return m.try_lock(); });
     CHECK(eventually([&] { return three.ways[2].held() == 1; }));  // the roll-back, with the second acquire behind it
     three.ways[1].let_go();
     REQUIRE(attempt.get());
     three.ways[2].let_go();
     CHECK(eventually([&] { return three.ways[2].struck() == 2; }));
-    std::this_thread::sleep_for(100ms);  // its answer arrives; where it is late, the extension is on its way when it does
+    std::this_thread::sleep_for(
+        100ms);             // its answer arrives; where it is late, the extension is on its way when it does
     CHECK(eventually([&] {  // once more where two knew the script before the third
         m.extend(1h);
         return eventually([&] { return three.servers[2].command({"PTTL", "orders"}).integer > 600'000; }, 500ms);

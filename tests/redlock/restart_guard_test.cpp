@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/proxy.hpp"
+#include "support/refusal.hpp"
 
 #include <chrono>
 #include <future>
@@ -43,12 +44,15 @@ TEST_CASE("a clock that was seen so late that it may be out of line is looked at
 {
     redis_fleet servers{3};
     proxy way{servers[0].port()};
-    masters client{{way.url(), servers[1].url(), servers[2].url()}, {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = 4s}};
+    masters client{{way.url(), servers[1].url(), servers[2].url()},
+                   {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = 4s}};
     mutex m{client, "orders", {.ttl = 4s, .unavailable_after = 10min}};
     way.delay(0ms, 3s);
-    auto locked = std::async(std::launch::async, [&] { m.lock(); });  // two are enough, when they have run for long enough
+    auto locked =
+        std::async(std::launch::async, [&] { m.lock(); });  // two are enough, when they have run for long enough
     CHECK(eventually([&] { return way.requests() >= 2; }));
-    std::this_thread::sleep_for(100ms);  // the answers to the greeting are under way, and late; what comes behind them is not
+    std::this_thread::sleep_for(
+        100ms);  // the answers to the greeting are under way, and late; what comes behind them is not
     way.delay(0ms, 0ms);
     locked.get();
     m.unlock();
@@ -63,7 +67,8 @@ TEST_CASE("clocks that were out of line and have been set right are looked at ag
     proxy other{servers[2].port()};
     way.spoil_next_reply("*2\r\n$10\r\n1000000000\r\n$1\r\n0\r\n", {.matches = containing("TIME")});    // in 2001
     other.spoil_next_reply("*2\r\n$10\r\n1200000000\r\n$1\r\n0\r\n", {.matches = containing("TIME")});  // in 2008
-    masters client{{servers[0].url(), way.url(), other.url()}, {.node_timeout = 5s, .connect_timeout = 1min, .restart_guard = 10s}};
+    masters client{{servers[0].url(), way.url(), other.url()},
+                   {.node_timeout = 5s, .connect_timeout = 1min, .restart_guard = 10s}};
     mutex m{client, "orders", {.ttl = 10s, .unavailable_after = 5min}};
     m.lock();
     CHECK(way.struck() == 1);
@@ -81,16 +86,19 @@ TEST_CASE("masters have no vote for a minute after their start, however short th
     };
     std::string what;
     std::error_code code;
-    REQUIRE(eventually([&] {  // again on a machine that stood still meanwhile, or where a master had no turn for a second
-        for (std::size_t i = 0; i < 3; ++i) servers.restart(i);
-        masters client{servers.urls(), {.node_timeout = 1s, .connect_timeout = 1min}};
-        mutex m{client, "orders", {.ttl = 2s}};
-        if (!eventually([&] { return uptime() >= 5; })) return false;
-        code = code_of([&] { (void)m.try_lock(); }, &what);
-        return code != holdfast::redis::errc::no_answer && uptime() < 50;
-    }, 10min));
+    REQUIRE(eventually(
+        [&] {  // again on a machine that stood still meanwhile, or where a master had no turn for a second
+            for (std::size_t i = 0; i < 3; ++i) servers.restart(i);
+            masters client{servers.urls(), {.node_timeout = 1s, .connect_timeout = 1min}};
+            mutex m{client, "orders", {.ttl = 2s}};
+            if (!eventually([&] { return uptime() >= 5; })) return false;
+            code = code_of([&] { (void)m.try_lock(); }, &what);
+            return code != holdfast::redis::errc::no_answer && uptime() < 50;
+        },
+        10min));
     CHECK(code == holdfast::redis::errc::restarted_recently);
-    CHECK_THAT(what, contains("no vote for another ") && contains("it was started ") && contains("restart_guard is 60000 ms"));
+    CHECK_THAT(what, contains("no vote for another ") && contains("it was started ") &&
+                         contains("restart_guard is 60000 ms"));
 }
 
 TEST_CASE("a ttl of a minute is covered by default, a longer one is refused with both values and the option")
@@ -117,6 +125,8 @@ TEST_CASE("a lease is not extended to more than the guard covers, unless it is s
     std::string what;
     CHECK(code_of([&] { m.extend(10'001ms); }, &what) == errc::misconfigured);
     CHECK_THAT(what, contains("orders") && contains("10001 ms") && contains("restart_guard, 10000 ms"));
+    CHECK(code_of([&] { m.extend(3999ms); }, &what) == errc::misconfigured);
+    CHECK_THAT(what, contains("3999 ms") && contains("twice the client's node_timeout, 2000 ms"));
     mutex longer{client, "invoices", {.ttl = 9s}};  // whatever other locks of this client are like
     CHECK_FALSE(m.extend(10'001ms, ec));
     mutex unguarded{five.client, "unguarded"};
@@ -176,10 +186,9 @@ TEST_CASE("without the guard such a master does help: the control")
 
 TEST_CASE("a set of masters that cannot be one is refused before any I/O")
 {
-    auto const refusal = [](std::vector<std::string> const& urls, holdfast::redlock::masters_options options = {}) {
-        std::string what;
-        CHECK(code_of([&] { masters const m{urls, options}; }, &what) == errc::misconfigured);
-        return what;
+    auto const refusal = [](std::vector<std::string> const& urls,
+                            holdfast::redlock::masters_options const& options = {}) {
+        return holdfast::test::refusal([&] { masters const m{urls, options}; });
     };
     CHECK_THAT(refusal({}), contains("empty"));
     CHECK_THAT(refusal({"redis://a", "redis://b", "redis://a:6379"}), contains("redis://a:6379"));

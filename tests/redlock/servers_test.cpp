@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Servers that cannot be masters, and redundancy that is lost: what becomes of the lock, what is told, what status() says.
+// Servers that cannot be masters, and redundancy that is lost: what becomes of the lock, what is told, what status()
+// says.
 #include "masters.hpp"
 #include "support/catch.hpp"
 #include "support/code_of.hpp"
@@ -53,7 +54,8 @@ private:
     {
         std::scoped_lock const guard{mutex_};
         return static_cast<std::size_t>(std::count_if(all_.begin(), all_.end(), [&](auto const& e) {
-            bool const names_it = !e.server().empty() && std::string_view{e.what()}.find(e.server()) != std::string_view::npos;
+            bool const names_it =
+                !e.server().empty() && std::string_view{e.what()}.find(e.server()) != std::string_view::npos;
             return e.code() == code && e.over() == over && e.lock_name().empty() && names_it;
         }));
     }
@@ -62,7 +64,10 @@ private:
     std::vector<holdfast::error> all_;
 };
 
-[[nodiscard]] holdfast::redlock::masters_options patient() { return {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms}; }
+[[nodiscard]] holdfast::redlock::masters_options patient()
+{
+    return {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms};
+}
 
 [[nodiscard]] std::string by_name(redis_server const& one) { return "redis://localhost:" + std::to_string(one.port()); }
 
@@ -193,7 +198,8 @@ TEST_CASE("renewals tell, too, that a master which was not reached is well again
     redis_fleet servers{3};
     holdfast::test::proxy way{servers[2].port()};
     told news;
-    masters client{{servers[0].url(), servers[1].url(), way.url()}, {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = 0ms}};
+    masters client{{servers[0].url(), servers[1].url(), way.url()},
+                   {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = 0ms}};
     auto options = news.options();
     options.ttl = 6s;
     mutex m{client, "orders", options};
@@ -201,7 +207,8 @@ TEST_CASE("renewals tell, too, that a master which was not reached is well again
     m.lock();
     way.refuse();
     way.cut_all();
-    CHECK(eventually([&] { return news.begun(redis::errc::cannot_connect) + news.begun(redis::errc::connection_lost) != 0; }));
+    CHECK(eventually(
+        [&] { return news.begun(redis::errc::cannot_connect) + news.begun(redis::errc::connection_lost) != 0; }));
     way.pass();
     CHECK(eventually([&] { return client.status()[2].votes; }));
     m.unlock();
@@ -211,14 +218,17 @@ TEST_CASE("a master whose clock is out of line is told once, and has no vote")
 {
     redis_fleet servers{3};
     holdfast::test::proxy way{servers[1].port()};
-    way.spoil_next_reply("*2\r\n$10\r\n1000000000\r\n$1\r\n0\r\n", {.matches = containing("TIME"), .times = 1000});  // in 2001
+    way.spoil_next_reply("*2\r\n$10\r\n1000000000\r\n$1\r\n0\r\n",
+                         {.matches = containing("TIME"), .times = 1000});  // in 2001
     told news;
-    masters client{{servers[0].url(), way.url(), servers[2].url()}, {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 2s}};
+    masters client{{servers[0].url(), way.url(), servers[2].url()},
+                   {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 2s}};
     auto options = news.options();
     options.ttl = 2s;
     options.unavailable_after = 1min;
     CHECK_THROWS_AS((mutex{client, "orders", options}), holdfast::error);  // less than twice node_timeout
-    masters quick{{servers[0].url(), way.url(), servers[2].url()}, {.node_timeout = 1s, .connect_timeout = 1min, .restart_guard = 2s}};
+    masters quick{{servers[0].url(), way.url(), servers[2].url()},
+                  {.node_timeout = 1s, .connect_timeout = 1min, .restart_guard = 2s}};
     mutex m{quick, "orders", options};
     CHECK(eventually([&] {
         try {
@@ -241,7 +251,8 @@ TEST_CASE("masters whose clocks cannot be compared say so, and not that they do 
     holdfast::test::proxy way{servers[1].port()};
     way.spoil_next_reply("*2\r\n$10\r\n1000000000\r\n$1\r\n0\r\n", {.matches = containing("TIME"), .times = 1000});
     servers.kill(2);
-    masters client{{servers[0].url(), way.url(), servers[2].url()}, {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = 4s}};
+    masters client{{servers[0].url(), way.url(), servers[2].url()},
+                   {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = 4s}};
     mutex m{client, "orders", {.ttl = 4s, .unavailable_after = 100ms}};
     std::string what;
     CHECK(eventually([&] { return code_of([&] { m.lock(); }, &what) == redis::errc::clock_not_compared; }, 3min));

@@ -25,7 +25,12 @@ boot_clock::time_point at(boot_clock::duration since_begin) { return boot_clock:
 /// A claim that was granted, and released in time.
 claim released(unsigned client, boot_clock::duration from, boot_clock::duration to, std::uint64_t fence = 1)
 {
-    return {.client = client, .granted = at(from), .valid_until = at(to + 1s), .ended = at(to), .first_fence = fence, .last_fence = fence};
+    return {.client = client,
+            .granted = at(from),
+            .valid_until = at(to + 1s),
+            .ended = at(to),
+            .first_fence = fence,
+            .last_fence = fence};
 }
 
 /// A claim that nobody ended before its lease did.
@@ -39,7 +44,8 @@ claim abandoned(unsigned client, boot_clock::duration from, boot_clock::duration
 TEST_CASE("claims that follow each other exclude each other")
 {
     CHECK_FALSE(test::exclusion::breach({}));
-    CHECK_FALSE(test::exclusion::breach({released(0, 1ms, 5ms), released(1, 5ms, 9ms), abandoned(2, 10ms, 20ms), released(0, 20ms, 21ms)}));
+    CHECK_FALSE(test::exclusion::breach(
+        {released(0, 1ms, 5ms), released(1, 5ms, 9ms), abandoned(2, 10ms, 20ms), released(0, 20ms, 21ms)}));
 }
 
 TEST_CASE("claims may be told in any order")
@@ -61,7 +67,8 @@ TEST_CASE("a claim granted before the last one's lease ended is refused")
 TEST_CASE("a claim within another one is refused, also behind a shorter one")
 {
     CHECK(test::exclusion::breach({released(0, 1ms, 50ms), released(1, 2ms, 3ms)}));
-    CHECK(test::exclusion::breach({released(0, 1ms, 50ms), released(1, 60ms, 61ms), released(2, 60ms, 70ms), released(3, 65ms, 66ms)}));
+    CHECK(test::exclusion::breach(
+        {released(0, 1ms, 50ms), released(1, 60ms, 61ms), released(2, 60ms, 70ms), released(3, 65ms, 66ms)}));
 }
 
 TEST_CASE("two claims of one client exclude each other, too")
@@ -78,7 +85,8 @@ TEST_CASE("a claim to a lease that was over when it was granted is refused")
 TEST_CASE("fences that rise are in order")
 {
     CHECK_FALSE(test::fencing::breach({}));
-    CHECK_FALSE(test::fencing::breach({released(0, 1ms, 2ms, 7), released(1, 3ms, 4ms, 8), released(0, 5ms, 6ms, 100)}));
+    CHECK_FALSE(
+        test::fencing::breach({released(0, 1ms, 2ms, 7), released(1, 3ms, 4ms, 8), released(0, 5ms, 6ms, 100)}));
 }
 
 TEST_CASE("a fence that was granted before is refused")
@@ -120,32 +128,44 @@ namespace {
 using ask = test::call::kind;
 using say = test::call::answer;
 
-test::call acquired(unsigned client, std::size_t claim, boot_clock::duration from, boot_clock::duration to, boot_clock::duration until)
+test::call acquired(unsigned client, std::size_t claim, boot_clock::duration from, boot_clock::duration to,
+                    boot_clock::duration until)
 {
     return {ask::acquire, say::done, client, claim, at(from), at(to), at(until)};
 }
-test::call renewed(unsigned client, std::size_t claim, boot_clock::duration from, boot_clock::duration to, boot_clock::duration until)
+test::call renewed(unsigned client, std::size_t claim, boot_clock::duration from, boot_clock::duration to,
+                   boot_clock::duration until)
 {
     return {ask::renew, say::done, client, claim, at(from), at(to), at(until)};
 }
-test::call told(ask what, say answer, unsigned client, std::size_t claim, boot_clock::duration from, boot_clock::duration to)
+test::call told(ask what, say answer, unsigned client, std::size_t claim, boot_clock::duration from,
+                boot_clock::duration to)
 {
     return {what, answer, client, claim, at(from), at(to), {}};
 }
-test::call never_told(ask what, unsigned client, std::size_t claim, boot_clock::duration from) { return {what, say::unknown, client, claim, at(from)}; }
+test::call never_told(ask what, unsigned client, std::size_t claim, boot_clock::duration from)
+{
+    return {what, say::unknown, client, claim, at(from)};
+}
 
 auto const strict = test::linearizability::rules{};
-bool refuses(test::calls const& c, test::linearizability::rules r = strict) { return test::linearizability::breach(c, r).has_value(); }
+bool refuses(test::calls const& c, test::linearizability::rules r = strict)
+{
+    return test::linearizability::breach(c, r).has_value();
+}
 
 }  // namespace
 
 TEST_CASE("calls that a mutex could have answered so are linearizable, also where they overlap")
 {
     CHECK_FALSE(refuses({}));
-    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 90ms), told(ask::release, say::done, 0, 0, 5ms, 6ms), acquired(1, 1, 6ms, 7ms, 90ms)}));
+    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 90ms), told(ask::release, say::done, 0, 0, 5ms, 6ms),
+                         acquired(1, 1, 6ms, 7ms, 90ms)}));
     // The second was granted while the first gave it back, and the third while it still tried.
-    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 90ms), told(ask::release, say::done, 0, 0, 5ms, 9ms), acquired(1, 1, 1ms, 7ms, 90ms)}));
-    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 5ms), acquired(1, 1, 3ms, 6ms, 90ms), told(ask::renew, say::refused, 0, 0, 3ms, 9ms)}));
+    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 90ms), told(ask::release, say::done, 0, 0, 5ms, 9ms),
+                         acquired(1, 1, 1ms, 7ms, 90ms)}));
+    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 5ms), acquired(1, 1, 3ms, 6ms, 90ms),
+                         told(ask::renew, say::refused, 0, 0, 3ms, 9ms)}));
 }
 
 TEST_CASE("a lock that is granted to two is not linearizable, unless one lease was over")
@@ -158,13 +178,15 @@ TEST_CASE("a lock that is granted to two is not linearizable, unless one lease w
 TEST_CASE("a renewal counts: nobody else is granted the lock before the end that it promised")
 {
     CHECK(refuses({acquired(0, 0, 1ms, 2ms, 5ms), renewed(0, 0, 3ms, 4ms, 20ms), acquired(1, 1, 6ms, 7ms, 90ms)}));
-    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 5ms), renewed(0, 0, 3ms, 4ms, 20ms), acquired(1, 1, 6ms, 20ms, 90ms)}));
+    CHECK_FALSE(
+        refuses({acquired(0, 0, 1ms, 2ms, 5ms), renewed(0, 0, 3ms, 4ms, 20ms), acquired(1, 1, 6ms, 20ms, 90ms)}));
 }
 
 TEST_CASE("a lease cannot be renewed that is another's since, or that was given back")
 {
     CHECK(refuses({acquired(0, 0, 1ms, 2ms, 5ms), acquired(1, 1, 6ms, 7ms, 90ms), renewed(0, 0, 8ms, 9ms, 30ms)}));
-    CHECK(refuses({acquired(0, 0, 1ms, 2ms, 50ms), told(ask::release, say::done, 0, 0, 3ms, 4ms), renewed(0, 0, 5ms, 6ms, 70ms)}));
+    CHECK(refuses({acquired(0, 0, 1ms, 2ms, 50ms), told(ask::release, say::done, 0, 0, 3ms, 4ms),
+                   renewed(0, 0, 5ms, 6ms, 70ms)}));
     // It was over, but nobody had come.
     CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 5ms), renewed(0, 0, 8ms, 9ms, 30ms)}));
 }
@@ -177,14 +199,19 @@ TEST_CASE("an owner is not told that the lock is not his before his lease is ove
     test::linearizability::rules const forgetful{.forgetful = true};
     CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 50ms), told(ask::renew, say::refused, 0, 0, 3ms, 4ms)}, forgetful));
     // What they forgot nobody else can have had before it would have ended.
-    CHECK(refuses({acquired(0, 0, 1ms, 2ms, 50ms), told(ask::renew, say::refused, 0, 0, 3ms, 4ms), acquired(1, 1, 5ms, 6ms, 90ms)}, forgetful));
+    CHECK(refuses({acquired(0, 0, 1ms, 2ms, 50ms), told(ask::renew, say::refused, 0, 0, 3ms, 4ms),
+                   acquired(1, 1, 5ms, 6ms, 90ms)},
+                  forgetful));
 }
 
 TEST_CASE("a release that was lost may free the lock at any time since, and not before")
 {
-    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 50ms), never_told(ask::release, 0, 0, 5ms), acquired(1, 1, 6ms, 7ms, 90ms)}));
-    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 50ms), never_told(ask::release, 0, 0, 5ms), told(ask::acquire, say::refused, 1, 1, 30ms, 31ms)}));
-    CHECK(refuses({acquired(0, 0, 1ms, 2ms, 50ms), acquired(1, 1, 3ms, 4ms, 90ms), never_told(ask::release, 0, 0, 5ms)}));
+    CHECK_FALSE(
+        refuses({acquired(0, 0, 1ms, 2ms, 50ms), never_told(ask::release, 0, 0, 5ms), acquired(1, 1, 6ms, 7ms, 90ms)}));
+    CHECK_FALSE(refuses({acquired(0, 0, 1ms, 2ms, 50ms), never_told(ask::release, 0, 0, 5ms),
+                         told(ask::acquire, say::refused, 1, 1, 30ms, 31ms)}));
+    CHECK(
+        refuses({acquired(0, 0, 1ms, 2ms, 50ms), acquired(1, 1, 3ms, 4ms, 90ms), never_told(ask::release, 0, 0, 5ms)}));
 }
 
 TEST_CASE("nobody is refused a lock that nobody has, wants, or may have taken")

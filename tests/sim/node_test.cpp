@@ -29,10 +29,11 @@ redis::command ask(verb what, owner_token const& token, redis::fence_source fenc
 TEST_CASE("a node grants a free key, knows its owner again, and refuses another with the time left")
 {
     sim::node node;
-    CHECK(node.execute(ask(verb::acquire, mine), at(0ms)).what == kind::yes);
-    CHECK(node.execute(ask(verb::acquire, mine), at(30ms)).what == kind::yes);
+    CHECK(node.execute(ask(verb::acquire, mine), at(0ms)).what == kind::applied);
+    CHECK(node.execute(ask(verb::acquire, mine), at(30ms)).what == kind::applied);
     auto const refused = node.execute(ask(verb::acquire, theirs), at(30ms));
-    CHECK(refused.what == kind::no);
+    CHECK(refused.what == kind::refused);
+    CHECK_FALSE(refused.error);
     CHECK(refused.time_left == 70ms);
     CHECK(node.grants() == 1);
 }
@@ -40,32 +41,35 @@ TEST_CASE("a node grants a free key, knows its owner again, and refuses another 
 TEST_CASE("a key expires by the node's own clock")
 {
     sim::node fast{{.drift_ppm = 10'000}};
-    CHECK(fast.execute(ask(verb::acquire, mine), at(0ms)).what == kind::yes);
-    CHECK(fast.execute(ask(verb::extend, mine), at(99ms)).what == kind::yes);
-    CHECK(fast.execute(ask(verb::acquire, theirs), at(197ms)).what == kind::no);
-    CHECK(fast.execute(ask(verb::extend, mine), at(199ms)).what == kind::no);
-    CHECK(fast.execute(ask(verb::acquire, theirs), at(199ms)).what == kind::yes);
+    CHECK(fast.execute(ask(verb::acquire, mine), at(0ms)).what == kind::applied);
+    CHECK(fast.execute(ask(verb::extend, mine), at(99ms)).what == kind::applied);
+    CHECK(fast.execute(ask(verb::acquire, theirs), at(197ms)).what == kind::refused);
+    CHECK(fast.execute(ask(verb::extend, mine), at(199ms)).what == kind::refused);
+    CHECK(fast.execute(ask(verb::acquire, theirs), at(199ms)).what == kind::applied);
 }
 
 TEST_CASE("a node extends, confirms and releases for the owner alone")
 {
     sim::node node;
-    for (auto const what : {verb::extend, verb::confirm, verb::release}) CHECK(node.execute(ask(what, mine), at(0ms)).what == kind::no);
+    for (auto const what : {verb::extend, verb::confirm, verb::release})
+        CHECK(node.execute(ask(what, mine), at(0ms)).what == kind::refused);
     node.execute(ask(verb::acquire, mine), at(0ms));
-    for (auto const what : {verb::extend, verb::confirm, verb::release}) CHECK(node.execute(ask(what, theirs), at(0ms)).what == kind::no);
-    for (auto const what : {verb::extend, verb::confirm, verb::release}) CHECK(node.execute(ask(what, mine), at(0ms)).what == kind::yes);
+    for (auto const what : {verb::extend, verb::confirm, verb::release})
+        CHECK(node.execute(ask(what, theirs), at(0ms)).what == kind::refused);
+    for (auto const what : {verb::extend, verb::confirm, verb::release})
+        CHECK(node.execute(ask(what, mine), at(0ms)).what == kind::applied);
     CHECK_FALSE(node.get("orders", at(0ms)));
 }
 
 TEST_CASE("a node gives a lost vote back where nobody has it, and extends one that is there")
 {
     sim::node node;
-    CHECK(node.execute(ask(verb::regain, mine), at(0ms)).what == kind::yes);
-    CHECK(node.execute(ask(verb::regain, theirs), at(60ms)).what == kind::no);
-    CHECK(node.execute(ask(verb::regain, mine), at(60ms)).what == kind::yes);
+    CHECK(node.execute(ask(verb::reacquire, mine), at(0ms)).what == kind::applied);
+    CHECK(node.execute(ask(verb::reacquire, theirs), at(60ms)).what == kind::refused);
+    CHECK(node.execute(ask(verb::reacquire, mine), at(60ms)).what == kind::applied);
     CHECK(node.execute(ask(verb::acquire, theirs), at(60ms)).time_left == 100ms);
     CHECK(node.fence(key->fence) == 0);
-    CHECK(node.execute(ask(verb::regain, theirs), at(160ms)).what == kind::yes);
+    CHECK(node.execute(ask(verb::reacquire, theirs), at(160ms)).what == kind::applied);
 }
 
 TEST_CASE("a key that another client set without a ttl is held and does not expire")
@@ -73,7 +77,8 @@ TEST_CASE("a key that another client set without a ttl is held and does not expi
     sim::node node;
     node.set("orders", "somebody", {}, at(0ms));
     auto const refused = node.execute(ask(verb::acquire, mine), at(24h));
-    CHECK(refused.what == kind::no);
+    CHECK(refused.what == kind::refused);
+    CHECK_FALSE(refused.error);
     CHECK(refused.time_left < 0ms);
 }
 

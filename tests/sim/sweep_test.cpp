@@ -56,7 +56,8 @@ TEST_CASE("a seed with all of its decisions is the seed, and with fewer of them 
         INFO(m.name);
         auto const whole = m.run(11, {.remember = true});
         CHECK(m.run(11, {.keep = whole.decisions}).hash == whole.hash);
-        auto const half = std::vector(whole.decisions.begin(), whole.decisions.begin() + static_cast<std::ptrdiff_t>(whole.decisions.size() / 2));
+        auto const half = std::vector(
+            whole.decisions.begin(), whole.decisions.begin() + static_cast<std::ptrdiff_t>(whole.decisions.size() / 2));
         CHECK(m.run(11, {.keep = half}).hash != whole.hash);
         CHECK(m.run(11, {.keep = half}).hash == m.run(11, {.keep = half}).hash);
     }
@@ -86,7 +87,9 @@ TEST_CASE("decisions have names that can be read back")
         CHECK(*again == d);
     }
     CHECK(sim::decision{kind::late, 1, 3, 5}.text() == "late.c1.n3.5");
-    for (auto const* const wrong : {"", "late", "late.c1", "late.c1.n3.", "late.c1.n3.5.6", "soon.c1.n3.5", "late.c999.1", "late.x1.5"}) CHECK_FALSE(sim::decision::from(wrong));
+    for (auto const* const wrong :
+         {"", "late", "late.c1", "late.c1.n3.", "late.c1.n3.5.6", "soon.c1.n3.5", "late.c999.1", "late.x1.5"})
+        CHECK_FALSE(sim::decision::from(wrong));
     CHECK(test::decisions_from("none")->empty());
     CHECK(test::decisions_from("late.c1.n3.5,pause.c2.17")->size() == 2);
     CHECK_FALSE(test::decisions_from("late.c1.n3.5,"));
@@ -100,7 +103,9 @@ TEST_CASE("a failing list of decisions is cut down to those that it needs")
     auto const needs = [&](std::set<std::uint32_t> wanted) {
         return [&trials, wanted](test::shrinking::list const& some) -> std::optional<test::shrinking::list> {
             ++trials;
-            auto const has = [&](std::uint32_t n) { return std::any_of(some.begin(), some.end(), [n](auto const& d) { return d.number == n; }); };
+            auto const has = [&](std::uint32_t n) {
+                return std::any_of(some.begin(), some.end(), [n](auto const& d) { return d.number == n; });
+            };
             return std::all_of(wanted.begin(), wanted.end(), has) ? std::optional{some} : std::nullopt;
         };
     };
@@ -117,7 +122,9 @@ TEST_CASE("a failing list of decisions is cut down to those that it needs")
 
 TEST_CASE("a machine that fails is cut down to what it fails by, which fails again")
 {
-    test::machine const broken{"broken", "cannot bear a pause of the second client", [](std::uint64_t seed, test::run_options const& o) {
+    test::machine const broken{"broken",
+                               "cannot bear a pause of the second client",
+                               [](std::uint64_t seed, test::run_options const& o) {
                                    auto options = o;
                                    options.remember = true;
                                    auto v = test::run_schedule(seed, 3, options);
@@ -127,7 +134,8 @@ TEST_CASE("a machine that fails is cut down to what it fails by, which fails aga
                                            break;
                                        }
                                    return v;
-                               }, {}};
+                               },
+                               {}};
     std::uint64_t seed = 1;
     while (broken.run(seed, {}).breaches.empty()) ++seed;
     auto const left = test::shortest_failure(broken, seed);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include <holdfast/core/backend.hpp>
+#include <holdfast/core/lock_store.hpp>
 #include <holdfast/redis/acquire_operation.hpp>
-#include <holdfast/redis/ballot_operation.hpp>
+#include <holdfast/redis/quorum_operation.hpp>
+#include <holdfast/sim/call.hpp>
 #include <holdfast/sim/transport.hpp>
 
 #include "support/catch.hpp"
@@ -41,8 +42,9 @@ struct fixture {
     static result<grant> acquire(sim::transport& t, boot_clock::duration patience = 50ms)
     {
         redis::acquire_operation<sim::transport> operation{t, key, {.ttl = 300ms, .deadline = t.now() + patience}};
-        operation.start();
-        REQUIRE(operation.wait_until(t.now() + 1s));
+        sim::call call{t.client()};
+        operation.start(call);
+        REQUIRE(call.run_until(t.now() + 1s));
         return operation.outcome();
     }
 };
@@ -55,10 +57,12 @@ TEST_CASE("a lock is taken, refused to another, and given back over the simulate
     auto const got = fixture::acquire(f.way);
     REQUIRE(got);
     CHECK(fixture::acquire(f.other_way).code() == errc::timed_out);
-    redis::release_operation<sim::transport> release{f.way, key, got->token};
-    release.start();
-    REQUIRE(release.wait_until(f.way.now() + 1s));
-    CHECK_FALSE(release.outcome());
+    redis::release_operation<sim::transport> release{f.way, key};
+    release.bind(got->token);
+    sim::call releasing{f.one};
+    release.start(releasing);
+    REQUIRE(releasing.run_until(f.way.now() + 1s));
+    CHECK_FALSE(release.outcome().code);
     auto const next = fixture::acquire(f.other_way);
     REQUIRE(next);
     CHECK(next->fence > got->fence);
@@ -102,18 +106,36 @@ TEST_CASE("a server whose clock is out of line has no vote")
     CHECK(servers[1].grants() == 1);
 }
 
+TEST_CASE("a clock that a slow greeting showed only roughly is looked at again over the next connection")
+{
+    sim::world world{1};
+    std::array<sim::clock, 5> clocks{};
+    sim::network servers{world, clocks};
+    sim::host client{world, 0, {}};
+    sim::transport way{client, servers, {.connect_timeout = 1s, .restart_guard = 1s}};
+    servers.hang(2, 800ms);
+    way.connect();
+    world.run_until(world.now() + 900ms);
+    CHECK_FALSE(way.connected());
+    way.connect();
+    world.run_until(world.now() + 10ms);
+    CHECK(way.connected());
+    CHECK_FALSE(way.may_vote(2, way.now()));
+}
+
 TEST_CASE("what is for a paused client waits, its clock runs on")
 {
     fixture f;
-    redis::acquire_operation<sim::transport> operation{f.way, key, {.ttl = 300ms, .deadline = boot_clock::time_point::min()}};
-    operation.start();
+    redis::acquire_operation<sim::transport> operation{f.way, key, {.ttl = 300ms, .once = true}};
+    sim::call call{f.one};
+    operation.start(call);
     f.one.pause(400ms);
     f.run(399ms);
-    CHECK_FALSE(operation.done());
+    CHECK_FALSE(call.ended());
     CHECK(f.servers[0].grants() == 1);
     CHECK(fixture::acquire(f.other_way));
     f.run(10ms);
-    REQUIRE(operation.done());
+    REQUIRE(call.ended());
     CHECK(operation.outcome().code() == errc::timed_out);
 }
 
@@ -122,13 +144,17 @@ TEST_CASE("a connection that breaks is made again, and the question put again")
     fixture f;
     auto const got = fixture::acquire(f.way);
     REQUIRE(got);
+    for (unsigned node = 0; node < 5; ++node) f.servers.hang(node, 35ms);
     redis::extend_operation<sim::transport> extend{f.way, key, got->token, 300ms};
-    extend.start();
+    sim::call extending{f.one};
+    extend.start(extending);
     redis::extend_operation<sim::transport> overdue{f.way, key, got->token, 300ms};
-    overdue.start();
+    sim::call waiting{f.one};
+    overdue.start(waiting);
+    f.run(30ms);  // nothing has been answered for more than half of the time that there is
     for (unsigned node = 0; node < 5; ++node) f.way.give_up(node, &overdue);
     CHECK_FALSE(f.way.connected());
-    REQUIRE(extend.wait_until(f.way.now() + 1s));
+    REQUIRE(extending.run_until(f.way.now() + 1s));
     CHECK(extend.outcome());
     CHECK(f.way.connected());
 }
@@ -141,20 +167,92 @@ TEST_CASE("a late answer to one question does not end a connection that has answ
     redis::extend_operation<sim::transport> late{f.way, key, got->token, 300ms};
     redis::extend_operation<sim::transport> other{f.way, key, got->token, 300ms};
     f.world.become({.shortest_delay = 100us, .longest_delay = 100us});
-    other.start();
+    sim::call asking{f.one};
+    other.start(asking);
     f.run(150us);
     for (unsigned node = 0; node < 5; ++node) f.servers.hang(node, 100ms);
-    late.start();  // the answers to the other one are on their way
+    sim::call waiting{f.one};
+    late.start(waiting);  // the answers to the other one are on their way
     f.run(150us);
-    REQUIRE(other.done());
-    CHECK_FALSE(late.done());
+    REQUIRE(asking.ended());
+    CHECK_FALSE(waiting.ended());
     for (unsigned node = 0; node < 5; ++node) f.way.give_up(node, &late);
     CHECK(f.way.connected());
     f.run(150ms);
     CHECK(f.way.connected());
-    redis::release_operation<sim::transport> release{f.way, key, got->token};  // behind all of that
-    release.start();
-    REQUIRE(release.wait_until(f.way.now() + 1s));
-    CHECK_FALSE(release.outcome());
+    redis::release_operation<sim::transport> release{f.way, key};  // after all of that
+    release.bind(got->token);
+    sim::call releasing{f.one};
+    release.start(releasing);
+    REQUIRE(releasing.run_until(f.way.now() + 1s));
+    CHECK_FALSE(release.outcome().code);
     for (unsigned node = 0; node < 5; ++node) CHECK_FALSE(f.servers[node].get(key->lock, f.world.now()));
+}
+
+namespace {
+
+/// One who waits on the only server for what another holds, and would look again by itself only after a long time.
+struct waiting_fixture {
+    static constexpr acquire_request patient{.ttl = 1h, .retry = {.first = 1ms, .most = 1h}};
+
+    sim::world world{1};
+    std::array<sim::clock, 1> clocks{};
+    sim::network servers{world, clocks};
+    sim::host one{world, 0, {}};
+    sim::host other{world, 1, {}};
+    sim::transport way{one, servers, options()};
+    sim::transport other_way{other, servers, options()};
+    result<grant> held = fixture::acquire(other_way);
+    redis::acquire_operation<sim::transport> operation{way, key, patient};
+    sim::call waiting{one};
+
+    waiting_fixture()
+    {
+        REQUIRE(held);
+        redis::extend_operation<sim::transport> extend{other_way, key, held->token, 1h};
+        sim::call extending{other};
+        extend.start(extending);
+        REQUIRE(extending.run_until(other_way.now() + 1s));
+        operation.start(waiting);
+        run(100ms);
+        REQUIRE_FALSE(waiting.ended());
+    }
+
+    static sim::transport_options options()
+    {
+        return {.connect_timeout = 50ms, .restart_guard = 0ms, .longest_ttl = 0ms};
+    }
+
+    void run(boot_clock::duration d) { world.run_until(world.now() + d); }
+
+    /// Returns: how long after the lock is given back the other one has it.
+    boot_clock::duration handed_over()
+    {
+        redis::release_operation<sim::transport> release{other_way, key};
+        release.bind(held->token);
+        sim::call releasing{other};
+        auto const begun = world.now();
+        release.start(releasing);
+        REQUIRE(waiting.run_until(way.now() + 2h));
+        CHECK(operation.outcome());
+        return world.now() - begun;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("one who waits is told of a release over a connection of its own")
+{
+    waiting_fixture f;
+    CHECK(f.handed_over() < 5ms);
+}
+
+TEST_CASE("one whose subscription broke looks by the clock, and subscribes again")
+{
+    waiting_fixture f;
+    f.servers.crash(0, 10ms, sim::node::memory::kept);
+    f.run(1s);
+    CHECK(f.way.connected());
+    f.run(20min);  // it has looked since
+    CHECK(f.handed_over() < 5ms);
 }

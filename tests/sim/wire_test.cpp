@@ -57,7 +57,8 @@ struct fixture {
     void send(verb what, std::function<void(redis::answer const&)> told = [](auto const&) {})
     {
         static auto const key = std::make_shared<redis::lock_keys const>("orders");
-        way->send({.what = what, .keys = key, .token = owner_token::from_bits(1, 1), .ttl = 1h, .batch = 1}, std::move(told));
+        way->send({.what = what, .keys = key, .token = owner_token::from_bits(1, 1), .ttl = 1h, .batch = 1},
+                  std::move(told));
     }
 };
 
@@ -147,10 +148,101 @@ TEST_CASE("a request is executed before its copy, also where both wait for a ser
         f.run(50ms);
         bool released = false;
         f.hang(10ms);
-        f.send(verb::release, [&](redis::answer const& a) { released = a.what == redis::answer::kind::yes; });
+        f.send(verb::release, [&](redis::answer const& a) { released = a.what == redis::answer::kind::applied; });
         f.run(2ms);
         f.hang(30ms);
         f.run(100ms);
         CHECK(released);
     }
+}
+
+namespace {
+
+/// One who asked for what is published about a lock, and one that takes it and gives it back.
+struct subscribed_fixture : fixture {
+    std::shared_ptr<sim::wire> subscription = std::make_shared<sim::wire>(client, servers, 0);
+    std::string channel = redis::lock_keys{"orders"}.channel;
+    int confirmed = 0;
+    int told = 0;
+    int breaks = 0;
+
+    explicit subscribed_fixture(sim::faults wrong = {}) : fixture{1, wrong}
+    {
+        subscription->on_cut([this] { ++breaks; });
+        subscription->on_message([this](std::string const& of) { told += of == channel ? 1 : 100; });
+        subscription->open([](auto const&) {});
+        run(10ms);
+    }
+
+    void ask(redis::subscriptions::verb what)
+    {
+        subscription->ask(what, channel, [this] { ++confirmed; });
+        run(10ms);
+    }
+
+    void release()
+    {
+        send(verb::acquire);
+        send(verb::release);
+        run(10ms);
+    }
+};
+
+using subscription = redis::subscriptions::verb;
+
+}  // namespace
+
+TEST_CASE("a simulated server reports releases from the confirmation on, until the end is confirmed")
+{
+    subscribed_fixture f;
+    f.release();
+    CHECK(f.told == 0);
+    f.ask(subscription::subscribe);
+    CHECK(f.confirmed == 1);
+    f.release();
+    f.release();
+    CHECK(f.told == 2);
+    f.ask(subscription::unsubscribe);
+    CHECK(f.confirmed == 2);
+    f.release();
+    CHECK(f.told == 2);
+}
+
+TEST_CASE("a report can be lost, and takes its time")
+{
+    subscribed_fixture f;
+    f.ask(subscription::subscribe);
+    f.world.become(fixture::always_a_millisecond({.lost_report = 1000}));
+    f.release();
+    CHECK(f.told == 0);
+    f.world.become(fixture::always_a_millisecond({.late = 1000, .very_late = 10s}));
+    f.servers.publish(0, f.channel);
+    f.run(1ms);
+    CHECK(f.told == 0);
+    f.run(10s);
+    CHECK(f.told == 1);
+}
+
+TEST_CASE("the connection of a subscription can break, without a request over it, and reports nothing after that")
+{
+    subscribed_fixture f;
+    f.ask(subscription::subscribe);
+    bool const crashes = GENERATE(true, false);
+    crashes ? f.servers.crash(0, 1ms, sim::node::memory::kept) : f.subscription->cut();
+    f.run(10ms);
+    CHECK(f.breaks == 1);
+    f.servers.publish(0, f.channel);
+    f.run(10ms);
+    CHECK(f.told == 0);
+}
+
+TEST_CASE("a server that lost a reply on the way to a subscriber reports nothing to it any more")
+{
+    subscribed_fixture f;
+    f.world.become(fixture::always_a_millisecond({.lost_reply = 1000}));
+    f.ask(subscription::subscribe);
+    f.world.become(fixture::always_a_millisecond({}));
+    CHECK(f.confirmed == 0);
+    f.release();
+    CHECK((f.told == 0 && f.breaks == 0));
 }

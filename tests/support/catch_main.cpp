@@ -17,11 +17,17 @@ char const* __tsan_default_suppressions();
 char const* __asan_default_options();
 char const* __ubsan_default_options();
 
-char const* __tsan_default_options() { return "halt_on_error=1:second_deadlock_stack=1:die_after_fork=0:allow_addr2line=1"; }
-// ZooKeeper's client races with itself: its handles format addresses for their logs into one buffer of the process. (called_from_lib would
-// hide what its mutexes order, too, and report all that passes through it.)
+char const* __tsan_default_options()
+{
+    return "halt_on_error=1:second_deadlock_stack=1:die_after_fork=0:allow_addr2line=1";
+}
+// ZooKeeper's client races with itself: its handles format addresses for their logs into one buffer of the process.
+// (called_from_lib would hide what its mutexes order, too, and report all that passes through it.)
 char const* __tsan_default_suppressions() { return "race:libzookeeper_mt.so\n"; }
-char const* __asan_default_options() { return "detect_stack_use_after_return=1:strict_string_checks=1:allow_addr2line=1"; }
+char const* __asan_default_options()
+{
+    return "detect_stack_use_after_return=1:strict_string_checks=1:allow_addr2line=1";
+}
 char const* __ubsan_default_options() { return "print_stacktrace=1:allow_addr2line=1"; }
 }
 

@@ -41,7 +41,8 @@ void write(std::filesystem::path const& path, EVP_PKEY* key, std::string const& 
 {
     auto const* const cipher = password.empty() ? nullptr : ::EVP_aes_256_cbc();
     auto text = password;
-    require(::PEM_write_PKCS8PrivateKey(create(path).get(), key, cipher, text.data(), static_cast<int>(text.size()), nullptr, nullptr) == 1,
+    require(::PEM_write_PKCS8PrivateKey(create(path).get(), key, cipher, text.data(), static_cast<int>(text.size()),
+                                        nullptr, nullptr) == 1,
             "write a key");
 }
 
@@ -63,7 +64,9 @@ EVP_PKEY* new_key()
 void name(X509_NAME* into, std::string const& common_name)
 {
     auto const* const bytes = reinterpret_cast<unsigned char const*>(common_name.data());
-    require(::X509_NAME_add_entry_by_txt(into, "CN", MBSTRING_UTF8, bytes, static_cast<int>(common_name.size()), -1, 0) == 1, "set a name");
+    require(::X509_NAME_add_entry_by_txt(into, "CN", MBSTRING_UTF8, bytes, static_cast<int>(common_name.size()), -1,
+                                         0) == 1,
+            "set a name");
 }
 
 void extend(X509* certificate, int what, std::string const& value)
@@ -116,7 +119,8 @@ identity authority::issue(certificate_options const& options)
     auto const number = std::to_string(++issued_);
     identity made{folder_.path() / (number + ".pem"), folder_.path() / (number + ".key")};
     std::unique_ptr<EVP_PKEY, closer> const key{new_key()};
-    std::unique_ptr<X509, closer> const certificate{new_certificate(key.get(), 1 + issued_, options.valid_from, options.valid_to)};
+    std::unique_ptr<X509, closer> const certificate{
+        new_certificate(key.get(), 1 + issued_, options.valid_from, options.valid_to)};
     name(::X509_get_subject_name(certificate.get()), options.common_name);
     ::X509_set_issuer_name(certificate.get(), ::X509_get_subject_name(certificate_.get()));
     if (!options.names.empty()) extend(certificate.get(), NID_subject_alt_name, options.names);

@@ -83,7 +83,10 @@ void connection::closer::operator()(::redisContext* context) const noexcept { ::
 
 connection::connection(std::uint16_t port, std::string password) : port_{port}, password_{std::move(password)} {}
 
-connection::connection(std::filesystem::path socket, std::string password) : socket_{std::move(socket)}, password_{std::move(password)} {}
+connection::connection(std::filesystem::path socket, std::string password)
+    : socket_{std::move(socket)}, password_{std::move(password)}
+{
+}
 
 connection::~connection() = default;
 
@@ -125,7 +128,8 @@ reply connection::exchange(std::vector<std::string> const& command)
         lengths.push_back(word.size());
     }
     std::unique_ptr<void, decltype(&::freeReplyObject)> const raw{
-        ::redisCommandArgv(context_.get(), static_cast<int>(words.size()), words.data(), lengths.data()), &::freeReplyObject};
+        ::redisCommandArgv(context_.get(), static_cast<int>(words.size()), words.data(), lengths.data()),
+        &::freeReplyObject};
     if (!raw) {
         std::string const reason = context_->errstr;
         context_.reset();

@@ -9,12 +9,14 @@
 
 namespace holdfast::test {
 
-/// The resource that knows about fencing tokens: takes no write with a token below the greatest it has seen. Made for memory that processes
-/// share, any of which may be stopped or killed at any point without being in the way of the others. Takes `Capacity` writes.
+/// The resource that knows about fencing tokens: takes no write with a token below the greatest it has seen. Made for
+/// memory that processes share, any of which may be stopped or killed at any point without being in the way of the
+/// others. Takes `Capacity` writes.
 template <std::size_t Capacity>
 class fenced_register {
 public:
-    /// Returns: which of the writes that were taken this one is, from 1; 0 where it is refused. Throws: `std::length_error` when it is full.
+    /// Returns: which of the writes that were taken this one is, from 1; 0 where it is refused. Throws:
+    /// `std::length_error` when it is full.
     std::uint64_t write(std::uint64_t token) { return write_unless(token, true); }
 
     /// As above, but takes every write: to show what the tokens are for.
@@ -30,7 +32,8 @@ private:
             std::uint64_t none = 0;
             bool const ours = taken_[next].compare_exchange_strong(none, token, std::memory_order_acq_rel);
             auto const turn = next + 1;
-            count_.compare_exchange_strong(next, turn, std::memory_order_acq_rel);  // also for one who was stopped just before this line
+            count_.compare_exchange_strong(
+                next, turn, std::memory_order_acq_rel);  // also for one who was stopped just before this line
             if (ours) return turn;
         }
     }

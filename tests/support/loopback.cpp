@@ -46,7 +46,8 @@ bound_socket bind_free_port()
         file_descriptor fd = tcp_socket();
         auto address = loopback(random_port());
         if (::bind(fd.get(), reinterpret_cast<::sockaddr*>(&address), sizeof address) != 0) continue;
-        int const yes = 1;  // not before, or another that is bound and does not listen could have the port, too; a proxy listens again
+        int const yes =
+            1;  // not before, or another that is bound and does not listen could have the port, too; a proxy listens again
         ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
         ::socklen_t length = sizeof address;
         ::getsockname(fd.get(), reinterpret_cast<::sockaddr*>(&address), &length);

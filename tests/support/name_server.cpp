@@ -28,8 +28,8 @@ using steady = std::chrono::steady_clock;
 constexpr std::size_t head_size = 12;
 constexpr char type_address = 1;
 
-/// Returns: the answer to a question: 127.0.0.1 where an address was asked for, that there is nothing where it was something else. None where
-/// it is not one question.
+/// Returns: the answer to a question: 127.0.0.1 where an address was asked for, that there is nothing where it was
+/// something else. None where it is not one question.
 std::optional<std::string> answer_to(std::string_view packet)
 {
     if (packet.size() < head_size || packet[4] != 0 || packet[5] != 1) return std::nullopt;
@@ -45,7 +45,8 @@ std::optional<std::string> answer_to(std::string_view packet)
     answer += address ? '\1' : '\0';
     answer += "\0\0\0\0"sv;
     answer += packet.substr(head_size, end - head_size);
-    if (address) answer += "\xC0\x0C\0\1\0\1\0\0\0\0\0\4\x7F\0\0\1"sv;  // the name asked for; not to be remembered; 127.0.0.1
+    if (address)
+        answer += "\xC0\x0C\0\1\0\1\0\0\0\0\0\4\x7F\0\0\1"sv;  // the name asked for; not to be remembered; 127.0.0.1
     return answer;
 }
 
@@ -53,12 +54,14 @@ std::optional<std::string> answer_to(std::string_view packet)
 
 class name_server::impl {
 public:
-    impl(std::string const& address, std::uint16_t port) : socket_{::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)}
+    impl(std::string const& address, std::uint16_t port)
+        : socket_{::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)}
     {
         ::sockaddr_in at{};
         at.sin_family = AF_INET;
         at.sin_port = htons(port);
-        if (::inet_pton(AF_INET, address.c_str(), &at.sin_addr) != 1) throw std::system_error{EINVAL, std::system_category(), address};
+        if (::inet_pton(AF_INET, address.c_str(), &at.sin_addr) != 1)
+            throw std::system_error{EINVAL, std::system_category(), address};
         if (!socket_ || ::bind(socket_.get(), reinterpret_cast<::sockaddr*>(&at), sizeof at) != 0)
             throw std::system_error{errno, std::system_category(), address};
         thread_ = std::jthread{[this](std::stop_token const& stop) { serve(stop); }};
@@ -89,7 +92,8 @@ private:
             auto const now = steady::now();
             std::erase_if(waiting_, [&](waiting const& w) {
                 if (w.due > now) return false;
-                ::sendto(socket_.get(), w.answer.data(), w.answer.size(), 0, reinterpret_cast<::sockaddr const*>(&w.peer), sizeof w.peer);
+                ::sendto(socket_.get(), w.answer.data(), w.answer.size(), 0,
+                         reinterpret_cast<::sockaddr const*>(&w.peer), sizeof w.peer);
                 return true;
             });
         }
@@ -100,7 +104,8 @@ private:
         std::array<char, 512> packet{};
         ::sockaddr_in peer{};
         ::socklen_t size = sizeof peer;
-        auto const got = ::recvfrom(socket_.get(), packet.data(), packet.size(), 0, reinterpret_cast<::sockaddr*>(&peer), &size);
+        auto const got =
+            ::recvfrom(socket_.get(), packet.data(), packet.size(), 0, reinterpret_cast<::sockaddr*>(&peer), &size);
         if (got < 0) return;
         auto answer = answer_to({packet.data(), static_cast<std::size_t>(got)});
         if (!answer) return;
@@ -120,7 +125,9 @@ private:
     std::jthread thread_;
 };
 
-name_server::name_server(std::string const& address, std::uint16_t port) : impl_{std::make_unique<impl>(address, port)} {}
+name_server::name_server(std::string const& address, std::uint16_t port) : impl_{std::make_unique<impl>(address, port)}
+{
+}
 name_server::~name_server() = default;
 
 void name_server::silence() { impl_->set(std::nullopt); }

@@ -18,7 +18,12 @@ outlet::outcome outlet::advance(int fd, std::uint64_t open_gate, pace trickle)
         if (front.what != action::send) {
             auto const what = front.what;
             steps_.pop_front();
-            return what == action::finish ? outcome::finish : what == action::reset ? outcome::reset : outcome::silence;
+            switch (what) {
+            case action::finish: return outcome::finish;
+            case action::reset: return outcome::reset;
+            case action::refuse: return outcome::refuse;
+            default: return outcome::silence;
+            }
         }
         auto const wanted = trickle > pace::zero() ? std::min<std::size_t>(1, front.bytes.size()) : front.bytes.size();
         auto const sent = ::send(fd, front.bytes.data(), wanted, MSG_NOSIGNAL);

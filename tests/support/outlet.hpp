@@ -18,6 +18,7 @@ public:
         send,    ///< the bytes
         finish,  ///< no more bytes will come: FIN
         reset,   ///< the whole connection: RST
+        refuse,  ///< every connection: RST, and no new ones
         silence  ///< the whole connection: whatever comes from now on is lost
     };
 
@@ -28,7 +29,7 @@ public:
         std::uint64_t gate = 0;  ///< waits until this gate is open, too, and so do those behind it
     };
 
-    enum class outcome { waiting, full, broken, finish, reset, silence };
+    enum class outcome { waiting, full, broken, finish, reset, refuse, silence };
 
     /// Sends a byte at a time, this far apart; at once when zero.
     using pace = std::chrono::microseconds;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Every error of the library is a std::runtime_error: the linker has its constructor called through here (--wrap, holdfast_test.cmake), so that
-// no message is made that is not heard.
+// Every error of the library is a std::runtime_error: the linker has its constructor called through here (--wrap,
+// holdfast_test.cmake), so that no message is made that is not heard.
 #include "support/overheard.hpp"
 
 #include <stdexcept>
 #include <string>
 
-#define HOLDFAST_MESSAGE_CONSTRUCTOR(prefix) prefix##_ZNSt13runtime_errorC2ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE
+#define HOLDFAST_MESSAGE_CONSTRUCTOR(prefix)                                                                           \
+    prefix##_ZNSt13runtime_errorC2ERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE
 
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier): so the linker has it

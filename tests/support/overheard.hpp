@@ -14,8 +14,8 @@
 
 namespace holdfast::test {
 
-/// Returns: whether `text` has something in it that looks like an owner token: 32 hexadecimal digits in a row, with a ZooKeeper node's hyphens
-/// or without.
+/// Returns: whether `text` has something in it that looks like an owner token: 32 hexadecimal digits in a row, with a
+/// ZooKeeper node's hyphens or without.
 [[nodiscard]] inline bool shows_token(std::string_view text)
 {
     auto const is_digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
@@ -25,7 +25,8 @@ namespace holdfast::test {
             ++digits;
             continue;
         }
-        bool const hyphen = i < text.size() && text[i] == '-' && (digits == 8 || digits == 12 || digits == 16 || digits == 20);
+        bool const hyphen =
+            i < text.size() && text[i] == '-' && (digits == 8 || digits == 12 || digits == 16 || digits == 20);
         if (hyphen) continue;
         if (digits == 32) return true;
         digits = 0;
@@ -66,7 +67,8 @@ public:
         ++count_;
     }
 
-    /// Effects: from now on `secret` may be in nothing that is heard, or was. What is so short that it may be a word of a message is not looked for.
+    /// Effects: from now on `secret` may be in nothing that is heard, or was. What is so short that it may be a word of
+    /// a message is not looked for.
     void keep(std::string_view secret)
     {
         if (secret.size() < 6) return;
@@ -89,7 +91,8 @@ public:
         std::scoped_lock const guard{mutex_};
         return those([&](note const& n, std::string_view text) {
             return (n.of == kind::message && shows_token(text)) ||
-                   std::any_of(secrets_.begin(), secrets_.end(), [&](auto const& secret) { return text.find(secret) != std::string_view::npos; });
+                   std::any_of(secrets_.begin(), secrets_.end(),
+                               [&](auto const& secret) { return text.find(secret) != std::string_view::npos; });
         });
     }
 
@@ -107,7 +110,8 @@ private:
     {
         std::vector<std::string> all;
         for (auto const* one = newest_.load(); one != nullptr; one = one->next)
-            if (std::string_view const text{reinterpret_cast<char const*>(one + 1), one->size}; chosen(*one, text)) all.emplace_back(text);
+            if (std::string_view const text{reinterpret_cast<char const*>(one + 1), one->size}; chosen(*one, text))
+                all.emplace_back(text);
         return all;
     }
 
@@ -117,8 +121,8 @@ private:
     std::vector<std::string> secrets_;
 };
 
-/// Of this process: every message that an error is made with (overheard.cpp), and whatever a test has told it. A test executable in which a
-/// secret of its servers was heard fails (catch_main.cpp).
+/// Of this process: every message that an error is made with (overheard.cpp), and whatever a test has told it. A test
+/// executable in which a secret of its servers was heard fails (catch_main.cpp).
 inline overheard& everything_heard()
 {
     static auto* const all = new overheard;  // outlives every thread

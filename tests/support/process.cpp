@@ -60,7 +60,10 @@ child child::fork(std::function<int()> run)
     return child{pid};
 }
 
-child::child(child&& other) noexcept : pid_{std::exchange(other.pid_, -1)}, paused_{other.paused_}, status_{other.status_} {}
+child::child(child&& other) noexcept
+    : pid_{std::exchange(other.pid_, -1)}, paused_{other.paused_}, status_{other.status_}
+{
+}
 
 child& child::operator=(child&& other) noexcept
 {
@@ -85,7 +88,8 @@ bool child::stopped_itself()
     if (paused_ || pid_ <= 0 || status_) return paused_;
     ::siginfo_t seen{};
     // Looks without taking: its end is for others to reap.
-    paused_ = ::waitid(P_PID, static_cast<::id_t>(pid_), &seen, WSTOPPED | WNOHANG | WNOWAIT) == 0 && seen.si_pid == pid_ && seen.si_code == CLD_STOPPED;
+    paused_ = ::waitid(P_PID, static_cast<::id_t>(pid_), &seen, WSTOPPED | WNOHANG | WNOWAIT) == 0 &&
+              seen.si_pid == pid_ && seen.si_code == CLD_STOPPED;
     return paused_;
 }
 

@@ -3,14 +3,19 @@
 
 #include "proxy_loop.hpp"
 
+#include <atomic>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 
 namespace holdfast::test {
 
-proxy::proxy(std::uint16_t target_port) : loop_{std::make_unique<proxy_loop>(target_port)} {}
+proxy::proxy(std::uint16_t target_port, protocol const& spoken)
+    : loop_{std::make_unique<proxy_loop>(target_port, spoken)}
+{
+}
 proxy::proxy(proxy&&) noexcept = default;
 proxy& proxy::operator=(proxy&&) noexcept = default;
 proxy::~proxy() = default;
@@ -38,18 +43,20 @@ void proxy::blackhole()
     });
 }
 
+void proxy::freeze()
+{
+    loop_->run([&] { loop_->rules().frozen = true; });
+}
+
 void proxy::refuse()
 {
-    loop_->run([&] {
-        loop_->stop_listening();
-        loop_->reset_all();
-    });
+    loop_->run([&] { loop_->refuse(); });
 }
 
 void proxy::pass()
 {
     loop_->run([&] {
-        loop_->rules().blackholed = false;
+        loop_->rules().blackholed = loop_->rules().frozen = false;
         loop_->listen();
     });
 }
@@ -81,8 +88,14 @@ void proxy::answer_next_request(std::string answer, fault_options options)
 void proxy::add(fault_options options, fault::kind what, std::size_t passed_bytes, std::string answer)
 {
     loop_->run([&] {
-        loop_->rules().faults.push_back({what, std::move(options.matches), options.times, options.then, passed_bytes, std::move(answer)});
+        loop_->rules().faults.push_back(
+            {what, std::move(options.matches), options.times, options.then, passed_bytes, std::move(answer)});
     });
+}
+
+void proxy::end_after(std::size_t bytes, ending how)
+{
+    loop_->run([&] { loop_->rules().end_after = {bytes, how == ending::reset}; });
 }
 
 void proxy::flood(std::string const& bytes, request_predicate matches)
@@ -91,7 +104,9 @@ void proxy::flood(std::string const& bytes, request_predicate matches)
     std::string many;
     do many += bytes;
     while (many.size() < at_once);
-    loop_->run([&] { loop_->rules().floods.push_back({std::move(matches), std::make_shared<std::string const>(std::move(many))}); });
+    loop_->run([&] {
+        loop_->rules().floods.push_back({std::move(matches), std::make_shared<std::string const>(std::move(many))});
+    });
 }
 
 void proxy::hold(request_predicate matches)
@@ -112,10 +127,32 @@ void proxy::heal()
         rules.faults.clear();
         rules.floods.clear();
         rules.let_go();
-        rules.blackholed = false;
+        rules.end_after.reset();
+        rules.blackholed = rules.frozen = false;
         loop_->listen();
     });
 }
+
+std::function<int()> proxy::count(request_predicate matches)
+{
+    auto so_far = std::make_shared<std::atomic<int>>(0);
+    loop_->run([&] { loop_->rules().counts.push_back({std::move(matches), so_far}); });
+    return [so_far] { return so_far->load(); };
+}
+
+void proxy::listen_in()
+{
+    loop_->run([&] { loop_->rules().heard.emplace(); });
+}
+
+std::string proxy::heard() const
+{
+    std::string all;
+    loop_->run([&] { all = loop_->rules().heard.value_or(""); });
+    return all;
+}
+
+int proxy::left() const noexcept { return loop_->rules().left; }
 
 int proxy::connections() const noexcept { return loop_->accepted(); }
 

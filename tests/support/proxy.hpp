@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "protocol.hpp"
 #include "requests.hpp"
 #include "traffic.hpp"
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,22 +23,23 @@ struct fault_options {
     aftermath then = aftermath::reset;
 };
 
-/// A TCP proxy on a free port of 127.0.0.1 in front of a Redis server, which does to its connections
-/// what networks and dying machines do. It forwards whole requests and whole replies (RESP2), so that
-/// a fault hits exactly the one that was chosen, pipelined or not.
+/// A TCP proxy on a free port of 127.0.0.1 in front of a server, which does to its connections what
+/// networks and dying machines do. It forwards whole requests and whole replies, so that a fault hits
+/// exactly the one that was chosen, pipelined or not.
 ///
 /// All members may be called from any thread of the process that made it, while traffic flows, and
 /// have taken effect when they return. The first matching fault that is not used up strikes. A
 /// predicate runs in the proxy's thread and calls none of these.
 class proxy {
 public:
-    explicit proxy(std::uint16_t target_port);
+    explicit proxy(std::uint16_t target_port, protocol const& spoken = resp);
     proxy(proxy&&) noexcept;
     proxy& operator=(proxy&&) noexcept;
     ~proxy();
 
     [[nodiscard]] std::uint16_t port() const noexcept;
-    [[nodiscard]] std::string url() const { return "redis://127.0.0.1:" + std::to_string(port()); }
+    [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port()); }
+    [[nodiscard]] std::string url() const { return "redis://" + address(); }
 
     /// Every request and every reply is passed on this long after it came, whatever the others do.
     void delay(std::chrono::microseconds to_server, std::chrono::microseconds to_client);
@@ -46,9 +49,11 @@ public:
     /// A silent peer: connections are accepted and read, nothing is passed on or answered. A
     /// connection that lost bytes so stays silent after `pass`, for it could not be trusted.
     void blackhole();
+    /// A peer that stands still: nothing is read, passed on or accepted, and nothing is lost; all goes on after `pass`.
+    void freeze();
     /// A dead peer: connections are reset, new ones refused.
     void refuse();
-    /// Ends `blackhole` and `refuse`.
+    /// Ends `blackhole`, `freeze` and `refuse`.
     void pass();
     /// RST to both ends of every connection. What was under way or held is lost.
     void cut_all();
@@ -66,8 +71,14 @@ public:
     /// The client gets `answer`, which may be anything, and the server nothing of the request.
     void answer_next_request(std::string answer, fault_options options = {});
 
-    /// The connection of a matching request is sent `bytes` again and again from then on, whole each time, beside the server's replies: as fast
-    /// as it takes them.
+    enum class ending { reset, end_of_file };
+
+    /// Of the replies from now on, of all connections together, so many bytes go on; then the connection whose bytes
+    /// they are ends in this way for the client. Once.
+    void end_after(std::size_t bytes, ending how);
+
+    /// The connection of a matching request is sent `bytes` again and again from then on, whole each time, beside the
+    /// server's replies: as fast as it takes them.
     void flood(std::string const& bytes, request_predicate matches = any_request());
 
     /// Matching requests, and those behind them on their connection, wait until `let_go`; they are
@@ -78,13 +89,24 @@ public:
     /// Effects: no faults, floods and delays any more, all held requests let go, connections passed.
     void heal();
 
+    /// Effects: counts the matching requests that come from now on.
+    /// Returns: what says how many those were.
+    [[nodiscard]] std::function<int()> count(request_predicate matches);
+
+    /// Effects: keeps what clients say from now on, for `heard`.
+    void listen_in();
+    /// Returns: what was kept.
+    [[nodiscard]] std::string heard() const;
+
     /// Returns: how many connections were accepted.
     [[nodiscard]] int connections() const noexcept;
     /// Returns: how many are open.
     [[nodiscard]] int open_connections() const;
+    /// Returns: how many clients have said that nothing follows, or have gone.
+    [[nodiscard]] int left() const noexcept;
     /// Returns: how many requests came, those struck by a fault and those held included.
     [[nodiscard]] int requests() const noexcept;
-    /// Returns: how many requests and replies were struck by a fault.
+    /// Returns: how many requests and replies were struck by a fault, `end_after` included.
     [[nodiscard]] int struck() const noexcept;
     /// Returns: how many matching requests wait.
     [[nodiscard]] int held() const noexcept;

@@ -14,7 +14,8 @@
 
 namespace holdfast::test {
 
-proxy_loop::proxy_loop(std::uint16_t target_port) : target_port_{target_port}, wake_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)}
+proxy_loop::proxy_loop(std::uint16_t target_port, protocol const& spoken)
+    : target_port_{target_port}, spoken_{spoken}, wake_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)}
 {
     if (!wake_) throw std::system_error{errno, std::system_category(), "eventfd"};
     listen();
@@ -24,8 +25,7 @@ proxy_loop::proxy_loop(std::uint16_t target_port) : target_port_{target_port}, w
 proxy_loop::~proxy_loop()
 {
     run([this] {
-        stop_listening();
-        reset_all();
+        refuse();
         stopping_ = true;
     });
     thread_.join();
@@ -45,6 +45,7 @@ void proxy_loop::run(std::function<void()> task)
 
 void proxy_loop::listen()
 {
+    rules_.refusing = false;
     if (std::exchange(listening_, true)) return;
     if (::listen(listener_.fd.get(), 1024) != 0) throw std::system_error{errno, std::system_category(), "listen"};
 }
@@ -54,6 +55,12 @@ void proxy_loop::listen()
 void proxy_loop::stop_listening()
 {
     if (std::exchange(listening_, false)) ::shutdown(listener_.fd.get(), SHUT_RD);
+}
+
+void proxy_loop::refuse()
+{
+    stop_listening();
+    reset_all();
 }
 
 void proxy_loop::reset_all()
@@ -68,6 +75,10 @@ void proxy_loop::serve()
     ::prctl(PR_SET_TIMERSLACK, 1);  // delays are short: the usual 50 us would show
     while (!stopping_) {
         wait();
+        if (rules_.frozen) {
+            run_tasks();
+            continue;
+        }
         // The relays are in the order in which they were polled until a task changes them.
         auto ready = polled_.begin() + 2;
         for (auto& connection : relays_) {
@@ -78,14 +89,16 @@ void proxy_loop::serve()
         run_tasks();
         for (auto& connection : relays_) connection.advance();
         relays_.remove_if([](relay const& connection) { return connection.over(); });
+        if (rules_.refusing && listening_) refuse();
     }
 }
 
 void proxy_loop::wait()
 {
-    polled_.assign({{wake_.get(), POLLIN, 0}, {listening_ ? listener_.fd.get() : -1, POLLIN, 0}});
+    polled_.assign({{wake_.get(), POLLIN, 0}, {listening_ && !rules_.frozen ? listener_.fd.get() : -1, POLLIN, 0}});
     std::optional<outlet::time_point> next;
     for (auto const& connection : relays_) {
+        if (rules_.frozen) break;
         // poll tells of hang-ups also to those who asked for nothing
         auto const add = [this](int fd, short events) { polled_.push_back({events != 0 ? fd : -1, events, 0}); };
         add(connection.client(), connection.client_events());
@@ -94,7 +107,8 @@ void proxy_loop::wait()
     }
     ::timespec timeout{};
     if (next) {
-        auto const left = std::max(std::chrono::nanoseconds::zero(), std::chrono::nanoseconds{*next - std::chrono::steady_clock::now()});
+        auto const left = std::max(std::chrono::nanoseconds::zero(),
+                                   std::chrono::nanoseconds{*next - std::chrono::steady_clock::now()});
         timeout = {left.count() / 1'000'000'000, left.count() % 1'000'000'000};
     }
     if (::ppoll(polled_.data(), polled_.size(), next ? &timeout : nullptr, nullptr) < 0)
@@ -121,7 +135,7 @@ void proxy_loop::accept()
         int const yes = 1;
         ::setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
         ++accepted_;
-        relays_.emplace_back(std::move(client), start_connecting(target_port_), rules_);
+        relays_.emplace_back(std::move(client), start_connecting(target_port_), spoken_, rules_);
     }
 }
 

@@ -21,7 +21,7 @@ namespace holdfast::test {
 /// The thread of a proxy: all connections in one poll loop, woken when a delayed step is due.
 class proxy_loop {
 public:
-    explicit proxy_loop(std::uint16_t target_port);
+    proxy_loop(std::uint16_t target_port, protocol const& spoken);
     ~proxy_loop();
     proxy_loop(proxy_loop const&) = delete;
     proxy_loop& operator=(proxy_loop const&) = delete;
@@ -31,7 +31,7 @@ public:
     void run(std::function<void()> task);
 
     void listen();
-    void stop_listening();
+    void refuse();
     void reset_all();
     [[nodiscard]] traffic& rules() noexcept { return rules_; }
     [[nodiscard]] int open() const noexcept { return static_cast<int>(relays_.size()); }
@@ -44,8 +44,10 @@ private:
     void wait();
     void run_tasks();
     void accept();
+    void stop_listening();
 
     std::uint16_t target_port_;
+    protocol const& spoken_;
     bound_socket listener_ = bind_free_port();
     bool listening_ = false;
     bool stopping_ = false;

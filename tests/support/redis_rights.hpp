@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What a user of a Redis server has to be allowed, as README tells its readers: here is the one place that holds the text, and
-// support_test/redis_rights_test.cpp finds the same in README.
+// What a user of a Redis server has to be allowed, as README tells its readers: here is the one place that holds the
+// text, and support_test/redis_rights_test.cpp finds the same in README.
 #pragma once
 
 #include <string>
@@ -9,12 +9,14 @@
 
 namespace holdfast::test {
 
-inline constexpr std::string_view lock_commands = "+set +getrange +pttl +pexpire +time +eval +evalsha +publish +subscribe +unsubscribe";
+inline constexpr std::string_view lock_commands =
+    "+set +getrange +pttl +pexpire +time +eval +evalsha +publish +subscribe +unsubscribe";
 inline constexpr std::string_view redlock_commands = "+info";
 inline constexpr std::string_view guard_commands = "+info";
 inline constexpr std::string_view database_commands = "+select";
 
-/// Returns: what has to be allowed beside `names` ("orders*", or one name), `kind` is what it begins with: with a tag of our own, and of theirs.
+/// Returns: what has to be allowed beside `names` ("orders*", or one name), `kind` is what it begins with: with a tag
+/// of our own, and of theirs.
 inline std::string beside(std::string_view kind, std::string_view names)
 {
     std::string const own{names};
@@ -22,13 +24,16 @@ inline std::string beside(std::string_view kind, std::string_view names)
 }
 
 /// Returns: the patterns of the keys of locks that are called `names`.
-inline std::string lock_keys_of(std::string_view names) { return "~" + std::string{names} + " " + beside("~holdfast:fence:", names); }
+inline std::string lock_keys_of(std::string_view names)
+{
+    return "~" + std::string{names} + " " + beside("~holdfast:fence:", names);
+}
 
 /// Returns: the patterns of their channels.
 inline std::string free_channels_of(std::string_view names) { return beside("&holdfast:free:", names); }
 
-/// Returns: a line of redis.conf for the user `app`, who may do what locks do whose names match `names` ("orders* invoices"), and `more`, and nothing
-/// else.
+/// Returns: a line of redis.conf for the user `app`, who may do what locks do whose names match `names` ("orders*
+/// invoices"), and `more`, and nothing else.
 inline std::string least_rights(std::string_view password, std::string_view names, std::string_view more = {})
 {
     std::string keys;

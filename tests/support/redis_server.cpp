@@ -79,7 +79,8 @@ bool redis_server::start(time_point deadline)
         if (auto const status = process_.exit_status(); status || late) {
             auto const said = log();
             if (!late && said.find("in use") != std::string::npos) return false;
-            throw std::runtime_error{options_.program + (status ? " ended with status " + std::to_string(*status) : " does not answer") +
+            throw std::runtime_error{options_.program +
+                                     (status ? " ended with status " + std::to_string(*status) : " does not answer") +
                                      ": " + said};
         }
         std::this_thread::sleep_for(pause);
@@ -104,12 +105,14 @@ void redis_server::launch()
     auto const config = (folder_.path() / "redis.conf").string();
     {
         std::ofstream file{config};
-        file << "bind 127.0.0.1\n" << (options_.tls ? "port 0\ntls-port " : "port ") << port_ << "\nunixsocket " << socket().string() << "\ndir " << folder_.path().string()
-             << "\nsave \"\"\nappendonly no\ndaemonize no\n";
+        file << "bind 127.0.0.1\n"
+             << (options_.tls ? "port 0\ntls-port " : "port ") << port_ << "\nunixsocket " << socket().string()
+             << "\ndir " << folder_.path().string() << "\nsave \"\"\nappendonly no\ndaemonize no\n";
         if (!options_.password.empty()) file << "requirepass " << options_.password << '\n';
         if (auto const& tls = options_.tls)
-            file << "tls-cert-file " << tls->certificate.string() << "\ntls-key-file " << tls->key.string() << "\ntls-ca-cert-file "
-                 << tls->authority.string() << "\ntls-auth-clients " << (tls->asks_client ? "yes" : "no") << '\n';
+            file << "tls-cert-file " << tls->certificate.string() << "\ntls-key-file " << tls->key.string()
+                 << "\ntls-ca-cert-file " << tls->authority.string() << "\ntls-auth-clients "
+                 << (tls->asks_client ? "yes" : "no") << '\n';
         for (auto const& line : options_.config) file << line << '\n';
     }
     auto const log = (folder_.path() / "redis.log").string();
@@ -128,6 +131,14 @@ redis_fleet::redis_fleet(std::size_t size, redis_options const& options)
     for (std::size_t i = 0; i < size; ++i) servers_.emplace_back(options);
 }
 
+std::chrono::seconds redis_server::uptime()
+{
+    std::string const field = "uptime_in_seconds:";
+    auto const info = command({"INFO", "server"}).text;
+    auto const at = info.find(field);
+    return std::chrono::seconds{at == std::string::npos ? 0 : std::stol(info.substr(at + field.size()))};
+}
+
 std::vector<std::string> redis_fleet::urls() const
 {
     std::vector<std::string> all;
@@ -139,6 +150,13 @@ std::vector<std::string> redis_fleet::urls(std::string const& user, std::string 
 {
     std::vector<std::string> all;
     for (auto const& server : servers_) all.push_back(server.url(user, password));
+    return all;
+}
+
+std::vector<std::uint16_t> redis_fleet::ports() const
+{
+    std::vector<std::uint16_t> all;
+    for (auto const& server : servers_) all.push_back(server.port());
     return all;
 }
 

@@ -49,7 +49,8 @@ public:
 
     [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
     [[nodiscard]] std::string url() const;
-    [[nodiscard]] std::string url(std::string const& user, std::string const& password, std::string const& host = "127.0.0.1") const;
+    [[nodiscard]] std::string url(std::string const& user, std::string const& password,
+                                  std::string const& host = "127.0.0.1") const;
     [[nodiscard]] std::filesystem::path socket() const { return folder_.path() / "redis.sock"; }
     [[nodiscard]] std::string unix_url() const { return "unix://" + socket().string(); }
     [[nodiscard]] ::pid_t pid() const noexcept { return process_.pid(); }
@@ -68,6 +69,9 @@ public:
     /// Effects: sends one command over a connection of its own, by the socket: it works whatever
     /// happens to the port. Throws: std::runtime_error when there is no reply within a minute.
     reply command(std::vector<std::string> const& words) { return (*inspector_)(words); }
+
+    /// Returns: for how long it has run, as it says itself.
+    [[nodiscard]] std::chrono::seconds uptime();
 
 private:
     using time_point = std::chrono::steady_clock::time_point;
@@ -91,6 +95,7 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return servers_.size(); }
     [[nodiscard]] std::vector<std::string> urls() const;
     [[nodiscard]] std::vector<std::string> urls(std::string const& user, std::string const& password) const;
+    [[nodiscard]] std::vector<std::uint16_t> ports() const;
     [[nodiscard]] redis_server& operator[](std::size_t i) { return servers_.at(i); }
     [[nodiscard]] auto begin() noexcept { return servers_.begin(); }
     [[nodiscard]] auto end() noexcept { return servers_.end(); }

@@ -3,18 +3,21 @@
 
 #include <holdfast/core/error.hpp>
 
+#include <functional>
 #include <string>
 
 namespace holdfast::test {
 
-/// Returns: the message with which `f` is refused as misconfigured; otherwise a sentence that says what came instead.
-template <class F>
-[[nodiscard]] std::string refusal(F&& f)
+/// Returns: what `part` says of the error with which `f` is refused as misconfigured, by default its message; otherwise
+/// a sentence that says what came instead.
+template <class F, class Part = decltype(&error::what)>
+[[nodiscard]] std::string refusal(F&& f, Part part = &error::what)
 try {
     f();
     return "(not refused)";
 } catch (error const& e) {
-    return e.code() == errc::misconfigured ? e.what() : "(another error: " + e.code().message() + ")";
+    if (e.code() != errc::misconfigured) return "(another error: " + e.code().message() + ")";
+    return std::string{std::invoke(part, e)};
 }
 
 }  // namespace holdfast::test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// An operator new that refuses what a test chooses. To be included by one file of an executable; not where a sanitizer brings one of its own:
-// there HOLDFAST_SANITIZED is defined, and nothing else.
+// An operator new that refuses what a test chooses. To be included by one file of an executable; not where a sanitizer
+// brings one of its own: there HOLDFAST_SANITIZED is defined, and nothing else.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -70,8 +70,8 @@ struct spare_this_thread {
     ~spare_this_thread() { memory::spared = false; }
 };
 
-/// Effects: runs `f` with `many` requests for memory refused from the first one on, then from the second, and so on until none is; after
-/// each, with memory, `then`. Returns: how many there were.
+/// Effects: runs `f` with `many` requests for memory refused from the first one on, then from the second, and so on
+/// until none is; after each, with memory, `then`. Returns: how many there were.
 template <class F, class G>
 long refuse_each_request(whose of, long many, F&& f, G&& then)
 {
@@ -93,9 +93,11 @@ long refuse_each_request(whose of, long many, F&& f, G&& then)
 void* operator new(std::size_t size)
 {
     namespace memory = holdfast::test::memory;
-    bool const meant = !memory::spared && (memory::chosen || memory::of.load(std::memory_order_relaxed) == holdfast::test::whose::everybodys);
+    bool const meant = !memory::spared && (memory::chosen || memory::of.load(std::memory_order_relaxed) ==
+                                                                 holdfast::test::whose::everybodys);
     if (auto const from = memory::first.load(); meant && from != memory::never)
-        if (auto const number = memory::asked++; number >= from && number - from < memory::refused) throw std::bad_alloc{};
+        if (auto const number = memory::asked++; number >= from && number - from < memory::refused)
+            throw std::bad_alloc{};
     if (auto* const p = std::malloc(size == 0 ? 1 : size)) return p;
     throw std::bad_alloc{};
 }

@@ -17,22 +17,23 @@ using action = outlet::action;
 
 outlet::time_point after(std::chrono::microseconds delay) { return std::chrono::steady_clock::now() + delay; }
 
-action action_of(aftermath then) { return then == aftermath::reset ? action::reset : action::silence; }
-
-bool is_published(std::string_view reply)
+action action_of(aftermath then)
 {
-    auto const kind = first_element(reply);
-    return kind == "message" || kind == "pmessage" || kind == "smessage";
+    return then == aftermath::reset ? action::reset : then == aftermath::refuse ? action::refuse : action::silence;
 }
 
 }  // namespace
 
-relay::relay(file_descriptor client, file_descriptor server, traffic& rules)
-    : rules_{rules}, client_{std::move(client)}, server_{std::move(server)}
+relay::relay(file_descriptor client, file_descriptor server, protocol const& spoken, traffic& rules)
+    : spoken_{spoken}, rules_{rules}, client_{.fd = std::move(client), .in = splitter{spoken}},
+      server_{.fd = std::move(server), .in = splitter{spoken}}
 {
 }
 
-short relay::events(side const& s) noexcept { return static_cast<short>((s.ended ? 0 : POLLIN) | (s.full ? POLLOUT : 0)); }
+short relay::events(side const& s) noexcept
+{
+    return static_cast<short>((s.ended ? 0 : POLLIN) | (s.full ? POLLOUT : 0));
+}
 
 /// Returns: whether the other side should be told that this one has ended.
 bool relay::receive(side& from)
@@ -52,6 +53,7 @@ bool relay::receive(side& from)
 void relay::read_client()
 {
     bool const ended = receive(client_);
+    if (ended) ++rules_.left;
     while (auto request = client_.in.next()) forward(std::move(*request));
     if (ended && silent_)
         reset();
@@ -74,7 +76,8 @@ void relay::read_server()
 
 void relay::forward(std::string request)
 {
-    ++rules_.requests;
+    rules_.count(request);
+    if (rules_.heard) *rules_.heard += request;
     if (auto bytes = rules_.flood(request); bytes && !flood_) flood_ = std::move(bytes);
     auto const gate = rules_.hold(request);
     auto const due = after(rules_.delay_to_server);
@@ -84,32 +87,42 @@ void relay::forward(std::string request)
         server_.out.push({action_of(strikes->then), {}, due, gate});
         return;
     }
-    if (strikes && strikes->what == fault::kind::answer_instead)
-        request = "*1\r\n$4\r\nPING\r\n";  // its answer keeps the place of the other
-    bool const subscription = first_element(request).ends_with("subscribe");
-    subscribed_ = subscribed_ || subscription;
-    auto const channels = std::max<std::size_t>(2, element_count(request)) - 1;
-    expected_.push_back({std::move(strikes), subscription ? channels : 1});
+    if (strikes && strikes->what == fault::kind::answer_instead) request = spoken_.harmless(request);
+    if (auto const replies = spoken_.replies(request); replies != 0)
+        expected_.push_back({std::move(strikes), spoken_.number_of_request(request), replies});
     server_.out.push({action::send, std::move(request), due, gate});
 }
 
 void relay::answer(std::string reply)
 {
-    if (expected_.empty() || (subscribed_ && is_published(reply))) return send_reply(std::move(reply));
-    auto& front = expected_.front();
-    if (front.strikes)
-        strike(*front.strikes, std::move(reply));
+    auto const of = std::ranges::find(expected_, spoken_.number_of_reply(reply), &expectation::number);
+    if (of == expected_.end()) return send_reply(std::move(reply));
+    if (of->strikes)
+        strike(*of->strikes, std::move(reply));
     else
         send_reply(std::move(reply));
-    if (--front.replies == 0) expected_.pop_front();
+    if (--of->replies == 0) expected_.erase(of);
 }
 
-void relay::send_reply(std::string bytes) { client_.out.push({action::send, std::move(bytes), after(rules_.delay_to_client)}); }
+void relay::send_reply(std::string bytes)
+{
+    auto const due = after(rules_.delay_to_client);
+    auto& end = rules_.end_after;
+    bool const last = end && bytes.size() >= end->bytes;
+    if (last) bytes.resize(end->bytes);
+    if (end) end->bytes -= bytes.size();
+    client_.out.push({action::send, std::move(bytes), due});
+    if (!last) return;
+    ++rules_.struck;
+    client_.out.push({end->reset ? action::reset : action::finish, {}, due});
+    end.reset();
+}
 
 void relay::strike(fault const& f, std::string reply)
 {
     ++rules_.struck;
-    if (f.what == fault::kind::answer_instead || f.what == fault::kind::spoil_reply) return send_reply(f.answer);
+    if (f.what == fault::kind::answer_instead || f.what == fault::kind::spoil_reply)
+        return send_reply(spoken_.instead(reply, f.answer));
     if (f.what == fault::kind::cut_reply) send_reply(reply.substr(0, f.passed_bytes));
     client_.out.push({action_of(f.then), {}, after(rules_.delay_to_client)});
 }
@@ -129,10 +142,13 @@ void relay::advance(side& to, outlet::pace trickle)
     to.full = outcome == outlet::outcome::full;
     if (outcome == outlet::outcome::silence)
         silent_ = true;
-    else if (outcome == outlet::outcome::reset || (outcome == outlet::outcome::broken && &to == &server_))
+    else if (outcome == outlet::outcome::refuse) {
+        rules_.refusing = true;
+        reset();
+    } else if (outcome == outlet::outcome::reset)
         reset();
     else if (outcome == outlet::outcome::finish || outcome == outlet::outcome::broken) {
-        // The client may be gone while requests of its are still on their way.
+        // The client may be gone while requests of its are still on their way, and the server while its last words are.
         ::shutdown(to.fd.get(), SHUT_WR);
         to.finished = true;
     }

@@ -3,10 +3,11 @@
 
 #include "loopback.hpp"
 #include "outlet.hpp"
-#include "resp_splitter.hpp"
+#include "protocol.hpp"
 #include "traffic.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -14,11 +15,10 @@
 
 namespace holdfast::test {
 
-/// One proxied connection: request by request one way, reply by reply the other. Replies are matched
-/// with requests by their order; subscriptions are understood, except UNSUBSCRIBE without a channel.
+/// One proxied connection: request by request one way, reply by reply the other.
 class relay {
 public:
-    relay(file_descriptor client, file_descriptor server, traffic& rules);
+    relay(file_descriptor client, file_descriptor server, protocol const& spoken, traffic& rules);
 
     [[nodiscard]] int client() const noexcept { return client_.fd.get(); }
     [[nodiscard]] int server() const noexcept { return server_.fd.get(); }
@@ -36,7 +36,7 @@ public:
 private:
     struct side {
         file_descriptor fd;
-        resp_splitter in = {};
+        splitter in;
         outlet out = {};
         bool ended = false;     ///< nothing more will come from it
         bool finished = false;  ///< nothing more will go to it
@@ -45,7 +45,8 @@ private:
 
     struct expectation {
         std::optional<fault> strikes;
-        std::size_t replies = 1;
+        std::int64_t number;
+        std::size_t replies;
     };
 
     [[nodiscard]] static short events(side const& s) noexcept;
@@ -57,13 +58,13 @@ private:
     void advance(side& to, outlet::pace trickle);
     void flood();
 
+    protocol const& spoken_;
     traffic& rules_;
     side client_;
     side server_;
     std::deque<expectation> expected_;
     std::shared_ptr<std::string const> flood_;  ///< is sent to the client without end
     std::size_t flooded_ = 0;                   ///< so many bytes of it were, since it began anew
-    bool subscribed_ = false;
     bool silent_ = false;
     bool over_ = false;
 };

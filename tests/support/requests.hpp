@@ -25,7 +25,9 @@ inline request_predicate containing(std::string text)
 /// The nth of those that `matches` chooses, counted from 1, and no other.
 inline request_predicate nth(int n, request_predicate matches)
 {
-    return [left = n, matches = std::move(matches)](std::string_view request) mutable { return matches(request) && --left == 0; };
+    return [left = n, matches = std::move(matches)](std::string_view request) mutable {
+        return matches(request) && --left == 0;
+    };
 }
 
 }  // namespace holdfast::test

@@ -22,7 +22,8 @@ public:
 
         void add(double x, double width)
         {
-            outline_ << 'M' << tenths(x) << ' ' << tenths(y_) << 'h' << tenths(width) << 'v' << tenths(height_) << 'h' << -tenths(width) << 'z';
+            outline_ << 'M' << tenths(x) << ' ' << tenths(y_) << 'h' << tenths(width) << 'v' << tenths(height_) << 'h'
+                     << -tenths(width) << 'z';
         }
 
         [[nodiscard]] std::string outline() const { return outline_.str(); }
@@ -35,32 +36,34 @@ public:
 
     svg(double width, double height, std::string_view style)
     {
-        body_ << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << width << "\" height=\"" << height << "\" viewBox=\"0 0 " << width << ' '
-              << height << "\">\n<style>" << style << "</style>\n";
+        body_ << "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" << width << "\" height=\"" << height
+              << "\" viewBox=\"0 0 " << width << ' ' << height << "\">\n<style>" << style << "</style>\n";
         rectangle(0, 0, width, height, "paper");
     }
 
     void rectangle(double x, double y, double width, double height, std::string_view look)
     {
-        body_ << "<rect x=\"" << tenths(x) << "\" y=\"" << tenths(y) << "\" width=\"" << tenths(width) << "\" height=\"" << tenths(height)
-              << "\" class=\"" << look << "\"/>\n";
+        body_ << "<rect x=\"" << tenths(x) << "\" y=\"" << tenths(y) << "\" width=\"" << tenths(width) << "\" height=\""
+              << tenths(height) << "\" class=\"" << look << "\"/>\n";
     }
 
     void rectangles(row const& all, std::string_view look)
     {
-        if (auto const outline = all.outline(); !outline.empty()) body_ << "<path d=\"" << outline << "\" class=\"" << look << "\"/>\n";
+        if (auto const outline = all.outline(); !outline.empty())
+            body_ << "<path d=\"" << outline << "\" class=\"" << look << "\"/>\n";
     }
 
     void line(double x1, double y1, double x2, double y2, std::string_view look)
     {
-        body_ << "<line x1=\"" << tenths(x1) << "\" y1=\"" << tenths(y1) << "\" x2=\"" << tenths(x2) << "\" y2=\"" << tenths(y2) << "\" class=\""
-              << look << "\"/>\n";
+        body_ << "<line x1=\"" << tenths(x1) << "\" y1=\"" << tenths(y1) << "\" x2=\"" << tenths(x2) << "\" y2=\""
+              << tenths(y2) << "\" class=\"" << look << "\"/>\n";
     }
 
     /// Requires: `what` has no characters that XML keeps for itself.
     void text(double x, double y, std::string_view what, std::string_view look)
     {
-        body_ << "<text x=\"" << tenths(x) << "\" y=\"" << tenths(y) << "\" class=\"" << look << "\">" << what << "</text>\n";
+        body_ << "<text x=\"" << tenths(x) << "\" y=\"" << tenths(y) << "\" class=\"" << look << "\">" << what
+              << "</text>\n";
     }
 
     /// Throws: `std::runtime_error` where the file cannot be written.

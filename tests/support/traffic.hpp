@@ -17,7 +17,11 @@
 namespace holdfast::test {
 
 /// What becomes of a connection that has suffered a fault.
-enum class aftermath { reset, silence };
+enum class aftermath {
+    reset,
+    silence,
+    refuse  ///< of all connections, as `proxy::refuse` does
+};
 
 /// Something that happens to a request or to its reply.
 struct fault {
@@ -37,21 +41,38 @@ struct traffic {
     std::chrono::microseconds delay_to_client{0};
     std::chrono::microseconds trickle{0};
     bool blackholed = false;
+    bool frozen = false;
+    bool refusing = false;
 
     struct endless {
         request_predicate matches;
         std::shared_ptr<std::string const> bytes;
     };
 
+    struct counted {
+        request_predicate matches;
+        std::shared_ptr<std::atomic<int>> count;
+    };
+
+    /// The end of a connection after so many bytes of replies.
+    struct ending {
+        std::size_t bytes;
+        bool reset;
+    };
+
     std::vector<fault> faults;
     std::vector<endless> floods;
     std::vector<request_predicate> holds;
+    std::vector<counted> counts;
+    std::optional<ending> end_after;
+    std::optional<std::string> heard;  ///< what clients say, where that is kept
     std::uint64_t last_gate = 1;  ///< held requests wait for this one
     std::uint64_t open_gate = 0;
 
     std::atomic<int> requests{0};
     std::atomic<int> held{0};
     std::atomic<int> struck{0};
+    std::atomic<int> left{0};
 
     /// Returns: the first fault chosen by the request, which counts it down.
     std::optional<fault> strike(std::string_view request)
@@ -81,6 +102,13 @@ struct traffic {
         for (auto& one : floods)
             if (one.matches(request)) return one.bytes;
         return nullptr;
+    }
+
+    void count(std::string_view request)
+    {
+        ++requests;
+        for (auto& one : counts)
+            if (one.matches(request)) ++*one.count;
     }
 
     void let_go()

@@ -2,9 +2,9 @@
 //
 //   zookeeper_classes FILE
 //
-// Has a ZooKeeper server write the classes that it loaded to FILE, as the Java machine wants to have them in its memory: one that starts with
-// them takes two thirds of the processor time, and the tests start some hundreds. A Java machine that cannot do that is no error: there is no FILE then,
-// and the servers start as they always did.
+// Has a ZooKeeper server write the classes that it loaded to FILE, as the Java machine wants to have them in its
+// memory: one that starts with them takes two thirds of the processor time, and the tests start some hundreds. A Java
+// machine that cannot do that is no error: there is no FILE then, and the servers start as they always did.
 #include "eventually.hpp"
 #include "zookeeper_server.hpp"
 

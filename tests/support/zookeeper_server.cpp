@@ -48,8 +48,8 @@ bool ready(int fd, short events, std::chrono::milliseconds limit)
     return ::poll(&one, 1, static_cast<int>(limit.count())) > 0;
 }
 
-/// A question to a server that starts may never be answered, one to a slow server needs time: of a question that took all its time the
-/// next one has twice as much.
+/// A question to a server that starts may never be answered, one to a slow server needs time: of a question that took
+/// all its time the next one has twice as much.
 class patience {
 public:
     explicit patience(std::chrono::milliseconds& limit) : limit_{limit} {}
@@ -135,14 +135,16 @@ void zookeeper_server::restart_with_sequence(std::string const& path, std::int32
     for (auto const& file : std::filesystem::directory_iterator{data}) {
         auto const name = file.path().filename().string();
         if (name.starts_with("log.")) std::filesystem::remove(file.path());
-        if (name.starts_with("snapshot.") && (newest.empty() || last_write_time(file) > last_write_time(newest))) newest = file.path();
+        if (name.starts_with("snapshot.") && (newest.empty() || last_write_time(file) > last_write_time(newest)))
+            newest = file.path();
     }
     std::string text;
     {
         std::ifstream file{newest, std::ios::binary};
         text.assign(std::istreambuf_iterator<char>{file}, {});
     }
-    // A seal is the Adler-32 of all before it, and a path that is a slash: one at the end, in later versions more of them.
+    // A seal is the Adler-32 of all before it, and a path that is a slash: one at the end, in later versions more of
+    // them.
     std::vector<std::size_t> seals;
     for (auto at = text.find(slash, 8); at != std::string::npos; at = text.find(slash, at + 1)) {
         std::uint64_t seal = 0;
@@ -151,7 +153,8 @@ void zookeeper_server::restart_with_sequence(std::string const& path, std::int32
     }
     if (seals.empty()) throw std::runtime_error{"a snapshot of ZooKeeper's without a seal"};
     auto const number = [&](std::size_t at, std::uint64_t what, std::size_t size) {
-        for (std::size_t i = 0; i < size; ++i) text.at(at + i) = static_cast<char>((what >> (8 * (size - 1 - i))) & 0xFFU);
+        for (std::size_t i = 0; i < size; ++i)
+            text.at(at + i) = static_cast<char>((what >> (8 * (size - 1 - i))) & 0xFFU);
     };
     auto const length = [&](std::size_t at) {
         std::size_t sum = 0;
@@ -162,7 +165,8 @@ void zookeeper_server::restart_with_sequence(std::string const& path, std::int32
     std::string head(4, '\0');
     head[3] = static_cast<char>(path.size());
     auto const behind = text.find(head + path) + 4 + path.size();
-    number(behind + 4 + (length(behind) == 0xFFFFFFFFU ? 0 : length(behind)) + 8 + 4 * 8 + 4, static_cast<std::uint32_t>(value), 4);
+    number(behind + 4 + (length(behind) == 0xFFFFFFFFU ? 0 : length(behind)) + 8 + 4 * 8 + 4,
+           static_cast<std::uint32_t>(value), 4);
     for (auto const at : seals) number(at, adler_32(text, at), 8);
     std::ofstream{newest, std::ios::binary} << text;
     launch();
@@ -175,14 +179,24 @@ void zookeeper_server::launch()
     {
         std::ofstream file{config};
         file << "tickTime=" << options_.tick.count() << "\ndataDir=" << folder().string() << "\nclientPort=" << port_
-             << "\nclientPortAddress=127.0.0.1\nmaxClientCnxns=0\n4lw.commands.whitelist=*\nmaxSessionTimeout=" << options_.longest_session.count() << '\n';
+             << "\nclientPortAddress=127.0.0.1\nmaxClientCnxns=0\n4lw.commands.whitelist=*\nmaxSessionTimeout="
+             << options_.longest_session.count() << '\n';
         for (auto const& line : options_.config) file << line << '\n';
     }
     // Small and quick to start; what it writes is not worth waiting for the disk.
-    std::vector<std::string> words{"java", "-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData",
-                                   "-Dzookeeper.forceSync=no", "-Dzookeeper.admin.enableServer=false", "-Dzookeeper.extendedTypesEnabled=true", "-Dzookeeper.digest.enabled=false"};
+    std::vector<std::string> words{"java",
+                                   "-Xmx64m",
+                                   "-XX:+UseSerialGC",
+                                   "-XX:TieredStopAtLevel=1",
+                                   "-Xshare:auto",
+                                   "-XX:-UsePerfData",
+                                   "-Dzookeeper.forceSync=no",
+                                   "-Dzookeeper.admin.enableServer=false",
+                                   "-Dzookeeper.extendedTypesEnabled=true",
+                                   "-Dzookeeper.digest.enabled=false"};
 #ifdef HOLDFAST_TEST_ZOOKEEPER_CLASSES
-    if (std::filesystem::exists(HOLDFAST_TEST_ZOOKEEPER_CLASSES)) words.emplace_back("-XX:SharedArchiveFile=" HOLDFAST_TEST_ZOOKEEPER_CLASSES);
+    if (std::filesystem::exists(HOLDFAST_TEST_ZOOKEEPER_CLASSES))
+        words.emplace_back("-XX:SharedArchiveFile=" HOLDFAST_TEST_ZOOKEEPER_CLASSES);
 #endif
     words.insert(words.end(), options_.java.begin(), options_.java.end());
     for (auto const* const word : {"-cp", "/usr/share/java/zookeeper.jar:/usr/share/java/slf4j-simple.jar",
@@ -247,7 +261,8 @@ void zookeeper_ensemble::start(std::size_t size, zookeeper_options const& option
     for (std::size_t i = 1; i <= size; ++i) {
         ports.push_back(free_port());
         quorum_ports_.push_back(free_port());
-        all.config.push_back("server." + std::to_string(i) + "=127.0.0.1:" + std::to_string(quorum_ports_.back()) + ':' + std::to_string(free_port()));
+        all.config.push_back("server." + std::to_string(i) + "=127.0.0.1:" + std::to_string(quorum_ports_.back()) +
+                             ':' + std::to_string(free_port()));
     }
     for (std::size_t i = 0; i < size; ++i)
         servers_.push_back(zookeeper_server{zookeeper_server::member_tag{}, all, ports[i], static_cast<int>(i) + 1});

@@ -26,8 +26,8 @@ struct zookeeper_options {
     std::vector<std::string> java = {};
 };
 
-/// A real ZooKeeper server on a free port of 127.0.0.1, with its data in a temporary folder. It serves clients when the constructor
-/// returns and never outlives this process.
+/// A real ZooKeeper server on a free port of 127.0.0.1, with its data in a temporary folder. It serves clients when the
+/// constructor returns and never outlives this process.
 class zookeeper_server {
 public:
     /// Throws: std::runtime_error with the server's log when it does not serve within 5 minutes.
@@ -50,12 +50,14 @@ public:
     /// Effects: killed if it still runs; comes back on the same port with its data.
     void restart();
 
-    /// Effects: restarts it, with the counter at `value` from which the children of the node at `path` have their sequence.
+    /// Effects: restarts it, with the counter at `value` from which the children of the node at `path` have their
+    /// sequence.
     void restart_with_sequence(std::string const& path, std::int32_t value);
 
     /// Effects: sends a word of four letters ("srvr", "mntr", "cons", "wchs") over a connection of its own.
     /// Returns: the answer; empty where there is none in time.
-    [[nodiscard]] std::string ask(std::string_view word, std::chrono::milliseconds limit = std::chrono::seconds{30}) const;
+    [[nodiscard]] std::string ask(std::string_view word,
+                                  std::chrono::milliseconds limit = std::chrono::seconds{30}) const;
 
     /// Returns: how many watches it has.
     [[nodiscard]] long watches() const { return figure("wchs", "Total watches:"); }
@@ -106,7 +108,8 @@ public:
     /// Returns: the port on which the others follow server `i` while it leads.
     [[nodiscard]] std::uint16_t quorum_port(std::size_t i) const { return quorum_ports_.at(i); }
 
-    /// Effects: waits for a leader. Returns: its number. Throws: std::runtime_error when there is none within 5 minutes.
+    /// Effects: waits for a leader. Returns: its number. Throws: std::runtime_error when there is none within 5
+    /// minutes.
     [[nodiscard]] std::size_t leader();
 
 private:

@@ -24,7 +24,8 @@ template <class Int>
 std::string bytes(Int value)
 {
     std::string text;
-    for (std::size_t i = sizeof value; i-- > 0;) text += static_cast<char>((static_cast<std::uint64_t>(value) >> (8 * i)) & 0xFFU);
+    for (std::size_t i = sizeof value; i-- > 0;)
+        text += static_cast<char>((static_cast<std::uint64_t>(value) >> (8 * i)) & 0xFFU);
     return text;
 }
 
@@ -51,7 +52,8 @@ std::string exchange(std::uint16_t port, std::string const& text)
     auto const fd = start_connecting(port);
     ::pollfd one{fd.get(), POLLOUT, 0};
     ::poll(&one, 1, 5000);
-    if (::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size())) return std::string(20, '?');
+    if (::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(text.size()))
+        return std::string(20, '?');
     one.events = POLLIN;
     std::string answer;
     std::array<char, 256> part{};
@@ -66,13 +68,15 @@ std::string exchange(std::uint16_t port, std::string const& text)
 
 class handle {
 public:
-    explicit handle(std::string const& servers) : zh_{::zookeeper_init2(servers.c_str(), &watch, 60'000, nullptr, this, 0, &silent)}
+    explicit handle(std::string const& servers)
+        : zh_{::zookeeper_init2(servers.c_str(), &watch, 60'000, nullptr, this, 0, &silent)}
     {
         if (!zh_ || !eventually([this] { return state_ != 0; }) || state_ != ZOO_CONNECTED_STATE) {
             if (zh_) ::zookeeper_close(zh_);
             throw std::runtime_error{"no session with ZooKeeper at " + servers};
         }
-        ::zoo_set_servers_resolution_delay(zh_, -1);  // a name that is looked up while a test forks is never found in the child
+        ::zoo_set_servers_resolution_delay(
+            zh_, -1);  // a name that is looked up while a test forks is never found in the child
     }
     handle(handle const&) = delete;
     handle& operator=(handle const&) = delete;
@@ -104,10 +108,14 @@ public:
     handle zk;
 };
 
-zookeeper_tree::zookeeper_tree(std::string const& servers, std::string const& digest) : impl_{std::make_unique<impl>(servers)}
+zookeeper_tree::zookeeper_tree(std::string const& servers, std::string const& digest)
+    : impl_{std::make_unique<impl>(servers)}
 {
     if (!digest.empty())
-        require(::zoo_add_auth(impl_->zk.get(), "digest", digest.c_str(), static_cast<int>(digest.size()), [](int, void const*) {}, nullptr), "auth");
+        require(::zoo_add_auth(
+                    impl_->zk.get(), "digest", digest.c_str(), static_cast<int>(digest.size()), [](int, void const*) {},
+                    nullptr),
+                "auth");
 }
 
 zookeeper_tree::~zookeeper_tree() = default;
@@ -172,13 +180,15 @@ void zookeeper_tree::permit(std::string const& path, int permissions)
 std::string zookeeper_tree::create(std::string const& path, std::string const& data, bool ephemeral, bool sequential)
 {
     for (auto slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
-        int const rc = ::zoo_create(impl_->zk.get(), path.substr(0, slash).c_str(), "", 0, &ZOO_OPEN_ACL_UNSAFE, ZOO_PERSISTENT, nullptr, 0);
+        int const rc = ::zoo_create(impl_->zk.get(), path.substr(0, slash).c_str(), "", 0, &ZOO_OPEN_ACL_UNSAFE,
+                                    ZOO_PERSISTENT, nullptr, 0);
         if (rc != ZNODEEXISTS) require(rc, "create parent of " + path);
     }
     std::string made(path.size() + 16, '\0');
-    int const mode = ephemeral ? (sequential ? ZOO_EPHEMERAL_SEQUENTIAL : ZOO_EPHEMERAL) : (sequential ? ZOO_PERSISTENT_SEQUENTIAL : ZOO_PERSISTENT);
-    require(::zoo_create(impl_->zk.get(), path.c_str(), data.data(), static_cast<int>(data.size()), &ZOO_OPEN_ACL_UNSAFE, mode, made.data(),
-                         static_cast<int>(made.size())),
+    int const mode = ephemeral ? (sequential ? ZOO_EPHEMERAL_SEQUENTIAL : ZOO_EPHEMERAL)
+                               : (sequential ? ZOO_PERSISTENT_SEQUENTIAL : ZOO_PERSISTENT);
+    require(::zoo_create(impl_->zk.get(), path.c_str(), data.data(), static_cast<int>(data.size()),
+                         &ZOO_OPEN_ACL_UNSAFE, mode, made.data(), static_cast<int>(made.size())),
             "create " + path);
     made.resize(made.find('\0'));
     return made;
@@ -202,7 +212,8 @@ void zookeeper_tree::end_session(std::int64_t id)
 
     auto const first = impl_->servers.substr(0, impl_->servers.find_first_of(",/"));
     auto const port = static_cast<std::uint16_t>(std::stoi(first.substr(first.rfind(':') + 1)));
-    // The owner connects again at once, and whoever connects last has the session: one of our closes gets through in the end.
+    // The owner connects again at once, and whoever connects last has the session: one of our closes gets through in
+    // the end.
     if (!eventually([&] { return exchange(port, text).substr(12, 8) == bytes(std::int64_t{0}); }))
         throw std::runtime_error{"the session does not end"};
 }

@@ -40,12 +40,13 @@ public:
     void permit(std::string const& path, int permissions);
 
     /// Effects: makes a node that everybody may use, with its parents. Returns: its path.
-    std::string create(std::string const& path, std::string const& data = {}, bool ephemeral = false, bool sequential = false);
+    std::string create(std::string const& path, std::string const& data = {}, bool ephemeral = false,
+                       bool sequential = false);
     /// Effects: removes the node and what is below it, where it is there.
     void remove(std::string const& path);
 
-    /// Effects: closes the session `id` of another client, as its server does when it expires: connects as that client, with the password
-    /// that servers derive from the id.
+    /// Effects: closes the session `id` of another client, as its server does when it expires: connects as that client,
+    /// with the password that servers derive from the id.
     void end_session(std::int64_t id);
 
     [[nodiscard]] std::int64_t session_id() const;

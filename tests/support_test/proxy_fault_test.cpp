@@ -14,7 +14,8 @@ namespace {
 
 std::string request(std::string const& command, std::string const& key)
 {
-    return "*2\r\n$" + std::to_string(command.size()) + "\r\n" + command + "\r\n$" + std::to_string(key.size()) + "\r\n" + key + "\r\n";
+    return "*2\r\n$" + std::to_string(command.size()) + "\r\n" + command + "\r\n$" + std::to_string(key.size()) +
+           "\r\n" + key + "\r\n";
 }
 
 struct fixture {
@@ -164,7 +165,8 @@ TEST_CASE_METHOD(fixture, "a held request reaches the server after its client ha
     CHECK(eventually([&] { return way.open_connections() == 0; }));
 }
 
-TEST_CASE_METHOD(fixture, "a delayed request reaches the server although its client refuses the replies to earlier ones")
+TEST_CASE_METHOD(fixture,
+                 "a delayed request reaches the server although its client refuses the replies to earlier ones")
 {
     {
         raw_client client{way.port()};
@@ -217,4 +219,74 @@ TEST_CASE_METHOD(fixture, "an answer in the server's place is that of the chosen
     CHECK(way.struck() == 1);
     client.send(request("INCR", "chosen"));
     CHECK(client.receive(4) == ":1\r\n");
+}
+
+TEST_CASE_METHOD(fixture, "nothing passes while a proxy stands still, and nothing is lost")
+{
+    raw_client client{way.port()};
+    client.send(request("INCR", "a"));
+    CHECK(client.receive(4) == ":1\r\n");
+    way.freeze();
+    client.send(request("INCR", "a"));
+    raw_client late{way.port()};
+    late.send(request("INCR", "b"));
+    CHECK(client.receive(1, 100ms).empty());
+    CHECK(value("a") == "1");
+    way.pass();
+    CHECK(client.receive(4) == ":2\r\n");
+    CHECK(late.receive(4) == ":1\r\n");
+}
+
+TEST_CASE_METHOD(fixture, "a fault can have all connections reset and new ones refused, until the proxy passes")
+{
+    raw_client other{way.port()};
+    other.send(request("INCR", "a"));
+    CHECK(other.receive(4) == ":1\r\n");
+    way.swallow_next_reply({.then = aftermath::refuse});
+    raw_client client{way.port()};
+    client.send(request("INCR", "a"));
+    CHECK(is_reset(client));
+    CHECK(is_reset(other));
+    CHECK(value("a") == "2");
+    raw_client refused{way.port()};
+    refused.send(request("INCR", "a"));
+    CHECK(refused.receive(1).empty());
+    way.pass();
+    raw_client again{way.port()};
+    again.send(request("INCR", "a"));
+    CHECK(again.receive(4) == ":3\r\n");
+}
+
+TEST_CASE_METHOD(fixture, "connections end within the replies where they are told to")
+{
+    auto const how = GENERATE(proxy::ending::reset, proxy::ending::end_of_file);
+    way.end_after(6, how);
+    raw_client client{way.port()};
+    client.send(request("INCR", "a") + request("INCR", "a"));
+    CHECK(client.receive(100) == ":1\r\n:2");
+    CHECK(client.error() == (how == proxy::ending::reset ? ECONNRESET : raw_client::end_of_file));
+    CHECK(way.struck() == 1);
+}
+
+TEST_CASE_METHOD(fixture, "a proxy counts chosen requests and keeps what it hears from when it is asked to")
+{
+    raw_client client{way.port()};
+    client.send(request("INCR", "a"));
+    CHECK(client.receive(4) == ":1\r\n");
+    auto const chosen = way.count(containing("a"));
+    way.listen_in();
+    client.send(request("INCR", "a") + request("INCR", "b"));
+    CHECK(client.receive(8) == ":2\r\n:1\r\n");
+    CHECK(chosen() == 1);
+    CHECK(way.heard() == request("INCR", "a") + request("INCR", "b"));
+}
+
+TEST_CASE_METHOD(fixture, "what is not understood is passed on as it comes")
+{
+    proxy blind{server.port(), plain_bytes};
+    raw_client client{blind.port()};
+    client.send("*1\r\n$4\r\nPI");
+    client.send("NG\r\n");
+    CHECK(client.receive(7) == "+PONG\r\n");
+    CHECK(blind.struck() == 0);
 }

@@ -93,7 +93,9 @@ TEST_CASE("order is kept when the delay becomes shorter")
     raw_client client{way.port()};
     way.delay(0ms, 50ms);
     client.send("*2\r\n$4\r\nECHO\r\n$1\r\na\r\n");
-    REQUIRE(eventually([&] { return server.command({"INFO", "commandstats"}).text.find("cmdstat_echo") != std::string::npos; }));
+    REQUIRE(eventually([&] {
+        return server.command({"INFO", "commandstats"}).text.find("cmdstat_echo") != std::string::npos;
+    }));
     way.delay(0ms, 0ms);
     client.send("*2\r\n$4\r\nECHO\r\n$1\r\nb\r\n");
     CHECK(client.receive(14) == "$1\r\na\r\n$1\r\nb\r\n");
@@ -238,7 +240,8 @@ TEST_CASE("published messages pass without being taken for replies")
     way.hold(containing("UNSUBSCRIBE"));
     way.swallow_next_reply({.matches = containing("UNSUBSCRIBE"), .then = aftermath::silence});
     client.send("*3\r\n$9\r\nSUBSCRIBE\r\n$1\r\na\r\n$1\r\nb\r\n*2\r\n$11\r\nUNSUBSCRIBE\r\n$1\r\na\r\n");
-    std::string const subscribed = "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n";
+    std::string const subscribed =
+        "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nb\r\n:2\r\n";
     CHECK(client.receive(subscribed.size()) == subscribed);
 
     std::string const message = "*3\r\n$7\r\nmessage\r\n$1\r\nb\r\n$2\r\nhi\r\n";

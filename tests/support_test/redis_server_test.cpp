@@ -147,7 +147,8 @@ TEST_CASE("the servers of a fleet are independent")
     auto const urls = fleet.urls();
     CHECK(std::set<std::string>(urls.begin(), urls.end()).size() == 5);
 
-    for (std::size_t i = 0; i < fleet.size(); ++i) CHECK(fleet[i].command({"SET", "k", std::to_string(i)}).text == "OK");
+    for (std::size_t i = 0; i < fleet.size(); ++i)
+        CHECK(fleet[i].command({"SET", "k", std::to_string(i)}).text == "OK");
     fleet.kill(1);
     fleet.pause(2);
     auto replies = fleet.command({"GET", "k"});

@@ -3,10 +3,10 @@
 // Connections over TLS that are slow, are cut, or end.
 #include "redis/observed.hpp"
 #include "secured.hpp"
-#include "support/byte_relay.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/process.hpp"
+#include "support/proxy.hpp"
 
 #include <holdfast/io/tls_error.hpp>
 #include <holdfast/redis.hpp>
@@ -22,7 +22,8 @@ using holdfast::boot_clock;
 using holdfast::errc;
 using holdfast::redis::client;
 using holdfast::redis::mutex;
-using holdfast::test::byte_relay;
+using holdfast::test::plain_bytes;
+using holdfast::test::proxy;
 using holdfast::test::child;
 using holdfast::test::code_of;
 using holdfast::test::contains;
@@ -37,10 +38,10 @@ constexpr auto slack = 1min;
 /// For clients that wait for a busy machine, and take no slow answer for a lost one.
 holdfast::lock_options patient() { return {.ttl = 10min}; }
 
-/// A server behind a relay.
+/// A server behind a proxy.
 struct distant {
     secured_server s{};
-    byte_relay way{s.server.port()};
+    proxy way{s.server.port(), plain_bytes};
 
     [[nodiscard]] std::string url() const { return "rediss://localhost:" + std::to_string(way.port()); }
     [[nodiscard]] client make(std::chrono::milliseconds operation = 30s, std::chrono::milliseconds connect = 30s) const
@@ -74,18 +75,19 @@ TEST_CASE("a handshake of a byte a second is bounded by the timeouts, and given 
 TEST_CASE("a connection that is cut in the handshake is unavailable for once, and made again")
 {
     distant d;
-    auto const how = GENERATE(byte_relay::ending::reset, byte_relay::ending::end_of_file);
+    auto const how = GENERATE(proxy::ending::reset, proxy::ending::end_of_file);
     for (std::size_t const after : {1U, 5U, 100U, 500U}) {
         CAPTURE(after);
         auto redis = d.make();
         mutex m{redis, "orders", patient()};
+        auto const struck = d.way.struck();
         d.way.end_after(after, how);
         std::string what;
         auto const code = code_of([&] { (void)m.try_lock(); }, &what);
-        CHECK(d.way.ended());
+        CHECK(d.way.struck() == struck + 1);
         CHECK(code == errc::unavailable);
         CHECK(code == holdfast::tls::errc::handshake_interrupted);
-        CHECK_THAT(what, contains(how == byte_relay::ending::reset ? "reset" : "closed"));
+        CHECK_THAT(what, contains(how == proxy::ending::reset ? "reset" : "closed"));
         REQUIRE(m.try_lock_for(30s));
         m.unlock();
     }
@@ -94,7 +96,7 @@ TEST_CASE("a connection that is cut in the handshake is unavailable for once, an
 TEST_CASE("a connection that is cut within a reply, without TLS's own end, is lost, and the lock is right")
 {
     distant d;
-    auto const how = GENERATE(byte_relay::ending::reset, byte_relay::ending::end_of_file);
+    auto const how = GENERATE(proxy::ending::reset, proxy::ending::end_of_file);
     auto redis = d.make();
     mutex m{redis, "orders", patient()};
     for (std::size_t const after : {1U, 4U, 10U, 25U}) {
@@ -102,9 +104,10 @@ TEST_CASE("a connection that is cut within a reply, without TLS's own end, is lo
         REQUIRE(m.try_lock_for(30s));
         m.unlock();
         auto const before = d.way.connections();
+        auto const struck = d.way.struck();
         d.way.end_after(after, how);
         REQUIRE(m.try_lock_for(30s));  // asked again over a new connection, which knows it for the same attempt
-        CHECK(d.way.ended());
+        CHECK(d.way.struck() == struck + 1);
         CHECK(d.way.connections() > before);
         CHECK(exists(d.s.server, "orders"));
         std::error_code ec;
@@ -145,8 +148,9 @@ TEST_CASE("a server that is restarted is found again over TLS, also by who waits
 TEST_CASE("a server that dies raises no signal, and the message says why it cannot be reached")
 {
     secured_server s;
-    std::optional<client> redis{std::in_place, s.server.url(),
-                                holdfast::redis::client_options{.operation_timeout = 10s, .connect_timeout = 30s, .tls = s.trusted()}};
+    std::optional<client> redis{
+        std::in_place, s.server.url(),
+        holdfast::redis::client_options{.operation_timeout = 10s, .connect_timeout = 30s, .tls = s.trusted()}};
     mutex m{*redis, "orders", {.unavailable_after = 300ms}};
     m.lock();
     s.server.kill();
@@ -161,6 +165,7 @@ TEST_CASE("a server that dies raises no signal, and the message says why it cann
 TEST_CASE("a forked child says nothing on the connections of its parent, not even good-bye")
 {
     distant d;
+    d.way.listen_in();
     std::optional<client> redis{d.make()};
     std::optional<mutex> m{std::in_place, *redis, "orders", patient()};
     m->lock();
@@ -181,6 +186,7 @@ TEST_CASE("a forked child says nothing on the connections of its parent, not eve
 TEST_CASE("a client that goes ends its connections as TLS wants it")
 {
     distant d;
+    d.way.listen_in();
     std::optional<client> redis{d.make()};
     std::optional<mutex> m{std::in_place, *redis, "orders", patient()};
     m->lock();
@@ -195,7 +201,7 @@ TEST_CASE("a client that goes ends its connections as TLS wants it")
 TEST_CASE("a server that refuses the client's certificate is not asked more and more often")
 {
     secured_server s{{}, {}, true};
-    byte_relay way{s.server.port()};
+    proxy way{s.server.port(), plain_bytes};
     client redis{"rediss://localhost:" + std::to_string(way.port()),
                  {.operation_timeout = 30s, .connect_timeout = 30s, .tls = s.trusted()}};
     mutex m{redis, "orders", patient()};
@@ -210,7 +216,8 @@ TEST_CASE("a server that refuses the client's certificate is not asked more and 
 TEST_CASE("many threads share a connection over TLS")
 {
     secured_server s;
-    client redis{s.server.url(), {.operation_timeout = 30s, .connect_timeout = 30s, .connections = 1, .tls = s.trusted()}};
+    client redis{s.server.url(),
+                 {.operation_timeout = 30s, .connect_timeout = 30s, .connections = 1, .tls = s.trusted()}};
     std::atomic<int> taken{0};
     {
         std::vector<std::jthread> crew;

@@ -3,10 +3,10 @@
 // Locks on Redis servers that talk TLS: who is trusted, what is refused, and in which words.
 #include "redis/observed.hpp"
 #include "secured.hpp"
-#include "support/byte_relay.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/process.hpp"
+#include "support/proxy.hpp"
 
 #include <holdfast/io/tls_error.hpp>
 #include <holdfast/redis.hpp>
@@ -20,7 +20,8 @@ using namespace std::chrono_literals;
 using holdfast::boot_clock;
 using holdfast::redis::client;
 using holdfast::redis::mutex;
-using holdfast::test::byte_relay;
+using holdfast::test::plain_bytes;
+using holdfast::test::proxy;
 using holdfast::test::child;
 using holdfast::test::code_of;
 using holdfast::test::contains;
@@ -65,9 +66,11 @@ refusal refused(std::string const& url, holdfast::tls::options const& options)
 TEST_CASE("a lock over TLS works with the name and with the address, and nobody on the way can read it")
 {
     secured_server s{{.password = "canary-password"}};
-    byte_relay way{s.server.port()};
+    proxy way{s.server.port(), plain_bytes};
+    way.listen_in();
     for (auto const* host : {"localhost", "127.0.0.1"}) {
-        client redis{"rediss://:canary-password@" + std::string{host} + ':' + std::to_string(way.port()) + "/1", patient(s.trusted())};
+        client redis{"rediss://:canary-password@" + std::string{host} + ':' + std::to_string(way.port()) + "/1",
+                     patient(s.trusted())};
         mutex m{redis, "canary-name", {.ttl = 10min}};
         m.lock();
         CHECK(m.lease().still_held());
@@ -105,7 +108,8 @@ TEST_CASE("certificates that must not be trusted are refused at once, each in it
     auto const untrusted = refused(good.server.url(), {.ca_file = other.file()});
     CHECK(untrusted.code == errc::certificate_untrusted);
     CHECK_THAT(untrusted.what, contains("authority") && contains("ca_file"));
-    CHECK(holdfast::test::eventually([&] { return good.server.log().find("alert unknown ca") != std::string::npos; }));  // it is told why
+    CHECK(holdfast::test::eventually(
+        [&] { return good.server.log().find("alert unknown ca") != std::string::npos; }));  // it is told why
 
     secured_server old{{.password = "canary"}, {.valid_from = -48h, .valid_to = -24h}};
     auto const expired = refused(old.server.url(), old.trusted());
@@ -142,7 +146,8 @@ TEST_CASE("a server that demands a certificate of its clients accepts the right 
     CHECK(mutex{redis, "orders", {.ttl = 10min}}.try_lock());
 }
 
-TEST_CASE("without a password it is told all the same that a client certificate is missing, also to who waits and to who releases")
+TEST_CASE(
+    "without a password it is told all the same that a client certificate is missing, also to who waits and to who releases")
 {
     secured_server s{{}, {}, true};
     CHECK(refused(s.server.url(), s.trusted()).code == errc::client_certificate_refused);
@@ -158,7 +163,8 @@ TEST_CASE("a wrong password over TLS is a wrong password")
 TEST_CASE("a server that does not speak TLS is unavailable, and the message asks whether it does")
 {
     redis_server plain;
-    client redis{"rediss://127.0.0.1:" + std::to_string(plain.port()), {.operation_timeout = 1s, .connect_timeout = 2s}};
+    client redis{"rediss://127.0.0.1:" + std::to_string(plain.port()),
+                 {.operation_timeout = 1s, .connect_timeout = 2s}};
     mutex m{redis, "orders", {.unavailable_after = 1s}};
     std::string what;
     CHECK(code_of([&] { m.lock(); }, &what) == holdfast::errc::unavailable);

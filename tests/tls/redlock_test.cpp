@@ -42,7 +42,8 @@ TEST_CASE("a majority of masters that can be trusted grants a lock, whatever the
     auto untrusted = master(theirs);
     auto untrusted_too = master(theirs);
     redis_server plain;
-    holdfast::redlock::masters_options const options{.node_timeout = 10s, .restart_guard = 0ms, .tls = {.ca_file = ours.file()}};
+    holdfast::redlock::masters_options const options{
+        .node_timeout = 10s, .restart_guard = 0ms, .tls = {.ca_file = ours.file()}};
 
     masters three{{one.url(), two.url(), untrusted.url()}, options};
     mutex m{three, "orders"};
@@ -64,5 +65,7 @@ TEST_CASE("a majority of masters that can be trusted grants a lock, whatever the
     auto const code = code_of([&] { o.lock(); }, &what);
     CHECK(code == holdfast::tls::errc::certificate_untrusted);
     CHECK_THAT(what, contains("no quorum of 3 masters") && contains("rediss://") && !contains("canary"));
-    CHECK(eventually([&] { return one.command({"EXISTS", "orders"}).integer == 0; }));  // two said no before it had said yes
+    CHECK(eventually([&] {
+        return one.command({"EXISTS", "orders"}).integer == 0;
+    }));  // two said no before it had said yes
 }

@@ -23,7 +23,8 @@ struct secured_server {
     /// Returns: options with which it is trusted.
     [[nodiscard]] tls::options trusted() const { return {.ca_file = signer.file()}; }
 
-    static redis_options with_tls(redis_options options, authority& by, certificate_options const& shown, bool asks_client)
+    static redis_options with_tls(redis_options options, authority& by, certificate_options const& shown,
+                                  bool asks_client)
     {
         auto const [certificate, key] = by.issue(shown);
         options.tls = {certificate, key, by.file(), asks_client};

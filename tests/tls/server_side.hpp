@@ -30,7 +30,8 @@ public:
     {
         auto* const context = context_.get();
         ::SSL_CTX_set_security_level(context, 0);  // it may speak what no server should
-        bool good = SSL_CTX_set_min_proto_version(context, 0) == 1 && SSL_CTX_set_max_proto_version(context, options.version_at_most) == 1;
+        bool good = SSL_CTX_set_min_proto_version(context, 0) == 1 &&
+                    SSL_CTX_set_max_proto_version(context, options.version_at_most) == 1;
         good = good && ::SSL_CTX_use_certificate_chain_file(context, options.shown.certificate.c_str()) == 1;
         good = good && ::SSL_CTX_use_PrivateKey_file(context, options.shown.key.c_str(), SSL_FILETYPE_PEM) == 1;
         if (!options.asks_client_of.empty()) {
@@ -45,7 +46,10 @@ public:
 
     [[nodiscard]] SSL* ssl() const noexcept { return ssl_.get(); }
 
-    void receive(std::string_view wire) { ::BIO_write(::SSL_get_rbio(ssl_.get()), wire.data(), static_cast<int>(wire.size())); }
+    void receive(std::string_view wire)
+    {
+        ::BIO_write(::SSL_get_rbio(ssl_.get()), wire.data(), static_cast<int>(wire.size()));
+    }
 
     /// Returns: what is to go over the wire.
     [[nodiscard]] std::string output()
@@ -73,8 +77,8 @@ private:
     tls::openssl_ptr<SSL> ssl_;
 };
 
-/// Effects: carries the bytes of both sides until none has more to say, at most `piece` of the server's at a time, with a look of the client
-/// at each. Returns: how far the client's handshake has come.
+/// Effects: carries the bytes of both sides until none has more to say, at most `piece` of the server's at a time, with
+/// a look of the client at each. Returns: how far the client's handshake has come.
 inline io::secure_session::progress shake_hands(io::secure_session& client, server_side& server,
                                                 std::size_t piece = std::numeric_limits<std::size_t>::max())
 {

@@ -24,7 +24,8 @@ using progress = holdfast::io::secure_session::progress;
 
 namespace {
 
-std::unique_ptr<holdfast::io::secure_session> client_of(holdfast::tls::options const& options, std::string const& host = "localhost")
+std::unique_ptr<holdfast::io::secure_session> client_of(holdfast::tls::options const& options,
+                                                        std::string const& host = "localhost")
 {
     return holdfast::tls::layer{options}.begin(host);
 }
@@ -43,7 +44,8 @@ struct connected {
 };
 
 /// Returns: why a handshake fails with a server that shows a certificate for `names`.
-holdfast::failure refused(holdfast::tls::options options, std::string const& host, holdfast::test::certificate_options const& shown)
+holdfast::failure refused(holdfast::tls::options options, std::string const& host,
+                          holdfast::test::certificate_options const& shown)
 {
     authority signer;
     server_side server{{.shown = signer.issue(shown)}};
@@ -109,7 +111,8 @@ TEST_CASE("the server is asked for the name of the URL, or for that of the optio
     }));
     CAPTURE(host, server_name);
     authority signer;
-    server_side server{{.shown = signer.issue({.names = "DNS:localhost,DNS:redis.example,IP:10.0.0.1,IP:::1,IP:fe80::1,IP:127.0.0.1"})}};
+    server_side server{{.shown = signer.issue(
+                            {.names = "DNS:localhost,DNS:redis.example,IP:10.0.0.1,IP:::1,IP:fe80::1,IP:127.0.0.1"})}};
     auto const client = client_of({.ca_file = signer.file(), .server_name = server_name}, host);
     REQUIRE(shake_hands(*client, server) == progress::done);
     auto const* const seen = ::SSL_get_servername(server.ssl(), TLSEXT_NAMETYPE_host_name);
@@ -139,9 +142,11 @@ TEST_CASE("a wrong name is refused with what was asked for and whom the certific
 {
     auto const why = refused({.ca_file = "signer"}, "localhost", {.names = "DNS:redis.example,IP:10.0.0.7,IP:::7"});
     CHECK(why.code == errc::certificate_wrong_name);
-    CHECK_THAT(why.detail, contains("\"localhost\"") && contains("\"redis.example\"") && contains("10.0.0.7") && contains("::7"));
+    CHECK_THAT(why.detail,
+               contains("\"localhost\"") && contains("\"redis.example\"") && contains("10.0.0.7") && contains("::7"));
     CHECK_THAT(refused({.ca_file = "signer"}, "10.0.0.1", {.names = ""}).detail, contains("no name or address"));
-    CHECK_THAT(refused({.ca_file = "signer", .server_name = "redis.example"}, "localhost", {}).detail, contains("\"redis.example\""));
+    CHECK_THAT(refused({.ca_file = "signer", .server_name = "redis.example"}, "localhost", {}).detail,
+               contains("\"redis.example\""));
 }
 
 TEST_CASE("a certificate of another authority, an expired one and one that is not valid yet are refused")
@@ -153,10 +158,12 @@ TEST_CASE("a certificate of another authority, an expired one and one that is no
     CHECK(untrusted.code == errc::certificate_untrusted);
     CHECK_FALSE(untrusted.detail.empty());
     CHECK(refused({}, "localhost", {}).code == errc::certificate_untrusted);  // the system's
-    CHECK(refused({.ca_file = "signer"}, "localhost", {.valid_from = std::chrono::hours{-48}, .valid_to = std::chrono::hours{-24}}).code ==
-          errc::certificate_expired);
-    CHECK(refused({.ca_file = "signer"}, "localhost", {.valid_from = std::chrono::hours{24}, .valid_to = std::chrono::hours{48}}).code ==
-          errc::certificate_expired);
+    CHECK(refused({.ca_file = "signer"}, "localhost",
+                  {.valid_from = std::chrono::hours{-48}, .valid_to = std::chrono::hours{-24}})
+              .code == errc::certificate_expired);
+    CHECK(refused({.ca_file = "signer"}, "localhost",
+                  {.valid_from = std::chrono::hours{24}, .valid_to = std::chrono::hours{48}})
+              .code == errc::certificate_expired);
 }
 
 TEST_CASE("authorities may be in a folder")
@@ -212,7 +219,8 @@ TEST_CASE("a client shows its certificate to a server that asks for it")
         auto const client = client_of(options);
         if (shake_hands(*client, server) == progress::failed) return client->why().code;
         std::array<char, 16> buffer{};
-        return client->read(buffer) ? std::error_code{} : client->why().code;  // in TLS 1.3 the server judges behind the client's handshake
+        return client->read(buffer) ? std::error_code{}
+                                    : client->why().code;  // in TLS 1.3 the server judges behind the client's handshake
     };
     auto const good = signer.issue({.names = "", .common_name = "client"});
     auto const locked = signer.issue({.names = "", .common_name = "client", .key_password = "open sesame"});
@@ -223,8 +231,8 @@ TEST_CASE("a client shows its certificate to a server that asks for it")
     CHECK(seen({.certificate_file = bad.certificate, .key_file = bad.key}) == errc::client_certificate_refused);
     CHECK(seen({.certificate_file = forged.certificate, .key_file = forged.key}) == errc::client_certificate_refused);
     auto const without = seen({});
-    CHECK(without ==
-          (version == TLS1_3_VERSION ? errc::client_certificate_refused : errc::handshake_refused));  // which 1.2 cannot tell apart
+    CHECK(without == (version == TLS1_3_VERSION ? errc::client_certificate_refused
+                                                : errc::handshake_refused));  // which 1.2 cannot tell apart
     CHECK(without == holdfast::errc::misconfigured);
 }
 

@@ -32,10 +32,11 @@ TEST_CASE("records without data are read no further at a time than a stream is t
     REQUIRE(::bind(listener.get(), address.get(), address.size) == 0);
     REQUIRE(::listen(listener.get(), 1) == 0);
     stream s;
-    REQUIRE(s.open({.host = "localhost",
-                    .port = {},
-                    .path = path,
-                    .tls = std::make_shared<holdfast::tls::layer const>(holdfast::tls::options{.ca_file = signer.file()})}));
+    REQUIRE(s.open(
+        {.host = "localhost",
+         .port = {},
+         .path = path,
+         .tls = std::make_shared<holdfast::tls::layer const>(holdfast::tls::options{.ca_file = signer.file()})}));
     file_descriptor const theirs{::accept(listener.get(), nullptr, nullptr)};
     auto const say = [&] {
         auto const bytes = server.output();

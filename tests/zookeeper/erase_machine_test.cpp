@@ -12,18 +12,18 @@ using holdfast::test::names;
 using holdfast::test::only;
 using holdfast::test::stat;
 using holdfast::zookeeper::erase_machine;
-using holdfast::zookeeper::remains;
+using holdfast::zookeeper::leftover;
 using words = std::vector<std::string>;
 
 namespace {
 
-remains known() { return {"/a", "_c_1-lock-", "/a/_c_1-lock-0000000001", 10, {}, 1}; }
-remains unknown() { return {"/a", "_c_1-lock-", {}, 0, {}, 1}; }
-remains plain() { return {"/a", {}, {}, 10, "me", 1}; }
+leftover known() { return {"/a", "_c_1-lock-", "/a/_c_1-lock-0000000001", 10, {}, 1}; }
+leftover unknown() { return {"/a", "_c_1-lock-", {}, 0, {}, 1}; }
+leftover plain() { return {"/a", {}, {}, 10, "me", 1}; }
 
 }  // namespace
 
-TEST_CASE("a delete is repeated until it is confirmed")
+TEST_CASE("a delete is repeated until it is confirmed", "[lesson-15]")
 {
     driven<erase_machine> e{known()};
     e.machine.connected(1);
@@ -88,7 +88,7 @@ TEST_CASE("a delete is repeated until it is confirmed")
     }
 }
 
-TEST_CASE("a node that may have been made is looked for by its GUID behind a write")
+TEST_CASE("a node that may have been made is looked for by its GUID behind a write", "[lesson-15]")
 {
     driven<erase_machine> e{unknown()};
     e.machine.connected(1);
@@ -182,7 +182,7 @@ TEST_CASE("a node at the lock's own path is removed only where it is ours")
 
 TEST_CASE("containers that were made for a node which was never there are removed, from the bottom up")
 {
-    driven<erase_machine> e{remains{"/a/b", "_c_1-lock-", {}, 0, {}, 1, {"/a", "/a/b"}}};
+    driven<erase_machine> e{leftover{"/a/b", "_c_1-lock-", {}, 0, {}, 1, {"/a", "/a/b"}}};
     auto const container = stat(3, holdfast::zookeeper::container_owner);
     SECTION("the node is looked for first")
     {

@@ -20,7 +20,8 @@ using holdfast::test::connected;
 using holdfast::test::zookeeper_server;
 using holdfast::zookeeper::mutex;
 
-TEST_CASE("a child that is forked beside a busy session is told that it is not its own, and waits for nothing that was locked then")
+TEST_CASE(
+    "a child that is forked beside a busy session is told that it is not its own, and waits for nothing that was locked then")
 {
     zookeeper_server server;
     auto zk = connected(server.address());

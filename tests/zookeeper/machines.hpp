@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/zookeeper/acquirer.hpp>
+#include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 
 #include <cstdint>
@@ -44,7 +44,8 @@ public:
     {
         open_ = machine.take_actions();
         std::vector<std::string> words;
-        for (auto const& one : open_) words.push_back(word(one.what.what) + (one.what.path.empty() ? "" : ' ' + one.what.path));
+        for (auto const& one : open_)
+            words.push_back(word(one.what.what) + (one.what.path.empty() ? "" : ' ' + one.what.path));
         return words;
     }
 
@@ -73,9 +74,15 @@ private:
     std::vector<zookeeper::action> open_;
 };
 
-inline reply created(std::string path, std::int64_t czxid) { return {.what = answer::ok, .text = std::move(path), .stat = {czxid, 1}}; }
+inline reply created(std::string path, std::int64_t czxid)
+{
+    return {.what = answer::ok, .text = std::move(path), .stat = {czxid, 1}};
+}
 inline reply names(std::vector<std::string> children) { return {.what = answer::ok, .children = std::move(children)}; }
-inline reply stat(std::int64_t czxid, std::int64_t owner, std::string text = {}) { return {.what = answer::ok, .text = std::move(text), .stat = {czxid, owner}}; }
+inline reply stat(std::int64_t czxid, std::int64_t owner, std::string text = {})
+{
+    return {.what = answer::ok, .text = std::move(text), .stat = {czxid, owner}};
+}
 inline reply only(answer what) { return {.what = what}; }
 
 }  // namespace holdfast::test

@@ -4,7 +4,7 @@
 #include "patient.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
-#include "support/zookeeper_proxy.hpp"
+#include "support/proxy.hpp"
 #include "support/zookeeper_server.hpp"
 #include "support/zookeeper_tree.hpp"
 
@@ -28,7 +28,10 @@ using holdfast::errc;
 using holdfast::test::connected;
 using holdfast::test::contains;
 using holdfast::test::eventually;
-using holdfast::test::zookeeper_proxy;
+using holdfast::test::of;
+using holdfast::test::proxy;
+using holdfast::test::zookeeper_packets;
+using holdfast::test::zookeeper_request;
 using holdfast::test::zookeeper_server;
 using holdfast::test::zookeeper_tree;
 using holdfast::zookeeper::mutex;
@@ -57,9 +60,10 @@ TEST_CASE("a lock is a child of the node it is named after, and tells who has it
     CHECK(tree.children("/app/x/locks/orders").empty());
 }
 
-TEST_CASE("an attempt at a lock that is held, and a wait that ends, leave no node and no watch")
+TEST_CASE("an attempt at a lock that is held, and a wait that ends, leave no node and no watch", "[lesson-15]")
 {
-    auto const nodes = GENERATE(node_options{}, node_options{.queueing = queueing::none}, node_options{.naming = naming::kazoo});
+    auto const nodes =
+        GENERATE(node_options{}, node_options{.queueing = queueing::none}, node_options{.naming = naming::kazoo});
     zookeeper_server server;
     auto here = connected(server.address());
     auto there = connected(server.address(), {.operation_timeout = 10min});
@@ -125,26 +129,26 @@ TEST_CASE("an attempt at a lock of a fresh name that is abandoned leaves no cont
 {
     auto const nodes = GENERATE(node_options{}, node_options{.queueing = queueing::none});
     zookeeper_server server{{.java = {"-Dznode.container.checkIntervalMs=100"}}};
-    zookeeper_proxy proxy{server.port()};
-    auto zk = connected(proxy.address(), {.session_timeout = 1min, .operation_timeout = 300ms});
+    proxy way{server.port(), zookeeper_packets};
+    auto zk = connected(way.address(), {.session_timeout = 1min, .operation_timeout = 300ms});
     zookeeper_tree tree{server.address()};
     for (bool const swallow : {true, false})
-        for (auto const what : {zookeeper_proxy::create, zookeeper_proxy::create_container}) {
-            CAPTURE(what, swallow);
+        for (auto const what : {zookeeper_request::create, zookeeper_request::create_container}) {
+            CAPTURE(static_cast<int>(what), swallow);
             mutex m{zk, "/locks/deep/orders", {}, nodes};
-            auto const struck = proxy.struck();
+            auto const struck = way.struck();
             if (swallow)
-                proxy.swallow_next_and_cut(what);
+                way.swallow_next_reply({.matches = of(what), .then = holdfast::test::aftermath::refuse});
             else
-                proxy.drop_next(what);
+                way.drop_next_request({.matches = of(what)});
             std::stop_source stop;
             std::jthread waiter{[&] {
                 if (m.lock(stop.get_token())) m.unlock();
             }};
-            CHECK(eventually([&] { return proxy.struck() > struck; }));
+            CHECK(eventually([&] { return way.struck() > struck; }));
             stop.request_stop();
             waiter.join();
-            proxy.heal();
+            way.heal();
             CHECK(eventually([&] { return !tree.exists("/locks"); }, 1min));
             CHECK(zk.connect_for(1min));
         }
@@ -241,7 +245,8 @@ TEST_CASE("the plain form excludes others, and hands on to one of those who wait
 TEST_CASE("locks of every form in one session have four threads together, and each learns of the session's end")
 {
     auto const threads = [] {
-        return std::distance(std::filesystem::directory_iterator{"/proc/self/task"}, std::filesystem::directory_iterator{});
+        return std::distance(std::filesystem::directory_iterator{"/proc/self/task"},
+                             std::filesystem::directory_iterator{});
     };
     zookeeper_server server;
     zookeeper_tree tree{server.address()};
@@ -253,28 +258,8 @@ TEST_CASE("locks of every form in one session have four threads together, and ea
     for (auto* const m : {&queued, &other, &plain}) m->lock();
     CHECK(threads() == before + 4);
     tree.end_session(tree.get("/locks/c").owner);
-    for (auto* const m : {&queued, &other, &plain}) CHECK(eventually([&] { return m->lease().lost_token().stop_requested(); }));
-}
-
-TEST_CASE("no node shows the owner token of its lease")
-{
-    auto const nodes = GENERATE(node_options{}, node_options{.queueing = queueing::none}, node_options{.naming = naming::kazoo});
-    namespace zk = holdfast::zookeeper;
-    zookeeper_server server;
-    auto const thread = std::make_shared<zk::session_thread>(
-        std::make_shared<zk::session_core>(zk::parse_servers(server.address()), zk::session_options{}));
-    zk::backend store{thread, nodes};
-    zookeeper_tree tree{server.address()};
-    tree.create("/locks");
-    zk::backend::acquire_operation taking{store, store.make_key("/locks/orders"), {.deadline = holdfast::boot_clock::now() + 1min}};
-    taking.start();
-    REQUIRE(taking.wait_until(holdfast::boot_clock::now() + 2min));
-    auto const got = taking.outcome();
-    REQUIRE(got);
-    auto shown = nodes.queueing == queueing::none ? tree.get("/locks/orders").data : tree.children("/locks/orders").at(0);
-    std::erase(shown, '-');
-    CHECK(shown.size() > 32);
-    CHECK_THAT(shown, !contains(std::string{got->token.view()}));
+    for (auto* const m : {&queued, &other, &plain})
+        CHECK(eventually([&] { return m->lease().lost_token().stop_requested(); }));
 }
 
 TEST_CASE("the plain form leaves another client's node alone")
@@ -304,7 +289,8 @@ TEST_CASE("with auth the nodes are the creator's alone, without it everybody's")
     auto alice = connected(server.address(), {.auth_scheme = "digest", .auth_credential = "alice:secret"});
     auto bob = connected(server.address(), {.auth_scheme = "digest", .auth_credential = "bob:other"});
     auto nobody = connected(server.address());
-    auto open = connected(server.address(), {.auth_scheme = "digest", .auth_credential = "alice:secret", .world_writable = true});
+    auto open = connected(server.address(),
+                          {.auth_scheme = "digest", .auth_credential = "alice:secret", .world_writable = true});
     mutex a{alice, "/alice"};
     a.lock();
     CHECK(acl_of("/alice").starts_with("31 digest:alice:"));
@@ -369,26 +355,6 @@ TEST_CASE("a line of more contenders than are asked for at once is listed as a w
     bool in_order = true;
     for (std::size_t i = 0; i < many; ++i) in_order = in_order && line[i].content == std::to_string(i);
     CHECK(in_order);
-}
-
-TEST_CASE("the C client's log goes to the session's callback, and nowhere without one")
-{
-    zookeeper_server server;
-    std::atomic<int> lines{0};
-    std::atomic<int> other_lines{0};
-    {
-        session zk{server.address(), {.log = [&](std::string_view text) { lines += text.empty() ? 0 : 1; }}};
-        session other{server.address(), {.log = [&](std::string_view) { ++other_lines; }}};
-        CHECK(zk.connect_for(2min));
-        CHECK(lines > 0);
-        CHECK(other_lines == 0);
-    }
-    std::vector<std::unique_ptr<session>> many;
-    for (int i = 0; i < 64; ++i)
-        many.push_back(std::make_unique<session>("a:1", holdfast::zookeeper::session_options{.log = [](std::string_view) {}}));
-    CHECK_THROWS_AS((session{"a:1", {.log = [](std::string_view) {}}}), holdfast::error);
-    many.pop_back();
-    CHECK_NOTHROW(session{"a:1", {.log = [](std::string_view) {}}});
 }
 
 TEST_CASE("an identity that the server does not know is refused for good")

@@ -6,7 +6,7 @@
 #include "support/catch.hpp"
 #include "support/code_of.hpp"
 #include "support/eventually.hpp"
-#include "support/zookeeper_proxy.hpp"
+#include "support/proxy.hpp"
 #include "support/zookeeper_server.hpp"
 #include "support/zookeeper_tree.hpp"
 
@@ -29,8 +29,9 @@ using holdfast::errc;
 using holdfast::test::code_of;
 using holdfast::test::connected;
 using holdfast::test::eventually;
+using holdfast::test::proxy;
 using holdfast::test::zookeeper_ensemble;
-using holdfast::test::zookeeper_proxy;
+using holdfast::test::zookeeper_packets;
 using holdfast::test::zookeeper_server;
 using holdfast::test::zookeeper_tree;
 using holdfast::zookeeper::mutex;
@@ -70,13 +71,14 @@ std::int64_t holder_of(zookeeper_tree& tree, std::string const& path)
     return line.empty() ? 0 : tree.get(path + '/' + line.front().name).owner;
 }
 
-/// Effects: has the servers end a session, whose owner is told so when it is connected again. (Were it connected at once, its connection
-/// could begin between the end and the servers' looking for connections to close: they drop whatever is asked over that one.)
-void expire(std::int64_t session, zookeeper_tree& tree, zookeeper_proxy& its_proxy)
+/// Effects: has the servers end a session, whose owner is told so when it is connected again. (Were it connected at
+/// once, its connection could begin between the end and the servers' looking for connections to close: they drop
+/// whatever is asked over that one.)
+void expire(std::int64_t session, zookeeper_tree& tree, proxy& its_way)
 {
-    its_proxy.cut();
+    its_way.refuse();
     tree.end_session(session);
-    its_proxy.pass();
+    its_way.pass();
 }
 
 }  // namespace
@@ -84,15 +86,16 @@ void expire(std::int64_t session, zookeeper_tree& tree, zookeeper_proxy& its_pro
 TEST_CASE("a session that its servers ended loses its locks and is made again by itself")
 {
     zookeeper_server server;
-    zookeeper_proxy proxy{server.port()};
+    proxy way{server.port(), zookeeper_packets};
     states told;
     std::atomic<int> lost{0};
-    auto zk = connected(proxy.address(), {.session_timeout = 20s, .on_state = told.listen()});
-    mutex m{zk, "/orders", {.on_error = [&](holdfast::error const& e) { lost += e.code() == errc::lease_lost ? 1 : 100; }}};
+    auto zk = connected(way.address(), {.session_timeout = 20s, .on_state = told.listen()});
+    mutex m{
+        zk, "/orders", {.on_error = [&](holdfast::error const& e) { lost += e.code() == errc::lease_lost ? 1 : 100; }}};
     m.lock();
     auto const lease = m.lease();
     zookeeper_tree tree{server.address()};
-    expire(holder_of(tree, "/orders"), tree, proxy);
+    expire(holder_of(tree, "/orders"), tree, way);
     CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
     CHECK_FALSE(lease.still_held());
     CHECK(eventually([&] { return lost == 1; }));
@@ -110,14 +113,14 @@ TEST_CASE("a session that its servers ended loses its locks and is made again by
 TEST_CASE("the loss of a lock that is not renewed is announced when its session ends, not when its lease would")
 {
     zookeeper_server server;
-    zookeeper_proxy proxy{server.port()};
-    auto zk = connected(proxy.address(), {.session_timeout = 5min});
+    proxy way{server.port(), zookeeper_packets};
+    auto zk = connected(way.address(), {.session_timeout = 5min});
     mutex m{zk, "/orders", {.renew = false}};
     m.lock();
     auto const lease = m.lease();
     auto const would_end = lease.expires_at();
     zookeeper_tree tree{server.address()};
-    expire(holder_of(tree, "/orders"), tree, proxy);
+    expire(holder_of(tree, "/orders"), tree, way);
     CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
     CHECK(boot_clock::now() < would_end);
 }
@@ -125,28 +128,32 @@ TEST_CASE("the loss of a lock that is not renewed is announced when its session 
 TEST_CASE("the end of a session is announced to its holders while the user's callback does not return")
 {
     zookeeper_server server;
-    zookeeper_proxy proxy{server.port()};
+    proxy way{server.port(), zookeeper_packets};
     std::promise<void> done;
-    auto zk = connected(proxy.address(), {.session_timeout = 5min, .operation_timeout = 100ms, .on_state = [wait = done.get_future().share()](session_state) { wait.wait(); }});
+    auto zk =
+        connected(way.address(), {.session_timeout = 5min,
+                                  .operation_timeout = 100ms,
+                                  .on_state = [wait = done.get_future().share()](session_state) { wait.wait(); }});
     mutex m{zk, "/orders", {.renew = false}};
     m.lock();
     auto const lease = m.lease();
     auto const would_end = lease.expires_at();
     zookeeper_tree tree{server.address()};
-    expire(holder_of(tree, "/orders"), tree, proxy);
+    expire(holder_of(tree, "/orders"), tree, way);
     mutex other{zk, "/other"};
-    CHECK_THROWS_AS(other.try_lock(), holdfast::error);  // it is told of the end, for which the session's thread does not ask
+    CHECK_THROWS_AS(other.try_lock(),
+                    holdfast::error);  // it is told of the end, for which the session's thread does not ask
     CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
     CHECK(boot_clock::now() < would_end);
     done.set_value();
 }
 
-TEST_CASE("a waiter whose session ended gets in line again")
+TEST_CASE("a waiter whose session ended gets in line again", "[lesson-14][lesson-18]")
 {
     zookeeper_server server;
-    zookeeper_proxy proxy{server.port()};
+    proxy way{server.port(), zookeeper_packets};
     auto here = connected(server.address(), {.session_timeout = 20s});
-    auto there = connected(proxy.address(), {.session_timeout = 20s});
+    auto there = connected(way.address(), {.session_timeout = 20s});
     mutex holder{here, "/orders"};
     mutex waiting{there, "/orders"};
     holder.lock();
@@ -154,7 +161,7 @@ TEST_CASE("a waiter whose session ended gets in line again")
     zookeeper_tree tree{server.address()};
     CHECK(eventually([&] { return tree.children("/orders").size() == 2; }));
     auto const before = holdfast::zookeeper::contenders_among(tree.children("/orders")).back().name;
-    expire(tree.get("/orders/" + before).owner, tree, proxy);
+    expire(tree.get("/orders/" + before).owner, tree, way);
     CHECK(eventually([&] {
         auto const line = holdfast::zookeeper::contenders_among(tree.children("/orders"));
         return line.size() == 2 && line.back().name != before;
@@ -165,11 +172,12 @@ TEST_CASE("a waiter whose session ended gets in line again")
     CHECK(waiting.lease().still_held());
 }
 
-TEST_CASE("a lock outlives a short outage, and a release during it is done afterwards")
+TEST_CASE("a lock outlives a short outage, and a release during it is done afterwards", "[lesson-15]")
 {
     zookeeper_server server;
     states told;
-    auto zk = connected(server.address(), {.session_timeout = 5min, .operation_timeout = 200ms, .on_state = told.listen()});
+    auto zk =
+        connected(server.address(), {.session_timeout = 5min, .operation_timeout = 200ms, .on_state = told.listen()});
     mutex kept{zk, "/kept"};
     mutex released{zk, "/released"};
     kept.lock();
@@ -277,7 +285,7 @@ TEST_CASE("one who waits gives up when no server is reached for unavailable_afte
 TEST_CASE("one whose session ends when he is first in line gets in line again, however long he has waited")
 {
     zookeeper_server server;
-    zookeeper_proxy way{server.port()};
+    proxy way{server.port(), zookeeper_packets};
     constexpr auto patience = 10s;
     auto here = connected(server.address(), {.session_timeout = 5min});
     auto there = connected(way.address(), {.session_timeout = 4s, .operation_timeout = 100ms});
@@ -288,7 +296,7 @@ TEST_CASE("one whose session ends when he is first in line gets in line again, h
     zookeeper_tree tree{server.address()};
     CHECK(eventually([&] { return tree.children("/orders").size() == 2; }));
     std::this_thread::sleep_for(patience + 100ms);
-    way.cut();  // until it does not count on its session any more, which goes on
+    way.refuse();  // until it does not count on its session any more, which goes on
     std::this_thread::sleep_for(3200ms);
     holder.unlock();
     way.pass();
@@ -342,7 +350,8 @@ TEST_CASE("an ensemble that loses its leader keeps the locks, and no two have on
 
 TEST_CASE("a stopped leader costs a lock no more than its session, and never its exclusion")
 {
-    zookeeper_ensemble servers{3, {.tick = 200ms, .config = {"syncLimit=10"}}};  // after 2 s the others choose another leader
+    zookeeper_ensemble servers{
+        3, {.tick = 200ms, .config = {"syncLimit=10"}}};  // after 2 s the others choose another leader
     auto zk = connected(servers.addresses(), {.session_timeout = 20s});
     auto other = connected(servers.addresses(), {.session_timeout = 20s});
     mutex m{zk, "/orders"};
@@ -369,20 +378,20 @@ TEST_CASE("a holder cut off from all servers of an ensemble loses its lock befor
     bool const refused = GENERATE(false, true);
     CAPTURE(refused);
     zookeeper_ensemble servers;
-    zookeeper_proxy one{servers[0].port()};
-    zookeeper_proxy two{servers[1].port()};
-    zookeeper_proxy three{servers[2].port()};
+    proxy one{servers[0].port(), zookeeper_packets};
+    proxy two{servers[1].port(), zookeeper_packets};
+    proxy three{servers[2].port(), zookeeper_packets};
     auto here = connected(one.address() + ',' + two.address() + ',' + three.address(), {.session_timeout = 20s});
     auto there = connected(servers.addresses());
     mutex holder{here, "/orders"};
     mutex rival{there, "/orders"};
     REQUIRE(holder.try_lock_for(2min));
     auto const lease = holder.lease();
-    for (auto* const proxy : {&one, &two, &three}) refused ? proxy->cut() : proxy->silence();
+    for (auto* const way : {&one, &two, &three}) refused ? way->refuse() : way->freeze();
     rival.lock();
     CHECK_FALSE(lease.still_held());
     CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
-    for (auto* const proxy : {&one, &two, &three}) proxy->pass();
+    for (auto* const way : {&one, &two, &three}) way->pass();
     rival.unlock();
     holder.unlock();
     CHECK(holder.try_lock_for(2min));

@@ -10,8 +10,8 @@
 
 namespace holdfast::test {
 
-/// Returns: `options` with times that a machine can keep to on which everything takes a hundred times as long. What a test says itself
-/// stays.
+/// Returns: `options` with times that a machine can keep to on which everything takes a hundred times as long. What a
+/// test says itself stays.
 inline zookeeper::session_options patient(zookeeper::session_options options = {})
 {
     zookeeper::session_options const defaults;

@@ -59,9 +59,11 @@ child kazoo(std::vector<std::string> words, std::string const& output)
 child curator(std::vector<std::string> words, std::string const& output)
 {
     std::string jars;
-    for (auto const* const jar : {"curator-recipes", "curator-framework", "curator-client", "zookeeper", "zookeeper-jute", "guava", "slf4j-api", "slf4j-nop"})
+    for (auto const* const jar : {"curator-recipes", "curator-framework", "curator-client", "zookeeper",
+                                  "zookeeper-jute", "guava", "slf4j-api", "slf4j-nop"})
         jars += "/usr/share/java/" + std::string{jar} + ".jar:";
-    words.insert(words.begin(), {"java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-cp", jars, beside("CuratorRival.java")});
+    words.insert(words.begin(), {"java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
+                                 "-cp", jars, beside("CuratorRival.java")});
     return start(std::move(words), output);
 }
 
@@ -83,7 +85,8 @@ TEST_CASE("this library and kazoo exclude each other, and neither starves")
     auto const counter = (folder.path() / "counter").string();
     std::ofstream{counter} << 0;
     constexpr int times = 40;
-    auto const arguments = std::vector<std::string>{"count", server.address(), "/orders", words(as), counter, std::to_string(times)};
+    auto const arguments =
+        std::vector<std::string>{"count", server.address(), "/orders", words(as), counter, std::to_string(times)};
     auto one = kazoo(arguments, (folder.path() / "one").string());
     auto two = kazoo(arguments, (folder.path() / "two").string());
     auto const work = [&] {
@@ -135,12 +138,16 @@ TEST_CASE("this library, Curator and kazoo exclude each other, and none starves"
     auto const counter = (folder.path() / "counter").string();
     std::ofstream{counter} << 0;
     constexpr int times = 40;
-    auto zk = connected(server.address(), {.session_timeout = 60s});  // as the others have it; they have to start meanwhile
+    auto zk =
+        connected(server.address(), {.session_timeout = 60s});  // as the others have it; they have to start meanwhile
     mutex m{zk, "/orders", {.max_local_handoffs = 1}};
     std::unique_lock hold{m};
-    auto one = curator({"count", server.address(), "/orders", counter, std::to_string(times)}, (folder.path() / "one").string());
-    auto two = curator({"count", server.address(), "/orders", counter, std::to_string(times)}, (folder.path() / "two").string());
-    auto three = kazoo({"count", server.address(), "/orders", "common", counter, std::to_string(times)}, (folder.path() / "three").string());
+    auto one = curator({"count", server.address(), "/orders", counter, std::to_string(times)},
+                       (folder.path() / "one").string());
+    auto two = curator({"count", server.address(), "/orders", counter, std::to_string(times)},
+                       (folder.path() / "two").string());
+    auto three = kazoo({"count", server.address(), "/orders", "common", counter, std::to_string(times)},
+                       (folder.path() / "three").string());
     // Whoever starts first would be done before the others contend.
     zookeeper_tree tree{server.address()};
     REQUIRE(eventually([&] { return tree.children("/orders").size() == 4; }, 3min));

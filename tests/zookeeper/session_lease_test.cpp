@@ -32,7 +32,8 @@ TEST_CASE("an answer of the server alone confirms nothing")
     CHECK(s.until() == until);
 }
 
-TEST_CASE("two answers of a quorum, one behind the other, prove that the leader has heard of what was answered a quarter before the first")
+TEST_CASE(
+    "two answers of a quorum, one behind the other, prove that the leader has heard of what was answered a quarter before the first")
 {
     session_lease s;
     s.begin(at(0s), timeout);

@@ -4,7 +4,7 @@
 #include "patient.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
-#include "support/zookeeper_proxy.hpp"
+#include "support/proxy.hpp"
 #include "support/zookeeper_server.hpp"
 #include "support/zookeeper_tree.hpp"
 
@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,7 +25,8 @@ using namespace std::chrono_literals;
 using holdfast::test::connected;
 using holdfast::test::eventually;
 using holdfast::test::patient;
-using holdfast::test::zookeeper_proxy;
+using holdfast::test::proxy;
+using holdfast::test::zookeeper_packets;
 using holdfast::test::zookeeper_server;
 using holdfast::test::zookeeper_tree;
 using holdfast::zookeeper::mutex;
@@ -90,23 +92,23 @@ TEST_CASE("states that cannot follow each other are recognised")
 TEST_CASE("each change of state is told in its order: short outages, a long one, a new session")
 {
     zookeeper_server server;
-    zookeeper_proxy proxy{server.port()};
+    proxy way{server.port(), zookeeper_packets};
     history told;
-    auto zk = connected(proxy.address(), {.session_timeout = 20s, .on_state = [&](session_state s) { told.add(s); }});
+    auto zk = connected(way.address(), {.session_timeout = 20s, .on_state = [&](session_state s) { told.add(s); }});
     for (int i = 1; i <= 3; ++i) {
-        proxy.cut();
+        way.refuse();
         CHECK(eventually([&] { return told.last() == session_state::suspended; }));
-        proxy.pass();
+        way.pass();
         CHECK(eventually([&] { return told.last() == session_state::connected; }));
     }
     CHECK(told.count(session_state::suspended) >= 3);
     CHECK(told.count(session_state::lost) == 0);
-    proxy.cut();
+    way.refuse();
     CHECK(eventually([&] { return told.last() == session_state::lost; }));
     CHECK(zk.state() == session_state::lost);
     auto const seen = told.all();
     CHECK(seen[seen.size() - 2] == session_state::suspended);
-    proxy.pass();
+    way.pass();
     CHECK(eventually([&] { return told.last() == session_state::connected; }));
     CHECK(zk.state() == session_state::connected);
     CHECK(told.count(session_state::lost) == 1);
@@ -116,17 +118,17 @@ TEST_CASE("each change of state is told in its order: short outages, a long one,
 TEST_CASE("what a callback of states throws is dropped, and the session goes on")
 {
     zookeeper_server server;
-    zookeeper_proxy proxy{server.port()};
+    proxy way{server.port(), zookeeper_packets};
     history told;
-    auto zk = connected(proxy.address(), {.session_timeout = 20s, .on_state = [&](session_state s) {
+    auto zk = connected(way.address(), {.session_timeout = 20s, .on_state = [&](session_state s) {
                                               told.add(s);
                                               throw std::runtime_error{"dropped"};
                                           }});
     mutex m{zk, "/orders"};
     m.lock();
-    proxy.cut();
+    way.refuse();
     CHECK(eventually([&] { return told.last() == session_state::suspended; }));
-    proxy.pass();
+    way.pass();
     CHECK(eventually([&] { return told.last() == session_state::connected; }));
     CHECK(m.lease().still_held());
     m.unlock();
@@ -149,10 +151,10 @@ TEST_CASE("a callback of states may ask the session")
     CHECK(asked == 1);
 }
 
-TEST_CASE("a callback of states may destroy the last lock and its session")
+TEST_CASE("a callback of states may destroy the last lock and its session", "[lesson-21]")
 {
     zookeeper_server server;
-    zookeeper_proxy proxy{server.port()};
+    proxy way{server.port(), zookeeper_packets};
     std::optional<session> zk;
     std::unique_ptr<mutex> m;
     std::atomic<bool> destroyed{false};
@@ -162,14 +164,103 @@ TEST_CASE("a callback of states may destroy the last lock and its session")
         zk.reset();
         destroyed = true;
     };
-    zk.emplace(connected(proxy.address(), {.session_timeout = 8s, .operation_timeout = 100ms, .on_state = destroy}));
+    zk.emplace(connected(way.address(), {.session_timeout = 8s, .operation_timeout = 100ms, .on_state = destroy}));
     m = std::make_unique<mutex>(*zk, "/orders");
     m->lock();
     auto const lease = m->lease();
-    proxy.cut();
+    way.refuse();
     CHECK(eventually([&] { return destroyed.load(); }));
     CHECK_FALSE(lease.still_held());
-    proxy.pass();
+    way.pass();
     zookeeper_tree tree{server.address()};
     CHECK(eventually([&] { return tree.children("/orders").empty(); }));
+}
+
+TEST_CASE(
+    "a callback of states that does not return delays neither the time-outs of requests nor the loss of the session")
+{
+    zookeeper_server server;
+    proxy way{server.port(), zookeeper_packets};
+    history told;
+    std::promise<void> done;
+    auto const stay = [&told, wait = done.get_future().share()](session_state s) {
+        told.add(s);
+        if (s == session_state::suspended) wait.wait();
+    };
+    auto zk = connected(way.address(), {.session_timeout = 8s, .operation_timeout = 100ms, .on_state = stay});
+    mutex m{zk, "/orders"};
+    mutex other{zk, "/other"};
+    m.lock();
+    auto const lease = m.lease();
+    way.refuse();
+    CHECK(eventually([&] { return told.last() == session_state::suspended; }));
+    auto asked = std::async(std::launch::async, [&] { return other.try_lock(); });
+    CHECK(eventually([&] { return asked.wait_for(0s) == std::future_status::ready; }));
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
+    CHECK(eventually([&] { return zk.state() == session_state::lost; }));
+    CHECK(told.last() == session_state::suspended);
+    done.set_value();
+    CHECK_THROWS_AS(asked.get(), holdfast::error);
+    CHECK(eventually([&] { return told.last() == session_state::lost; }));
+    way.pass();
+    CHECK(eventually([&] { return told.last() == session_state::connected; }));
+    CHECK(possible(told.all()));
+}
+
+TEST_CASE("a callback of states may lock")
+{
+    zookeeper_server server;
+    std::atomic<bool> held{false};
+    std::optional<session> zk;
+    zk.emplace(server.address(), patient({.on_state = [&](session_state) {
+                   mutex m{*zk, "/orders"};
+                   m.lock();
+                   held = m.lease().still_held();
+                   m.unlock();
+               }}));
+    CHECK(zk->connect_for(2min));
+    CHECK(eventually([&] { return held.load(); }));
+}
+
+TEST_CASE("the end of a session waits for a callback of states that runs", "[lesson-21]")
+{
+    zookeeper_server server;
+    std::atomic<bool> begun{false};
+    std::atomic<bool> go{false};
+    std::atomic<bool> returned{false};
+    std::optional<session> zk{connected(server.address(), {.on_state = [&](session_state) {
+                                            begun = true;
+                                            while (!go) std::this_thread::sleep_for(1ms);
+                                            returned = true;
+                                        }})};
+    CHECK(eventually([&] { return begun.load(); }));
+    std::jthread const later{[&] {
+        std::this_thread::sleep_for(3s);  // longer than the session waits for names that are looked up
+        go = true;
+    }};
+    zk.reset();
+    CHECK(returned);
+}
+
+TEST_CASE("a callback of states that has destroyed the session is told nothing more", "[lesson-21]")
+{
+    zookeeper_server server;
+    proxy way{server.port(), zookeeper_packets};
+    history told;
+    std::optional<session> zk;
+    std::atomic<bool> made{false};
+    auto lives = std::make_shared<bool>(true);
+    std::weak_ptr<bool> const seen = lives;
+    zk.emplace(connected(way.address(), {.session_timeout = 8s, .on_state = [&, lives](session_state s) {
+                                             told.add(s);
+                                             if (s != session_state::suspended) return;
+                                             while (!made || zk->state() != session_state::lost)
+                                                 std::this_thread::yield();
+                                             zk.reset();
+                                         }}));
+    made = true;
+    lives.reset();
+    way.refuse();
+    CHECK(eventually([&] { return seen.expired(); }));
+    CHECK(told.all() == std::vector{session_state::connected, session_state::suspended});
 }

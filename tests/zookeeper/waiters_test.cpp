@@ -4,7 +4,7 @@
 #include "patient.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
-#include "support/zookeeper_proxy.hpp"
+#include "support/proxy.hpp"
 #include "support/zookeeper_server.hpp"
 #include "support/zookeeper_tree.hpp"
 
@@ -23,7 +23,8 @@
 using namespace std::chrono_literals;
 using holdfast::test::connected;
 using holdfast::test::eventually;
-using holdfast::test::zookeeper_proxy;
+using holdfast::test::proxy;
+using holdfast::test::zookeeper_packets;
 using holdfast::test::zookeeper_server;
 using holdfast::test::zookeeper_tree;
 using holdfast::zookeeper::mutex;
@@ -56,7 +57,8 @@ TEST_CASE("one waiter wakes for a release, at 2 and at 200 waiters")
     }
     // Each of them watches exactly the one before it.
     CHECK(eventually([&] { return server.watches() == waiters; }, 5min));
-    CHECK(server.ask("wchs").find(std::to_string(waiters) + " connections watching " + std::to_string(waiters) + " paths") != std::string::npos);
+    CHECK(server.ask("wchs").find(std::to_string(waiters) + " connections watching " + std::to_string(waiters) +
+                                  " paths") != std::string::npos);
 
     auto const before = server.packets();
     REQUIRE(before > 0);
@@ -69,7 +71,8 @@ TEST_CASE("one waiter wakes for a release, at 2 and at 200 waiters")
     }
     auto const heard = server.packets() - before;
     CHECK(server.watches() == waiters - handovers);
-    // For each a delete and a look at the children, and what has just been asked; a second one that wakes would look, and watch again.
+    // For each a delete and a look at the children, and what has just been asked; a second one that wakes would look,
+    // and watch again.
     CHECK(heard >= 2 * handovers);
     CHECK(heard <= 2 * handovers + 1);
     go_on.release(waiters);
@@ -82,9 +85,9 @@ TEST_CASE("waits that end before their turn leave no watch, neither in the serve
 {
     auto const nodes = GENERATE(node_options{}, node_options{.queueing = queueing::none});
     zookeeper_server server;
-    zookeeper_proxy proxy{server.port()};
+    proxy way{server.port(), zookeeper_packets};
     auto here = connected(server.address());
-    auto there = connected(proxy.address(), {.session_timeout = 20s});
+    auto there = connected(way.address(), {.session_timeout = 20s});
     mutex holder{here, "/orders", {}, nodes};
     mutex rival{there, "/orders", {}, nodes};
     holder.lock();
@@ -98,9 +101,9 @@ TEST_CASE("waits that end before their turn leave no watch, neither in the serve
         REQUIRE(eventually([&] { return server.watches() == 0; }));
     }
     // A client sets the watches that it still has again when it is connected again.
-    proxy.cut();
+    way.refuse();
     CHECK(eventually([&] { return there.state() != holdfast::zookeeper::session_state::connected; }));
-    proxy.pass();
+    way.pass();
     CHECK(there.connect_for(1min));
     CHECK_FALSE(rival.try_lock());  // answered behind what the client has set again
     CHECK(server.watches() == 0);
@@ -109,21 +112,21 @@ TEST_CASE("waits that end before their turn leave no watch, neither in the serve
 TEST_CASE("a watch that nobody waits for any more is removed when the connection is there again")
 {
     zookeeper_server server;
-    zookeeper_proxy proxy{server.port()};
+    proxy way{server.port(), zookeeper_packets};
     auto here = connected(server.address());
-    auto there = connected(proxy.address(), {.session_timeout = 20s, .operation_timeout = 100ms});
+    auto there = connected(way.address(), {.session_timeout = 20s, .operation_timeout = 100ms});
     mutex holder{here, "/orders"};
     mutex rival{there, "/orders"};
     holder.lock();
     std::atomic<bool> locked{true};
     std::jthread waiter{[&](std::stop_token const& stop) { locked = rival.lock(stop); }};
     REQUIRE(eventually([&] { return server.watches() == 1; }));
-    proxy.cut();
+    way.refuse();
     REQUIRE(eventually([&] { return there.state() != holdfast::zookeeper::session_state::connected; }));
     waiter.request_stop();
     waiter.join();
     CHECK_FALSE(locked);
-    proxy.pass();
+    way.pass();
     zookeeper_tree tree{server.address()};
     CHECK(eventually([&] { return tree.children("/orders").size() == 1; }));
     CHECK(eventually([&] { return server.watches() == 0; }));

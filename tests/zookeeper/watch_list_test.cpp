@@ -1,67 +1,84 @@
 // SPDX-License-Identifier: MIT
 #include "support/catch.hpp"
 
+#include <holdfast/zookeeper/session_operation.hpp>
 #include <holdfast/zookeeper/watch_list.hpp>
 
-#include <set>
 #include <string>
+#include <vector>
 
-using holdfast::zookeeper::receiver;
-using holdfast::zookeeper::reply;
+using holdfast::zookeeper::session_operation;
 using holdfast::zookeeper::watch_list;
+using paths = std::vector<std::string>;
 
 namespace {
 
-struct nobody final : receiver {
-    void on_answer(unsigned, reply const&) override {}
-    void on_notice(unsigned) override {}
-    void on_connected(std::int64_t) override {}
-    void on_expired() noexcept override {}
-    void on_failure(std::error_code) noexcept override {}
-};
+struct nobody final : session_operation {};
 
 }  // namespace
 
 TEST_CASE("a watch that nobody waits for is to be removed, unless somebody watches the same path")
 {
     nobody one;
+    nobody two;
     watch_list list;
-    auto const first = list.add(one, 0, "/orders");
-    auto const second = list.add(one, 0, "/orders");
-    list.abandon(first);
-    CHECK(list.take_abandoned().empty());
-    list.abandon(second);
-    CHECK(list.take_abandoned() == std::set<std::string>{"/orders"});
-    CHECK(list.take_abandoned().empty());
+    CHECK(list.add(one, 0, "/orders"));
+    CHECK(list.add(two, 0, "/orders"));
+    CHECK(list.remove(one) == "/orders");
+    CHECK(list.wanted("/orders"));
+    CHECK(list.unwanted().empty());
+    CHECK(list.remove(two) == "/orders");
+    CHECK_FALSE(list.wanted("/orders"));
+    CHECK(list.unwanted() == paths{"/orders"});
+    CHECK(list.take("/orders").empty());
+    CHECK(list.unwanted().empty());
 }
 
 TEST_CASE("a watch that could not be removed is not removed any more when somebody watches its path")
 {
     nobody one;
     watch_list list;
-    list.abandon(std::string{"/orders"});
-    auto const watching = list.add(one, 0, "/orders");
-    CHECK(list.take_abandoned().empty());
-    list.abandon(watching);
-    CHECK(list.take_abandoned() == std::set<std::string>{"/orders"});
+    CHECK(list.add(one, 0, "/orders"));
+    CHECK(list.remove(one) == "/orders");
+    CHECK(list.unwanted() == paths{"/orders"});
+    CHECK(list.add(one, 0, "/orders"));
+    CHECK(list.unwanted().empty());
+    CHECK(list.remove(one) == "/orders");
+    CHECK(list.unwanted() == paths{"/orders"});
+}
+
+TEST_CASE("a watch that goes off is told to all that wait for the node, once")
+{
+    nobody one;
+    nobody two;
+    watch_list list;
+    CHECK(list.add(one, 1, "/orders"));
+    CHECK(list.add(two, 2, "/orders"));
+    nobody three;
+    CHECK(list.add(three, 3, "/invoices"));
+    auto const told = list.take("/orders");
+    REQUIRE(told.size() == 2);
+    CHECK(told[0].who == &one);
+    CHECK(told[0].tag == 1);
+    CHECK(told[1].who == &two);
+    CHECK(told[1].tag == 2);
+    CHECK(list.take("/orders").empty());
+    CHECK(list.wanted("/invoices"));
 }
 
 TEST_CASE("no more is watched than a server takes when it is all named at once")
 {
+    std::vector<nobody> all(watch_list::most_bytes / 1'024);
     nobody one;
     watch_list list;
-    std::vector<std::uint64_t> watches;
-    std::string const path(1'020, 'x');  // 1 KiB as it is sent
-    for (std::size_t i = 0; i < watch_list::most_bytes / 1'024; ++i) watches.push_back(list.add(one, 0, path));
-    try {
-        static_cast<void>(list.add(one, 0, "/orders"));
-        FAIL("it should be refused");
-    } catch (holdfast::error const& e) {
-        CHECK(e.code() == holdfast::zookeeper::errc::too_many_watches);
-        CHECK(e.code() == holdfast::errc::unavailable);
-    }
-    list.abandon(watches.front());
-    CHECK_NOTHROW(list.add(one, 0, "/orders"));
+    auto const path = [](std::size_t i) {
+        return std::string(1'014, 'x') + std::to_string(100'000 + i);
+    };  // 1 KiB as it is sent
+    for (std::size_t i = 0; i < all.size(); ++i) CHECK(list.add(all[i], 0, path(i)));
+    CHECK_FALSE(list.add(one, 0, "/orders"));
+    CHECK(list.add(one, 0, path(0)));  // which is watched anyway
+    CHECK(list.take(path(0)).size() == 2);
+    CHECK(list.add(one, 0, "/orders"));
     list.clear();
-    CHECK_NOTHROW(list.add(one, 0, path));
+    CHECK(list.add(one, 0, path(0)));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock.hpp>
@@ -18,20 +19,21 @@
 #include <thread>
 #include <utility>
 
-namespace holdfast {
+namespace holdfast::inline HOLDFAST_ABI {
 
-/// Makes a lock that the thread which has it may lock again: as `std::recursive_timed_mutex`, it is free when it was unlocked as often as
-/// it was locked, by the same thread. Locking again asks nobody.
+/// A lock that the thread that has it may lock again. Like `std::recursive_timed_mutex`, it is free when the same
+/// thread has unlocked it as often as it was locked. Locking again sends nothing.
 ///
-/// A lease that was lost is lost for all levels: locking again then throws `error` (`lease_lost`), since the section it would guard is
-/// no longer exclusive.
+/// A lease that was lost is lost for all levels: locking again then throws `error` (`lease_lost`), since the section it
+/// would guard is no longer exclusive.
 template <Lock M>
 class recursive_mutex {
 public:
     /// Effects: makes the mutex from what `M` is made from.
     template <class... Args>
         requires std::constructible_from<M, Args...>
-    explicit(sizeof...(Args) == 1) recursive_mutex(Args&&... args)  // NOLINT(google-explicit-constructor): the check does not read the condition
+    explicit(sizeof...(Args) == 1)
+        recursive_mutex(Args&&... args)  // NOLINT(google-explicit-constructor): the check does not read the condition
         : inner_(std::forward<Args>(args)...)
     {
     }
@@ -80,25 +82,31 @@ public:
         return locked_again() || first_if(inner_.try_lock_until(stop, t));
     }
 
-    /// Effects: takes one level back; the last one unlocks. Nothing where this thread does not have the lock.
+    /// Effects: ends one level; the last one unlocks. No effect if this thread does not have the lock.
     void unlock() noexcept
     {
         if (last()) inner_.unlock();
     }
 
-    /// As `unlock()`. Postconditions: `ec` is no error while levels are left, `not_owner` where this thread does not have the lock, and
-    /// otherwise what `M` says.
+    /// As `unlock()`. Postconditions: `ec` is no error while levels are left, `not_owner` if this thread does not have
+    /// the lock, and otherwise what `M` says.
     void unlock(std::error_code& ec) noexcept
     {
         ec = mine() ? std::error_code{} : make_error_code(errc::not_owner);
         if (last()) inner_.unlock(ec);
     }
 
-    bool extend(std::chrono::milliseconds ttl, std::error_code& ec) { return inner_.extend(ttl, ec); }
+    /// As `M`'s; `not_owner` if this thread does not have the lock.
+    bool extend(std::chrono::milliseconds ttl, std::error_code& ec)
+    {
+        if (mine()) return inner_.extend(ttl, ec);
+        ec = make_error_code(errc::not_owner);
+        return false;
+    }
 
     [[nodiscard]] holdfast::lease lease() const { return inner_.lease(); }
 
-    /// Returns: the name of `M`, where it has one.
+    /// Returns: the name of `M`, if it has one.
     [[nodiscard]] std::string const& name() const noexcept
         requires requires(M const& m) {
             {
@@ -113,7 +121,10 @@ public:
     [[nodiscard]] std::size_t depth() const noexcept { return mine() ? depth_ : 0; }
 
 private:
-    [[nodiscard]] bool mine() const noexcept { return owner_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
+    [[nodiscard]] bool mine() const noexcept
+    {
+        return owner_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+    }
 
     bool locked_again()
     {
@@ -127,8 +138,8 @@ private:
     {
         std::string name;
         if constexpr (requires { this->name(); }) name = this->name();
-        auto const text = (name.empty() ? "the lock" : "lock " + holdfast::quoted(name)) + " cannot be locked again before it is unlocked";
-        throw error{make_error_code(errc::lease_lost), text, {.lock_name = std::move(name)}};
+        throw detail::error_of(name,
+                               {make_error_code(errc::lease_lost), "it cannot be locked again before it is unlocked"});
     }
 
     void first() noexcept

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
+
 #include <chrono>
 #include <ctime>
 #include <ratio>
 #include <type_traits>
 
-namespace holdfast {
+namespace holdfast::inline HOLDFAST_ABI {
 
-/// The clock that every lease is judged by: `CLOCK_BOOTTIME`, which is steady and runs on while the machine sleeps, as the
-/// server's clock does. It meets the standard's Clock requirements; it is not affected by changes of the wall clock.
+/// The clock for all leases: `CLOCK_BOOTTIME`. It is steady, and runs on while the machine sleeps, as the server's
+/// clock does. It meets the standard's Clock requirements. Changes of the wall clock do not affect it.
 struct boot_clock {
     using duration = std::chrono::nanoseconds;
     using rep = duration::rep;
@@ -20,14 +22,17 @@ struct boot_clock {
     [[nodiscard]] static time_point now() noexcept
     {
         timespec t{};
+        // mutant: wall-clock validity, a clock that stands still while the machine sleeps, wall-clock validity of a session
         ::clock_gettime(CLOCK_BOOTTIME, &t);
         return time_point{std::chrono::seconds{t.tv_sec} + std::chrono::nanoseconds{t.tv_nsec}};
     }
 };
 
-/// Returns: `from + by`, or the last representable point where that would overflow: "wait for hours::max()" means "for ever".
+/// Returns: `from + by`, or the last representable point if that would overflow: "wait for hours::max()" means "for
+/// ever".
 template <class Rep, class Period>
-[[nodiscard]] boot_clock::time_point saturating_add(boot_clock::time_point from, std::chrono::duration<Rep, Period> by) noexcept
+[[nodiscard]] boot_clock::time_point saturating_add(boot_clock::time_point from,
+                                                    std::chrono::duration<Rep, Period> by) noexcept
 {
     using wide = std::chrono::duration<long double, std::nano>;
     auto const sum = wide{from.time_since_epoch()} + wide{by};
@@ -36,11 +41,12 @@ template <class Rep, class Period>
     return from + std::chrono::ceil<boot_clock::duration>(by);
 }
 
-/// Returns: the point of `boot_clock` that is as far away as `t` is on its own clock now.
+/// Returns: the point of `boot_clock` that is as far from now as `t` is on its own clock.
 template <class Clock, class Duration>
 [[nodiscard]] boot_clock::time_point to_boot_clock(std::chrono::time_point<Clock, Duration> const& t)
 {
-    using wide = std::chrono::duration<long double, std::nano>;  // the difference to a clock's first or last point overflows
+    // Integers would overflow in the difference to a clock's first or last point.
+    using wide = std::chrono::duration<long double, std::nano>;
     if constexpr (std::is_same_v<decltype(t), boot_clock::time_point const&>)
         return t;
     else if constexpr (std::is_same_v<Clock, boot_clock>)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/lasting.hpp>
 
 #include <memory>
@@ -9,11 +10,11 @@
 #include <system_error>
 #include <utility>
 
-namespace holdfast {
+namespace holdfast::inline HOLDFAST_ABI {
 
-/// The conditions that callers test for. Every code that the library reports, its own and those of a backend, compares equal to
-/// exactly one of them, or to a `std::errc` where the standard has the word (`operation_canceled`, `not_enough_memory`, `operation_not_permitted`,
-/// `resource_deadlock_would_occur`):
+/// The conditions that callers test for. Every code that the library reports, its own and those of a backend, compares
+/// equal to exactly one of them, or to a `std::errc` if the standard has the word (`operation_canceled`,
+/// `not_enough_memory`, `operation_not_permitted`, `resource_deadlock_would_occur`):
 ///
 ///     catch (holdfast::error const& e) { if (e.code() == holdfast::errc::unavailable) … }
 enum class errc {
@@ -50,9 +51,15 @@ public:
 }  // namespace detail
 
 /// Returns: the category of `errc`, named "holdfast".
-[[nodiscard]] inline std::error_category const& error_category() noexcept { return detail::lasting<detail::category>(); }
+[[nodiscard]] inline std::error_category const& error_category() noexcept
+{
+    return detail::lasting<detail::category>();
+}
 
-[[nodiscard]] inline std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), error_category()}; }
+[[nodiscard]] inline std::error_code make_error_code(errc e) noexcept
+{
+    return {static_cast<int>(e), error_category()};
+}
 
 [[nodiscard]] inline std::error_condition make_error_condition(errc e) noexcept
 {
@@ -62,12 +69,12 @@ public:
 /// What an error is about, as data.
 struct error_subject {
     std::string lock_name{};  ///< empty: no lock
-    std::string server{};     ///< where it is, without user and password; empty: none, or several, as the message says
-    bool over = false;        ///< what was told before with this code, of this server, is over
+    std::string server{};     ///< its URL without user and password; empty: none, or several, which the message names
+    bool over = false;        ///< what was reported before with this code and server is over
 };
 
-/// What the library throws. `code()` is a code of the library or of a backend; compare it with `errc`. `what()` names the lock,
-/// the node where there is one, and what to do; it never contains a password or an owner token.
+/// What the library throws. `code()` is a code of the library or of a backend; compare it with `errc`. `what()` names
+/// the lock, the node if there is one, and what to do; it never contains a password or an owner token.
 class [[gnu::visibility("default")]] error : public std::system_error {
 public:
     error(std::error_code code, std::string const& what) : std::system_error{code, what} {}
@@ -77,13 +84,17 @@ public:
     {
     }
 
-    /// Returns: the name of the lock, as it was given; empty where the error is not of one lock.
-    [[nodiscard]] std::string_view lock_name() const noexcept { return about_ ? about_->lock_name : std::string_view{}; }
+    /// Returns: the name of the lock, as it was given; empty if the error is not about one lock.
+    [[nodiscard]] std::string_view lock_name() const noexcept
+    {
+        return about_ ? about_->lock_name : std::string_view{};
+    }
 
-    /// Returns: the server that the code came from, as a URL without user and password; empty where none is. Of several, the message names all.
+    /// Returns: the server that the code came from, as a URL without user and password; empty if there is none. If
+    /// there are several, the message names them all.
     [[nodiscard]] std::string_view server() const noexcept { return about_ ? about_->server : std::string_view{}; }
 
-    /// Returns: whether this says that what `on_error` was told of before, with this code and server, is over.
+    /// Returns: whether this reports the end of what was reported before with this code and server.
     [[nodiscard]] bool over() const noexcept { return about_ && about_->over; }
 
 private:

@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
+
 #include <pthread.h>
 
 #include <atomic>
 #include <cstdint>
 
-namespace holdfast::detail {
+namespace holdfast::inline HOLDFAST_ABI::detail {
 
 inline std::atomic<std::uint32_t> forks_since_start{0};
 
-/// Remembers the process in which it was made. A child of `fork` has copies of its parent's locks, but no thread to keep them and
-/// no right to release them: what it does with them must have no effect on the parent's.
+/// Remembers the process in which it was made. A child of `fork` has copies of its parent's locks, but no thread to
+/// keep them and no right to release them: what it does with them must have no effect on the parent's.
 class fork_guard {
 public:
     fork_guard() : made_in_{watched()} {}
 
     /// Returns: whether this process is a child forked from the one that made this object.
-    [[nodiscard]] bool in_child() const noexcept { return forks_since_start.load(std::memory_order_relaxed) != made_in_; }
+    [[nodiscard]] bool in_child() const noexcept
+    {
+        return forks_since_start.load(std::memory_order_relaxed) != made_in_;
+    }
 
 private:
-    /// Returns: how many forks there were, which are counted from the first call on.
+    /// Returns: the number of forks since the first call.
     static std::uint32_t watched()
     {
         [[maybe_unused]] static int const once =

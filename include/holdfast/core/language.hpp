@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// What the language and its library have to have: said in one line, where it is missing, instead of by whatever does not compile. Included
-// first of all by each header that a user includes. A file that is not there ends the compilation, which an #error does not.
+// What the language and its library must have: if it is missing, one line says so, in place of many errors. Every
+// header that a user includes includes this one first. Including a file that does not exist ends the compilation; an
+// #error does not.
 #if __cplusplus < 202002L
 #error "holdfast needs C++20: compile with -std=c++20 or later (in CMake a target that links one of holdfast's is)"
 #include "see the error above"
@@ -11,7 +12,8 @@
 #include <version>
 #ifndef __cpp_lib_jthread
 #ifdef _LIBCPP_VERSION
-#error "holdfast needs std::stop_token, which libc++ has from 18 on: compile and link with -fexperimental-library (not needed from 20 on)"
+#error                                                                                                                 \
+    "holdfast needs std::stop_token, which libc++ has from 18 on: compile and link with -fexperimental-library (not needed from 20 on)"
 #else
 #error "holdfast needs std::stop_token, which this standard library does not have: GCC's has it from 10 on"
 #endif

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
+
 #include <cstddef>
 #include <new>
 
-namespace holdfast::detail {
+namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// Returns: the one `T` of the program, also where shared libraries of it hide their names. It is made when it is first asked for, and never
-/// destroyed: threads that go on while the program ends, and destructors of static objects, may use it.
+/// Returns: the one `T` of the program, even if its shared libraries hide their names. It is made by the first call,
+/// and never destroyed: threads that still run while the program ends, and destructors of static objects, may use it.
 template <class T>
 [[nodiscard, gnu::visibility("default")]] T& lasting() noexcept(noexcept(T{}))
 {

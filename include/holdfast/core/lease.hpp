@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
-#include <holdfast/core/hold.hpp>
+#include <holdfast/core/hold_state.hpp>
 
 #include <cstdint>
 #include <memory>
 #include <stop_token>
 #include <utility>
 
-namespace holdfast {
+namespace holdfast::inline HOLDFAST_ABI {
 
-/// What a holder may ask about its hold of a lock. A cheap copyable handle; it may outlive the hold and the lock, and is safe to
-/// use from any thread. One that was default-constructed, or whose hold has ended, is held no more. In a child of `fork` every copy answers as
-/// if its hold had ended: the lock is the parent's.
+/// What a holder may ask about its hold of a lock. A cheap copyable handle; it may outlive the hold and the lock, and
+/// is safe to use from any thread. One that was default-constructed, or whose hold has ended, is not held. In a child
+/// of `fork` every copy answers as if its hold had ended: the lock is the parent's.
 class lease {
 public:
     lease() noexcept = default;
-    explicit lease(std::shared_ptr<detail::hold> hold) noexcept : hold_{std::move(hold)} {}
+    explicit lease(std::shared_ptr<detail::hold_state> hold) noexcept : hold_{std::move(hold)} {}
 
-    /// Returns: the number by which a resource tells this holder from earlier ones: greater than that of every holder of this name
-    /// before. 0 where the lock was made with `fencing = false`.
+    /// Returns: the number by which a resource tells this holder from earlier ones: greater than that of every holder
+    /// of this name before. 0 if the lock was made with `fencing = false`.
     [[nodiscard]] std::uint64_t fencing_token() const noexcept { return hold_ ? hold_->fence() : 0; }
 
-    /// Returns: when the lease will be lost unless it is renewed before; `time_point::min()` once it has ended.
+    /// Returns: when the lease will be lost if it is not renewed before; `time_point::min()` once it has ended.
     [[nodiscard]] boot_clock::time_point expires_at() const noexcept
     {
         return hold_ ? hold_->deadline() : boot_clock::time_point::min();
@@ -37,16 +38,20 @@ public:
         return end > now ? end - now : boot_clock::duration::zero();
     }
 
-    /// Returns: whether the lock is still ours. Reads the clock: right also in the first call after the process was stopped. Once
-    /// false for this hold it stays false. In a child of `fork` it is false.
+    /// Returns: whether the lock is still ours. Reads the clock, so it is right even in the first call after the
+    /// process was stopped. Once false for this hold, it stays false. In a child of `fork` it is false.
     [[nodiscard]] bool still_held() const noexcept { return hold_ && hold_->still_held(); }
 
-    /// Returns: a token that is stopped when the lease is lost. Callbacks run in the thread that renews leases; they must not block
-    /// for long. In a child of `fork` it is stopped; one that was asked for before the fork is not.
+    /// Returns: a token that is stopped when the lease is lost. Its callbacks run in a thread that is begun for them; a
+    /// client has up to 16 of these. If `unlock` or `extend` finds the loss, they run in its thread, before it returns.
+    /// In a child of `fork` it is stopped; one that was asked for before the fork is not.
     [[nodiscard]] std::stop_token lost_token() const { return hold_ ? hold_->lost_token() : std::stop_token{}; }
 
+    /// Returns: whether both are handles to the same hold.
+    [[nodiscard]] friend bool operator==(lease const& a, lease const& b) noexcept { return a.hold_ == b.hold_; }
+
 private:
-    std::shared_ptr<detail::hold> hold_;
+    std::shared_ptr<detail::hold_state> hold_;
 };
 
 }  // namespace holdfast

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/result.hpp>
 
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-namespace holdfast {
+namespace holdfast::inline HOLDFAST_ABI {
 
 /// The longest name of a lock, in bytes.
 inline constexpr std::size_t max_name_size = 65'536;
 
-/// Effects: none where `name` can be the name of a lock in any backend: 1 to 65,536 bytes, of any value.
+/// Effects: none if `name` can be the name of a lock in any backend: 1 to 65,536 bytes, of any value.
 /// Throws: `error` (`misconfigured`) otherwise.
 inline void check_name(std::string_view name)
 {
@@ -24,7 +26,8 @@ inline void check_name(std::string_view name)
 
 namespace detail {
 
-/// Effects: appends `c` to `text`; where it is not printable ASCII, its number: an escape character is a backslash and `x1b`.
+/// Effects: appends `c` to `text`; if it is not printable ASCII, its number in hexadecimal. The escape character
+/// becomes a backslash and `x1b`.
 inline void append_printable(std::string& text, char c)
 {
     constexpr std::string_view hexadecimal = "0123456789abcdef";
@@ -40,7 +43,7 @@ inline void append_printable(std::string& text, char c)
 
 }  // namespace detail
 
-/// Returns: `text` as it is written in messages: every byte that is not printable ASCII is escaped.
+/// Returns: `text` as messages show it: every byte that is not printable ASCII is escaped.
 [[nodiscard]] inline std::string printable(std::string_view text)
 {
     std::string out;
@@ -48,7 +51,7 @@ inline void append_printable(std::string& text, char c)
     return out;
 }
 
-/// Returns: `name` as it is written in messages: quoted, shortened, with every byte that is not printable ASCII escaped.
+/// Returns: `name` as messages show it: quoted, shortened, with every byte that is not printable ASCII escaped.
 [[nodiscard]] inline std::string quoted(std::string_view name)
 {
     constexpr std::size_t longest = 128;
@@ -60,5 +63,17 @@ inline void append_printable(std::string& text, char c)
     text += name.size() > longest ? "…\"" : "\"";
     return text;
 }
+
+namespace detail {
+
+/// Returns: `why` as an error of the lock `name`; if that is empty, of no lock.
+[[nodiscard]] inline error error_of(std::string_view name, failure const& why)
+{
+    auto text = name.empty() ? why.detail : "lock " + quoted(name);
+    if (!name.empty() && !why.detail.empty()) text.append(": ").append(why.detail);
+    return {why.code, text, {.lock_name = std::string{name}, .server = why.server}};
+}
+
+}  // namespace detail
 
 }  // namespace holdfast

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 
 #include <linux/futex.h>
@@ -12,24 +13,26 @@
 #include <chrono>
 #include <cstdint>
 
-namespace holdfast::detail {
+namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// A place where one thread sleeps until another one wakes it with a signal: a set of bits, collected until it looks.
-/// (`std::binary_semaphore` would do, but in libstdc++ 12 its timed wait spins and then shares a global table of waiters.)
-/// May be destroyed as soon as the last signal that will ever be sent has been collected: the wake-up that may still be under way
-/// touches no memory.
+/// A place where one thread sleeps until another one wakes it with a signal. Signals are bits, collected until the
+/// thread takes them. (`std::binary_semaphore` would do, but in libstdc++ 12 its timed wait spins and then shares a
+/// global table of waiters.) May be destroyed as soon as the last signal that will ever be sent has been collected: the
+/// wake-up that may still be under way touches no memory.
 class parker {
 public:
     parker() = default;
     parker(parker const&) = delete;
     parker& operator=(parker const&) = delete;
 
-    /// Effects: sleeps until a signal, `deadline`, or for no reason at all. Signals that came before are collected at once.
-    /// Returns: the signals collected; 0 where there were none.
+    /// Effects: sleeps until a signal, `deadline`, or for no reason at all. Signals that came before are collected at
+    /// once.
+    /// Returns: the signals collected; 0 if there were none.
     std::uint32_t park_until(boot_clock::time_point deadline) noexcept
     {
         std::uint32_t none = 0;
-        if (!word_.compare_exchange_strong(none, asleep, std::memory_order_acquire)) return word_.exchange(0, std::memory_order_acquire);
+        if (!word_.compare_exchange_strong(none, asleep, std::memory_order_acquire))
+            return word_.exchange(0, std::memory_order_acquire);
         timespec relative{};
         timespec const* timeout = nullptr;
         if (deadline != boot_clock::time_point::max()) {
@@ -43,7 +46,11 @@ public:
         return word_.exchange(0, std::memory_order_acquire) & ~asleep;
     }
 
-    /// Effects: adds `signal`, which is less than 2^31, to what the parked thread, or the next one, collects, and wakes it.
+    /// Effects: collects signals without sleeping. Returns: the signals collected; 0 if there were none.
+    std::uint32_t take() noexcept { return word_.exchange(0, std::memory_order_acquire); }
+
+    /// Effects: adds `signal`, which is less than 2^31, to what the parked thread, or the next one, collects, and wakes
+    /// it.
     void unpark(std::uint32_t signal = 1) noexcept
     {
         auto* const word = futex();
@@ -51,7 +58,8 @@ public:
             ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
     }
 
-    /// The kernel's timeouts stand still while the machine is suspended, deadlines do not: after so long they are looked at again.
+    /// The kernel's timeouts stand still while the machine is suspended, deadlines do not: they are checked again after
+    /// this time.
     static constexpr std::chrono::seconds longest_nap{10};
 
 private:

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
+
 #include <cstdint>
 
-namespace holdfast::detail {
+namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014). For jitter only; the seed comes
-/// from outside, so that whatever uses it can be replayed.
+/// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", OOPSLA 2014). For jitter only; the
+/// seed comes from outside, so that its use can be replayed.
 class random_sequence {
 public:
     explicit constexpr random_sequence(std::uint64_t seed) noexcept : state_{seed} {}
@@ -20,7 +22,7 @@ public:
         return z ^ (z >> 31U);
     }
 
-    /// Returns: a number in [0, bound); 0 where `bound` is 0.
+    /// Returns: a number in [0, bound); 0 if `bound` is 0.
     constexpr std::uint64_t below(std::uint64_t bound) noexcept { return bound == 0 ? 0 : next() % bound; }
 
 private:

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
+
 #include <functional>
 #include <map>
 #include <mutex>
 #include <new>
-#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-namespace holdfast::detail {
+namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// Says what is to be reported, so that each cause is reported once for each place that has it, however many operations meet it, and once more
-/// when it is over there. A place is a server's address, or whatever else tells one from another; empty where there is one only. Thread-safe.
+/// Decides what to report: each cause once for each place that has it, however many operations meet it, and once more
+/// when it is over there. A place is a server's address, or something else that distinguishes it; empty if there is
+/// only one. Thread-safe.
 ///
 /// | a cause at a place | `begins` | `ends`             |
 /// |--------------------|----------|--------------------|
@@ -22,30 +24,32 @@ namespace holdfast::detail {
 /// | reported           | false    | true: not reported |
 class report_once {
 public:
-    /// Returns: whether `why` is to be reported of `where`. Without memory to note it: yes.
+    /// The causes by their places; of one place in the order in which they began.
+    using causes = std::multimap<std::string, std::error_code, std::less<>>;
+
+    /// Returns: whether `why` is to be reported of `where`; true if there is no memory to note it.
     [[nodiscard]] bool begins(std::string_view where, std::error_code why) noexcept
     try {
         std::scoped_lock guard{mutex_};
-        auto found = reported_.find(where);
-        if (found == reported_.end()) found = reported_.try_emplace(std::string{where}).first;
-        return found->second.insert(why).second;
+        if (find(where, why) != reported_.end()) return false;
+        reported_.emplace(where, why);
+        return true;
     } catch (std::bad_alloc const&) {
         return true;
     }
 
-    /// Returns: what was reported of `where`, and is over now; none where nothing was.
-    [[nodiscard]] std::set<std::error_code> ends(std::string_view where) noexcept
+    /// Returns: what was reported of `where`, and is over now; none if nothing was.
+    [[nodiscard]] causes ends(std::string_view where) noexcept
     {
         std::scoped_lock guard{mutex_};
-        auto const found = reported_.find(where);
-        if (found == reported_.end()) return {};
-        auto causes = std::move(found->second);
-        reported_.erase(found);
-        return causes;
+        causes over;
+        for (auto i = reported_.find(where); i != reported_.end(); i = reported_.find(where))
+            over.insert(reported_.extract(i));
+        return over;
     }
 
     /// Returns: what was reported of each place; it is over now.
-    [[nodiscard]] std::map<std::string, std::set<std::error_code>, std::less<>> end_all() noexcept
+    [[nodiscard]] causes end_all() noexcept
     {
         std::scoped_lock guard{mutex_};
         return std::exchange(reported_, {});
@@ -55,15 +59,22 @@ public:
     [[nodiscard]] bool ends(std::string_view where, std::error_code why) noexcept
     {
         std::scoped_lock guard{mutex_};
-        auto const found = reported_.find(where);
-        if (found == reported_.end() || found->second.erase(why) == 0) return false;
-        if (found->second.empty()) reported_.erase(found);
+        auto const found = find(where, why);
+        if (found == reported_.end()) return false;
+        reported_.erase(found);
         return true;
     }
 
 private:
+    [[nodiscard]] causes::iterator find(std::string_view where, std::error_code why) noexcept
+    {
+        auto one = reported_.lower_bound(where);
+        while (one != reported_.end() && one->first == where && one->second != why) ++one;
+        return one != reported_.end() && one->first == where ? one : reported_.end();
+    }
+
     std::mutex mutex_;
-    std::map<std::string, std::set<std::error_code>, std::less<>> reported_;
+    causes reported_;
 };
 
 }  // namespace holdfast::detail

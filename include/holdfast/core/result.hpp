@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
 
+#include <exception>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
-#include <variant>
 
-namespace holdfast {
+namespace holdfast::inline HOLDFAST_ABI {
 
-/// Why an operation did not succeed: a code to test, a sentence for people, the server that the code came from where there is one.
+/// Why an operation did not succeed: a code to test, a sentence for people, and the server that the code came from, if
+/// there is one.
 struct failure {
     std::error_code code;
     std::string detail;
@@ -21,32 +25,44 @@ template <class T>
 class result {
 public:
     // NOLINTBEGIN(google-explicit-constructor): a function returns one or the other
-    result(T value) : state_{std::in_place_index<0>, std::move(value)} {}
-    result(failure why) : state_{std::in_place_index<1>, std::move(why)} {}
-    result(std::error_code code) : state_{std::in_place_index<1>, failure{code, {}}} {}
+    result(T value) : value_{std::move(value)} {}
+    result(failure why) : why_{std::move(why)} {}
+    result(std::error_code code) : why_{code, {}} {}
     result(errc condition) : result{make_error_code(condition)} {}
     // NOLINTEND(google-explicit-constructor)
 
-    [[nodiscard]] explicit operator bool() const noexcept { return state_.index() == 0; }
+    [[nodiscard]] explicit operator bool() const noexcept { return value_.has_value(); }
 
     /// Requires: `*this` is true.
-    [[nodiscard]] T& operator*() & { return std::get<0>(state_); }
-    [[nodiscard]] T const& operator*() const& { return std::get<0>(state_); }
-    [[nodiscard]] T* operator->() { return &std::get<0>(state_); }
-    [[nodiscard]] T const* operator->() const { return &std::get<0>(state_); }
+    [[nodiscard]] T& operator*() & { return *value_; }
+    [[nodiscard]] T const& operator*() const& { return *value_; }
+    [[nodiscard]] T* operator->() { return &*value_; }
+    [[nodiscard]] T const* operator->() const { return &*value_; }
 
-    /// Returns: the code of the failure; a code that is no error where there is a value.
-    [[nodiscard]] std::error_code code() const noexcept
-    {
-        auto const* why = std::get_if<1>(&state_);
-        return why ? why->code : std::error_code{};
-    }
+    /// Returns: the code of the failure; no error if there is a value.
+    [[nodiscard]] std::error_code code() const noexcept { return why_.code; }
 
     /// Requires: `*this` is false.
-    [[nodiscard]] failure const& why() const { return std::get<1>(state_); }
+    [[nodiscard]] failure const& why() const { return why_; }
 
 private:
-    std::variant<T, failure> state_;
+    std::optional<T> value_;
+    failure why_;
 };
+
+namespace detail {
+
+/// Returns: the code of the exception that is being handled; what has none is taken for a lack of memory.
+/// Requires: an exception is being handled.
+[[nodiscard]] inline std::error_code current_exception_code() noexcept
+try {
+    throw;
+} catch (std::system_error const& e) {
+    return e.code();
+} catch (...) {
+    return std::make_error_code(std::errc::not_enough_memory);
+}
+
+}  // namespace detail
 
 }  // namespace holdfast

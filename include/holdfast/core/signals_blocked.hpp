@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
+
 #include <pthread.h>
 
 #include <csignal>
 
-namespace holdfast::detail {
+namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// While it lives, no signal is delivered to this thread, nor ever to a thread that it starts: the program's handlers run in the program's
-/// threads.
+/// While it lives, no signal is delivered to this thread. A thread that it starts never gets any: the program's
+/// handlers run in the program's threads.
 class signals_blocked {
 public:
     signals_blocked() noexcept

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
 
 #include <sys/random.h>
@@ -11,10 +12,10 @@
 #include <cstdint>
 #include <string_view>
 
-namespace holdfast {
+namespace holdfast::inline HOLDFAST_ABI {
 
-/// Says which attempt owns a lock: 128 bits from the kernel's generator, as 32 hexadecimal digits. It is a secret of its owner:
-/// whoever knows it can release the lock, so it is in no message.
+/// Says which attempt owns a lock: 128 bits from the kernel's generator, as 32 hexadecimal digits. It is a secret of
+/// its owner: a client that knows it can release the lock, so no message contains it.
 class owner_token {
 public:
     /// A token that owns nothing.
@@ -31,8 +32,8 @@ public:
         return t;
     }
 
-    /// Returns: a token that nobody else has; also not a process forked from this one.
-    /// Throws: `error` (`misconfigured`) where the kernel gives no random bits.
+    /// Returns: a token that no other owner has, not even a process forked from this one.
+    /// Throws: `error` (`misconfigured`) if the kernel gives no random bits.
     [[nodiscard]] static owner_token fresh()
     {
         std::array<std::uint64_t, 2> bits{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/fork_guard.hpp>
 
 #include <netinet/in.h>
@@ -18,10 +19,10 @@
 #include <string>
 #include <string_view>
 
-namespace holdfast::io {
+namespace holdfast::inline HOLDFAST_ABI::io {
 
-/// Effects: has a TCP socket send at once, and notice within about a minute that an idle connection is gone: what forwards it may have forgotten
-/// it without a word.
+/// Effects: makes a TCP socket send at once, and notice within about a minute that an idle connection is gone: a router
+/// may have dropped it without notice.
 inline void set_tcp_options(int descriptor) noexcept
 {
     auto const set = [&](int name, int value) { ::setsockopt(descriptor, IPPROTO_TCP, name, &value, sizeof value); };
@@ -40,9 +41,9 @@ inline void set_tcp_options(int descriptor) noexcept
     return ::poll(&one, 1, 0) > 0;
 }
 
-/// What is to be sent on a socket, and the socket. Bytes are appended under the reactor's lock and flushed without it, so that a thread in
-/// `send` keeps nobody waiting; what others append meanwhile goes out with its next `send`. The descriptor is closed when the last one
-/// has let go of it.
+/// A socket, and what is to be sent on it. Bytes are appended under the reactor's lock and flushed without it, so that
+/// a thread in `send` keeps no other thread waiting. What others append meanwhile goes out with its next `send`. The
+/// descriptor is closed when the last owner drops the outlet.
 class outlet {
 public:
     explicit outlet(int descriptor) noexcept : descriptor_{descriptor} {}
@@ -55,17 +56,17 @@ public:
     /// Throws: `std::bad_alloc`, in which case nothing is appended.
     void append(std::string_view bytes)
     {
-        if (origin_.in_child()) return;  // what is unsent is the parent's, and so may be the mutex
+        if (origin_.in_child()) return;  // the unsent bytes are the parent's; its threads may have the mutex
         std::scoped_lock guard{mutex_};
         unsent_.append(bytes);
     }
 
-    /// Effects: sends what there is, as far as the socket takes it; leaves it to the thread that does so already, or that waits until the
-    /// socket takes more. An error shows when the socket is read next.
+    /// Effects: sends the appended bytes as far as the socket takes them. Leaves them to another thread if that sends
+    /// already, or waits until the socket takes more. An error shows when the socket is read next.
     /// Returns: whether the socket takes no more for now.
     bool flush() noexcept { return !origin_.in_child() && (blocked_ || flush_again()); }
 
-    /// Effects: the same, where the socket took no more and may now.
+    /// Effects: the same, if the socket took no more before and may now.
     bool flush_again() noexcept
     {
         if (origin_.in_child()) return false;
@@ -85,21 +86,23 @@ public:
         return blocked_;
     }
 
-    /// Effects: ends the connection for both sides; whoever reads it finds out.
+    /// Effects: ends the connection for both sides; the next read shows it.
     void cut() noexcept
     {
         if (!origin_.in_child()) ::shutdown(descriptor_, SHUT_RDWR);
     }
 
-    /// Effects: has what was not delivered thrown away, on this side of the network, and nothing more sent, whoever else has the descriptor: a
-    /// thread that sends, a child of fork(). The system would go on trying to deliver it for minutes.
+    /// Effects: discards what was not delivered, on this side of the network, and sends nothing more, even if another
+    /// thread is sending or a child of fork() has the descriptor. Otherwise the system would try to deliver it for
+    /// minutes.
     void abandon() noexcept
     {
         if (origin_.in_child()) return;
         ::sockaddr nobody{};
         nobody.sa_family = AF_UNSPEC;
-        // connect(2): dissolves the association; of TCP by a reset. A Unix socket refuses that, and has nothing under way. The system call itself,
-        // as ThreadSanitizer takes every `connect()` for the making of a new connection, and a `send()` at the same time for a race with it.
+        // connect(2): dissolves the association; for TCP by a reset. A Unix socket refuses that, and has nothing under
+        // way. The system call itself, because ThreadSanitizer takes every `connect()` for a new connection, and a
+        // `send()` at the same time for a race with it.
         if (::syscall(SYS_connect, descriptor_, &nobody, sizeof nobody) != 0) ::shutdown(descriptor_, SHUT_RDWR);
     }
 
@@ -111,7 +114,8 @@ private:
     {
         std::size_t done = 0;
         while (done < sending_.size()) {
-            auto const n = ::send(descriptor_, sending_.data() + done, sending_.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+            auto const n =
+                ::send(descriptor_, sending_.data() + done, sending_.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
             if (n < 0 && errno == EINTR) continue;
             if (n < 0) return errno == EAGAIN ? done : sending_.size();
             done += static_cast<std::size_t>(n);
@@ -119,7 +123,8 @@ private:
         return done;
     }
 
-    /// Effects: what follows the first `sent` bytes goes out next. No memory for that is as good as a broken socket.
+    /// Effects: keeps what follows the first `sent` bytes for the next send. If there is no memory for that, breaks the
+    /// connection.
     void keep(std::size_t sent) noexcept
     try {
         unsent_.insert(0, sending_, sent);

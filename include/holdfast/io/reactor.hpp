@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/core/awaited.hpp>
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
-#include <holdfast/core/error.hpp>
+#include <holdfast/core/linked_line.hpp>
+#include <holdfast/core/operation.hpp>
 #include <holdfast/core/parker.hpp>
-#include <holdfast/io/followers.hpp>
 #include <holdfast/io/outlet.hpp>
+#include <holdfast/io/poll_for.hpp>
+#include <holdfast/io/running.hpp>
 #include <holdfast/io/source.hpp>
+#include <holdfast/io/unsent_outlets.hpp>
+#include <holdfast/io/wake_up.hpp>
 
-#include <poll.h>
 #include <sched.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -24,81 +24,61 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast::io {
+namespace holdfast::inline HOLDFAST_ABI::io {
 
-/// Runs the connections of one client without a thread of its own. A thread that waits for its operation *leads* where nobody does: it
-/// polls all descriptors, reads, and completes everybody's operations; when its own is done it hands leadership on. The other waiting
-/// threads *follow*: each sleeps until its operation is done, or has something to do in time, or it is its turn to lead.
+/// Runs the connections and the timers of one client, without a thread of its own. A thread that waits *leads* if no
+/// other does: it polls all descriptors, reads, and serves every operation; when it is signalled it hands leadership
+/// on. The other waiting threads *follow*: each sleeps until it is signalled, its time has come, or it is promoted.
 ///
-/// | a waiting thread | sleeps in | left by |
-/// |------------------|-----------|---------|
-/// | leads            | `ppoll`   | its operation is done or its time has come: the first follower is promoted |
-/// | follows          | its bed   | `finished`: returns without taking the lock · `lead`: leads where nobody does · `look`, time: looks again |
+/// | a waiting thread | sleeps in    | left by |
+/// |------------------|--------------|---------|
+/// | leads            | `ppoll`      | its parker is signalled, or its time has come: the first follower is promoted |
+/// | follows          | its parker   | signalled, time: returns · promoted: leads, if no other thread does |
 ///
+/// While no caller waits, the client's own thread leads, if it is asked to (`service`): for one `ppoll` at a time. What
+/// others send meanwhile goes out between two of them, in one call for all.
+///
+/// `lock()` and `unlock()` guard what the sources and operations share. Completions are called after `unlock()`.
 /// Source: leader/followers (Schmidt, O'Ryan, Kircher, Pyarali, Buschmann: "Leader/Followers", PLoP 2000).
-///
-/// `lock()` and `unlock()` guard everything that the sources and operations of this reactor share.
 class reactor {
 public:
-    /// Effects: prepares a reactor for at most `most_sources` sources.
-    explicit reactor(std::size_t most_sources)
+    /// Effects: prepares a reactor for at most `most_sources` sources. `orphaned` is signalled when the client's own
+    /// thread gave way to callers and the last one leaves; null: no such thread.
+    explicit reactor(std::size_t most_sources, wake_up const* orphaned = nullptr) : orphaned_{orphaned}
     {
         sources_.reserve(most_sources);
         ready_.reserve(most_sources);
         polled_.reserve(most_sources + 1);
-        wake_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);  // last: what throws behind it would leave it open
-        if (wake_ < 0) throw error{errc::unavailable, "the process has no descriptor left for a client"};
     }
 
     reactor(reactor const&) = delete;
     reactor& operator=(reactor const&) = delete;
-    ~reactor() { ::close(wake_); }
 
     void lock()
     {
-        if (mutex_.try_lock()) return;
-        std::scoped_lock const in_turn{turn_};
-        mutex_.lock();
+        if (!mutex_.try_lock()) lock_in_turn();
     }
 
-    /// Effects: unlocks, then sends what is to be sent and wakes those whose operations were finished meanwhile. Where many wait, lets other
-    /// threads run before: what they are about to send goes along, in one call for all, which the server reads in one.
+    /// Effects: unlocks, calls the completions of operations that have ended, and sends what is to be sent. If many
+    /// threads wait, it lets others run before it sends, so that their bytes go along.
     void unlock() noexcept
     {
-        auto* one = std::exchange(finished_, nullptr);
-        auto const count = std::exchange(unsent_count_, 0);
-        if (!one && count == 0) return mutex_.unlock();
-        std::array<std::shared_ptr<outlet>, most_unsent> out;
-        std::move(unsent_.begin(), unsent_.begin() + count, out.begin());
-        bool const crowded = followers_.size() >= crowd && count != 0;
-        mutex_.unlock();
-        while (one) {
-            auto* const next = one->next_finished;
-            one->bed.unpark(finished);
-            one = next;
-        }
-        if (crowded) ::sched_yield();
-        for (std::size_t i = 0; i < count; ++i) {
-            if (!out[i]->flush()) continue;
-            std::scoped_lock guard{mutex_};
-            interrupt();  // the leader does not know yet that it has to wait until the socket takes more
-        }
+        if (!release(to_send())) return;
+        std::scoped_lock guard{mutex_};  // the leader may have been signalled without knowing it yet
+        interrupt();
     }
 
-    /// Effects: sends `bytes` on `o` behind what was sent before; at the latest when the lock is given up.
+    /// Effects: sends `bytes` on `o` after what was sent before; at the latest when the lock is given up.
     /// Throws: `std::bad_alloc`, in which case nothing is sent.
     void send(std::shared_ptr<outlet> const& o, std::string_view bytes)
     {
         o->append(bytes);
-        auto const* const end = unsent_.begin() + unsent_count_;
-        if (std::find(unsent_.cbegin(), end, o) != end) return;
-        if (unsent_count_ < most_unsent)
-            unsent_[unsent_count_++] = o;
-        else if (o->flush())
-            interrupt();
+        if (!unsent_.add(o) && o->flush()) interrupt();
     }
 
-    /// Effects: polls `s` from now on. Called with the lock held, as all that follows but `wait`.
+    /// Returns: how many descriptors are polled at most.
+    [[nodiscard]] std::size_t most_polled() const noexcept { return sources_.capacity() + 1; }
+    /// Effects: polls `s` from now on. Called with the lock held, like all below unless they say otherwise.
     void add(source& s) noexcept
     {
         sources_.push_back(&s);
@@ -114,177 +94,202 @@ public:
 
     /// Effects: notes that the interest or the descriptor of a source has changed.
     void changed() noexcept { interrupt(); }
-
-    /// Effects: notes that `done()` or `wake_at()` of `one` may have changed.
-    void updated(awaited& one) noexcept
+    /// Effects: runs `one` from now on, until `ended` or `abandon`.
+    void begin(running& one, completion& done) noexcept { detail::ended_operations::bind(one, done); }
+    /// Effects: notes that `wake_at()` of `one` may have changed.
+    void updated(running& one) noexcept
     {
-        if (auto* const f = static_cast<follower*>(awaited_link::get(one))) {
-            if (one.done()) {
-                awaited_link::set(one, nullptr);
-                followers_.remove(*f);
-                f->signalled = true;
-                f->next_finished = std::exchange(finished_, f);
-            } else if (one.wake_at() < f->until) {
-                f->bed.unpark(look);
+        timers_.put(one);
+        if (timers_.next() < polls_until_) interrupt();
+    }
+
+    /// Effects: calls the completion of `one` when the lock is given up. No effect if it has ended before.
+    void ended(running& one) noexcept
+    {
+        timers_.remove(one);
+        ended_.add(one);
+    }
+
+    /// Effects: stops running `one`, which has not ended; its completion is not called.
+    void abandon(running& one) noexcept { timers_.remove(one); }
+
+    /// Effects: waits until `who` is signalled, or `t`, and serves everything meanwhile, or lets another thread do so.
+    /// Called without the lock. Returns: the signals of `who`; 0 if there were none.
+    std::uint32_t drive(detail::parker& who, boot_clock::time_point t) noexcept
+    {
+        std::unique_lock guard{*this};
+        for (;;) {
+            auto signals = who.take();
+            if ((signals & ~lead_signal) == 0) {
+                if (!leads_) return lead(who, t);
+                follower me{&who};
+                followers_.add(me);
+                guard.unlock();
+                signals = who.park_until(t);
+                guard.lock();
+                followers_.remove(me);
+                if ((signals & ~lead_signal) == 0 && (!leads_ || boot_clock::now() < t)) continue;
             }
-        } else if (&one == leads_for_ && (one.done() || one.wake_at() < polls_until_)) {
-            interrupt();
+            if (!leads_) promote();  // this thread may have been promoted without noticing it
+            return signals & ~lead_signal;
         }
     }
 
-    /// Effects: waits until `one` is done, or `t`. Called without the lock; by one thread for each `one`.
-    /// Returns: whether it is done.
-    bool wait(awaited& one, boot_clock::time_point t)
+    /// Effects: leads for one `ppoll`, if no caller does: adds what is to be polled to `polled`. Otherwise `orphaned`
+    /// is signalled when no caller leads any more. Called without the lock by the client's thread, like the next two.
+    /// Returns: whether it leads; then `end_turn` must be called.
+    bool begin_turn(std::vector<pollfd>& polled, boot_clock::time_point& until) noexcept
     {
-        std::unique_lock guard{*this};
-        bool looked = false;  // at the sockets: a thread that was kept from running may find in time what seems overdue
-        for (;;) {
-            if (one.done()) return true;
-            auto const now = boot_clock::now();
-            bool const may_judge = looked || leads_for_ != nullptr;
-            if (one.wake_at() <= now && may_judge) {
-                one.on_time(now);
-                looked = false;
-            } else if (now >= t && may_judge) {
-                return false;
-            } else if (leads_for_ == nullptr) {
-                lead(guard, one, t);
-                looked = true;
-            } else if (follow(guard, one, t)) {
-                return true;
-            }
+        lock();
+        gave_way_ = leads_;
+        if (leads_) {
+            unlock();
+            return false;
         }
+        leads_ = attended_ = true;
+        until = std::min(until, prepare_poll(polled, until));
+        release(unsent_.take());
+        return true;
+    }
+
+    /// Effects: serves the events in `polled`, the part that `begin_turn` added. Returns: its number of descriptors.
+    std::size_t end_turn(pollfd const* polled) noexcept
+    {
+        lock_in_turn();
+        auto const count = ready_.size() + 1;
+        serve(polled);
+        leads_ = false;
+        promote();
+        release(unsent_.take());
+        return count;
+    }
+
+    /// Effects: the client's own thread takes no more turns for now.
+    void rest() noexcept
+    {
+        lock();
+        attended_ = false;
+        release(to_send());
     }
 
 private:
-    /// So many sockets are flushed without the lock; more of them with it.
-    static constexpr std::size_t most_unsent = 8;
-
-    /// So many threads follow that each one's own time counts less than what all get done. (Measured with 64 threads on two processors: a quarter
-    /// more over one connection, an eighth over each of four. With 8 threads nothing is gained.)
-    static constexpr std::size_t crowd = 8;
-
-    static constexpr std::uint32_t look = 1;
-    static constexpr std::uint32_t lead_signal = 2;
-    static constexpr std::uint32_t finished = 4;
-
-    /// Ends, also by an exception, when somebody else may lead.
-    struct leadership {
-        reactor& of;
-
-        explicit leadership(reactor& leader) noexcept : of{leader} {}
-        leadership(leadership const&) = delete;
-        leadership& operator=(leadership const&) = delete;
-        ~leadership()
-        {
-            of.leads_for_ = nullptr;
-            of.promote();
-        }
+    /// A thread that waits while another one leads. It lives on the stack of the waiting thread.
+    struct follower {
+        detail::parker* who;
+        follower* previous = nullptr;
+        follower* next = nullptr;
     };
 
-    void lead(std::unique_lock<reactor>& guard, awaited& one, boot_clock::time_point t)
+    /// From this many followers on, throughput counts more than latency (64 on two processors: a quarter more).
+    static constexpr std::size_t crowd = 8;
+    static constexpr std::uint32_t lead_signal = std::uint32_t{1} << 30U;
+
+    /// Effects: see `drive`; the lock is held before and after. Polls once even if `t` has passed.
+    std::uint32_t lead(detail::parker& who, boot_clock::time_point t) noexcept
     {
-        leads_for_ = &one;
-        leadership const end{*this};
+        leads_ = true;
+        attended_ = false;
+        std::uint32_t signals = 0;
         auto now = boot_clock::now();
         do {
-            polls_until_ = std::min(t, one.wake_at());
-            polled_.assign(1, {.fd = wake_, .events = POLLIN, .revents = 0});
-            for (auto const* s : sources_) polled_.push_back({.fd = s->descriptor(), .events = s->interest(), .revents = 0});
-            ready_.assign(sources_.begin(), sources_.end());
-            polling_ = true;
-            guard.unlock();
-            sleep_in_poll(std::max(polls_until_ - now, boot_clock::duration::zero()));
-            lock_in_turn(guard);
-            polling_ = false;
-            if (polled_[0].revents != 0) drain();
-            now = boot_clock::now();
-            for (std::size_t i = 0; i < ready_.size(); ++i)
-                if (ready_[i] && polled_[i + 1].revents != 0 && polled_[i + 1].fd == ready_[i]->descriptor())
-                    ready_[i]->on_ready(polled_[i + 1].revents, now);
-            ready_.clear();
-        } while (!one.done() && now < std::min(t, one.wake_at()));
+            polled_.clear();
+            auto const until = prepare_poll(polled_, t);
+            release(to_send());
+            signals = who.take() & ~lead_signal;
+            if (signals == 0 && poll_for(polled_, until - now) <= 0)
+                for (auto& one : polled_) one.revents = 0;
+            lock_in_turn();
+            now = serve(polled_.data());
+            if (signals == 0 && !ended_.empty()) {
+                release(to_send());
+                signals = who.take() & ~lead_signal;
+                lock_in_turn();
+            }
+        } while (signals == 0 && now < t);
+        leads_ = false;
+        promote();
+        return signals;
     }
 
-    /// Effects: locks, behind a thread that waits for that. A mutex lets the leader pass it, who has less to do than wake up: for as long as
-    /// there is something to read each time.
-    void lock_in_turn(std::unique_lock<reactor>& guard)
+    /// Effects: adds what is to be polled. Returns: until when to poll.
+    boot_clock::time_point prepare_poll(std::vector<pollfd>& polled, boot_clock::time_point t) noexcept
+    {
+        polls_until_ = std::min(t, timers_.next());
+        polled.push_back({.fd = wake_.descriptor(), .events = POLLIN, .revents = 0});
+        for (auto const* s : sources_) polled.push_back({.fd = s->descriptor(), .events = s->interest(), .revents = 0});
+        ready_.assign(sources_.begin(), sources_.end());
+        polling_ = true;
+        return polls_until_;
+    }
+
+    /// Effects: reads what has come, and calls the operations whose time has come. Returns: the time after the poll.
+    boot_clock::time_point serve(pollfd const* polled) noexcept
+    {
+        polling_ = false;
+        if (polled[0].revents != 0) {
+            interrupted_ = false;
+            wake_.drain();
+        }
+        auto const now = boot_clock::now();
+        for (std::size_t i = 0; i < ready_.size(); ++i)
+            if (ready_[i] && polled[i + 1].revents != 0 && polled[i + 1].fd == ready_[i]->descriptor())
+                ready_[i]->on_ready(polled[i + 1].revents, now);
+        ready_.clear();
+        timers_.run(now);
+        return now;
+    }
+
+    /// Returns: what a caller sends when it gives up the lock: nothing if the client's thread will.
+    [[nodiscard]] unsent_outlets to_send() noexcept { return attended_ ? unsent_outlets{} : unsent_.take(); }
+    /// Effects: unlocks, calls completions, sends `out`. Returns: whether it called any.
+    bool release(unsent_outlets const& out) noexcept
+    {
+        auto const ended = std::exchange(ended_, {});
+        if (!unsent_.empty()) interrupt();
+        bool const crowded = followers_.size() >= crowd && !out.empty();
+        mutex_.unlock();
+        detail::ended_operations::tell(ended);
+        if (crowded) ::sched_yield();
+        out.flush([this] {
+            std::scoped_lock guard{mutex_};
+            interrupt();  // the leader does not know yet that it has to wait until the socket takes more
+        });
+        return !ended.empty();
+    }
+
+    /// Effects: locks, after the threads that already wait: with a mutex alone the leader could pass them each time.
+    void lock_in_turn()
     {
         std::scoped_lock const in_turn{turn_};
         mutex_.lock();
-        guard = std::unique_lock{*this, std::adopt_lock};
-    }
-
-    /// Returns: whether `one` is done, in which case the lock is not held on return.
-    bool follow(std::unique_lock<reactor>& guard, awaited& one, boot_clock::time_point t)
-    {
-        follower me;
-        me.until = std::min(t, one.wake_at());
-        followers_.add(me);
-        awaited_link::set(one, &me);
-        guard.unlock();
-        auto signals = me.bed.park_until(me.until);
-        if ((signals & finished) == 0) {
-            guard.lock();
-            if (!me.signalled) {
-                awaited_link::set(one, nullptr);
-                followers_.remove(me);
-                return false;
-            }
-            guard.unlock();
-            while ((signals & finished) == 0) signals |= me.bed.park_until(boot_clock::time_point::max());
-        }
-        if ((signals & lead_signal) != 0) {
-            guard.lock();
-            if (leads_for_ == nullptr) promote();
-            guard.unlock();
-        }
-        return true;
     }
 
     void promote() noexcept
     {
-        if (auto* const first = followers_.first()) first->bed.unpark(lead_signal);
-    }
-
-    void sleep_in_poll(boot_clock::duration d) noexcept
-    {
-        d = std::min<boot_clock::duration>(d, detail::parker::longest_nap);
-        auto const whole = std::chrono::duration_cast<std::chrono::seconds>(d);
-        timespec const timeout{.tv_sec = whole.count(), .tv_nsec = (d - whole).count()};
-        if (::ppoll(polled_.data(), polled_.size(), &timeout, nullptr) <= 0)
-            for (auto& one : polled_) one.revents = 0;
+        if (auto* const first = followers_.first())
+            first->who->unpark(lead_signal);
+        else if (std::exchange(gave_way_, false))
+            orphaned_->signal();
     }
 
     /// Effects: makes a leader that polls look again.
     void interrupt() noexcept
     {
-        if (!polling_ || interrupted_) return;
-        interrupted_ = true;
-        std::uint64_t const one = 1;
-        [[maybe_unused]] auto const written = ::write(wake_, &one, sizeof one);
-    }
-
-    void drain() noexcept
-    {
-        interrupted_ = false;
-        std::uint64_t count = 0;
-        [[maybe_unused]] auto const got = ::read(wake_, &count, sizeof count);
+        if (polling_ && !std::exchange(interrupted_, true)) wake_.signal();
     }
 
     std::mutex mutex_;
-    std::mutex turn_;  // held by who waits for mutex_, before the others
-    int wake_;
+    std::mutex turn_;  // held by the thread that gets mutex_ next
+    wake_up wake_;
+    wake_up const* orphaned_;
+    bool gave_way_ = false;  // the client's own thread wants to know when no caller leads
+    bool attended_ = false;  // it takes turns; no caller has led since its last one
     std::vector<source*> sources_;
-    follower_line followers_;
-    follower* finished_ = nullptr;
-
-    // To be flushed when the lock is given up.
-    std::array<std::shared_ptr<outlet>, most_unsent> unsent_;
-    std::size_t unsent_count_ = 0;
-
-    // Of the leader:
-    awaited* leads_for_ = nullptr;
+    timers timers_;
+    detail::linked_line<follower> followers_;
+    detail::ended_operations ended_;  // this and the next are handled when the lock is given up
+    unsent_outlets unsent_;
+    bool leads_ = false;  // a thread leads; what follows belongs to it
     boot_clock::time_point polls_until_{};
     bool polling_ = false;
     bool interrupted_ = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/signals_blocked.hpp>
 
 #include <netdb.h>
@@ -23,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast::io {
+namespace holdfast::inline HOLDFAST_ABI::io {
 
 /// An address of a stream socket.
 struct socket_address {
@@ -34,7 +35,7 @@ struct socket_address {
     [[nodiscard]] sockaddr const* get() const noexcept { return reinterpret_cast<sockaddr const*>(&storage); }
 };
 
-/// Returns: the address of the Unix socket at `path`; none where the path is too long for one.
+/// Returns: the address of the Unix socket at `path`; none if the path is too long for one.
 [[nodiscard]] inline std::optional<socket_address> unix_address(std::string const& path) noexcept
 {
     sockaddr_un un{};
@@ -47,7 +48,7 @@ struct socket_address {
     return address;
 }
 
-/// What the look-up of a name came to: addresses in the order in which they are to be tried, or why there is none.
+/// The result of a name look-up: addresses in the order in which to try them, or why there are none.
 struct resolution {
     std::vector<socket_address> found;
     std::string why;
@@ -76,9 +77,10 @@ struct resolution {
     return got;
 }
 
-/// Looks up a host name without keeping anybody: `getaddrinfo` cannot be given a deadline, so it runs in a thread of its own, which lives
-/// only as long as the look-up and outlives the one who asked where that takes too long. Whoever asks for the same name again meanwhile waits for
-/// that look-up: while name servers do not answer, there is one thread for each resolver. Addresses in digits need no thread.
+/// Looks up a host name without blocking the caller: `getaddrinfo` takes no deadline, so it runs in a thread of its
+/// own. That thread ends with the look-up; if this takes too long, it outlives the caller. If the same name is asked
+/// for again meanwhile, the same look-up is used: while name servers do not answer, there is one thread for each
+/// resolver. Addresses in digits need no thread.
 class resolver {
 public:
     resolver() = default;
@@ -86,7 +88,8 @@ public:
     resolver& operator=(resolver const&) = delete;
     ~resolver() = default;
 
-    /// Effects: begins to look up `host`. Throws: `std::system_error`, `std::bad_alloc` where the system has no thread left.
+    /// Effects: begins to look up `host`. Throws: `std::system_error`, `std::bad_alloc` if the system has no thread
+    /// left.
     void start(std::string const& host, std::string const& port)
     {
         cancel();
@@ -113,14 +116,14 @@ public:
         shared_ = begun;
     }
 
-    /// Effects: nobody wants the name for now.
+    /// Effects: notes that the name is not needed for now; the look-up goes on.
     void cancel() noexcept
     {
         if (shared_) left_ = std::move(shared_);
         shared_.reset();
     }
 
-    /// Returns: a descriptor that is readable when the look-up has ended; negative where there is none.
+    /// Returns: a descriptor that is readable when the look-up has ended; negative if there is none.
     [[nodiscard]] int descriptor() const noexcept { return shared_ ? shared_->done : -1; }
 
     /// Effects: ends the look-up. Returns: what it found.
@@ -133,7 +136,8 @@ public:
 
 private:
     struct look_up {
-        look_up(std::string h, std::string p) : host{std::move(h)}, port{std::move(p)}, done{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)}
+        look_up(std::string h, std::string p)
+            : host{std::move(h)}, port{std::move(p)}, done{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)}
         {
             if (done < 0) throw std::system_error{errno, std::system_category()};
         }
@@ -155,8 +159,8 @@ private:
         int const done;
     };
 
-    std::shared_ptr<look_up> shared_;  // somebody waits for it
-    std::shared_ptr<look_up> left_;    // nobody does any more
+    std::shared_ptr<look_up> shared_;  // the one that is waited for
+    std::shared_ptr<look_up> left_;    // the one that was cancelled last
 };
 
 }  // namespace holdfast::io

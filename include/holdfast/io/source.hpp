@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 
-namespace holdfast::io {
+namespace holdfast::inline HOLDFAST_ABI::io {
 
 /// A descriptor that a reactor polls.
 class source {

@@ -26,14 +26,14 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast::io {
+namespace holdfast::inline HOLDFAST_ABI::io {
 
-/// Where a stream leads: a host and port, or a Unix socket.
+/// What a stream connects to: a host and port, or a Unix socket.
 struct stream_target {
     std::string host;
     std::string port;
     std::string path;                         ///< of a Unix socket, in place of host and port
-    std::shared_ptr<secure_layer const> tls;  ///< null: what is sent is sent as it is
+    std::shared_ptr<secure_layer const> tls;  ///< null: no TLS
 };
 
 /// A stream socket that never blocks, with TLS or without.
@@ -78,11 +78,11 @@ public:
         resolver_.start(target.host, target.port);
         state_ = state::resolving;
         return true;
-    } catch (...) {  // no memory, thread or descriptor left: as good as not reachable
+    } catch (...) {  // no memory, thread or descriptor left: the same as not reachable
         return end({});
     }
 
-    /// Effects: goes on with opening after an event. Returns: whether it may still succeed, or has: see `now()`.
+    /// Effects: continues to open after an event. Returns: whether it has succeeded, or may still: see `now()`.
     bool go_on()
     try {
         if (state_ == state::resolving) {
@@ -104,17 +104,17 @@ public:
         return end({});
     }
 
-    /// Returns: why the stream could not be opened, or has ended: a code of `tls::errc` or of the system, or none; and words.
+    /// Returns: why the stream could not be opened, or has ended: a text; a code of `tls::errc`, the system, or none.
     [[nodiscard]] failure const& why() const noexcept { return why_; }
 
     /// Returns: whether what is sent is encrypted.
     [[nodiscard]] bool secured() const noexcept { return session_ != nullptr; }
 
-    /// Returns: where bytes to be sent are put. Requires: `now()` is `open`.
+    /// Returns: the outlet for the bytes to be sent. Requires: `now()` is `open`.
     [[nodiscard]] std::shared_ptr<outlet> const& out() const noexcept { return out_; }
 
-    /// Returns: `bytes` as they go over the wire, valid until the next call of any member. They have to be sent, in the order of the calls:
-    /// where they are not, `broken()` is to be called.
+    /// Returns: `bytes` as they go over the wire, valid until the next call of any member. They must be sent in the
+    /// order of the calls; if they are not, `broken()` must be called.
     [[nodiscard]] std::string_view encode(std::string_view bytes)
     {
         if (!session_) return bytes;
@@ -122,14 +122,14 @@ public:
         return session_->take_output();
     }
 
-    /// What was encoded could not be sent. Without TLS nothing follows from that; with it, nothing that comes later can be understood.
+    /// To be called if encoded bytes could not be sent. With TLS, what is sent later could not be understood.
     void broken() noexcept
     {
         if (session_) out_->cut();
     }
 
-    /// Effects: takes at most `left` bytes from the socket, and takes as many from `left`: a peer that sends without end keeps nobody.
-    /// Returns: how many bytes were read into `buffer`, to be called again until it is 0; nothing if the stream has ended, `why()` says why.
+    /// Effects: reads at most `left` bytes from the socket, and subtracts their number from `left`.
+    /// Returns: how many bytes were read into `buffer`, call again until it is 0; nothing if the stream has ended.
     /// Throws: `std::bad_alloc`.
     [[nodiscard]] std::optional<std::size_t> read(std::span<char> buffer, std::size_t& left)
     {
@@ -145,7 +145,7 @@ public:
         }
     }
 
-    /// Returns: whether there is something to read now; whether what it waits for is there.
+    /// Returns: whether there is something to read now; whether an event that it waits for has come.
     [[nodiscard]] bool readable() const noexcept { return is_ready_for(POLLIN); }
     [[nodiscard]] bool has_news() const noexcept { return is_ready_for(interest()); }
 
@@ -156,7 +156,7 @@ public:
         drop();
     }
 
-    /// Effects: closes the stream; what was sent and has not arrived, never will.
+    /// Effects: closes the stream; what was sent and has not arrived is discarded.
     void abort() noexcept
     {
         if (out_) out_->abandon();
@@ -179,7 +179,7 @@ private:
         return connect_next();
     }
 
-    /// Effects: has the outlet own `fd`. Throws: `std::bad_alloc`, in which case it is closed.
+    /// Effects: makes an outlet that owns `fd`. Throws: `std::bad_alloc`; then `fd` is closed.
     void own(int fd)
     try {
         out_ = std::make_shared<outlet>(fd);
@@ -238,7 +238,7 @@ private:
         }
     }
 
-    /// Effects: sends what the TLS has to say by itself.
+    /// Effects: sends the messages of the TLS itself.
     void send_output()
     {
         auto const bytes = session_->take_output();
@@ -254,7 +254,7 @@ private:
             out_->append(session_->take_output());
         }
         out_->flush_again();
-    } catch (std::bad_alloc const&) {  // it ends without a word
+    } catch (std::bad_alloc const&) {  // it ends without a last message
     }
 
     std::optional<std::size_t> receive(std::span<char> buffer, std::size_t& left)
@@ -289,7 +289,7 @@ private:
 
     state state_ = state::closed;
     std::shared_ptr<outlet> out_;
-    std::shared_ptr<secure_layer const> tls_;  // null where the stream is not to be secured
+    std::shared_ptr<secure_layer const> tls_;  // null: no TLS
     std::unique_ptr<secure_session> session_;
     std::string host_;
     failure why_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lock.hpp>
@@ -14,19 +15,20 @@
 #include <system_error>
 #include <utility>
 
-namespace holdfast {
+namespace holdfast::inline HOLDFAST_ABI {
 
-/// `std::unique_lock` for a lock that can be lost: the same members and tags, and what a holder may ask about its lease.
+/// `std::unique_lock` for a lock that can be lost: the same members and tags, and what a holder may ask about its
+/// lease.
 ///
 ///     if (holdfast::leased_lock hold{orders, 500ms}) {
 ///         db.write(row, hold.fencing_token());
 ///         if (!hold.still_held()) rollback();
 ///     }
 ///
-/// A guard that is not named, `holdfast::leased_lock{orders};`, gives the lock back at the end of its statement: the compiler warns.
+/// A guard without a name, `holdfast::leased_lock{orders};`, unlocks at the end of its statement: the compiler warns.
 ///
-/// Members that lock throw what `M` throws, and `std::system_error` as `std::unique_lock` does: `operation_not_permitted` where there is no
-/// mutex, `resource_deadlock_would_occur` where it is owned already.
+/// Members that lock throw what `M` throws, and `std::system_error` as `std::unique_lock` does:
+/// `operation_not_permitted` if there is no mutex, `resource_deadlock_would_occur` if it is owned already.
 template <Lock M>
 class leased_lock {
 public:
@@ -37,7 +39,7 @@ public:
     [[nodiscard]] leased_lock(M& m, std::defer_lock_t) noexcept : mutex_{&m} {}
     [[nodiscard]] leased_lock(M& m, std::try_to_lock_t) : mutex_{&m} { (void)try_lock(); }
 
-    /// Requires: `m` is locked, and nobody else is going to unlock it.
+    /// Requires: `m` is locked, and only this guard will unlock it.
     [[nodiscard]] leased_lock(M& m, std::adopt_lock_t) : mutex_{&m}, lease_{m.lease()}, owns_{true} {}
 
     template <class Rep, class Period>
@@ -52,17 +54,20 @@ public:
         (void)try_lock_until(t);
     }
 
-    /// Effects: waits until the lock is held, or `stop`.
+    /// Effects: waits until the lock is held, or `stop` is requested.
     [[nodiscard]] leased_lock(M& m, std::stop_token const& stop) : mutex_{&m} { (void)lock(stop); }
 
     template <class Rep, class Period>
-    [[nodiscard]] leased_lock(M& m, std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d) : mutex_{&m}
+    [[nodiscard]] leased_lock(M& m, std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
+        : mutex_{&m}
     {
         (void)try_lock_for(stop, d);
     }
 
     leased_lock(leased_lock&& other) noexcept
-        : mutex_{std::exchange(other.mutex_, nullptr)}, lease_{std::exchange(other.lease_, {})}, owns_{std::exchange(other.owns_, false)}
+        : mutex_{std::exchange(other.mutex_, nullptr)},
+          lease_{std::exchange(other.lease_, {})},
+          owns_{std::exchange(other.owns_, false)}
     {
     }
 
@@ -124,7 +129,7 @@ public:
         return note(mutex_->try_lock_until(stop, t));
     }
 
-    /// Throws: `std::system_error` (`operation_not_permitted`) where nothing is owned; nothing else.
+    /// Throws: `std::system_error` (`operation_not_permitted`) if nothing is owned; nothing else.
     void unlock()
     {
         require_owned();
@@ -132,7 +137,7 @@ public:
         mutex_->unlock();
     }
 
-    /// Effects: unlocks, and says what happened: see `Lock`.
+    /// Effects: unlocks, and sets `ec` to what happened: see `Lock`.
     void unlock(std::error_code& ec)
     {
         if (!owns_) {
@@ -150,7 +155,8 @@ public:
         std::swap(owns_, other.owns_);
     }
 
-    /// Effects: forgets the mutex, as `std::unique_lock::release`; it stays locked. Returns: the mutex, which the caller has to unlock.
+    /// Effects: forgets the mutex, as `std::unique_lock::release` does; it stays locked. Returns: the mutex, which the
+    /// caller has to unlock.
     [[nodiscard]] M* release() noexcept
     {
         owns_ = false;
@@ -188,9 +194,7 @@ public:
         std::string name;
         if constexpr (requires(M const& m) { std::string{m.name()}; })
             if (mutex_) name = mutex_->name();
-        auto const text =
-            (name.empty() ? "" : "lock " + holdfast::quoted(name) + ": ") + "extend to " + std::to_string(ttl.count()) + " ms";
-        throw error{ec, text, {.lock_name = std::move(name)}};
+        throw detail::error_of(name, {ec, "extend to " + std::to_string(ttl.count()) + " ms"});
     }
 
 private:

@@ -1,62 +1,66 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/core/backend.hpp>
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
-#include <holdfast/core/error.hpp>
+#include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/result.hpp>
-#include <holdfast/core/token.hpp>
-#include <holdfast/lock/tenure.hpp>
+#include <holdfast/lock/lease_state.hpp>
+#include <holdfast/lock/renewer.hpp>
+#include <holdfast/lock/scheduled.hpp>
 
-#include <optional>
-#include <system_error>
+#include <atomic>
+#include <memory>
+#include <utility>
 
-namespace holdfast::detail {
+namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// Effects: waits until an operation has its result.
-inline void finish(auto& operation)
-{
-    while (!operation.wait_until(boot_clock::time_point::max())) {
-    }
-}
-
-/// Effects: waits for an extension. Returns: what came of it, whatever was thrown.
-template <Operation<result<boot_clock::time_point>> O>
-[[nodiscard]] result<boot_clock::time_point> outcome_of(O& extension) noexcept
+/// Returns: the outcome of an extension; an exception becomes an error code.
+[[nodiscard]] inline result<boot_clock::time_point> outcome_of(pending_extend const& extension) noexcept
 try {
-    finish(extension);
     return extension.outcome();
-} catch (std::system_error const& e) {
-    return e.code();
 } catch (...) {
-    return std::make_error_code(std::errc::not_enough_memory);
+    return current_exception_code();
 }
 
-/// Returns: whether the lease of `token` may go on, as far as the store knows by itself.
-template <Backend B>
-[[nodiscard]] bool still_leased(B& backend, owner_token const& token)
-{
-    if constexpr (requires { backend.still_leased(token); })
-        return backend.still_leased(token);
-    else
-        return true;
-}
+/// A renewal under way. Before its answer comes, its lease may end and another one begin. When it is answered, the
+/// client's thread is woken.
+class renewal final : public completion {
+public:
+    /// `of` is kept alive until the answer.
+    renewal(std::unique_ptr<pending_extend> operation, std::shared_ptr<scheduled> of, std::shared_ptr<renewer> renews,
+            renewer::timer& timer)
+        : operation_{std::move(operation)}, of_{std::move(of)}, renewer_{std::move(renews)}, timer_{timer}
+    {
+    }
+    renewal(renewal const&) = delete;
+    renewal& operator=(renewal const&) = delete;
+    ~renewal() = default;
 
-/// A renewal under way: the tenure that it is for may end, and another begin, before its result comes.
-template <Backend B>
-struct renewal {
-    renewal(B& backend, typename B::key const& key, tenure& t) : operation{backend, key, t.token(), t.ttl()}, request{t.ask(t.ttl())} {}
+    void asks(lease_request const& request) noexcept { request_ = request; }
+    void start() { operation_->start(*this); }
+    void cancel() noexcept { operation_->cancel(); }
 
-    typename B::extend_operation operation;
-    lease_request request;
+    [[nodiscard]] bool answered() const noexcept { return answered_.load(std::memory_order_acquire); }
+    [[nodiscard]] lease_request const& request() const noexcept { return request_; }
+    [[nodiscard]] result<boot_clock::time_point> outcome() const noexcept { return outcome_of(*operation_); }
+
+private:
+    void complete() noexcept override
+    {
+        auto const renews = renewer_;  // this may be gone as soon as it is answered
+        auto const of = of_;
+        auto& timer = timer_;
+        answered_.store(true, std::memory_order_release);
+        renews->poke(timer);
+    }
+
+    std::unique_ptr<pending_extend> operation_;
+    std::shared_ptr<scheduled> of_;
+    std::shared_ptr<renewer> renewer_;
+    renewer::timer& timer_;
+    lease_request request_{};
+    std::atomic<bool> answered_{false};
 };
-
-/// Effects: has nothing more sent for a renewal, where one is under way and the store can do that.
-template <Backend B>
-void withdraw(std::optional<renewal<B>>& one) noexcept
-{
-    if constexpr (requires { one->operation.withdraw(); })
-        if (one) one->operation.withdraw();
-}
 
 }  // namespace holdfast::detail

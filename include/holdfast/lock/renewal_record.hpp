@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/lock/failure_reports.hpp>
-#include <holdfast/lock/tenure.hpp>
+#include <holdfast/lock/lease_state.hpp>
 
 #include <memory>
 #include <new>
 #include <string>
+#include <system_error>
 #include <utility>
 
-namespace holdfast::detail {
+namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// How a lease was found lost.
-enum class loss {
-    deadline,  ///< it was not renewed in time
-    session,   ///< the store says so by itself
-    taken,     ///< a renewal was told that the lock is not ours
-    late,      ///< the answer to a renewal came too late
-};
-
-/// How the renewals of one lease go, and what that says of its loss. Guarded by the queue's mutex.
+/// The outcome of the renewals of one lease, and what it says about a loss. Guarded by the queue's mutex.
 class renewal_record {
 public:
     explicit renewal_record(std::shared_ptr<failure_reports> all) noexcept : all_{std::move(all)} {}
@@ -29,29 +23,30 @@ public:
     renewal_record& operator=(renewal_record const&) = delete;
     ~renewal_record() { end(); }
 
-    /// Effects: notes what came of a renewal.
+    /// Effects: notes the outcome of a renewal.
     template <class T>
     void note(result<T> const& got) noexcept
     {
         all_->count(counted_, !got);
         if (got) return;
+        why_ = got.code();
+        last_.reset();
         try {
-            last_ = got.why();
-        } catch (std::bad_alloc const&) {
-            last_ = {got.code(), {}};
+            last_ = std::make_unique<failure>(got.why());
+        } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): the code says enough
         }
     }
 
     /// Effects: notes that the lease is over.
     void end() noexcept { all_->count(counted_, false); }
 
-    /// Returns: what is told of the loss of the lease of `t`.
-    [[nodiscard]] failure explain(loss how, tenure const& t) const noexcept
+    /// Returns: the failure to report for the loss of the lease of `t`.
+    [[nodiscard]] failure explain(loss how, lease_state const& t) const noexcept
     {
         failure why{make_error_code(errc::lease_lost), {}};
         try {
             why.detail = words(how, t);
-            if (counted_) why.server = last_.server;
+            if (counted_ && last_) why.server = last_->server;
         } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): the loss is told without them
         }
         return why;
@@ -60,7 +55,7 @@ public:
     [[nodiscard]] failure_reports& all() const noexcept { return *all_; }
 
 private:
-    [[nodiscard]] std::string words(loss how, tenure const& t) const
+    [[nodiscard]] std::string words(loss how, lease_state const& t) const
     {
         auto const ms = [](auto d) { return std::to_string(d.count()) + " ms"; };
         switch (how) {
@@ -72,12 +67,14 @@ private:
         if (t.held_for_most()) return "held for max_hold, " + ms(*t.options()->max_hold) + ", and not renewed since";
         if (!t.options()->renew) return "its ttl, " + ms(t.ttl()) + ", is over, and renew is off";
         if (!counted_) return "not renewed in time; was this process stopped?";
-        return "not renewed in time; " + (last_.detail.empty() ? "renewal" : last_.detail) + ": " + last_.code.message();
+        bool const detailed = last_ && !last_->detail.empty();
+        return "not renewed in time; " + (detailed ? last_->detail : "renewal") + ": " + why_.message();
     }
 
     std::shared_ptr<failure_reports> const all_;
-    failure last_;
-    bool counted_ = false;  // the last renewal failed
+    std::error_code why_;            // of the last failure
+    std::unique_ptr<failure> last_;  // null: no memory for it
+    bool counted_ = false;           // the last renewal failed
 };
 
 }  // namespace holdfast::detail

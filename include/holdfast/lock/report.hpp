@@ -1,56 +1,48 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/name.hpp>
-#include <holdfast/core/options.hpp>
 #include <holdfast/core/result.hpp>
 
+#include <functional>
 #include <new>
-#include <string>
 #include <string_view>
 
-namespace holdfast::detail {
+namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// Returns: `why` as an error of the lock `name`; `over`: it is over.
-[[nodiscard]] inline error error_of(std::string_view name, failure const& why, bool over = false)
+/// Returns: the error of a call in a child of `fork` for the lock `name` of a client of the parent.
+[[nodiscard]] inline error made_before_fork(std::string_view name)
 {
-    auto text = "lock " + holdfast::quoted(name);
-    if (!why.detail.empty()) text.append(": ").append(why.detail);
-    return {why.code, text, {.lock_name = std::string{name}, .server = why.server, .over = over}};
+    return error_of(name,
+                    {make_error_code(errc::misconfigured), "its client was made before fork(); make one in the child"});
 }
 
-/// Effects: tells `options.on_error` what cannot be thrown. What it throws is dropped.
-inline void report(lock_options const& options, std::string_view name, failure const& why, bool over = false) noexcept
+using error_hook = std::function<void(error const&)>;
+
+/// Effects: reports to `hook`, an `on_error`, what cannot be thrown. What the hook throws is dropped. Called with no
+/// lock held.
+inline void report(error_hook const& hook, error const& what) noexcept
 try {
-    if (options.on_error) options.on_error(error_of(name, why, over));
+    if (hook) hook(what);
 } catch (...) {  // NOLINT(bugprone-empty-catch): the hook is the last resort; there is nobody left to tell
 }
 
-/// Effects: tells `options.on_error` what there is to tell of the servers behind `backend`, if it keeps that: none of it is of one lock. Called
-/// with no lock held.
-template <class B>
-void report_servers(B& backend, lock_options const& options) noexcept
-{
-    if constexpr (requires { backend.take_news(); }) {
-        if (!options.on_error) return;
-        for (auto const& one : backend.take_news()) {
-            try {
-                options.on_error(error{one.code, one.text, {.server = one.server, .over = one.over}});
-            } catch (...) {  // NOLINT(bugprone-empty-catch): as above
-            }
-        }
-    }
+/// As above, for the lock `name`.
+inline void report(error_hook const& hook, std::string_view name, failure const& why) noexcept
+try {
+    if (hook) report(hook, error_of(name, why));
+} catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): as above
 }
 
-/// Effects: tells `options.on_error` what `backend` has to say of the lock `name`, if it keeps that. Called with no lock held, and when the lease is
-/// looked after: the hook may take its time, and may ask for the lock.
-template <class B, class Key>
-void report_remark(B& backend, Key const& key, lock_options const& options, std::string_view name) noexcept
-try {
-    if constexpr (requires { backend.take_remark(key); })
-        if (auto const seen = backend.take_remark(key)) report(options, name, *seen);
-} catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): nothing depends on it
+/// Effects: reports the notices of the servers of `store` to `hook`. Called with no lock held, and after all that the
+/// lease needs is done: the hook may be slow, and may ask for the lock.
+inline void report_servers(lock_store& store, error_hook const& hook) noexcept
+{
+    if (!hook) return;
+    for (auto const& one : store.take_notices()) report(hook, one);
 }
 
 }  // namespace holdfast::detail

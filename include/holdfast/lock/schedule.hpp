@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
-#include <holdfast/lock/kept.hpp>
+#include <holdfast/core/timer_queue.hpp>
+#include <holdfast/lock/scheduled.hpp>
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <utility>
 
-namespace holdfast::detail {
+namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// What a keeper looks after, and when. No clock, thread or lock of its own: guarded by the keeper's mutex. Each entry has the time at which
-/// its renewal is due, and that of its end, at which it is lost.
+/// What the client's thread handles, and when. It has no clock, thread or lock of its own: the renewer's mutex guards
+/// it. Each entry has two times: when its renewal is due, and its end, when the lease is lost.
 ///
 /// | an entry | in the order of | left by |
 /// |----------|-----------------|---------|
@@ -22,35 +23,22 @@ namespace holdfast::detail {
 /// | due      | its end: the first to end is taken first, as in "earliest deadline first" | there is room, or its end has come: taken → none |
 /// | any      |                 | cancel → none; an alarm → due, and its end has come |
 ///
-/// Nobody waits for ever while there is room now and then: an end comes nearer by itself, and in the end nobody's is earlier.
+/// No entry waits for ever if there is room now and then: its end comes nearer until no other end is earlier.
 /// Source: Liu and Layland, "Scheduling Algorithms for Multiprogramming in a Hard-Real-Time Environment", JACM 1973.
 class schedule {
 public:
-    struct ticket;
-
-private:
-    struct entry {
-        std::weak_ptr<kept> whom;
-        ticket* of;
-        boot_clock::time_point end;
-    };
-    using line = std::multimap<boot_clock::time_point, entry>;
-
-public:
-    /// A place in the schedule; its memory is allocated beforehand, so that scheduling cannot fail.
-    struct ticket {
-        line::node_type spare;
-        line::iterator place{};
-        line* in = nullptr;
-        std::uint64_t alarms = 0;  ///< how many there had been when it was looked after last, canceled or prepared
-
-        /// Returns: whether `schedule::prepare` was called.
-        [[nodiscard]] bool prepared() const noexcept { return in || spare; }
+    /// A place in the schedule.
+    struct timer : timed {
+        std::weak_ptr<scheduled> whom{};
+        boot_clock::time_point end{};
+        timer_queue* in = nullptr;
+        std::uint64_t alarms = 0;  ///< the number of alarms when it was last taken, canceled or prepared
+        bool poked = false;        ///< it was poked since then
     };
 
     /// Whose turn it is.
     struct turn {
-        std::shared_ptr<kept> whom;  ///< null: nobody's
+        std::shared_ptr<scheduled> whom;  ///< null: no entry is due
         bool alarmed = false;        ///< because there was an alarm
     };
 
@@ -58,99 +46,97 @@ public:
     schedule(schedule const&) = delete;
     schedule& operator=(schedule const&) = delete;
 
-    /// Effects: allocates what `t` needs as the ticket of `whom`. May be called without the mutex.
-    static void prepare(ticket& t, std::weak_ptr<kept> whom)
+    /// Effects: sets the renewal of `t` to `due` and its end to `end`, in place of earlier times. Both are at once if
+    /// an alarm was raised, or `t` was poked, since it was last taken.
+    void put(timer& t, boot_clock::time_point due, boot_clock::time_point end) noexcept
     {
-        line one;
-        one.emplace(boot_clock::time_point{}, entry{std::move(whom), &t, {}});
-        t.spare = one.extract(one.begin());
+        if (t.alarms != alarms_ || t.poked) due = end = at_once;
+        remove_from_line(t);
+        t.end = end;
+        add(later_, t, std::min(due, end));
     }
 
-    /// Effects: the renewal of `t` is due at `due`, and its end is at `end`, in place of what was said before; both at once where there was an
-    /// alarm since it was looked after last.
-    void put(ticket& t, boot_clock::time_point due, boot_clock::time_point end) noexcept
-    {
-        if (t.alarms != alarms_) due = end = at_once;
-        auto node = t.in ? out(*t.in, t.place) : std::move(t.spare);
-        if (!node) __builtin_unreachable();  // it was prepared
-        node.key() = std::min(due, end);
-        node.mapped().end = end;
-        add(later_, std::move(node));
-    }
-
-    void cancel(ticket& t) noexcept
+    /// Effects: takes `t` out, unless it was poked.
+    void cancel(timer& t) noexcept
     {
         t.alarms = alarms_;
-        if (t.in) release(out(*t.in, t.place));
+        if (!t.poked) remove_from_line(t);
     }
 
-    /// Effects: the end of all has come.
+    /// Effects: takes `t` out for good.
+    void remove(timer& t) noexcept
+    {
+        t.poked = false;
+        cancel(t);
+    }
+
+    /// Effects: makes it the turn of `t` at once, whatever is scheduled for it meanwhile.
+    void poke(timer& t) noexcept
+    {
+        t.poked = true;
+        put(t, at_once, at_once);
+    }
+
+    /// Effects: makes the end of every entry due at once.
     void alarm() noexcept
     {
         ++alarms_;
-        line all;
-        all.swap(due_);
-        while (!all.empty()) add_with_end(out(all, all.begin()), at_once);
-        while (!later_.empty()) add_with_end(out(later_, later_.begin()), at_once);
+        timer_queue all;
+        std::swap(all, due_);
+        for (auto* some : {&all, &later_})
+            while (auto* const one = first(*some)) {
+                some->remove(*one);
+                one->in = nullptr;
+                add_with_end(*one, at_once);
+            }
     }
 
-    /// Effects: takes out whose turn it is at `now`: whose end has come; where there is `room` for a renewal, also whose renewal is due.
+    /// Effects: takes out an entry whose turn it is at `now`: its end has come, or, if there is `room` for a renewal,
+    /// its renewal is due.
     [[nodiscard]] turn take(boot_clock::time_point now, bool room) noexcept
     {
-        while (!later_.empty() && later_.begin()->first <= now) {
-            auto node = out(later_, later_.begin());
-            auto const end = node.mapped().end;
-            add_with_end(std::move(node), end);
+        while (later_.next() <= now) {
+            auto& t = *first(later_);
+            remove_from_line(t);
+            add_with_end(t, t.end);
         }
-        while (!due_.empty() && (room || due_.begin()->first <= now)) {
-            auto node = out(due_, due_.begin());
-            turn one{node.mapped().whom.lock(), std::exchange(node.mapped().of->alarms, alarms_) != alarms_};
-            release(std::move(node));
-            if (one.whom) return one;  // otherwise its destructor waits for the mutex to cancel the ticket
+        while (auto* const t = first(due_)) {
+            if (!room && t->at() > now) break;
+            turn one{t->whom.lock(), std::exchange(t->alarms, alarms_) != alarms_};
+            t->poked = false;
+            remove_from_line(*t);
+            if (one.whom) return one;  // otherwise its destructor waits for the mutex to cancel the timer
         }
         return {};
     }
 
-    /// Returns: when somebody's turn may come without room being made.
-    [[nodiscard]] boot_clock::time_point next() const noexcept
-    {
-        auto const first = [](line const& l) { return l.empty() ? boot_clock::time_point::max() : l.begin()->first; };
-        return std::min(first(later_), first(due_));
-    }
+    /// Returns: when the next turn may come if there is no new room.
+    [[nodiscard]] boot_clock::time_point next() const noexcept { return std::min(later_.next(), due_.next()); }
 
     static constexpr auto at_once = boot_clock::time_point{};
 
 private:
-    /// Returns: what is at `place`. GCC's optimiser knows so that it is something, and does not warn of null in users' files.
-    static line::node_type out(line& of, line::iterator place) noexcept
+    [[nodiscard]] static timer* first(timer_queue const& of) noexcept { return static_cast<timer*>(of.first()); }
+
+    static void remove_from_line(timer& t) noexcept
     {
-        auto node = of.extract(place);
-        if (!node) __builtin_unreachable();
-        return node;
+        if (t.in) std::exchange(t.in, nullptr)->remove(t);
     }
 
-    static void add(line& to, line::node_type node) noexcept
+    static void add(timer_queue& to, timer& t, boot_clock::time_point at) noexcept
     {
-        auto& of = *node.mapped().of;
-        of.place = to.insert(std::move(node));
-        of.in = &to;
+        to.add(t, at);
+        t.in = &to;
     }
 
-    void add_with_end(line::node_type node, boot_clock::time_point end) noexcept
+    void add_with_end(timer& t, boot_clock::time_point end) noexcept
     {
-        node.key() = node.mapped().end = end;
-        add(due_, std::move(node));
+        t.end = end;
+        add(due_, t, end);
     }
 
-    static void release(line::node_type node) noexcept
-    {
-        auto& of = *node.mapped().of;
-        of.in = nullptr;
-        of.spare = std::move(node);
-    }
-
-    line later_;  // by when they are due
-    line due_;    // by their end
+    timer_queue later_;  // sorted by when they are due
+    timer_queue due_;    // sorted by their end
     std::uint64_t alarms_ = 0;
 };
 

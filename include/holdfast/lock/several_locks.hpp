@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/random.hpp>
 
@@ -10,18 +11,19 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace holdfast::detail {
+namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// What one thread has just done, by which `std::lock` and `std::scoped_lock` over several locks are recognised. They wait for one
-/// lock and try the others; when one of these is not free, they give all back, wait for that one, and try the rest. Two processes that
-/// do this in opposite order can keep in step for a long time, above all where a store serves first come, first served. So a thread
-/// rests for a random time before it waits again. Arithmetic only; objects of one name share the queue that stands for a lock here.
+/// Recognises `std::lock` and `std::scoped_lock` over several locks by what a thread has just done. They wait for one
+/// lock and try the others; if one of these is not free, they give all back, wait for that one, and try the rest. Two
+/// processes that do this in opposite order can keep in step for a long time, above all if a store serves first come,
+/// first served. So a thread rests for a random time before it waits again. Arithmetic only. A queue stands for a lock
+/// here: objects of one name share it.
 ///
 /// | state   | event                                  | next |
 /// |---------|----------------------------------------|------|
 /// | -       | a single attempt fails                 | refused |
 /// | refused | the thread gives a lock back           | begins anew |
-/// | any     | the thread is about to wait for a lock | - ; where it begins anew, it rests first |
+/// | any     | the thread is about to wait for a lock | - ; if it begins anew, it rests first |
 class several_locks {
 public:
     static constexpr std::chrono::milliseconds longest_rest{5};
@@ -48,8 +50,9 @@ public:
     }
 
     /// Effects: notes that a single attempt of `object` at the lock of `queue` failed.
-    /// Returns: whether the thread seems to take two objects of one lock together, which never succeeds: more than once it gave back the
-    /// one that it had, waited for the one that was refused, and was refused the other. Once for each time that it is in this.
+    /// Returns: whether the thread seems to take two objects of one lock together, which never succeeds: more than once
+    /// it gave back the one that it had, waited for the one that was refused, and was refused the other. True once for
+    /// each time that this happens.
     [[nodiscard]] bool refused(void const* queue, void const* object) noexcept
     {
         refused_ = true;
@@ -60,7 +63,7 @@ public:
         return rounds_ == 2;
     }
 
-    /// Effects: notes that the thread is about to wait for a lock. Returns: for how long it is to rest before.
+    /// Effects: notes that the thread is about to wait for a lock. Returns: for how long it should rest first.
     [[nodiscard]] boot_clock::duration rest() noexcept
     {
         bool const needed = begins_anew_;
@@ -72,15 +75,16 @@ private:
     static constexpr auto bound = static_cast<std::uint64_t>(boot_clock::duration{longest_rest}.count());
 
     several_locks() noexcept
-        : jitter_{reinterpret_cast<std::uintptr_t>(this) ^ static_cast<std::uint64_t>(boot_clock::now().time_since_epoch().count())}
+        : jitter_{reinterpret_cast<std::uintptr_t>(this) ^
+                  static_cast<std::uint64_t>(boot_clock::now().time_since_epoch().count())}
     {
     }
 
-    std::array<void const*, 8> held_{};  // the last; whoever takes more together is not told of equal ones
+    std::array<void const*, 8> held_{};  // the last ones; if more are taken together, equal ones are not found
     std::size_t next_ = 0;
     bool refused_ = false;
     bool begins_anew_ = false;
-    void const* twins_ = nullptr;  // the queue of two objects, one of which was refused what the other had
+    void const* twins_ = nullptr;  // the queue of two objects: one was refused what the other had
     void const* refused_object_ = nullptr;
     unsigned rounds_ = 0;
     random_sequence jitter_;

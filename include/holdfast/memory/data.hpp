@@ -1,33 +1,45 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
-#include <holdfast/core/parker.hpp>
 #include <holdfast/core/token.hpp>
+#include <holdfast/memory/opened.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <list>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <utility>
 
-namespace holdfast::memory {
+namespace holdfast::inline HOLDFAST_ABI::memory {
 
-/// The leases of a store, and who waits for them. Thread-safe.
-class data {
+/// Waits for a lock of a store. It outlives what it wakes.
+class watcher {
 public:
-    using waiters = std::list<holdfast::detail::parker*>;
+    watcher() = default;
+    watcher(watcher const&) = delete;
+    watcher& operator=(watcher const&) = delete;
+    virtual ~watcher() = default;
+
+    /// Called when the lock may be free, with no lock of the store held.
+    virtual void wake() noexcept = 0;
+};
+
+/// The leases of a store, and their waiters. Thread-safe.
+class data final : public leases {
+public:
+    using waiters = std::list<std::shared_ptr<watcher>>;
 
     struct acquired {
         bool granted = false;
-        std::uint64_t last_fence = 0;      ///< the last of the new fencing tokens
-        boot_clock::time_point expires;  ///< of the lease that there is now
+        std::uint64_t last_fence = 0;    ///< the last of the new fencing tokens; 0 if there are none
+        boot_clock::time_point expires;  ///< of the present lease
     };
 
-    /// Effects: gives `name` to `token` until `expires`, with `fences` new fencing tokens, where nobody has it at `now`.
+    /// Effects: gives `name` to `token` until `expires`, with `fences` new fencing tokens, if it is free at `now`.
     acquired acquire(std::string const& name, owner_token const& token, unsigned fences, boot_clock::time_point now,
                      boot_clock::time_point expires)
     {
@@ -37,39 +49,45 @@ public:
         r.owner = token;
         r.expires = expires;
         last_fence_ += fences;
-        return {.granted = true, .last_fence = last_fence_, .expires = expires};
+        return {.granted = true, .last_fence = fences == 0 ? 0 : last_fence_, .expires = expires};
     }
 
-    /// Effects: has the lease of `token` end at `expires`; where that is earlier than before, wakes all who wait, for they sleep until then.
-    /// Returns: whether it has one at `now`.
-    bool extend(std::string const& name, owner_token const& token, boot_clock::time_point now, boot_clock::time_point expires)
+    /// Effects: makes the lease of `token` end at `expires`. If that is earlier than before, wakes all waiters: they
+    /// wait for the old end.
+    /// Returns: whether `token` has a lease at `now`.
+    bool extend(std::string const& name, owner_token const& token, boot_clock::time_point now,
+                boot_clock::time_point expires)
     {
-        std::scoped_lock guard{mutex_};
-        auto const found = records_.find(name);
-        if (found == records_.end() || found->second.expires <= now || found->second.owner != token) return false;
-        if (expires < std::exchange(found->second.expires, expires))
-            for (auto* const one : found->second.line) one->unpark();
+        waiters woken;
+        {
+            std::scoped_lock guard{mutex_};
+            auto const found = records_.find(name);
+            if (found == records_.end() || found->second.expires <= now || found->second.owner != token) return false;
+            if (expires < std::exchange(found->second.expires, expires)) woken = found->second.line;
+        }
+        for (auto const& one : woken) one->wake();
         return true;
     }
 
-    /// Effects: ends the lease of `token`; wakes the first who waits. Returns: whether it had one at `now`.
+    /// Effects: ends the lease of `token`; wakes the first waiter. Returns: whether it had a lease at `now`.
     bool release(std::string const& name, owner_token const& token, boot_clock::time_point now)
     {
-        std::scoped_lock guard{mutex_};
+        std::unique_lock guard{mutex_};
         auto const found = records_.find(name);
-        if (found == records_.end() || found->second.expires <= now || found->second.owner != token) return false;
-        free(found);
-        return true;
+        if (found == records_.end()) return false;
+        bool const owned = found->second.expires > now && found->second.owner == token;
+        if (owned || found->second.expires <= now) free(guard, found);  // nor is a lease that ended remembered
+        return owned;
     }
 
-    /// Effects: ends whatever lease there is.
-    void erase(std::string const& name)
+    /// Effects: ends the lease of `name`, if there is one.
+    void erase(std::string const& name) override
     {
-        std::scoped_lock guard{mutex_};
-        if (auto const found = records_.find(name); found != records_.end()) free(found);
+        std::unique_lock guard{mutex_};
+        if (auto const found = records_.find(name); found != records_.end()) free(guard, found);
     }
 
-    /// Effects: puts `who` at the end of the line of those who are woken when `name` is released.
+    /// Effects: moves the only element of `who` to the end of the line of waiters for `name`.
     void watch(std::string const& name, waiters& who)
     {
         std::scoped_lock guard{mutex_};
@@ -77,13 +95,14 @@ public:
         line.splice(line.end(), who);
     }
 
-    /// Effects: takes the waiter at `place` out of the line, into `who`, and wakes the next one, for which the wake-up may have been meant.
+    /// Effects: moves the waiter at `place` from the line to `who`, and wakes the next one if the lock is free: a
+    /// wake-up may have been meant for it.
     void unwatch(std::string const& name, waiters::iterator place, waiters& who)
     {
-        std::scoped_lock guard{mutex_};
+        std::unique_lock guard{mutex_};
         auto const found = records_.find(name);
         who.splice(who.end(), found->second.line, place);
-        if (found->second.expires <= boot_clock::now()) free(found);
+        if (found->second.expires <= boot_clock::now()) free(guard, found);
     }
 
 private:
@@ -93,13 +112,13 @@ private:
         waiters line;
     };
 
-    void free(std::map<std::string, record>::iterator r)
+    void free(std::unique_lock<std::mutex>& guard, std::map<std::string, record>::iterator r)
     {
         r->second.expires = {};
-        if (r->second.line.empty())
-            records_.erase(r);
-        else
-            r->second.line.front()->unpark();
+        if (r->second.line.empty()) return static_cast<void>(records_.erase(r));
+        auto const first = r->second.line.front();
+        guard.unlock();
+        first->wake();
     }
 
     std::mutex mutex_;

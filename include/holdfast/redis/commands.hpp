@@ -1,50 +1,59 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/token.hpp>
+#include <holdfast/quorum/answer.hpp>
+#include <holdfast/redis/error.hpp>
 #include <holdfast/redis/keys.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <system_error>
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
 
 /// Where the fencing tokens of a lock come from.
 enum class fence_source : std::uint8_t {
-    none,     ///< no tokens
-    clock,    ///< one master: the greater of the counter and the server's clock, so that lost memory is not felt
-    counter,  ///< several masters: counting alone, so that healthy masters answer alike; the clock seeds a missing counter
+    none,   ///< no tokens
+    clock,  ///< one master: the greater of the counter and the server's clock; increases even if the server forgets it
+    counter,  ///< several masters: only counts, so that healthy masters answer alike; the clock seeds a missing counter
 };
 
-/// How long a fence counter outlives its last use at the least.
+/// The shortest time that a fence counter is kept after its last use.
 inline constexpr std::chrono::milliseconds shortest_fence_lifetime{60 * 60 * 1000};
 
-/// How far ahead of the server's clock a fence may be if no restart guard says so: on one master, and if the guard is off. A clock that is set back
-/// by less leaves the fence as it was.
+/// How far ahead of the server's clock a fence may be on one master, or if the restart guard is off. Setting the clock
+/// back by less leaves the fence as it was.
 inline constexpr std::chrono::microseconds unguarded_fence_bound = std::chrono::hours{24};
 
-/// A request to one server. What each does to the server's state, in one atomic step, with `now` on the server's clock:
+/// A request to one server. In one atomic step it does the following, with `now` on the server's clock:
 ///
 /// | verb    | yes if                                    | then                                                        |
 /// |---------|-------------------------------------------|-------------------------------------------------------------|
 /// | acquire | no key, or the key holds `token` already  | no key: key := token, expires at now + ttl. The fence moves up by `batch`, see `fence_source`; yes carries its new value. No carries the time the key has left |
 /// | confirm | the key holds `token`                     | the fence := max(fence, `value`)                            |
-/// | extend  | the key holds `token`                     | the key expires at now + ttl, or later where it would have  |
-/// | regain  | no key, or the key holds `token` already  | no key: key := token, expires at now + ttl; otherwise as extend. No fence moves |
-/// | release | the key holds `token`                     | the key is deleted; the release is published; yes carries to how many |
+/// | extend  | the key holds `token`                     | the key expires at now + ttl, or later if it would anyway   |
+/// | reacquire  | no key, or the key holds `token` already  | no key: key := token, expires at now + ttl; otherwise as extend. No fence moves |
+/// | release | the key holds `token`                     | the key is deleted; the release is published; yes says whether a subscriber was told |
 ///
-/// For `counter`, a fence that is missing, or below `floor`, is first set to the greatest of the clock (in µs), `floor` and the proposal
-/// `value`, the last where it is ahead of the clock by no more than `max_lead`. A fence expires `fence_lifetime` after it was last written;
-/// for `clock`, after the clock has come to it.
+/// With `counter`, a fence that is missing or below `floor` is first set to the greatest of the clock (in µs), `floor`
+/// and the proposal `value`. A proposal that is more than `max_lead` ahead of the clock is ignored. A fence expires
+/// `fence_lifetime` after it was last written; with `clock`, that long after the clock has reached it.
 ///
-/// A fence that is further ahead of the clock than `fence_bound`, or no number, is foreign: nobody here wrote it. What it replaced was no further
-/// ahead than that. For `clock` the acquire counts on from there instead. For `counter` an acquire notes that the fence is lost, and what it was at
-/// the most, and is an error; so are all until the clock is no more than half a guard behind that, which takes a guard. Then it counts on from
-/// there; as a server does that has forgotten its fences. Without a guard it is as good as missing. A foreign fence confirms nothing, and none is
-/// written by a confirm.
+/// A fence is foreign if it is no number, or further ahead of the clock than `fence_bound`: holdfast did not write it.
+/// What it replaced was no further ahead than that.
+///
+/// | fence                    | an acquire that finds a foreign fence                                                |
+/// |--------------------------|--------------------------------------------------------------------------------------|
+/// | `clock`                  | counts on from the clock + `fence_bound`                                             |
+/// | `counter`, guard         | notes that the fence is lost, and the most that it can have been; is an error        |
+/// | the same, later          | is an error until the clock is within half a guard of the note, which takes a guard; then counts on from the note, like a server that forgot its fences |
+/// | `counter`, without guard | treats the fence as missing                                                          |
+///
+/// The answer to a confirm is no if the fence or `value` is foreign.
 struct command {
-    enum class verb : std::uint8_t { acquire, confirm, extend, regain, release };
+    enum class verb : std::uint8_t { acquire, confirm, extend, reacquire, release };
 
     verb what = verb::acquire;
     fence_source fence = fence_source::none;
@@ -55,46 +64,46 @@ struct command {
     std::uint64_t value = 0;
     std::chrono::microseconds max_lead{};
     std::chrono::milliseconds fence_lifetime = shortest_fence_lifetime;
-    bool granted = false;     ///< of a release: the server is known to have said yes to an acquire of this token
-    std::uint64_t floor = 1;  ///< what a fence is at the least that the server has not brought back from an old snapshot
+    /// The least fence that the server can have written since its start: a lower one comes from an old snapshot.
+    std::uint64_t floor = 1;
 };
 
-/// Returns: how far ahead of the server's clock a fence may be that holdfast has written. The guard is twice `max_lead`.
+/// Returns: how far ahead of the server's clock a fence that holdfast wrote can be. The guard is twice `max_lead`.
 [[nodiscard]] inline std::chrono::microseconds fence_bound(command const& c) noexcept
 {
     return c.fence == fence_source::counter && c.max_lead.count() != 0 ? 3 * c.max_lead : unguarded_fence_bound;
 }
 
-/// Returns: whether `c` may make the server's vote its token's: it is sent to servers that have a vote only.
+/// Returns: whether `c` asks for the server's vote. It is sent only to servers that have one.
 [[nodiscard]] inline bool asks_for_vote(command const& c) noexcept
 {
-    return c.what == command::verb::acquire || c.what == command::verb::regain;
+    return c.what == command::verb::acquire || c.what == command::verb::reacquire;
 }
 
-/// Returns: whether `c` is for who has the lock, and will release it himself.
-[[nodiscard]] inline bool extends(command const& c) noexcept { return c.what == command::verb::extend || c.what == command::verb::regain; }
+/// Returns: whether `c` comes from the holder of the lock, who will release it.
+[[nodiscard]] inline bool extends(command const& c) noexcept
+{
+    return c.what == command::verb::extend || c.what == command::verb::reacquire;
+}
 
-/// The time left of a key that does not say, or does not expire.
-inline constexpr std::chrono::milliseconds unknown_time_left{-1};
+using quorum::unknown_time_left;
 
-/// By so much what a script says is less if the key is of another type.
+/// The answer of a script is less by this if the key is of another type.
 inline constexpr std::int64_t other_type_mark = std::int64_t{1} << 52;
 
-/// What came back for a command.
-struct answer {
-    enum class kind : std::uint8_t { yes, no, error };
+/// The answer to a command: `applied` is yes, `refused` without an error no. After a lost connection, or a reply that
+/// breaks the protocol, the command may have been done: that is `unknown`.
+struct answer : quorum::answer {
+    bool other_type = false;      ///< no to acquire: the key is no string
+    bool fence_replaced = false;  ///< to acquire: the fence was foreign, and was replaced
 
-    kind what = kind::error;
-    std::uint64_t fence = 0;                 ///< yes to acquire: the fence after it moved up; 0 without fencing
-    std::uint64_t told = 0;                  ///< yes to release: how many connections were told of it, of those this server knows
-    std::chrono::milliseconds time_left{0};  ///< no to acquire: how long the key has left; negative: not known, or it does not expire
-    bool other_type = false;                 ///< no to acquire: the key is no string
-    bool fence_replaced = false;             ///< to acquire: the fence was foreign, and is not there any more
-    std::error_code error{};                 ///< error: what the server, or the way to it, said
-
-    [[nodiscard]] static answer yes(std::uint64_t fence = 0) { return {.what = kind::yes, .fence = fence}; }
-    [[nodiscard]] static answer no(std::chrono::milliseconds left = {}) { return {.what = kind::no, .time_left = left}; }
-    [[nodiscard]] static answer failed(std::error_code why) { return {.what = kind::error, .error = why}; }
+    [[nodiscard]] static answer yes(std::uint64_t last = 0) { return {applied(last)}; }
+    [[nodiscard]] static answer no(std::chrono::milliseconds left = {}) { return {refused(left)}; }
+    [[nodiscard]] static answer failed(std::error_code why)
+    {
+        bool const may_be_done = why == errc::connection_lost || why == errc::protocol_error;
+        return {may_be_done ? unknown(why) : refused(why)};
+    }
 };
 
 }  // namespace holdfast::redis

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/io/stream.hpp>
 
 #include <new>
 #include <string>
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// Returns: what is waited for while a stream in state `now` connects and a greeting is said over it.
+/// Returns: the step that is not over, for a stream in state `now` that connects or waits for the greeting.
 [[nodiscard]] inline std::string connect_phase(io::stream::state now)
 {
     switch (now) {
@@ -19,7 +20,7 @@ namespace holdfast::redis {
     }
 }
 
-/// Returns: what `f` has to say; nothing if there is no memory for that.
+/// Returns: `f()`; empty if there is no memory for it.
 template <class F>
 [[nodiscard]] std::string words_of(F&& f) noexcept
 try {

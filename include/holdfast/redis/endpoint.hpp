@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/name.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// A URL as an argument, whose text outlives the call. It is not made from two pointers, as a `std::string_view` is, so that a list of two URLs
-/// is never taken for one.
+/// A URL as an argument, whose text outlives the call. Unlike `std::string_view` it is not made from two pointers, so
+/// that a list of two URLs is never taken for one.
 class url {
 public:
     url(char const* text) noexcept : text_{text} {}         // NOLINT(google-explicit-constructor)
@@ -25,26 +29,29 @@ private:
     std::string_view text_;
 };
 
-/// Where a Redis server is, and as whom to talk to it.
+/// The address of a Redis server, and the user to log in as.
 struct endpoint {
     std::string host = "127.0.0.1";
     std::uint16_t port = 6379;
-    std::string unix_path{};  ///< in place of host and port where it is not empty
+    std::string unix_path{};  ///< if not empty: used in place of host and port
     std::string user{};       ///< empty: the default user
     std::string password{};   ///< empty: no authentication
     unsigned database = 0;
-    bool tls = false;  ///< talk TLS; see `tls::options`
+    bool tls = false;  ///< use TLS; see `tls::options`
 
-    /// Returns: the endpoint as a URL for messages: without user and password, with every byte that is not printable ASCII escaped.
+    /// Returns: the endpoint as a URL for messages: without user and password, with every byte that is not printable
+    /// ASCII escaped.
     [[nodiscard]] std::string describe() const
     {
-        if (!unix_path.empty()) return "unix://" + printable(unix_path) + (database != 0 ? "?db=" + std::to_string(database) : "");
+        if (!unix_path.empty())
+            return "unix://" + printable(unix_path) + (database != 0 ? "?db=" + std::to_string(database) : "");
         bool const v6 = host.find(':') != std::string::npos;
-        return (tls ? "rediss://" : "redis://") + (v6 ? "[" + printable(host) + "]" : printable(host)) + ":" + std::to_string(port) +
-               (database != 0 ? "/" + std::to_string(database) : "");
+        return (tls ? "rediss://" : "redis://") + (v6 ? "[" + printable(host) + "]" : printable(host)) + ":" +
+               std::to_string(port) + (database != 0 ? "/" + std::to_string(database) : "");
     }
 
-    /// Returns: whether both are the same server: what is stored in one database of it is not safe from what happens to another.
+    /// Returns: whether both are the same server, in whatever database: what happens to one database may happen to the
+    /// other.
     [[nodiscard]] bool same_server(endpoint const& other) const noexcept
     {
         if (!unix_path.empty() || !other.unix_path.empty()) return unix_path == other.unix_path;
@@ -54,7 +61,7 @@ struct endpoint {
     friend bool operator==(endpoint const&, endpoint const&) = default;
 };
 
-/// Throws: `error` (`misconfigured`) naming the field of `e` that cannot be used; `where` stands before it.
+/// Throws: `error` (`misconfigured`) naming the field of `e` that cannot be used, after `where`.
 inline void check_endpoint(endpoint const& e, std::string_view where)
 {
     auto const require = [&](bool good, char const* what) {
@@ -67,6 +74,8 @@ inline void check_endpoint(endpoint const& e, std::string_view where)
     require(e.unix_path.size() <= longest, "path: a Unix socket's path has at most 107 bytes");
     require(no_zero(e.unix_path) && no_zero(e.host), "host, path: a zero byte is in it");
     require(!e.unix_path.empty() || !e.host.empty(), "host: it is empty");
+    auto const blank = [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7F; };
+    require(std::none_of(e.host.begin(), e.host.end(), blank), "host: a blank or a control character is in it");
     require(!e.host.starts_with('.'), "host: a name does not begin with a dot");
     require(e.host.size() <= longest_host, "host: a name has at most 255 bytes");
     require(!e.unix_path.empty() || e.port != 0, "port: it must be 1 to 65535");
@@ -75,10 +84,13 @@ inline void check_endpoint(endpoint const& e, std::string_view where)
 
 namespace detail {
 
-/// Cuts a URL into an endpoint. A failure names the part that is wrong and never quotes what may hold a password.
+/// Parses a URL into an endpoint. An error names the part that is wrong and never quotes what may hold a password.
 class url_parser {
 public:
-    [[nodiscard]] static endpoint parse(std::string_view url)
+    /// `which` begins each message: "Redis URL".
+    explicit url_parser(std::string which) : which_{std::move(which)} {}
+
+    [[nodiscard]] endpoint parse(std::string_view url) const
     {
         endpoint e;
         e.tls = url.starts_with("rediss://");
@@ -88,23 +100,23 @@ public:
             parse_unix(url, e);
         else
             fail("scheme", "it must begin with redis://, rediss:// or unix://");
-        check_endpoint(e, "Redis URL, ");
+        check_endpoint(e, which_ + ", ");
         return e;
     }
 
 private:
-    [[noreturn]] static void fail(std::string_view part, std::string const& why)
+    [[noreturn]] void fail(std::string_view part, std::string const& why) const
     {
-        throw error{holdfast::errc::misconfigured, "Redis URL, " + std::string{part} + ": " + why};
+        throw error{holdfast::errc::misconfigured, which_ + ", " + std::string{part} + ": " + why};
     }
 
-    [[noreturn]] static void fail_option(std::string_view option, std::string const& why)
+    [[noreturn]] void fail_option(std::string_view option, std::string const& why) const
     {
         fail("options", "unknown option " + holdfast::quoted(option.substr(0, option.find('='))) + why);
     }
 
-    /// Returns: what follows the `?`. What stands before an `@` is no option but belongs to a password with a `?` in it.
-    static std::string_view cut_options(std::string_view& url)
+    /// Returns: what follows the `?`. If it contains an `@`, the `?` belongs to a password.
+    std::string_view cut_options(std::string_view& url) const
     {
         auto const options = cut(url, '?');
         if (options.find('@') != std::string_view::npos) fail("password", "a question mark in it is written as %3f");
@@ -118,7 +130,7 @@ private:
         return true;
     }
 
-    static void parse_tcp(std::string_view rest, endpoint& e)
+    void parse_tcp(std::string_view rest, endpoint& e) const
     {
         auto const options = cut_options(rest);
         if (!options.empty()) fail_option(options, e.tls ? "; a rediss:// URL has none" : "; a redis:// URL has none");
@@ -141,7 +153,7 @@ private:
             if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     }
 
-    static void parse_unix(std::string_view rest, endpoint& e)
+    void parse_unix(std::string_view rest, endpoint& e) const
     {
         auto options = cut_options(rest);
         while (!options.empty()) {
@@ -158,7 +170,7 @@ private:
         if (e.unix_path.empty()) fail("path", "it is empty; it must be absolute: unix:///run/redis.sock");
     }
 
-    static void parse_credentials(std::string_view& rest, endpoint& e)
+    void parse_credentials(std::string_view& rest, endpoint& e) const
     {
         auto const at = rest.rfind('@');
         if (at == std::string_view::npos) return;
@@ -169,7 +181,7 @@ private:
         if (colon != std::string_view::npos) e.password = decoded("password", user.substr(colon + 1));
     }
 
-    static void parse_port(std::string_view text, endpoint& e)
+    void parse_port(std::string_view text, endpoint& e) const
     {
         e.port = static_cast<std::uint16_t>(number<unsigned>("port", text, 65535));
     }
@@ -185,15 +197,16 @@ private:
     }
 
     template <class N>
-    static N number(std::string_view part, std::string_view text, N most)
+    N number(std::string_view part, std::string_view text, N most) const
     {
         N n{};
         auto const [end, ec] = std::from_chars(text.data(), text.data() + text.size(), n);
-        if (ec != std::errc{} || end != text.data() + text.size() || n > most) fail(part, "it must be a number, at most " + std::to_string(most));
+        if (ec != std::errc{} || end != text.data() + text.size() || n > most)
+            fail(part, "it must be a number, at most " + std::to_string(most));
         return n;
     }
 
-    static std::string decoded(std::string_view part, std::string_view text)
+    std::string decoded(std::string_view part, std::string_view text) const
     {
         std::string out;
         for (std::size_t i = 0; i < text.size(); ++i) {
@@ -212,13 +225,28 @@ private:
         if (out.find('\0') != std::string::npos) fail(part, "it contains a zero byte");
         return out;
     }
+
+    std::string which_;
 };
 
 }  // namespace detail
 
-/// Returns: what `redis://[user[:password]@]host[:port][/db]`, the same with `rediss://` for TLS, or `unix://[user:password@]/path[?db=n]`
-/// says; `[user]` may be empty. Reserved characters in user, password, host and path are written as `%xx`, also an @ in a path behind a colon.
+/// Returns: the endpoint that `redis://[user[:password]@]host[:port][/db]`, the same with `rediss://` for TLS, or
+/// `unix://[user:password@]/path[?db=n]` names; `[user]` may be empty. Reserved characters in user, password, host and
+/// path are written as `%xx`, also an @ after a colon in a path.
 /// Throws: `error` (`misconfigured`) naming the part of the URL that is wrong, without quoting secrets.
-[[nodiscard]] inline endpoint parse_url(std::string_view url) { return detail::url_parser::parse(url); }
+[[nodiscard]] inline endpoint parse_url(std::string_view url) { return detail::url_parser{"Redis URL"}.parse(url); }
+
+/// Returns: what each of `urls` says, see `parse_url`. Throws: as that; the message says which one of them it is.
+template <class Urls>
+[[nodiscard]] std::vector<endpoint> parse_urls(Urls const& urls)
+{
+    std::vector<endpoint> servers;
+    for (url const one : urls) {
+        auto which = "Redis URL " + std::to_string(servers.size() + 1) + " of " + std::to_string(urls.size());
+        servers.push_back(detail::url_parser{std::move(which)}.parse(one.text()));
+    }
+    return servers;
+}
 
 }  // namespace holdfast::redis

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/error.hpp>
@@ -20,28 +21,28 @@
 #include <string_view>
 #include <system_error>
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// What a server tells about itself when a connection is made.
+/// What a server says about itself when a connection is made.
 struct greeting {
     std::chrono::microseconds server_time{};
     std::chrono::seconds uptime{};
     boot_clock::duration took{};  ///< from the question to the answer
-    std::string run_id{};         ///< which server it is: drawn when it starts
-    std::string eviction{};       ///< its `maxmemory-policy`; like the rest, empty or 0 where it does not say
+    std::string run_id{};         ///< identifies the server; drawn when it starts
+    std::string eviction{};       ///< its `maxmemory-policy`. Like the rest, empty or 0 if it does not say
 };
 
-/// The hello: what is said and asked first on a connection, and what comes back. No I/O. A server that says that it is a replica, or a node of a
-/// cluster, is refused.
+/// The first exchange on a connection: what is sent and asked, and what comes back. No I/O. A server that says that it
+/// is a replica, or a node of a cluster, is refused.
 class greeting_exchange {
 public:
     enum class hello {
         plain,
-        about_itself,  ///< the server is asked about itself; it need not answer, as the user may lack the right to `INFO`
-        with_clock,    ///< as that, and it has to
+        about_itself,  ///< the server is asked about itself, but need not answer: the user may lack the right to `INFO`
+        with_clock,    ///< the same, and it must answer
     };
 
-    /// Effects: begins anew. Returns: what is to be sent; empty where there is nothing to say.
+    /// Effects: begins anew. Returns: the bytes to send; empty if there are none.
     [[nodiscard]] std::string begin(endpoint const& server, hello h)
     {
         got_ = {};
@@ -49,7 +50,7 @@ public:
         std::string bytes;
         auto const say = [&](question what, std::initializer_list<std::string_view> words) {
             questions_[asked_++] = what;
-            bytes += format({words.begin(), words.size()});
+            format(bytes, {words.begin(), words.size()});
         };
         if (!server.password.empty() && server.user.empty()) say(question::auth, {"AUTH", server.password});
         if (!server.user.empty()) say(question::auth, {"AUTH", server.user, server.password});
@@ -64,7 +65,7 @@ public:
         return bytes;
     }
 
-    /// Returns: whether everything is answered.
+    /// Returns: whether all questions are answered.
     [[nodiscard]] bool done() const noexcept { return answered_ == asked_; }
 
     /// Requires: not `done()`. Returns: no error, or what is wrong with the answer.
@@ -95,7 +96,7 @@ public:
         return {};
     }
 
-    /// Requires: `done()`. Returns: what the server said; `took` is for whoever has a clock.
+    /// Requires: `done()`. Returns: what the server said. The caller fills in `took`: there is no clock here.
     [[nodiscard]] greeting const& got() const noexcept { return got_; }
 
 private:
@@ -107,7 +108,7 @@ private:
         return !required_ && what != question::auth && what != question::select;
     }
 
-    /// Returns: what follows `name` in a line of `info`; empty where there is no such line.
+    /// Returns: what follows `name` in a line of `info`; empty if there is no such line.
     [[nodiscard]] static std::string_view field(std::string_view info, std::string_view name) noexcept
     {
         for (auto at = info.find(name); at != std::string_view::npos; at = info.find(name, at + 1)) {
@@ -123,10 +124,11 @@ private:
         constexpr std::string_view field = "uptime_in_seconds:";
         auto const at = info.find(field);
         if (at == std::string_view::npos) return {};
-        return std::clamp<std::chrono::seconds>(std::chrono::seconds{number(info.substr(at + field.size()))}, std::chrono::seconds{0}, longest_uptime);
+        return std::clamp<std::chrono::seconds>(std::chrono::seconds{number(info.substr(at + field.size()))},
+                                                std::chrono::seconds{0}, longest_uptime);
     }
 
-    /// Longer than any server runs, and short enough to be counted with.
+    /// Longer than any server runs, and short enough to calculate with.
     static constexpr std::chrono::seconds longest_uptime = std::chrono::hours{24 * 366 * 50};
 
     [[nodiscard]] static std::int64_t number(std::string_view text) noexcept

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/redis/greeting.hpp>
 
 #include <system_error>
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// Who is told what a node says of itself: it may decide about the votes of others.
+/// Is told what a node says about itself, which may decide the votes of other nodes.
 class greeting_listener {
 public:
     /// `node` says `g`. Returns: no error, or why the connection is given up.

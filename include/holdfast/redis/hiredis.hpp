@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
+
 #include <hiredis/hiredis.h>
 
 #include <cstddef>
@@ -9,9 +11,9 @@
 #include <optional>
 #include <string_view>
 
-// The only header that includes hiredis. Of it, only the reader of replies is used, which is alike in 0.14 and 1.x.
+// The only header that includes hiredis. Only its reply reader is used, which is the same in 0.14 and 1.x.
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
 
 /// A reply of a server.
 class reply {
@@ -39,7 +41,8 @@ public:
     [[nodiscard]] std::string_view text() const noexcept
     {
         auto const k = what();
-        return k == kind::text || k == kind::error ? std::string_view{raw_->str, static_cast<std::size_t>(raw_->len)} : std::string_view{};
+        return k == kind::text || k == kind::error ? std::string_view{raw_->str, static_cast<std::size_t>(raw_->len)}
+                                                   : std::string_view{};
     }
 
     [[nodiscard]] std::size_t size() const noexcept { return what() == kind::array ? raw_->elements : 0; }
@@ -51,16 +54,18 @@ private:
     redisReply const* raw_;
 };
 
-/// Cuts a stream of bytes into replies.
+/// Splits a stream of bytes into replies.
 class reply_reader {
 public:
-    /// No reply that is asked for here is nearly as long; a stream that says so is not answered for.
+    /// No expected reply is nearly as long. A stream with a longer one is refused.
     static constexpr std::size_t longest_reply = std::size_t{1024} * 1024;
 
-    /// Nor has one nearly as many elements. hiredis makes room for as many as the stream says, up to 16 GB, before it has seen any of them.
+    /// No expected reply has nearly as many elements. hiredis allocates as many as the stream announces, up to 16 GB,
+    /// before it has seen any of them.
     static constexpr int longest_array = 1024;
 
-    /// Nor is one nearly as deep. hiredis 1.x goes as deep as the stream says, and frees by recursion what it made.
+    /// No expected reply is nested nearly as deep. hiredis 1.x nests as deep as the stream says, and frees by
+    /// recursion.
     static constexpr int deepest_array = 7;
 
     reply_reader() : reader_{::redisReaderCreate()}
@@ -82,7 +87,7 @@ public:
         [[nodiscard]] reply get() const noexcept { return reply{static_cast<redisReply const*>(raw.get())}; }
     };
 
-    /// Returns: the next reply, empty where it is not complete yet; nothing where the bytes are not the protocol of Redis.
+    /// Returns: the next reply, empty if it is not complete yet; nothing if the bytes are not the protocol of Redis.
     [[nodiscard]] std::optional<owned_reply> next() noexcept
     {
         void* raw = nullptr;
@@ -98,7 +103,7 @@ private:
         void operator()(redisReader* r) const noexcept { ::redisReaderFree(r); }
     };
 
-    /// Returns: hiredis's own functions, save that no array is made that is too long or too deep.
+    /// Returns: hiredis's own functions, except that they refuse arrays that are too long or too deep.
     static redisReplyObjectFunctions* with_short_arrays(redisReplyObjectFunctions const& own) noexcept
     {
         static auto functions = [&own] {

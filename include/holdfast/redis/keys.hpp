@@ -1,48 +1,48 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/core/clock.hpp>
-#include <holdfast/core/token.hpp>
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/name.hpp>
+#include <holdfast/core/result.hpp>
 
-#include <cstdint>
-#include <atomic>
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// What the servers call the parts of one lock. The lock's key is its name, so that other clients share it; the others lie in the same
-/// hash slot, but for a name that has a `}` and no hash tag.
-struct lock_keys {
+/// The keys of one lock on the servers. The lock's own key is its name, so that other clients share it. The others are
+/// in the same hash slot, unless the name has a `}` and no hash tag.
+struct lock_keys : lock_key {
     std::string lock;     ///< `SET key token NX PX`
-    std::string fence;    ///< the counter of fencing tokens; lives for an hour at least after its last use
-    std::string channel;  ///< where a release is published
+    std::string fence;    ///< the counter of fencing tokens; kept for at least an hour after its last use
+    std::string channel;  ///< the channel on which a release is published
 
-    /// What a node's answers have shown, see `votes`.
-    struct experience {
-        owner_token voter{};          ///< for whom it said yes last, or may have
-        owner_token intact{};         ///< what was drawn for the last attempt, where no release of it has been sent that may still arrive
-    };
-    mutable std::atomic<std::uint32_t> fences_replaced{0};  ///< on which nodes, a bit each; to be told, also if nobody waited for that answer
-    mutable std::vector<experience> known;  ///< of each node; empty: nobody notes it. Guarded by the transport's lock
-
-    explicit lock_keys(std::string key, unsigned nodes = 0) : lock{std::move(key)}, known(nodes)
+    /// `name` is what the user calls the lock; empty: the same as its key. Throws: `error` (`misconfigured`) if the key
+    /// is reserved.
+    explicit lock_keys(std::string key, std::string_view name = {})
+        : lock_key{name.empty() ? key : std::string{name}}, lock{std::move(key)}
     {
+        if (lock.starts_with(reserved_prefix))
+            throw holdfast::detail::error_of(
+                this->name(), {make_error_code(holdfast::errc::misconfigured),
+                               "its key, key_prefix and the name, begins with \"holdfast:\", which is reserved for "
+                               "what is kept beside a lock"});
         auto const tagged = in_slot_of(lock);
         fence = std::string{reserved_prefix} + "fence:" + tagged;
         channel = std::string{reserved_prefix} + "free:" + tagged;
     }
 
-    /// Names that begin with it are refused: they could be another lock's counter.
+    /// Names that begin with this are refused: they could be another lock's counter.
     static constexpr std::string_view reserved_prefix = "holdfast:";
 
 private:
-    /// Source: "Hash tags" in the Redis cluster specification: what is between the first `{` and the next `}` is hashed, where it is not
-    /// empty. A name that has such a tag lends it to its companions as it is; another one is wrapped to be the tag.
+    /// Source: "Hash tags" in the Redis cluster specification: what is between the first `{` and the next `}` is
+    /// hashed, if it is not empty. A name with such a tag is used as it is; any other name is wrapped to become the
+    /// tag.
     static std::string in_slot_of(std::string const& name)
     {
         auto const open = name.find('{');

@@ -6,8 +6,8 @@
 #include <holdfast/io/source.hpp>
 #include <holdfast/io/stream.hpp>
 #include <holdfast/io/tls_error.hpp>
-#include <holdfast/redis/admission.hpp>
 #include <holdfast/redis/connect_phase.hpp>
+#include <holdfast/redis/eligibility.hpp>
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/error.hpp>
 #include <holdfast/redis/error_reply.hpp>
@@ -27,10 +27,10 @@
 #include <system_error>
 #include <utility>
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// A connection to a Redis server that has said hello: authenticated, in its database, and asked for its clock where that matters. Made
-/// when it is needed; a failure is remembered for a moment, so that nobody waits for a server that is down again and again.
+/// A connection to a Redis server that is ready for use: authenticated, in its database, asked for its clock if needed.
+/// Made on demand. A failure is remembered for a moment, so that callers do not wait for a dead server again and again.
 ///
 /// | state    | meaning                            | left by |
 /// |----------|------------------------------------|---------|
@@ -41,7 +41,7 @@ class link : public io::source {
 public:
     using hello = greeting_exchange::hello;
 
-    /// Requires: `tls` is not null where the endpoint asks for it.
+    /// Requires: `tls` is not null if the endpoint asks for it.
     link(io::reactor& reactor, endpoint const& server, std::shared_ptr<io::secure_layer const> tls,
          std::chrono::milliseconds connect_timeout, hello h)
         : reactor_{reactor}, server_{server}, tls_{std::move(tls)}, connect_timeout_{connect_timeout}, hello_{h}
@@ -52,10 +52,11 @@ public:
     link(link const&) = delete;
     link& operator=(link const&) = delete;
 
-    /// Returns: no error where the link is up or on its way up, having begun to connect where it has to; otherwise why it is down.
+    /// Effects: begins to connect if necessary. Returns: no error if the link is up or being connected; otherwise why
+    /// not.
     std::error_code connect(boot_clock::time_point now)
     {
-        if (overdue(now) && stream_.has_news()) since_ = now;  // nobody has looked: whoever comes next does
+        if (overdue(now) && stream_.has_news()) since_ = now;  // no thread has looked: the next one will
         if (overdue(now)) disconnect_overdue(now);
         if (state_ != state::down) return {};
         if (!pause_.over(now)) return why_;
@@ -65,30 +66,27 @@ public:
         heard_ = false;
         received_ = understood_ = 0;
         try {
-            if (!stream_.open(target())) {
+            if (!stream_.open({server_.host, std::to_string(server_.port), server_.unix_path, tls_})) {
                 disconnect_for_stream(errc::cannot_connect, now);
                 return why_;
             }
             reactor_.changed();
             if (stream_.now() == io::stream::state::open) say_hello();
             return {};
-        } catch (std::bad_alloc const&) {  // it may be up, with some of what waited for that not sent
+        } catch (std::bad_alloc const&) {  // it may be up, with some waiting commands not sent
             disconnect(std::make_error_code(std::errc::not_enough_memory), now);
             return why_;
         }
     }
 
-    /// Effects: closes the connection, because of `why`; `reason` has more words about it, for messages.
+    /// Effects: closes the connection, because of `why`; `reason` says more about it, for messages.
     void disconnect(std::error_code why, boot_clock::time_point now, std::string reason = {})
     {
         if (state_ == state::down) return;
-        // A client certificate that the server does not accept shows when the server first answers: nothing that was sent has arrived.
+        // If a client certificate is refused, the server's first answer says so: no command has arrived.
         bool const was_up = state_ == state::up && why.category() != tls::error_category();
         reason_ = std::move(reason);
-        if (harmful_later())
-            stream_.abort();
-        else
-            stream_.close();
+        harmful_later() ? stream_.abort() : stream_.close();
         reader_.reset();
         reactor_.changed();
         state_ = state::down;
@@ -100,7 +98,7 @@ public:
         on_down(told_, now);
     }
 
-    /// Returns: what more there is to say about `why` than its own message, where it is why the link went down last, or is not up in time.
+    /// Returns: more about `why` than its own message, if it took the link down last, or if the link is not up in time.
     [[nodiscard]] std::string reason(std::error_code why) const
     {
         if (why == told_) return reason_;
@@ -116,8 +114,8 @@ public:
     void on_ready(short, boot_clock::time_point now) override
     try {
         auto const before = stream_.now();
-        bool const unattended =
-            now - std::exchange(looked_, now) >= connect_timeout_;  // operations end without those who are still connected to
+        // Operations may end while a server is still being connected to; then no thread looks.
+        bool const unattended = now - std::exchange(looked_, now) >= connect_timeout_;
         go_on(now);
         if (unattended || stream_.now() != before) since_ = now;
         if (overdue(now)) disconnect_overdue(now);
@@ -133,10 +131,10 @@ protected:
     virtual void on_reply(reply const& r, boot_clock::time_point now) = 0;
     virtual void on_down(std::error_code why, boot_clock::time_point now) noexcept = 0;
 
-    /// Returns: whether something is under way that must not arrive any more when the link is given up.
+    /// Returns: whether something in flight must not arrive after the link is given up.
     [[nodiscard]] virtual bool harmful_later() const noexcept { return false; }
 
-    /// Effects: `reason(why)` is now what the server said in `r`, an error, when it ran `script`, if it ran one.
+    /// Effects: `reason(why)` is now what the error `r` says. `script` is the script that the server ran, if any.
     void note_error(std::error_code why, reply const& r, std::string_view script) noexcept
     {
         told_ = why;
@@ -160,48 +158,48 @@ protected:
 private:
     enum class state { down, greeting, up };
 
-    /// The first byte that a TLS server sends to someone who does not speak TLS. No reply of Redis begins with it.
+    /// The first byte that a TLS server sends to a client that does not use TLS. No reply of Redis begins with it.
     static constexpr char tls_alert = '\x15';
 
-    /// What one turn takes from a socket, in bytes: the others get theirs, and whoever waits for the reactor, before the next.
+    /// The most bytes that one turn takes from a socket; then the others have theirs.
     static constexpr std::size_t most_in_turn = 16'384;
 
-    /// So many bytes on the wire in which there is no reply are those of a server that sends none.
+    /// A server that sends this many bytes without a reply in them sends none.
     static constexpr std::uint64_t most_without_reply = 2 * reply_reader::longest_reply;
-
-    [[nodiscard]] io::stream_target target() const { return {server_.host, std::to_string(server_.port), server_.unix_path, tls_}; }
 
     [[nodiscard]] bool overdue(boot_clock::time_point now) const noexcept
     {
         return state_ == state::greeting && now - since_ >= connect_timeout_;
     }
 
-    /// Effects: as `disconnect`; the pause began when the time was over.
+    /// Effects: as `disconnect`; the pause begins when the time was over.
     void disconnect_overdue(boot_clock::time_point now)
     {
         auto const late = now - since_ - connect_timeout_;
         disconnect(errc::cannot_connect, now, words_of([&] {
-                       return connect_phase(stream_.now()) + " within connect_timeout, " + std::to_string(connect_timeout_.count()) + " ms";
+                       return connect_phase(stream_.now()) + " within connect_timeout, " +
+                              std::to_string(connect_timeout_.count()) + " ms";
                    }));
         pause_.put_back(late);
     }
 
-    /// Returns: what more there is to say about `r`; nothing where it is no error.
+    /// Returns: details of `r`; empty if it is no error.
     [[nodiscard]] std::string said(reply const& r, std::string_view script) const noexcept
     {
-        return words_of(
-            [&] { return r.what() == reply::kind::error ? error_reply{r.text()}.detail(script, server_.password) : std::string{}; });
+        if (r.what() != reply::kind::error) return {};
+        return words_of([&] { return error_reply{r.text()}.detail(script, server_.password); });
     }
 
-    /// Effects: as `disconnect`, for what the stream says: its own code where TLS is why. When the server has said something in TLS, all is
-    /// well with that, and what breaks later is the connection.
+    /// Effects: as `disconnect`, for what the stream says; with its own code if TLS is the cause. Once the server has
+    /// sent something over TLS, TLS works, and what breaks later is the connection.
     void disconnect_for_stream(errc otherwise, boot_clock::time_point now)
     {
         auto const& why = stream_.why();
         bool const refused = why.code.category() == tls::error_category() && !heard_;
-        bool const silent = stream_.now() == io::stream::state::open && !heard_ && !server_.tls && server_.unix_path.empty();
+        bool const plain = !server_.tls && server_.unix_path.empty();
+        bool const silent = plain && stream_.now() == io::stream::state::open && !heard_;
         disconnect(refused ? why.code : otherwise, now, words_of([&] {
-                       return why.detail + (silent ? ", without an answer; a server that expects TLS is asked with rediss://" : "");
+                       return why.detail + (silent ? ", without an answer; does it expect TLS (rediss://)?" : "");
                    }));
     }
 
@@ -213,7 +211,7 @@ private:
             reactor_.changed();
             if (stream_.now() != open) return;
             say_hello();
-            if (!stream_.secured()) return;  // otherwise something may have come behind the handshake
+            if (!stream_.secured()) return;  // with TLS, data may have come after the handshake
         }
         if (stream_.out()->blocked()) stream_.out()->flush_again();
         read(now);
@@ -234,13 +232,13 @@ private:
             auto const before = left;
             auto const n = stream_.read(buffer, left);
             received_ += before - left;
-            if (!n) return disconnect_for_stream(state_ == state::up ? errc::connection_lost : errc::cannot_connect, now);
+            if (!n) return disconnect_for_stream(up() ? errc::connection_lost : errc::cannot_connect, now);
             if (received_ - understood_ > most_without_reply)
                 return disconnect(errc::protocol_error, now, "it sends without end, and no answer");
             if (*n == 0) return;
             if (!std::exchange(heard_, true)) {
                 if (buffer[0] == tls_alert) return disconnect(tls::errc::tls_expected, now);
-                if (state_ == state::up) pause_.heard();  // not earlier: a server may refuse a client's certificate behind the handshake
+                if (up()) pause_.heard();  // not earlier: a client's certificate may be refused after the handshake
             }
             if (!reader_->feed({buffer.data(), *n})) return disconnect(errc::protocol_error, now);
             auto const generation = generation_;
@@ -270,7 +268,7 @@ private:
         auto got = greeting_.got();
         got.took = now - asked_;
         if (auto const why = refuses(got)) return disconnect(why, now);
-        if (heard_) pause_ = {};
+        if (heard_) pause_.heard();
         state_ = state::up;
         on_up(got, now);
     }
@@ -284,13 +282,13 @@ private:
     std::unique_ptr<reply_reader> reader_;
     state state_ = state::down;
     std::error_code why_ = errc::cannot_connect;
-    std::error_code told_;  // why_ as others were told
+    std::error_code told_;  // why_, as it was reported
     std::string reason_;
-    bool heard_ = false;               // something came over this connection
-    std::uint64_t received_ = 0;       // bytes that did
-    std::uint64_t understood_ = 0;     // of them, up to the last reply
-    boot_clock::time_point since_{};   // it takes the step that it is in
-    boot_clock::time_point looked_{};  // what came
+    bool heard_ = false;               // whether anything was received over this connection
+    std::uint64_t received_ = 0;       // bytes received
+    std::uint64_t understood_ = 0;     // bytes received up to the last reply
+    boot_clock::time_point since_{};   // when the current step began
+    boot_clock::time_point looked_{};  // when a thread last looked
     reconnect_pause pause_;
     unsigned generation_ = 0;
     boot_clock::time_point asked_{};

@@ -1,33 +1,29 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/result.hpp>
-#include <holdfast/redis/node_set.hpp>
+#include <holdfast/quorum/node_set.hpp>
 #include <holdfast/redis/transport.hpp>
 
-#include <array>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// Why each node did not do what an operation asked of it when it was last asked; no error for one that did, or said no.
+/// Why each node did not do what an operation last asked of it; no error if it did, or said no.
 class node_errors {
 public:
+    explicit node_errors(unsigned nodes) : all_(nodes) {}
+
     void note(unsigned node, std::error_code why) noexcept { all_[node] = why; }
+    [[nodiscard]] std::error_code of(unsigned node) const noexcept { return all_[node]; }
 
-    /// Effects: notes that the answers of these nodes were not waited for; what was known of them before still counts.
-    void note_unanswered(node_set nodes) noexcept
-    {
-        nodes.for_each([&](unsigned node) {
-            if (!all_[node]) all_[node] = unanswered();
-        });
-    }
-
-    /// Returns: `code`, which came from `node`, with the reasons of all nodes that failed: those that have other reasons first, as the words of
-    /// `code` stand behind them all. Called without the transport's lock.
+    /// Returns: `code`, which came from `node`, with the reasons of all nodes that failed. Those with other reasons
+    /// come first, because the message of `code` follows them all. Called without the transport's lock.
     template <Transport T>
     [[nodiscard]] failure explain(T& to, std::error_code code, unsigned node, std::string_view what = {}) const
     {
@@ -41,7 +37,7 @@ public:
         };
         if (to.size() > 1) add("no quorum of " + std::to_string(to.size()) + " masters", "");
         for (unsigned n = 0; n < to.size(); ++n)
-            if (all_[n] && all_[n] != code) add(to.describe(n, all_[n]) + words(all_[n]), "; ");
+            if (all_[n] && all_[n] != code) add(to.describe(n, all_[n]) + ": " + all_[n].message(), "; ");
         char const* between = "; ";
         for (unsigned n = 0; n < to.size(); ++n)
             if (all_[n] && all_[n] == code) add(to.describe(n, all_[n]), std::exchange(between, ", "));
@@ -49,14 +45,7 @@ public:
     }
 
 private:
-    [[nodiscard]] static std::error_code unanswered() noexcept { return std::make_error_code(std::errc::operation_in_progress); }
-
-    [[nodiscard]] static std::string words(std::error_code why)
-    {
-        return why == unanswered() ? " had not answered yet" : ": " + why.message();
-    }
-
-    std::array<std::error_code, max_nodes> all_{};
+    std::vector<std::error_code> all_;
 };
 
 }  // namespace holdfast::redis

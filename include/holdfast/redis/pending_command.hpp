@@ -1,64 +1,74 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/options.hpp>
+#include <holdfast/core/token.hpp>
 #include <holdfast/redis/commands.hpp>
-#include <holdfast/redis/protocol.hpp>
+#include <holdfast/redis/script_forms.hpp>
 #include <holdfast/redis/transport.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <list>
+#include <system_error>
 #include <utility>
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
 
 /// A command that one node has not answered yet.
 struct pending_command {
     command what;
-    listener* whom = nullptr;          ///< null: nobody waits for the answer
-    boot_clock::time_point since{};    ///< when it was asked for; of a release that is kept, from when on
-    boot_clock::time_point written{};  ///< when it was put on the wire, the last time
+    listener* whom = nullptr;          ///< null: no listener waits for the answer
+    boot_clock::time_point since{};    ///< when it was asked for
+    boot_clock::time_point written{};  ///< when it was put on the wire; the epoch: not yet
     script_form form = script_form::by_text;
+    std::error_code failed{};  ///< why there is no answer; `whom` must still be told
 
     [[nodiscard]] bool asks_for_vote() const noexcept { return redis::asks_for_vote(what); }
-    [[nodiscard]] bool acquires() const noexcept { return asks_for_vote() && !extends(); }
+    [[nodiscard]] bool acquires() const noexcept { return what.what == command::verb::acquire; }
     [[nodiscard]] bool releases() const noexcept { return what.what == command::verb::release; }
     [[nodiscard]] bool extends() const noexcept { return redis::extends(what); }
+    [[nodiscard]] bool on_the_wire() const noexcept { return written != boot_clock::time_point{}; }
 
-    /// Returns: what `l` waits for at `node`; null: nothing.
+    /// Returns: the command whose answer `l` waits for at `node`, or null.
     [[nodiscard]] static pending_command* of(listener const& l, unsigned node) noexcept
     {
         return static_cast<pending_command*>(listener_link::get(l, node));
     }
 
-    /// Effects: nobody waits for it any more. Returns: who did; null: nobody.
+    /// Effects: no listener waits for it any more. Returns: the one that did, or null.
     listener* let_go(unsigned node) noexcept
     {
         if (whom) listener_link::set(*whom, node, nullptr);
         return std::exchange(whom, nullptr);
     }
 
-    /// Returns: whether it is still to be sent: somebody wants the answer, or it frees what may be there, which is gone by itself after its ttl.
+    /// Returns: whether it must still be sent: an operation waits for the answer, or it is a release of a key that may
+    /// still be there. The key expires after its ttl.
     [[nodiscard]] bool wanted(boot_clock::time_point now) const noexcept
     {
-        auto const there = what.ttl.count() == 0 ? longest_ttl : std::max<std::chrono::milliseconds>(what.ttl, shortest_keeping);
+        bool const endless = what.ttl.count() == 0;
+        auto const there = endless ? longest_ttl : std::max<std::chrono::milliseconds>(what.ttl, shortest_keeping);
         return whom || (releases() && now - since < there);
     }
 
 private:
-    /// A server that stood still has the key for longer.
+    /// A server that stood still keeps a key for longer.
     static constexpr std::chrono::seconds shortest_keeping{30};
 };
 
-/// Elements go from one to another without memory.
+/// Elements move from one list to another without allocation.
 using pending_commands = std::list<pending_command>;
 
-/// Returns: whether somebody waits for the answer to an acquire or an extend for `token` among `some`, and will release it himself.
+/// Returns: whether `some` has a command for `token` whose sender will release the token itself: an extension, which
+/// comes from the holder, or another command, not a release, whose answer an operation waits for.
 [[nodiscard]] inline bool asked_again(pending_commands const& some, owner_token const& token) noexcept
 {
-    return std::any_of(some.begin(), some.end(), [&](pending_command const& e) { return e.whom && !e.releases() && e.what.token == token; });
+    return std::any_of(some.begin(), some.end(), [&](pending_command const& e) {
+        return (e.extends() || (e.whom && !e.releases())) && e.what.token == token;
+    });
 }
 
 }  // namespace holdfast::redis

@@ -1,33 +1,34 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 
 #include <algorithm>
 #include <chrono>
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// Whether a connection on which commands are under way still lives. One answer that is late says nothing of the connection, where others came
-/// meanwhile; it is given up when nothing comes any more.
+/// Tells whether a connection with pending commands is still alive. One late answer says nothing if others arrived
+/// meanwhile. The connection is given up when nothing arrives any more.
 class pulse {
 public:
-    /// Effects: a command is to be answered within `t`.
+    /// Effects: a command must be answered within `t`.
     explicit pulse(std::chrono::milliseconds t) noexcept : time_{t} {}
 
     /// Effects: notes that the server has answered a command, or the greeting.
     void beat(boot_clock::time_point now) noexcept { last_ = now; }
 
-    /// Returns: whether nothing has been answered since a command was sent at `written` that is overdue. One that was sent a moment ago, as the
-    /// connection was being made until then, may have its time.
+    /// Returns: whether a command sent at `written` is overdue and nothing has been answered since. A command that was
+    /// sent only a moment ago, because the connection had to be made first, still has its time.
     [[nodiscard]] bool silent_since(boot_clock::time_point written, boot_clock::time_point now) const noexcept
     {
         return last_ <= written && now - written > time_ / 2;
     }
 
-    /// Returns: whether the connection is to be given up, where the first of the commands under way was sent at `written`: nothing has been
-    /// answered for the time of an answer; or the answers lag so far behind that none is of use. A server that is asked for more than it can do would
-    /// lag ever more.
+    /// Returns: whether to give up the connection; `written` is when the oldest pending command was sent. True if
+    /// nothing was answered within the time of an answer, or if the answers lag so far behind that they are of no use:
+    /// an overloaded server would lag more and more.
     [[nodiscard]] bool stopped(boot_clock::time_point written, boot_clock::time_point now) const noexcept
     {
         return now - std::max(written, last_) > time_ || now - written > longest_lag * time_;

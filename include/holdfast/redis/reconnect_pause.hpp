@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 
 #include <algorithm>
 #include <chrono>
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// When a server may be connected to again. No clock of its own.
+/// When a server may be connected to again. Reads no clock.
 ///
 /// | a connection                                             | the next one may begin |
 /// |----------------------------------------------------------|------------------------|
@@ -33,14 +34,15 @@ public:
     /// Effects: notes that the server has said something.
     void heard() noexcept { pause_ = {}; }
 
-    /// Effects: notes that it ended: `lost` if it was up.
+    /// Effects: notes that the connection ended: `lost` if it was up.
     void ended(end how, boot_clock::time_point now) noexcept
     {
-        pause_ = how == end::lost ? boot_clock::duration::zero() : std::clamp<boot_clock::duration>(2 * pause_, first, longest);
+        pause_ = how == end::lost ? boot_clock::duration::zero()
+                                  : std::clamp<boot_clock::duration>(2 * pause_, first, longest);
         until_ = now + pause_;
     }
 
-    /// Effects: the same, for what it sent.
+    /// Effects: notes that the connection ended because it broke the protocol.
     void spoilt(end how, boot_clock::time_point now) noexcept
     {
         ended(how, now);
@@ -56,7 +58,7 @@ private:
     boot_clock::time_point began_{};
     boot_clock::time_point until_{};
     boot_clock::duration pause_{};
-    boot_clock::duration distrust_{};  // what is owed if the next one breaks the protocol soon
+    boot_clock::duration distrust_{};  // the pause if the next one breaks the protocol soon
 };
 
 }  // namespace holdfast::redis

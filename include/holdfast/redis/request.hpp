@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
+
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -8,20 +10,21 @@
 #include <string>
 #include <string_view>
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// The most words that a request of holdfast's has.
+/// The most words that a request has.
 inline constexpr std::size_t max_words = 16;
 
-/// Returns: a request of these words as the server reads it: an array of bulk strings.
+/// Effects: appends a request of these words in the server's format: an array of bulk strings.
 /// Source: "Redis serialization protocol specification" (redis.io). Throws: `std::bad_alloc`.
-[[nodiscard]] inline std::string format(std::span<std::string_view const> words)
+inline void format(std::string& bytes, std::span<std::string_view const> words)
 {
     constexpr std::size_t longest_line = 23;  // a type, 20 digits, an end of line
-    auto most = longest_line;
+    auto const before = bytes.size();
+    auto most = before + longest_line;
     for (auto const word : words) most += longest_line + word.size() + 2;
-    std::string bytes(most, '\0');
-    auto* at = bytes.data();
+    bytes.resize(most);
+    auto* at = bytes.data() + before;
     auto const end_line = [&] {
         *at++ = '\r';
         *at++ = '\n';
@@ -38,7 +41,6 @@ inline constexpr std::size_t max_words = 16;
         end_line();
     }
     bytes.resize(static_cast<std::size_t>(at - bytes.data()));
-    return bytes;
 }
 
 }  // namespace holdfast::redis

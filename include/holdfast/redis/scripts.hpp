@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
+
+#include <array>
 #include <string_view>
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// A script that runs on the server, and the SHA-1 by which it is called. Scripts are constants: all input goes in KEYS and ARGV.
+/// A script that runs on the server, and the SHA-1 by which it is called. Scripts are constants: all input goes in KEYS
+/// and ARGV.
 struct script {
     std::string_view text;
     std::string_view sha1;
@@ -13,16 +17,21 @@ struct script {
 
 namespace scripts {
 
-// acquire: KEYS lock [fence]; ARGV token ttl [batch fence-lifetime bound [proposal max-lead floor]]. Answers the fence (1 without one) if the lock
-// is the token's now, also if it was already; -2 - PTTL, which is not positive, if it is another's. GETRANGE is a pcall: a key of another type
-// counts as held, and the answer is less by `other_type_mark`. Of a key, whose value may be long, it reads a byte more than a token has; PTTL,
-// which is -2 without a key, tells an empty one from none. PTTL and PEXPIRE are what a renewal and a release need: a user without the right to
-// one of them is told so, and is granted nothing. A SET is the first to write: a server without memory lets a script go on that has written.
-// The fence is written before the lock: if that fails, nothing is taken. Each call that may be refused has a line of its own: servers name the line.
+// acquire: KEYS lock [fence]; ARGV token ttl [batch fence-lifetime bound [proposal max-lead floor]]. If the lock is the
+// token's now, or was already, it answers the fence, or 1 without one. If another token has it, it answers -2 - PTTL,
+// which is not positive.
+// - GETRANGE is a pcall: a key of another type counts as held, and the answer is less by `other_type_mark`. It reads
+//   one byte more than a token has, since the value may be long.
+// - PTTL is -2 if there is no key: this tells an empty value from none.
+// - A renewal and a release need PTTL and PEXPIRE. A user without the right to one of them gets an error, and no lock.
+// - The first write is a SET: a server without memory lets a script go on that has written.
+// - The fence is written before the lock: if that fails, nothing is taken.
+// - Each call that may be refused has its own line: servers name the line.
 //
-// A fence is read as text, and taken for a number only if it has so few digits that a double holds it. One that is further ahead of the clock than
-// the bound, or no number, is foreign: {fence, 1} is answered if it was replaced. By count, if there is a guard, it is replaced by '-' and the
-// most that it can have been: {0, 1} is answered, and {0, 0} until the clock has come near that. A note older than a fence lives is foreign, too.
+// A fence is read as text. It counts as a number only if it has so few digits that a double holds it. It is foreign if
+// it is no number, or further ahead of the clock than the bound; {fence, 1} is answered if it was replaced. By count,
+// with a guard, it is replaced by a note: '-' and the most that it can have been. Then {0, 1} is answered, and {0, 0}
+// until the clock has come near the note. A note that is older than the lifetime of a fence is foreign, too.
 
 inline constexpr script acquire{R"lua(
 local value = redis.pcall('GETRANGE', KEYS[1], 0, 32)
@@ -115,7 +124,8 @@ return foreign and {fence, 1} or fence
 )lua",
                                          "71a0f71b2360452391ebac5b1531f5329683cf11"};
 
-// confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1, or 0 also if the fence, or the value, is further ahead than the bound.
+// confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
+// further ahead than the bound.
 inline constexpr script confirm{R"lua(
 if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
 local time = redis.call('TIME')
@@ -132,7 +142,7 @@ return 1
 )lua",
                                 "040831254830459a02ef3c46707833e5f777fcc5"};
 
-// extend: KEYS lock; ARGV token ttl. Never makes the time left shorter: a copy that comes late must not cut a longer lease.
+// extend: KEYS lock; ARGV token ttl. Never shortens the time left: a late copy must not cut a longer lease.
 inline constexpr script extend{R"lua(
 if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
@@ -140,8 +150,8 @@ return 1
 )lua",
                                "b507a4092ba965149e0fd8b7c453f3551dd019f1"};
 
-// regain: KEYS lock; ARGV token ttl. As extend, and it takes a lock that is free.
-inline constexpr script regain{R"lua(
+// reacquire: KEYS lock; ARGV token ttl. As extend, and takes a free lock.
+inline constexpr script reacquire{R"lua(
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
 if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
@@ -149,9 +159,9 @@ return 1
 )lua",
                                "5addbad67398e1a9cc9669f84a2131cc90097f21"};
 
-// release: KEYS lock; ARGV token channel. Answers 1 and how many were told, or 0. PEXPIRE with 0 deletes, as DEL does, and it is known from the acquire
-// that the user may call it. A user without the right to publish still releases: waiters
-// then look again by the clock.
+// release: KEYS lock; ARGV token channel. Answers 1 + the number of subscribers told, or 0. PEXPIRE with 0 deletes, as
+// DEL does; since the acquire it is known that the user may call it. A user without the right to publish still
+// releases: waiters then use the clock.
 inline constexpr script release{R"lua(
 if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
 redis.call('PEXPIRE', KEYS[1], 0)
@@ -159,6 +169,10 @@ local told = redis.pcall('PUBLISH', ARGV[2], '')
 return type(told) == 'number' and 1 + told or 1
 )lua",
                                 "b0466e79820253d39e4bdfb3560d13052ba00cd4"};
+
+/// Those of an acquire in the order of `fence_source`, then those of the other verbs in theirs.
+inline constexpr std::array<script const*, 7> all{&acquire, &acquire_by_clock, &acquire_by_count, &confirm,
+                                                  &extend,  &reacquire,        &release};
 
 }  // namespace scripts
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/name.hpp>
 #include <holdfast/core/report_once.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/keys.hpp>
 
 #include <atomic>
 #include <mutex>
@@ -13,39 +17,35 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// What there is to tell of the servers of a client, each cause once for each server, and once when it is over; kept until a caller takes it
-/// who can tell the user. Thread-safe.
+/// What there is to report about the servers of a client: each cause once for each server, and once when it is over.
+/// Kept until it is taken by a caller that can tell the user. Thread-safe.
 class server_news {
 public:
-    struct item {
-        std::error_code code;
-        std::string server;
-        std::string text;
-        bool over = false;
-    };
+    /// A part of a server that may fail by itself: an answered command does not end what was noted about it.
+    static constexpr std::string_view subscription = ", its subscription to releases";
 
-    /// Effects: notes that `server` has `why`, unless it is known; `detail()` says more.
+    /// Effects: notes that `server`, or `part` of it, has `why`, unless it is known; `detail()` says more.
     template <class F>
-    void begins(std::string const& server, std::error_code why, F&& detail) noexcept
+    void begins(std::string const& server, std::error_code why, F&& detail, std::string_view part = {}) noexcept
     try {
-        if (once_.begins(server, why)) add({.code = why, .server = server, .text = detail()});
+        if (once_.begins(server + std::string{part}, why)) add({why, detail(), {.server = server}});
     } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): nobody is told, for want of memory
     }
 
-    /// Effects: notes that it is over, where it was noted that it had begun.
+    /// Effects: notes that `why` is over, if it was noted.
     void ends(std::string const& server, std::error_code why) noexcept
     try {
         if (once_.ends(server, why)) add(end_of(server, why));
     } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): as above
     }
 
-    /// Effects: notes that all is over that was noted for `server`, but for what a proper answer does not show to be: a right that is missing for
-    /// another lock, and eviction.
+    /// Effects: notes that all that was noted for `server` is over, except what a proper answer does not disprove: a
+    /// right that is missing for another lock, and eviction.
     void answered(std::string const& server) noexcept
     try {
-        for (auto const& why : once_.ends(server)) {
+        for (auto const& [where, why] : once_.ends(server)) {
             if (why == errc::may_evict || why == errc::not_permitted)
                 static_cast<void>(once_.begins(server, why));
             else
@@ -54,23 +54,24 @@ public:
     } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): as above
     }
 
-    /// Effects: notes that its subscription to releases has `why`, as above. An answered command does not end it.
-    template <class F>
-    void subscription_begins(std::string const& server, std::error_code why, F&& detail) noexcept
+    /// Effects: notes that all that was noted for a part of `server` is over.
+    void works(std::string const& server, std::string_view part) noexcept
     try {
-        if (subscriptions_.begins(server, why)) add({.code = why, .server = server, .text = detail()});
+        for (auto const& [where, why] : once_.ends(server + std::string{part})) add(end_of(server, why, part));
     } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): as above
     }
 
-    /// Effects: notes that all is over that was noted for the subscription to `server`.
-    void subscription_works(std::string const& server) noexcept
+    /// Effects: notes that the fence of a lock was foreign on `server`, and has been replaced.
+    void fence_replaced(std::string const& server, lock_keys const& of) noexcept
     try {
-        for (auto const& why : subscriptions_.ends(server)) add(end_of(server, why, ", its subscription to releases"));
+        auto const why = make_error_code(errc::foreign_fence);
+        if (!once_.begins(of.fence, why)) return;
+        add(holdfast::detail::error_of(of.name(), {why, server + ", key " + holdfast::quoted(of.fence), server}));
     } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): as above
     }
 
-    /// Returns: what is to be told, which nobody else is given.
-    [[nodiscard]] std::vector<item> take() noexcept
+    /// Returns: what there is to report; no other caller gets it.
+    [[nodiscard]] std::vector<error> take() noexcept
     {
         if (!any_.load(std::memory_order_acquire)) return {};
         std::scoped_lock guard{mutex_};
@@ -79,15 +80,15 @@ public:
     }
 
 private:
-    /// Nobody takes anything where no lock has an `on_error`.
+    /// If no lock has an `on_error`, no caller takes anything.
     static constexpr std::size_t most = 1000;
 
-    [[nodiscard]] static item end_of(std::string const& server, std::error_code why, std::string_view what = {})
+    [[nodiscard]] static error end_of(std::string const& server, std::error_code why, std::string_view what = {})
     {
-        return {.code = why, .server = server, .text = server + std::string{what} + ": this is over", .over = true};
+        return {why, server + std::string{what} + ": this is over", {.server = server, .over = true}};
     }
 
-    void add(item one)
+    void add(error one)
     {
         std::scoped_lock guard{mutex_};
         if (items_.size() >= most) return;
@@ -96,9 +97,8 @@ private:
     }
 
     holdfast::detail::report_once once_;
-    holdfast::detail::report_once subscriptions_;
     std::mutex mutex_;
-    std::vector<item> items_;
+    std::vector<error> items_;
     std::atomic<bool> any_{false};
 };
 

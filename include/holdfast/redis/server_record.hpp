@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/redis/error.hpp>
 #include <holdfast/redis/greeting.hpp>
+#include <holdfast/redis/keys.hpp>
 #include <holdfast/redis/reconnect_pause.hpp>
 #include <holdfast/redis/server_news.hpp>
 #include <holdfast/redis/server_status.hpp>
@@ -15,14 +17,18 @@
 #include <system_error>
 #include <utility>
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// What one way to a server has seen of it, for `status()` and for what is told of servers. A server of several that gives no vote is told, as that
-/// shows nowhere else while the others do; a connection that is lost, or an answer that does not come in time, when it happens twice without a
-/// proper answer in between. So is a subscription to releases that fails again while commands are answered. Guarded by the transport's lock.
+/// What one transport has seen of a server, for `status()` and for reports. Guarded by the transport's lock.
+///
+/// | reported                                                    | when                            |
+/// |-------------------------------------------------------------|---------------------------------|
+/// | one of several servers has no vote                          | at once: it shows nowhere else while the others vote |
+/// | its connection is lost, or an answer does not come in time  | the second time without a proper answer in between |
+/// | a subscription to releases fails                            | the second time, while commands are answered |
 class server_record {
 public:
-    /// `one_of_many`: others may vote in its place.
+    /// `one_of_many`: other servers may vote in its place.
     server_record(std::string server, bool one_of_many, std::shared_ptr<server_news> news)
         : server_{std::move(server)}, one_of_many_{one_of_many}, news_{std::move(news)}
     {
@@ -31,7 +37,7 @@ public:
     /// Effects: notes that a connection was begun.
     void asked() noexcept { asked_ = true; }
 
-    /// Effects: notes what it said of itself; `wall` is this machine's clock, since 1970.
+    /// Effects: notes what it said about itself; `wall` is this machine's clock, since 1970.
     void greeted(greeting const& g, std::chrono::microseconds wall) noexcept
     {
         if (g.server_time.count() != 0) {
@@ -42,12 +48,13 @@ public:
         if (g.eviction.empty()) return;
         may_evict_ = g.eviction != "noeviction";
         if (may_evict_)
-            news_->begins(server_, errc::may_evict, [&] { return server_ + " (maxmemory-policy " + g.eviction.substr(0, 32) + ")"; });
+            news_->begins(server_, errc::may_evict,
+                          [&] { return server_ + " (maxmemory-policy " + g.eviction.substr(0, 32) + ")"; });
         else
             news_->ends(server_, errc::may_evict);
     }
 
-    /// Effects: notes that it refused, or was not reached, or has no vote.
+    /// Effects: notes that it refused, was not reached, or has no vote.
     template <class F>
     void failed(std::error_code why, F&& detail) noexcept
     {
@@ -70,19 +77,26 @@ public:
         if (one_of_many_) news_->answered(server_);
     }
 
-    /// Effects: notes that its subscription was refused or ended. What fails with the connections for
-    /// commands, or once, is not told.
+    /// Effects: notes that the fence of a lock was foreign there and has been replaced; reported once for each lock.
+    void replaced_fence(lock_keys const& of) noexcept
+    {
+        news_->fence_replaced(server_, of);
+    }
+
+    /// Effects: notes that its subscription was refused or ended. Not reported: a single failure, or one together with
+    /// the connections for commands.
     template <class F>
     void subscription_failed(std::error_code why, F&& detail) noexcept
     {
         stands_since_.reset();
         if (!std::exchange(answered_since_, false) || ++subscription_misses_ < 2) return;
         subscription_error_ = why;
-        news_->subscription_begins(server_, why, [&] {
+        auto const text = [&] {
             auto const more = detail();
             return server_ + ": its subscription to releases fails" + (more.empty() ? "" : " (" + more + ")") +
                    "; waiters look by the clock instead";
-        });
+        };
+        news_->begins(server_, why, text, server_news::subscription);
     }
 
     /// Effects: notes that a channel was subscribed to.
@@ -91,13 +105,13 @@ public:
         if (!stands_since_) stands_since_ = now;
     }
 
-    /// Effects: notes that the subscription is there. One that failed has to stand for a while: a flood comes
-    /// again behind each confirmation.
+    /// Effects: notes that the subscription is there. One that failed must last for a while: a flood would come again
+    /// after each confirmation.
     void subscription_stands(boot_clock::time_point now) noexcept
     {
         if (subscription_misses_ == 0 || !stands_since_ || now - *stands_since_ < trusted_after) return;
         subscription_misses_ = 0;
-        if (std::exchange(subscription_error_, {})) news_->subscription_works(server_);
+        if (std::exchange(subscription_error_, {})) news_->works(server_, server_news::subscription);
     }
 
     /// Effects: fills in what is known here. Requires: `reached` and `why_not` are those of the connection.
@@ -127,9 +141,9 @@ private:
     bool may_evict_ = false;
     unsigned misses_ = 0;
     std::error_code last_error_;
-    bool answered_since_ = false;  // a command was, since the subscription failed last
+    bool answered_since_ = false;  // a command was answered since the subscription last failed
     unsigned subscription_misses_ = 0;
-    std::error_code subscription_error_;  // as was told
+    std::error_code subscription_error_;  // as it was reported
     std::optional<boot_clock::time_point> stands_since_;
     std::optional<std::chrono::microseconds> ahead_;
     std::chrono::microseconds doubt_{0};

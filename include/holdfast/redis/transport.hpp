@@ -1,32 +1,39 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/core/awaited.hpp>
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/operation.hpp>
+#include <holdfast/io/running.hpp>
+#include <holdfast/quorum/node_group.hpp>
+#include <holdfast/quorum/node_set.hpp>
 #include <holdfast/redis/commands.hpp>
-#include <holdfast/redis/node_set.hpp>
+#include <holdfast/redis/error.hpp>
 
-#include <array>
 #include <concepts>
 #include <cstdint>
 #include <string>
 #include <system_error>
+#include <vector>
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// What an operation is told by its transport: answers, and news of the lock it watches. One call at a time.
+using quorum::max_nodes;
+using quorum::node_set;
+
+/// What a transport tells an operation: answers, and news of the lock it watches. One call at a time.
 class listener {
 public:
-    listener() = default;
+    explicit listener(unsigned nodes = max_nodes) : links_(nodes) {}
     listener(listener const&) = delete;
     listener& operator=(listener const&) = delete;
 
     virtual void on_answer(unsigned node, answer const& a, boot_clock::time_point now) = 0;
 
-    /// The node now reports releases of the watched lock; a release before this was not reported.
+    /// The node now reports releases of the watched lock; earlier releases were not reported.
     virtual void on_watching(unsigned node, boot_clock::time_point now) = 0;
 
-    /// The node cannot report releases; `why` is `misconfigured` where it never will.
+    /// The node cannot report releases; `why` is `misconfigured` if it never will.
     virtual void on_watch_failed(unsigned node, std::error_code why, boot_clock::time_point now) = 0;
 
     /// The watched lock was released on the node.
@@ -37,10 +44,11 @@ protected:
 
 private:
     friend class listener_link;
-    std::array<void*, max_nodes> links_{};
+    std::vector<void*> links_;
 };
 
-/// Gives a transport a place in each listener to note what is under way to it on a node: it is found there, however much else is under way.
+/// Gives a transport a place in each listener to note what is in flight for it on a node. It is found there, however
+/// much else is in flight.
 class listener_link {
 public:
     static void set(listener& l, unsigned node, void* link) noexcept { l.links_[node] = link; }
@@ -48,54 +56,102 @@ public:
 };
 
 /// An operation as its transport sees it.
-class running_operation : public listener, public awaited {
+class running_operation : public listener, public io::running {
 protected:
+    using listener::listener;
     ~running_operation() override = default;
 };
 
-/// The seam between the protocol and the way to the servers: sockets, or a simulated network.
+/// The seam between the protocol and the connections to the servers: sockets, or a simulated network.
 ///
-/// - Calls come with the transport's lock held (`lock()`/`unlock()` make it a *BasicLockable*), and so do those to a listener.
-/// - `send(node, c, l)` sends `c` behind everything that was sent to this node before. Its answer comes to `l`, later, never from inside
-///   `send`; null: nobody wants it. At most one answer for a listener is under way on a node. Where nothing can be sent, the code
-///   says why and no answer follows.
-/// - `forget(node, l)`: the answer under way to `l` is not wanted any more. An acquire that has not left yet is not sent.
-/// - `give_up(node, l)`: the answer under way to `l` is overdue, and forgotten. Where the node has answered nothing at all since it was asked,
-///   the connection is not used again, and every answer under way on it is an error. Otherwise it lives, and that answer is late: what is sent
-///   behind it is answered behind it.
+/// - Calls are made with the transport's lock held (`lock()`/`unlock()` make it a *BasicLockable*), and so are those to
+///   a listener.
+/// - `send(node, c, l)` sends `c` after everything that was sent to this node before. Its answer comes to `l`, later,
+///   never from inside `send`; null: no listener wants it. At most one answer for a listener is in flight on a node. If
+///   nothing can be sent, the code says why and no answer follows.
+/// - `send`, `watch` and `give_up` may find that a connection is over. Then what others wait for there fails at once,
+///   from inside them; so does what the same listener waits for on another node.
+/// - `began(token)`: an owner token was drawn, and nothing of it was sent.
+/// - `may_reacquire(node, token, now)`: whether a renewal may send a reacquire now: the node is connected, has a vote,
+///   and has not given it to `token`, and no release of `token` may still arrive.
+/// - `forget(node, l)`: `l` no longer wants the answer in flight. An acquire that has not been written is not sent.
+/// - `give_up(node, l)`: the answer in flight to `l` is overdue, and forgotten. If the node has answered nothing at all
+///   since it was asked, the connection is not used again, and every answer in flight on it is an error. Otherwise the
+///   connection stays, and only that answer is late: what is sent after it is answered after it.
 /// - `may_vote(node, now)`: no error, or why the node's grants do not count now.
-/// - `undecided(node, now)`: whether its vote waits for what other nodes say.
-/// - `proposal(now)`: the fence that missing counters are to begin with: ahead of every server's clock, in µs since 1970; 0 for none.
-/// - `watch(node, keys, l)` has `l` told of releases on the node until `unwatch(keys, l)`. Where the node cannot report any now, the code says
-///   why; `l` is told when it can.
-/// - `updated(operation)`: its `done()` or `wake_at()` may have changed. From `start` to `done()` the transport, or whoever waits, calls
-///   `on_time` when `wake_at()` has come.
-/// - `wait(operation, t)` returns whether the operation is done, by `t` at the latest; called without the lock.
-/// - `describe(node, why)` names the node for messages, without secrets, and what more there is to say about `why`; no error: the name alone. Called
-///   without the lock.
+/// - `undecided(node, now)`: whether its vote depends on what other nodes will say.
+/// - `proposal(now)`: the value that missing counters begin with: ahead of every server's clock, in µs since 1970; 0
+///   for none.
+/// - `watch(node, keys, l)` tells `l` of releases on the node until `unwatch(keys, l)`. If the node cannot report any
+///   now, the code says why; `l` is told when it can.
+/// - `begin(operation, done)` runs the operation: from now on `on_time` is called when `wake_at()` has come.
+///   `updated(operation)`: its `wake_at()` may have changed. `ended(operation)`: it no longer runs, and `done` is told
+///   when the lock is given up. `abandon(operation)`: the same, and `done` is not told.
+/// - `describe(node, why)` names the node for messages, without secrets, and says more about `why`; no error: the name
+///   alone. Called without the lock.
 template <class T>
-concept Transport = requires(T& transport, unsigned node, command const& c, listener* l, running_operation& operation, shared_keys const& keys,
-                             boot_clock::time_point now, std::error_code why) {
-    { transport.size() } -> std::convertible_to<unsigned>;
-    { transport.now() } -> std::same_as<boot_clock::time_point>;
-    { transport.send(node, c, l) } -> std::same_as<std::error_code>;
-    transport.forget(node, l);
-    transport.give_up(node, l);
-    { transport.may_vote(node, now) } -> std::same_as<std::error_code>;
-    { transport.undecided(node, now) } -> std::convertible_to<bool>;
-    { transport.proposal(now) } -> std::same_as<std::uint64_t>;
-    { transport.max_lead() } -> std::same_as<std::chrono::microseconds>;
-    { transport.node_timeout() } -> std::same_as<std::chrono::milliseconds>;
-    { transport.fencing() } -> std::same_as<fence_source>;
-    { transport.watch(node, keys, l) } -> std::same_as<std::error_code>;
-    transport.unwatch(keys, l);
-    { transport.fresh_token() } -> std::same_as<owner_token>;
-    { transport.random() } -> std::same_as<std::uint64_t>;
-    transport.updated(operation);
-    { transport.wait(operation, now) } -> std::same_as<bool>;
-    { transport.describe(node, why) } -> std::convertible_to<std::string>;
-    transport.lock();
-    transport.unlock();
-};
+concept Transport =
+    requires(T& transport, unsigned node, command const& c, listener* l, running_operation& operation, completion& done,
+             shared_keys const& keys, owner_token const& token, boot_clock::time_point now, std::error_code why) {
+        {
+            transport.size()
+        } -> std::convertible_to<unsigned>;
+        {
+            transport.now()
+        } -> std::same_as<boot_clock::time_point>;
+        {
+            transport.send(node, c, l)
+        } -> std::same_as<std::error_code>;
+        transport.began(token);
+        {
+            transport.may_reacquire(node, token, now)
+        } -> std::same_as<bool>;
+        transport.forget(node, l);
+        transport.give_up(node, l);
+        {
+            transport.may_vote(node, now)
+        } -> std::same_as<std::error_code>;
+        {
+            transport.undecided(node, now)
+        } -> std::convertible_to<bool>;
+        {
+            transport.proposal(now)
+        } -> std::same_as<std::uint64_t>;
+        {
+            transport.max_lead()
+        } -> std::same_as<std::chrono::microseconds>;
+        {
+            transport.node_timeout()
+        } -> std::same_as<std::chrono::milliseconds>;
+        {
+            transport.fencing()
+        } -> std::same_as<fence_source>;
+        {
+            transport.watch(node, keys, l)
+        } -> std::same_as<std::error_code>;
+        transport.unwatch(keys, l);
+        {
+            transport.fresh_token()
+        } -> std::same_as<owner_token>;
+        {
+            transport.random()
+        } -> std::same_as<std::uint64_t>;
+        transport.begin(operation, done);
+        transport.updated(operation);
+        transport.ended(operation);
+        transport.abandon(operation);
+        {
+            transport.describe(node, why)
+        } -> std::convertible_to<std::string>;
+        transport.lock();
+        transport.unlock();
+    };
+
+/// Returns: the nodes of a transport, as the machines ask them.
+template <Transport T>
+[[nodiscard]] quorum::node_group nodes_of(T& transport)
+{
+    return {.size = transport.size(), .timeout = transport.node_timeout(), .overdue = errc::no_answer};
+}
 
 }  // namespace holdfast::redis

@@ -1,27 +1,30 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/timer_queue.hpp>
 
-#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <new>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-namespace holdfast::sim {
+namespace holdfast::inline HOLDFAST_ABI::sim {
 
-/// A function that is called once. Small ones are kept in place: a world has some of them for every message.
+/// A function that is called once. Small ones are stored in place: a world has some for every message.
 // NOLINTBEGIN(cppcoreguidelines-pro-type-member-init): the place is for whatever is put there, and nothing reads it before
 class task {
 public:
     template <std::invocable F>
         requires(!std::same_as<std::remove_cvref_t<F>, task>)
-    task(F&& f)  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload): any function is one, but for a task
+    task(
+        F&& f)  // NOLINT(google-explicit-constructor,bugprone-forwarding-reference-overload): any function is one, but for a task
     {
         using function = std::remove_cvref_t<F>;
         if constexpr (fits<function>) {
@@ -53,7 +56,8 @@ private:
     static constexpr std::size_t room = 104;
     template <class F>
     // NOLINTNEXTLINE(misc-redundant-expression): not for every F
-    static constexpr bool fits = sizeof(F) <= room && alignof(F) <= alignof(std::max_align_t) && std::is_nothrow_move_constructible_v<F>;
+    static constexpr bool fits =
+        sizeof(F) <= room && alignof(F) <= alignof(std::max_align_t) && std::is_nothrow_move_constructible_v<F>;
 
     template <class F>
     static void use_here(what w, std::byte* place, std::byte* to)
@@ -91,52 +95,38 @@ private:
 };
 // NOLINTEND(cppcoreguidelines-pro-type-member-init)
 
-/// What will happen, in the order of the times, and of the asking for what is due together.
+/// What will happen, in the order of the times; what is due together, in the order in which it was asked for.
 class agenda {
 public:
-    [[nodiscard]] bool empty() const noexcept { return heap_.empty(); }
-    [[nodiscard]] boot_clock::time_point next() const noexcept { return heap_.front().when; }
+    [[nodiscard]] bool empty() const noexcept { return queue_.first() == nullptr; }
+    [[nodiscard]] boot_clock::time_point next() const noexcept { return queue_.next(); }
 
     void add(boot_clock::time_point when, task f)
     {
-        std::uint32_t slot = 0;
-        if (free_.empty()) {
-            slot = static_cast<std::uint32_t>(tasks_.size());
-            tasks_.push_back(std::move(f));
-        } else {
-            slot = free_.back();
-            free_.pop_back();
-            tasks_[slot] = std::move(f);
-        }
-        heap_.push_back({when, asked_++, slot});
-        std::push_heap(heap_.begin(), heap_.end(), later{});
+        if (free_.empty()) free_.push_back(&entries_.emplace_back());
+        auto& one = *free_.back();
+        free_.pop_back();
+        one.what = std::move(f);
+        queue_.add(one, when);
     }
 
-    /// Returns: what is next, which is on the agenda no more.
+    /// Effects: removes the next task. Returns: it.
     [[nodiscard]] task take()
     {
-        std::pop_heap(heap_.begin(), heap_.end(), later{});
-        auto const slot = heap_.back().slot;
-        heap_.pop_back();
-        free_.push_back(slot);
-        return std::move(tasks_[slot]);
+        auto& one = static_cast<entry&>(*queue_.first());
+        queue_.remove(one);
+        free_.push_back(&one);
+        return std::move(one.what);
     }
 
 private:
-    struct entry {
-        boot_clock::time_point when;
-        std::uint32_t order;
-        std::uint32_t slot;
+    struct entry : holdfast::detail::timed {
+        task what;
     };
 
-    struct later {
-        bool operator()(entry const& a, entry const& b) const noexcept { return a.when != b.when ? a.when > b.when : a.order > b.order; }
-    };
-
-    std::uint32_t asked_ = 0;
-    std::vector<entry> heap_;
-    std::vector<task> tasks_;
-    std::vector<std::uint32_t> free_;
+    holdfast::detail::timer_queue queue_;
+    std::deque<entry> entries_;
+    std::vector<entry*> free_;
 };
 
 }  // namespace holdfast::sim

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 
 #include <cstdint>
 
-namespace holdfast::sim {
+namespace holdfast::inline HOLDFAST_ABI::sim {
 
-/// The clock of one computer: set ahead of the world's time, or behind it, and running a little fast, or slow.
+/// The clock of one computer: set ahead of the world's time or behind it, and running a little fast or slow.
 struct clock {
     boot_clock::duration ahead{};
     std::int64_t drift_ppm = 0;  ///< parts per million by which it runs fast; negative: slow
 
-    /// Returns: what this clock shows when it is `world_time`.
+    /// Returns: what this clock shows at `world_time`.
     [[nodiscard]] boot_clock::time_point at(boot_clock::time_point world_time) const noexcept
     {
         auto const ticks = world_time.time_since_epoch().count();
         return boot_clock::time_point{boot_clock::duration{ticks + share(ticks, drift_ppm, million)} + ahead};
     }
 
-    /// Returns: when this clock has come to `own_time`, or `time_point::max()` for that.
+    /// Returns: the time of the world at which this clock shows `own_time`; `time_point::max()` for that.
     [[nodiscard]] boot_clock::time_point when(boot_clock::time_point own_time) const noexcept
     {
         if (own_time == boot_clock::time_point::max()) return own_time;
@@ -33,7 +34,8 @@ private:
     static constexpr std::int64_t million = 1'000'000;
 
     /// Returns: `ticks * part / whole`, without overflow.
-    [[nodiscard]] static constexpr std::int64_t share(std::int64_t ticks, std::int64_t part, std::int64_t whole) noexcept
+    [[nodiscard]] static constexpr std::int64_t share(std::int64_t ticks, std::int64_t part,
+                                                      std::int64_t whole) noexcept
     {
         return ticks / whole * part + ticks % whole * part / whole;
     }

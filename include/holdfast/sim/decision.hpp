@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -14,36 +16,36 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast::sim {
+namespace holdfast::inline HOLDFAST_ABI::sim {
 
-/// Something that chance decided for: what a schedule consists of, and can do without. It has the same name, and the same extent, in every
-/// run of a seed, whatever else is left out.
+/// Something that chance decided: the parts of a schedule, each of which can be left out. It has the same name and
+/// extent in every run of a seed, whatever else is left out.
 struct decision {
     enum class kind : std::uint8_t {
-        late,              ///< a message takes longer
-        lost_request,      ///< it never arrives, and nothing behind it does
+        late,          ///< a message takes longer
+        lost_request,  ///< it never arrives, nor does anything after it
         lost_reply,
         repeated_request,  ///< it arrives once more
         cut,               ///< the connection breaks
-        lost_report,       ///< nobody is told of a release
+        lost_report,       ///< a client is not told of a release
         pause,             ///< a process stands still
-        asleep,            ///< a machine is suspended: the process stands still, and its monotonic clock does
+        asleep,            ///< a machine is suspended: the process and its monotonic clock stand still
         wall_jump,         ///< a machine's wall clock is set
         crash,             ///< a server ends, and starts again
         hang,              ///< a server stands still
         wave,              ///< many servers forget at once
-        poison,            ///< somebody writes a fence counter
+        poison,            ///< another user writes a fence counter
         expiry,            ///< the servers end a session
         election,          ///< no leader for a while, then another
         isolation,         ///< a server is cut off from the leader
         collection,        ///< an empty container is collected
-        clock,             ///< a clock that is not as the world's
-        client,            ///< somebody who wants the lock
+        clock,             ///< a clock differs from the world's
+        client,            ///< a client that wants the lock
         operation,         ///< an acquire, with what follows
     };
     static constexpr std::size_t kinds = 20;
 
-    /// Where no client, or no node, is concerned.
+    /// No client, or no node, is concerned.
     static constexpr std::uint8_t nobody = 15;
 
     kind what{};
@@ -56,8 +58,10 @@ struct decision {
     [[nodiscard]] static std::string_view name(kind k) noexcept
     {
         static constexpr std::array<std::string_view, kinds> names{
-            "late", "lost_request", "lost_reply", "repeated_request", "cut", "lost_report", "pause", "asleep", "wall_jump", "crash",
-            "hang", "wave", "poison", "expiry", "election", "isolation", "collection", "clock", "client", "operation"};
+            "late",        "lost_request", "lost_reply", "repeated_request", "cut",
+            "lost_report", "pause",        "asleep",     "wall_jump",        "crash",
+            "hang",        "wave",         "poison",     "expiry",           "election",
+            "isolation",   "collection",   "clock",      "client",           "operation"};
         return names[static_cast<std::size_t>(k)];
     }
 
@@ -70,7 +74,7 @@ struct decision {
         return t + '.' + std::to_string(number);
     }
 
-    /// Returns: the decision of that name; nothing where there is none.
+    /// Returns: the decision of that name; nothing if there is none.
     [[nodiscard]] static std::optional<decision> from(std::string_view t)
     {
         decision d;
@@ -103,7 +107,7 @@ struct decision {
     }
 };
 
-/// Which decisions come true: all of them, or only those that are kept. Remembers, where asked to, which did.
+/// Which decisions come true: all of them, or only those that are kept. On request it remembers which did.
 class decisions {
 public:
     /// Effects: only these come true.

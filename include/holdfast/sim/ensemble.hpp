@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 
@@ -13,14 +14,19 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast::sim {
+namespace holdfast::inline HOLDFAST_ABI::sim {
 
-/// A model of a ZooKeeper ensemble, as far as the locks at one path see it: a leader that orders all writes, servers that follow it each at
-/// their own pace, sessions and their ephemeral nodes. It does nothing by itself: whoever drives it says when a server catches up, when a
-/// session ends, when the empty container above the nodes is collected, and whose sessions may only create.
+/// A model of a ZooKeeper ensemble, as the locks at one path see it: a leader that orders all writes, servers that
+/// follow it at their own pace, sessions and their ephemeral nodes. It does nothing by itself. The driver decides when
+/// a server catches up, when a session ends, when the empty container above the nodes is collected, and which sessions
+/// may only create.
 ///
-/// What is modelled: the node above is a container, which is collected when it has had children and has none; a server answers reads from what it has applied, and a write when it has applied it; `confirm` has it catch up; children's
-/// numbers come from a signed counter that sticks at its end, or goes on with negative ones for a moment.
+/// What is modelled:
+///
+/// - The node above is a container, which is collected when it has had children and has none.
+/// - A server answers reads from what it has applied, and a write when it has applied it. `confirm` makes it catch up.
+/// - The children's numbers come from a signed counter that sticks at its end, or passes to negative numbers for a
+///   moment.
 class ensemble {
 public:
     struct node {
@@ -29,20 +35,23 @@ public:
         std::string content = {};
     };
 
-    /// The nodes are below `container`: the lock's own path, unless the node of the lock is at that path itself.
+    /// The nodes are below `container`: the lock's own path, unless the lock's node is at that path itself.
     ensemble(std::string lock, std::size_t servers, std::int32_t first_number, std::string container = {})
-        : lock_{std::move(lock)}, container_{container.empty() ? lock_ : std::move(container)}, number_{first_number}, servers_(servers)
+        : lock_{std::move(lock)},
+          container_{container.empty() ? lock_ : std::move(container)},
+          number_{first_number},
+          servers_(servers)
     {
     }
 
-    /// Effects: the node above is there from the beginning, and is no container.
+    /// Effects: the node above exists from the beginning, and is no container.
     void make_lasting()
     {
         lasting_ = true;
         if (!leader_.parent) write({change::kind::parent, {}, {}});
     }
 
-    /// Effects: of what the node above permits, the session may only create. Requires: `make_lasting`.
+    /// Effects: at the node above, the session may only create. Requires: `make_lasting`.
     void permit_create_only(std::int64_t session) { create_only_.insert(session); }
 
     [[nodiscard]] std::int64_t open_session()
@@ -61,10 +70,11 @@ public:
             if (one.owner == session) write({change::kind::remove, name, {}});
     }
 
-    /// Effects: removes the container, where it has had children and has none.
+    /// Effects: removes the container, if it has had children and has none.
     void collect()
     {
-        if (leader_.parent && !lasting_ && had_child_ && leader_.nodes.empty()) write({change::kind::no_parent, {}, {}});
+        if (leader_.parent && !lasting_ && had_child_ && leader_.nodes.empty())
+            write({change::kind::no_parent, {}, {}});
     }
 
     /// Returns: whether there is a container that will never be collected: it has had no child.
@@ -74,7 +84,7 @@ public:
     [[nodiscard]] std::size_t lag(std::size_t server) const { return log_.size() - servers_[server].applied; }
     [[nodiscard]] std::size_t applied(std::size_t server) const { return servers_[server].applied; }
 
-    /// Effects: a server applies its next change. Returns: the path of the node that was removed by it; empty for none.
+    /// Effects: a server applies its next change. Returns: the path of the node that this removed; empty for none.
     std::string catch_up(std::size_t server)
     {
         auto& s = servers_[server];
@@ -83,24 +93,28 @@ public:
         return next.what != change::kind::remove ? std::string{} : next.name.empty() ? lock_ : lock_ + '/' + next.name;
     }
 
-    /// Returns: whether a server has to catch up before it can answer `r`.
+    /// Returns: whether a server must catch up before it can answer `r`.
     [[nodiscard]] bool must_catch_up(std::size_t server, zookeeper::request const& r) const
     {
         return r.what == zookeeper::request::kind::confirm && lag(server) > 0;
     }
 
-    /// Effects: what a write does at the leader; the answer may only be given when the server has caught up. `pass_the_end`: the counter
-    /// gives a negative number if it is at its end.
-    [[nodiscard]] zookeeper::reply process(std::size_t server, std::int64_t session, zookeeper::request const& r, bool pass_the_end)
+    /// Effects: does a write at the leader; the answer must not be given before the server has caught up.
+    /// `pass_the_end`: the counter gives a negative number if it is at its end.
+    [[nodiscard]] zookeeper::reply process(std::size_t server, std::int64_t session, zookeeper::request const& r,
+                                           bool pass_the_end)
     {
         using kind = zookeeper::request::kind;
         using zookeeper::answer;
         auto const& local = servers_[server];
         auto const name = r.path.size() > lock_.size() ? r.path.substr(lock_.size() + 1) : std::string{};
-        bool const creates = r.what == kind::create_sequential || r.what == kind::create_plain || r.what == kind::create_container;
+        bool const creates =
+            r.what == kind::create_sequential || r.what == kind::create_plain || r.what == kind::create_container;
         if (!creates && r.what != kind::confirm && create_only_.count(session) != 0)
-            return {answer::refused, r.what == kind::erase ? zookeeper::errc::may_not_delete : zookeeper::errc::may_not_read};
-        if (r.path == container_ && (r.what == kind::data || r.what == kind::erase)) return process_container(local, r.what == kind::erase);
+            return {answer::refused,
+                    r.what == kind::erase ? zookeeper::errc::may_not_delete : zookeeper::errc::may_not_read};
+        if (r.path == container_ && (r.what == kind::data || r.what == kind::erase))
+            return process_container(local, r.what == kind::erase);
         switch (r.what) {
         case kind::create_container:
             if (leader_.parent) return {answer::node_exists};
@@ -112,7 +126,8 @@ public:
             write({change::kind::make, full, {static_cast<std::int64_t>(log_.size()) + 1, session}});
             return {.what = answer::ok, .text = lock_ + '/' + full, .stat = stat(leader_.nodes.at(full))};
         }
-        case kind::create_plain:  // at the lock's own path: its name here is empty, and the container is the one above it
+        case kind::
+            create_plain:  // at the lock's own path: its name here is empty, and the container is the one above it
             if (!leader_.parent) return {answer::no_node};
             if (leader_.nodes.count(name) != 0) return {answer::node_exists};
             write({change::kind::make, name, {static_cast<std::int64_t>(log_.size()) + 1, session, r.content}});

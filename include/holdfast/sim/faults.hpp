@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/sim/decision.hpp>
 
@@ -9,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace holdfast::sim {
+namespace holdfast::inline HOLDFAST_ABI::sim {
 
 /// What goes wrong in a world, and how often. A rate is in parts per thousand of the occasions that it names; 0: never.
 struct faults {
@@ -17,28 +18,30 @@ struct faults {
     boot_clock::duration shortest_delay = std::chrono::microseconds{50};
     boot_clock::duration longest_delay = std::chrono::microseconds{500};
 
-    /// Of messages: it takes up to `very_late` longer; those behind it on its connection wait.
+    /// Of messages: it takes up to `very_late` longer; those after it on its connection wait.
     unsigned late = 0;
     boot_clock::duration very_late = std::chrono::seconds{1};
 
-    /// Of requests, of replies: it is lost, and so is everything behind it on its connection in this direction; nobody is told.
+    /// Of requests, of replies: it is lost, and so is everything after it on its connection in this direction; no
+    /// process is told.
     unsigned lost_request = 0;
     unsigned lost_reply = 0;
 
     /// Of requests: it arrives once more, up to `very_late` after the first time. The second answer goes nowhere.
     unsigned repeated_request = 0;
 
-    /// Of requests: the connection breaks. Some of the requests under way still arrive, no reply does.
+    /// Of requests: the connection breaks. Some of the requests in flight still arrive, no reply does.
     unsigned cut = 0;
 
     /// Of reports of a release: it is lost.
     unsigned lost_report = 0;
 
-    /// Of steps of a client (before it hears an answer or a timer; before a request leaves): it stands still for up to `longest_pause`.
+    /// Of steps of a client (before it gets an answer or a timer; before a request leaves): it stands still for up to
+    /// `longest_pause`.
     unsigned pause = 0;
     boot_clock::duration longest_pause = std::chrono::seconds{1};
 
-    /// Returns: a world without faults, in which messages take as long as in this one.
+    /// Returns: no faults, with messages that take as long as here.
     [[nodiscard]] faults ended() const
     {
         faults none;

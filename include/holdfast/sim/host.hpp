@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/random.hpp>
 #include <holdfast/sim/agenda.hpp>
@@ -15,17 +16,20 @@
 #include <cstdint>
 #include <utility>
 
-namespace holdfast::sim {
+namespace holdfast::inline HOLDFAST_ABI::sim {
 
-/// A process of a user on a computer of its own, which may stand still at any time: stopped, swapped out, collecting garbage, its machine
-/// asleep. Its clock runs on, what it has sent goes on, and what is for it waits.
+/// A process of a user on a computer of its own. It may stand still at any time: stopped, swapped out, collecting
+/// garbage, its machine asleep. Its clock then runs on, what it has sent goes on, and what is for it waits.
 ///
-/// It has the clocks of a computer: one that counts since it was started, one that does not count while the machine is suspended, and one for
-/// the time of day, which people set. Whoever gives `read_time_with` a function has `now()` read by it, and lets it ask `acting()` for
-/// whichever clock it wants: so the code that chooses a clock runs in the simulation, too.
+/// It has the clocks of a computer: one counts since the computer was started, one does not count while the machine is
+/// suspended, and one shows the time of day, which people set. With `read_time_with(f)`, `now()` calls `f`, which may
+/// ask `acting()` for any of these clocks: so the code that chooses a clock runs in the simulation, too.
 class host {
 public:
-    host(sim::world& w, unsigned index, sim::clock c) : world_{w}, index_{index}, clock_{c}, chance_{w.seed() ^ (std::uint64_t{index + 1} << 32U)} {}
+    host(sim::world& w, unsigned index, sim::clock c)
+        : world_{w}, index_{index}, clock_{c}, chance_{w.seed() ^ (std::uint64_t{index + 1} << 32U)}
+    {
+    }
 
     host(host const&) = delete;
     host& operator=(host const&) = delete;
@@ -34,14 +38,14 @@ public:
     [[nodiscard]] unsigned index() const noexcept { return index_; }
     [[nodiscard]] sim::clock const& clock() const noexcept { return clock_; }
 
-    /// Returns: the time of the world in which this process does what it does now. It is later than the world's when the process was
+    /// Returns: the time of the world at which this process acts now. It is later than the world's if the process was
     /// paused in the middle of a step.
     [[nodiscard]] boot_clock::time_point present() const noexcept { return std::max(world_.now(), awake_); }
 
-    /// Returns: until when it stood still last, in the time of the world; that may be to come.
+    /// Returns: until when it last stood still, in the time of the world; that may be in the future.
     [[nodiscard]] boot_clock::time_point awake_since() const noexcept { return awake_; }
 
-    /// Returns: what this process takes the time to be.
+    /// Returns: what time it is for this process.
     [[nodiscard]] boot_clock::time_point now() const
     {
         if (!read_time_) return since_boot();
@@ -49,17 +53,17 @@ public:
         return read_time_();
     }
 
-    /// Returns: the time of the world at which `now()` shows `t`, as far as its clock goes on as it does now.
+    /// Returns: the time of the world at which `now()` shows `t`, if its clock goes on as it does now.
     [[nodiscard]] boot_clock::time_point when(boot_clock::time_point t) const
     {
         if (t == boot_clock::time_point::max() || t == boot_clock::time_point::min()) return t;
         return clock_.when(since_boot() + (t - now()));
     }
 
-    /// Effects: has `now()` ask `f`; null: the clock that counts since the start.
+    /// Effects: `now()` calls `f` from now on; null: the clock that counts since the start.
     void read_time_with(boot_clock::time_point (*f)()) noexcept { read_time_ = f; }
 
-    /// Returns: the process that does something now, on this thread; null where none does.
+    /// Returns: the process that acts now on this thread; null if none does.
     [[nodiscard]] static host const* acting() noexcept { return acting_; }
 
     /// Returns: what its clocks show.
@@ -67,10 +71,11 @@ public:
     [[nodiscard]] boot_clock::time_point monotonic() const noexcept { return since_boot() - slept_; }
     [[nodiscard]] boot_clock::time_point time_of_day() const noexcept { return since_boot() + wall_; }
 
-    /// Effects: somebody sets the wall clock.
+    /// Effects: sets the wall clock.
     void set_wall_clock(boot_clock::duration by) noexcept { wall_ += by; }
 
-    /// Effects: its clocks leap; backwards: they stood still for as long. Requires: nothing is under way that has read a later time.
+    /// Effects: its clocks leap; backwards: as if they had stood still for as long. Requires: nothing pending has read
+    /// a later time.
     void shift_clocks(boot_clock::duration by) noexcept { clock_.ahead += by; }
 
     /// Effects: the process stands still from its present on.
@@ -87,13 +92,14 @@ public:
         pause(d);
     }
 
-    /// Effects: pauses where the faults of the world say so.
+    /// Effects: pauses if the faults of the world say so.
     void stumble()
     {
-        if (world_.strikes(decision::kind::pause, index_, decision::nobody, world_.wrong().pause)) pause(world_.severity(world_.wrong().longest_pause));
+        if (world_.strikes(decision::kind::pause, index_, decision::nobody, world_.wrong().pause))
+            pause(world_.severity(world_.wrong().longest_pause));
     }
 
-    /// Returns: a number, of a chance of its own, in [0, bound); 0 where `bound` is 0.
+    /// Returns: a number in [0, bound), from randomness of its own; 0 if `bound` is 0.
     [[nodiscard]] std::uint64_t below(std::uint64_t bound) noexcept { return chance_.below(bound); }
     [[nodiscard]] std::uint64_t random() noexcept { return chance_.next(); }
     [[nodiscard]] boot_clock::duration up_to(boot_clock::duration most) noexcept
@@ -101,7 +107,8 @@ public:
         return boot_clock::duration{static_cast<boot_clock::rep>(below(static_cast<std::uint64_t>(most.count())))};
     }
 
-    /// Effects: has `f` called in this process at `t`, a time of the world, or when it is awake after that; in the order of the times.
+    /// Effects: calls `f` in this process at `t`, a time of the world, or when it is awake after that; in the order of
+    /// the times.
     template <std::invocable F>
     void at(boot_clock::time_point t, F f)
     {
@@ -118,15 +125,15 @@ public:
         struct sleep {
             host& process;
             boot_clock::time_point until;
-            [[nodiscard]] static bool await_ready() noexcept { return false; }
+            [[nodiscard]] bool await_ready() const noexcept { return false; }
             void await_suspend(std::coroutine_handle<> sleeper) { process.at(until, [sleeper] { sleeper.resume(); }); }
-            static void await_resume() noexcept {}
+            void await_resume() const noexcept {}
         };
         return sleep{*this, t};
     }
 
 private:
-    /// It is this process that does something.
+    /// Makes a process the one that acts.
     class turn {
     public:
         explicit turn(host const& h) noexcept : before_{std::exchange(acting_, &h)} {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/sim/agenda.hpp>
 #include <holdfast/sim/world.hpp>
 
@@ -8,16 +9,16 @@
 #include <deque>
 #include <utility>
 
-namespace holdfast::sim {
+namespace holdfast::inline HOLDFAST_ABI::sim {
 
-/// What has come over one connection to somebody who cannot always take it: whatever becomes of that, it is taken in the order in which it
+/// What has come over one connection to a receiver that cannot always take it. It is taken in the order in which it
 /// came.
 class inbox {
 public:
-    /// Effects: has `message` called behind all that came before it: now, or as soon as that can be. `ready` says from when on anything can
-    /// be taken, in the time of the world; it is asked again then, as that may have been put off meanwhile.
-    /// Requires: this inbox lives as long as `ready` does, which may see to that. `message` must not: an inbox that what is in it keeps
-    /// alive would never end.
+    /// Effects: calls `message` after all that came before it: now, or as soon as possible. `ready` says from when on
+    /// something can be taken, in the time of the world. It is asked again then, as that may have been put off.
+    /// Requires: this inbox lives as long as `ready`, which may keep it alive. `message` must not: an inbox that its
+    /// own contents keep alive would never end.
     template <std::invocable Message, std::invocable Ready>
     void put(world& w, Message message, Ready ready)
     {
@@ -31,7 +32,8 @@ private:
     void take(world& w, Ready ready)
     {
         if (waiting_.empty()) return;
-        if (auto const t = ready(); t > w.now()) return w.at(t, [this, &w, ready = std::move(ready)]() mutable { take(w, std::move(ready)); });
+        if (auto const t = ready(); t > w.now())
+            return w.at(t, [this, &w, ready = std::move(ready)]() mutable { take(w, std::move(ready)); });
         while (!waiting_.empty()) {
             auto next = std::move(waiting_.front());
             waiting_.pop_front();

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/redis/keys.hpp>
-#include <holdfast/redis/node_set.hpp>
+#include <holdfast/core/abi.hpp>
 #include <holdfast/sim/clock.hpp>
 #include <holdfast/sim/node.hpp>
 #include <holdfast/sim/world.hpp>
 
-#include <algorithm>
+#include <memory>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
-namespace holdfast::sim {
+namespace holdfast::inline HOLDFAST_ABI::sim {
 
 /// The servers of a world, and what happens to them.
 class network {
 public:
-    /// A client that has connections to the servers.
+    /// A connection to one of the servers.
     class peer {
     public:
         /// The connections to the node are gone.
         virtual void on_crash(unsigned node) = 0;
 
-        /// The node has published a release.
-        virtual void on_publish(unsigned node, redis::shared_keys const& keys) = 0;
+        /// The node has published something on `channel`.
+        virtual void on_publish(unsigned node, std::string const& channel) = 0;
 
     protected:
         ~peer() = default;
@@ -39,8 +40,12 @@ public:
     [[nodiscard]] unsigned size() const noexcept { return static_cast<unsigned>(nodes_.size()); }
     [[nodiscard]] node& operator[](unsigned index) { return nodes_[index]; }
 
-    void join(peer& p) { peers_.push_back(&p); }
-    void leave(peer& p) { std::erase(peers_, &p); }
+    /// Effects: `p` is told what happens, while it is there.
+    void join(std::weak_ptr<peer> p)
+    {
+        std::erase_if(peers_, [](auto const& one) { return one.expired(); });
+        peers_.push_back(std::move(p));
+    }
 
     /// Effects: the server stops now, and starts again after `down` with what it still knows.
     void crash(unsigned index, boot_clock::duration down, node::memory m)
@@ -48,31 +53,41 @@ public:
         if (!nodes_[index].running()) return;
         nodes_[index].stop();
         world_.note("is down", event::nobody, index);
-        for (auto* p : peers_) p->on_crash(index);
+        tell([&](peer& p) { p.on_crash(index); });
         world_.at(world_.now() + down, [this, index, m] {
             nodes_[index].start(world_.now(), m);
             if (m != node::memory::kept) ++world_.happened().memories_lost;
-            world_.note(m == node::memory::lost ? "starts, empty" : m == node::memory::saved ? "starts, old" : "starts", event::nobody, index);
+            world_.note(m == node::memory::lost    ? "starts, empty"
+                        : m == node::memory::saved ? "starts, old"
+                                                   : "starts",
+                        event::nobody, index);
         });
     }
 
-    /// Effects: the server does nothing for a time, then what has come meanwhile.
+    /// Effects: the server does nothing for a time, and then does what has come meanwhile.
     void hang(unsigned index, boot_clock::duration d)
     {
         nodes_[index].hang_until(world_.now() + d);
         world_.note("does nothing, us", event::nobody, index, static_cast<std::uint64_t>(d.count() / 1000));
     }
 
-    /// Effects: tells every client of a release.
-    void publish(unsigned index, redis::shared_keys const& keys)
+    /// Effects: tells those who asked the server for what is published on `channel`.
+    void publish(unsigned index, std::string const& channel)
     {
-        for (auto* p : peers_) p->on_publish(index, keys);
+        tell([&](peer& p) { p.on_publish(index, channel); });
     }
 
 private:
+    template <class F>
+    void tell(F f)
+    {
+        for (auto const& one : peers_)
+            if (auto const p = one.lock()) f(*p);
+    }
+
     sim::world& world_;
     std::vector<node> nodes_;
-    std::vector<peer*> peers_;
+    std::vector<std::weak_ptr<peer>> peers_;
 };
 
 }  // namespace holdfast::sim

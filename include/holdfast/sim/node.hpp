@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
@@ -16,9 +17,10 @@
 #include <tuple>
 #include <utility>
 
-namespace holdfast::sim {
+namespace holdfast::inline HOLDFAST_ABI::sim {
 
-/// A Redis server: what the table at `redis::command` says, on a clock of its own. Its answers are compared with those of a real server.
+/// A Redis server: does what the table at `redis::command` says, with a clock of its own. Its answers are compared with
+/// those of a real server.
 class node {
 public:
     /// What a server knows when it starts.
@@ -30,7 +32,7 @@ public:
 
     explicit node(clock c = {}) : clock_{c} {}
 
-    /// Effects: runs a command when it is `now` in the world. Requires: `running()`.
+    /// Effects: runs a command at `now` of the world. Requires: `running()`.
     redis::answer execute(redis::command const& c, boot_clock::time_point now)
     {
         using enum redis::command::verb;
@@ -44,33 +46,36 @@ public:
             if (found != keys_.end() && !ours) return redis::answer::no(time_left(found->second, t));
             return acquire_with_fence(c, ours, t);
         case confirm:
+            // mutant: a fence passed on however far ahead
             if (!ours || foreign(c, c.value, t) || !counts(c, t)) return redis::answer::no();
             if (fence(c.keys->fence) < c.value) write_fence(c, c.value, t);
             return redis::answer::yes();
-        case regain:
-            if (found != keys_.end() && !ours) return redis::answer::no();
+        case reacquire:
+            if (found != keys_.end() && !ours) return redis::answer::no();  // mutant: a lost vote taken from another
             if (!ours) grant(c, t);
             if (ours) prolong(found->second, c, t);
             return redis::answer::yes();
         case extend:
-            if (!ours) return redis::answer::no();
+            if (!ours) return redis::answer::no();  // mutant: extend true on a missing key, extend without compare
             prolong(found->second, c, t);
             return redis::answer::yes();
         case release:
-            if (!ours) return redis::answer::no();
+            if (!ours) return redis::answer::no();  // mutant: delete without compare
             keys_.erase(found);
             return redis::answer::yes();
         }
         return {};
     }
 
-    /// Effects: sets a key as any client may; without a ttl it does not expire.
-    void set(std::string_view key, std::string_view value, std::optional<std::chrono::milliseconds> ttl, boot_clock::time_point now)
+    /// Effects: sets a key, as any client may; without a ttl it does not expire.
+    void set(std::string_view key, std::string_view value, std::optional<std::chrono::milliseconds> ttl,
+             boot_clock::time_point now)
     {
-        keys_.insert_or_assign(std::string{key}, entry{std::string{value}, ttl ? std::optional{expiry(time(now), *ttl)} : std::nullopt});
+        keys_.insert_or_assign(std::string{key},
+                               entry{std::string{value}, ttl ? std::optional{expiry(time(now), *ttl)} : std::nullopt});
     }
 
-    /// Returns: what the key holds; nothing where there is no such key.
+    /// Returns: what the key holds; nothing if there is no such key.
     [[nodiscard]] std::optional<std::string> get(std::string_view key, boot_clock::time_point now)
     {
         forget_expired(time(now));
@@ -78,13 +83,14 @@ public:
         return found == keys_.end() ? std::nullopt : std::optional{found->second.holds};
     }
 
-    /// Effects: somebody sets the fence counter, so that it does not expire; nothing: to what is no number.
+    /// Effects: another user sets the fence counter, so that it does not expire. Without a value, to what is no number.
     void poison(std::string const& key, std::optional<std::uint64_t> value)
     {
-        fences_.insert_or_assign(key, counter{value.value_or(0), std::chrono::milliseconds::max(), value ? counter::counts : counter::text});
+        fences_.insert_or_assign(
+            key, counter{value.value_or(0), std::chrono::milliseconds::max(), value ? counter::counts : counter::text});
     }
 
-    /// Returns: the fence counter of that key; 0 where there is none.
+    /// Returns: the fence counter of that key; 0 if there is none.
     [[nodiscard]] std::uint64_t fence(std::string_view key) const
     {
         auto const found = fences_.find(key);
@@ -94,7 +100,8 @@ public:
     /// Returns: what TIME answers, since 1970.
     [[nodiscard]] std::chrono::microseconds time(boot_clock::time_point now) const noexcept
     {
-        return wall_at_start_of_world + std::chrono::duration_cast<std::chrono::microseconds>(clock_.at(now).time_since_epoch());
+        return wall_at_start_of_world +
+               std::chrono::duration_cast<std::chrono::microseconds>(clock_.at(now).time_since_epoch());
     }
 
     /// Returns: how long it has run, by its own clock.
@@ -105,7 +112,7 @@ public:
 
     [[nodiscard]] bool running() const noexcept { return running_; }
 
-    /// Returns: a number that is another one after every start.
+    /// Returns: a number that is different after every start.
     [[nodiscard]] unsigned incarnation() const noexcept { return incarnation_; }
 
     void stop() noexcept { running_ = false; }
@@ -124,7 +131,7 @@ public:
         running_ = true;
     }
 
-    /// Effects: until `t` it does nothing; what comes is done then.
+    /// Effects: until `t` it does nothing; what comes meanwhile is done then.
     void hang_until(boot_clock::time_point t) noexcept { hung_until_ = std::max(hung_until_, t); }
     [[nodiscard]] boot_clock::time_point hung_until() const noexcept { return hung_until_; }
 
@@ -139,7 +146,7 @@ private:
     struct counter {
         enum state : std::uint8_t {
             counts,
-            lost,  ///< it was foreign; the value is the most that it was before
+            lost,  ///< it was foreign; the value is the most that it can have been before
             text,  ///< no number
         };
         std::uint64_t value = 0;
@@ -153,8 +160,14 @@ private:
     static constexpr microseconds wall_at_start_of_world{1'700'000'000'000'000};
 
     /// Expiry is in whole milliseconds; a key may go up to one early.
-    [[nodiscard]] static std::chrono::milliseconds whole(microseconds t) { return std::chrono::floor<std::chrono::milliseconds>(t); }
-    [[nodiscard]] static std::chrono::milliseconds expiry(microseconds t, std::chrono::milliseconds ttl) { return whole(t) + ttl; }
+    [[nodiscard]] static std::chrono::milliseconds whole(microseconds t)
+    {
+        return std::chrono::floor<std::chrono::milliseconds>(t);
+    }
+    [[nodiscard]] static std::chrono::milliseconds expiry(microseconds t, std::chrono::milliseconds ttl)
+    {
+        return whole(t) + ttl;
+    }
 
     void forget_expired(microseconds t)
     {
@@ -179,7 +192,10 @@ private:
     }
 
     /// Returns: whether a fence is further ahead of the clock than any that holdfast writes.
-    [[nodiscard]] static bool foreign(redis::command const& c, std::uint64_t value, microseconds t) noexcept { return value > most(c, t); }
+    [[nodiscard]] static bool foreign(redis::command const& c, std::uint64_t value, microseconds t) noexcept
+    {
+        return value > most(c, t);  // mutant: a fence believed however far ahead
+    }
 
     /// Returns: whether the fence is missing, or a number that is not foreign.
     [[nodiscard]] bool counts(redis::command const& c, microseconds t) const
@@ -206,7 +222,8 @@ private:
         auto const clock = static_cast<std::uint64_t>(t.count());
         auto const found = fences_.find(c.keys->fence);
         auto const kept = found == fences_.end() ? counter{} : found->second;
-        bool const unread = kept.now == counter::text || (kept.now == counter::lost && c.fence == redis::fence_source::clock);
+        bool const unread =
+            kept.now == counter::text || (kept.now == counter::lost && c.fence == redis::fence_source::clock);
         bool const wrong = unread || foreign(c, kept.value, t);
         auto last = wrong ? 0 : kept.value;
         if (c.fence == redis::fence_source::clock)
@@ -215,20 +232,24 @@ private:
         auto const lead = clock + static_cast<std::uint64_t>(c.max_lead.count());
         bool const guarded = c.max_lead.count() != 0;
         if (wrong && guarded) {
-            write_fence(c, most(c, t), t, counter::lost);
+            write_fence(c, most(c, t), t, counter::lost);  // mutant: a lost fence begun at the clock
             auto got = redis::answer::failed(redis::errc::foreign_fence);
             got.fence_replaced = true;
             return got;
         }
-        if (kept.now == counter::lost && guarded && last > lead) return redis::answer::failed(redis::errc::foreign_fence);
+        if (kept.now == counter::lost && guarded && last > lead)
+            return redis::answer::failed(redis::errc::foreign_fence);
         if (last < c.floor) last = std::max({clock, c.floor, c.value <= lead ? c.value : 0});
         return granted(write_fence(c, last + c.batch, t), wrong);
     }
 
-    std::uint64_t write_fence(redis::command const& c, std::uint64_t value, microseconds t, counter::state now = counter::counts)
+    std::uint64_t write_fence(redis::command const& c, std::uint64_t value, microseconds t,
+                              counter::state now = counter::counts)
     {
-        microseconds const lead{c.fence == redis::fence_source::clock ? static_cast<std::int64_t>(value) - t.count() : 0};
-        fences_.insert_or_assign(c.keys->fence, counter{value, expiry(t + std::max(lead, microseconds{0}), c.fence_lifetime), now});
+        microseconds const lead{c.fence == redis::fence_source::clock ? static_cast<std::int64_t>(value) - t.count()
+                                                                      : 0};
+        fences_.insert_or_assign(c.keys->fence,
+                                 counter{value, expiry(t + std::max(lead, microseconds{0}), c.fence_lifetime), now});
         return value;
     }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/subscriptions.hpp>
 #include <holdfast/sim/decision.hpp>
 #include <holdfast/sim/host.hpp>
 #include <holdfast/sim/inbox.hpp>
@@ -14,15 +16,18 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 
-namespace holdfast::sim {
+namespace holdfast::inline HOLDFAST_ABI::sim {
 
-/// One connection of a client to a server, from its making to its end: messages keep their order, take their time, and get lost together
-/// with all that are behind them; a server that hangs has them wait, and takes them in that order, too. Only a `repeated_request` keeps to no
-/// order, the second time. Outlives its client's interest: what is under way may still arrive.
-class wire : public std::enable_shared_from_this<wire> {
+/// One connection of a client to a server, from beginning to end. Messages keep their order, take their time, and get
+/// lost together with all that come after them. If the server hangs they wait, and are then taken in order, too. Only
+/// the second copy of a `repeated_request` keeps no order. It may outlive its client's interest: what is in flight may
+/// still arrive.
+class wire final : public network::peer, public std::enable_shared_from_this<wire> {
 public:
     /// What the server says when the connection is made.
     struct greeting {
@@ -35,9 +40,11 @@ public:
 
     wire(host& client, network& servers, unsigned node) : client_{client}, servers_{servers}, node_{node} {}
 
-    /// Effects: connects. `done` is called in the client with the greeting, or with nothing where the server refuses; or never.
+    /// Effects: connects. Calls `done` in the client with the greeting, or with nothing if the server refuses; or
+    /// never.
     void open(std::function<void(std::optional<greeting>)> done)
     {
+        servers_.join(shared_from_this());
         auto const arrives = leaves();
         if (!arrives) return;
         at_server(*arrives, next_++, [done = std::move(done)](wire& self, node& server, boot_clock::time_point now) {
@@ -50,61 +57,111 @@ public:
         });
     }
 
-    /// Effects: sends a command. `done` is called in the client with the answer, or never. Where what is sent behind it counts on the order, there
-    /// are no copies of it, which keep to none.
-    void send(redis::command const& c, std::function<void(redis::answer const&)> const& done, copies more = copies::possible)
+    /// Effects: sends a command. Calls `done` in the client with the answer, or never. If what is sent after it relies
+    /// on the order, there must be no copies, which keep none.
+    void send(redis::command const& c, std::function<void(redis::answer const&)> const& done,
+              copies more = copies::possible)
     {
         client_.stumble();
-        if (strikes(decision::kind::cut, world().wrong().cut)) cut();
-        auto const number = next_++;
-        auto const arrives = leaves();
-        if (!arrives) cut_from_ = std::min(cut_from_, number);
-        if (!arrives) return;
-        at_server(*arrives, number, [c, done](wire& self, node& server, boot_clock::time_point now) {
+        auto const number = next_;
+        auto const arrives = request([c, done](wire& self, node& server, boot_clock::time_point now) {
             auto const got = self.execute(c, server, now);
             if (got) self.reply([done, a = *got] { done(a); });
         });
-        // A copy comes behind what was sent after it, on purpose, which nothing else here does; never before the request itself.
-        if (more == copies::possible && strikes(decision::kind::repeated_request, world().wrong().repeated_request)) {
-            at_server(*arrives + world().severity(world().wrong().very_late), number, [c](wire& self, node& server, boot_clock::time_point now) {
-                static_cast<void>(self.execute(c, server, now));
-            });
+        // A copy may come after what was sent later, on purpose, as nothing else here does; but never before the
+        // request.
+        if (arrives && more == copies::possible &&
+            strikes(decision::kind::repeated_request, world().wrong().repeated_request)) {
+            at_server(*arrives + world().severity(world().wrong().very_late), number,
+                      [c](wire& self, node& server, boot_clock::time_point now) {
+                          static_cast<void>(self.execute(c, server, now));
+                      });
         }
     }
 
-    /// Effects: has `noticed` called in the client when the connection breaks by itself.
+    /// Effects: asks for what is published on `channel`, or for no more of it. Calls `done` in the client when the
+    /// server has done so, or never. Unlike in `send`, the client does not stand still: it may be in the middle of a
+    /// step that has judged a lease.
+    void ask(redis::subscriptions::verb what, std::string const& channel, std::function<void()> const& done)
+    {
+        request([what, channel, done](wire& self, node& server, boot_clock::time_point) {
+            if (!self.reaches(server)) return;
+            if (what == redis::subscriptions::verb::subscribe)
+                self.channels_.insert(channel);
+            else
+                self.channels_.erase(channel);
+            self.reply(done);
+        });
+    }
+
+    /// Effects: calls `told` in the client with the channel of each message that was asked for.
+    void on_message(std::function<void(std::string const&)> told) { told_ = std::move(told); }
+
+    /// Effects: calls `noticed` in the client when the connection breaks by itself.
     void on_cut(std::function<void()> noticed) { noticed_ = std::move(noticed); }
 
-    /// Effects: the connection breaks: some of the requests under way still arrive, no answer does, and the client notices.
+    /// Effects: the connection breaks: some of the requests in flight still arrive, no answer does, and the client
+    /// notices.
     void cut()
     {
         if (!intact_) return;
         world().note("connection breaks", client_.index(), node_);
         close();
-        client_.at(client_.present() + delay(), [self = shared_from_this()] { std::exchange(self->noticed_, nullptr)(); });
+        client_.at(client_.present() + delay(),
+                   [self = shared_from_this()] { std::exchange(self->noticed_, nullptr)(); });
     }
 
-    /// Effects: the client does not use the connection any more. Some of the requests under way still arrive.
+    /// Effects: the client no longer uses the connection. Some of the requests in flight still arrive.
     void close()
     {
         intact_ = false;
         cut_from_ = std::min(cut_from_, next_ - std::min(next_, client_.below(4)));
     }
 
+    void on_crash(unsigned node) override
+    {
+        if (node == node_) cut();
+    }
+
+    void on_publish(unsigned node, std::string const& channel) override
+    {
+        if (node != node_ || !intact_ || !channels_.contains(channel)) return;
+        if (strikes(decision::kind::lost_report, world().wrong().lost_report)) return;
+        reply([this, channel] { told_(channel); });
+    }
+
 private:
     [[nodiscard]] sim::world& world() const noexcept { return client_.world(); }
 
     [[nodiscard]] boot_clock::duration delay() const { return world().delay(client_.index(), node_); }
-    [[nodiscard]] bool strikes(decision::kind what, unsigned rate) const { return world().strikes(what, client_.index(), node_, rate); }
+    [[nodiscard]] bool strikes(decision::kind what, unsigned rate) const
+    {
+        return world().strikes(what, client_.index(), node_, rate);
+    }
 
-    /// Returns: when a request arrives that leaves now, behind those that left before; nothing where it is lost.
+    /// Returns: when a request that leaves now arrives, after those that left before; nothing if it is lost.
     std::optional<boot_clock::time_point> leaves()
     {
         if (strikes(decision::kind::lost_request, world().wrong().lost_request)) return {};
         return request_arrives_ = std::max(request_arrives_, client_.present() + delay());
     }
 
-    /// Effects: has `f` called at the server when what arrives at `t` has its turn there, unless the request of that number is lost by then.
+    /// Effects: a request leaves; `f` is called at the server. Returns: when it arrives there; nothing if it is lost.
+    template <class F>
+    std::optional<boot_clock::time_point> request(F f)
+    {
+        if (strikes(decision::kind::cut, world().wrong().cut)) cut();
+        auto const number = next_++;
+        auto const arrives = leaves();
+        if (arrives)
+            at_server(*arrives, number, std::move(f));
+        else
+            cut_from_ = std::min(cut_from_, number);
+        return arrives;
+    }
+
+    /// Effects: calls `f` at the server when it is the turn of what arrives at `t`, unless the request of that number
+    /// is lost by then.
     template <class F>
     void at_server(boot_clock::time_point t, std::uint64_t number, F f)
     {
@@ -112,18 +169,25 @@ private:
             auto message = [w = self.get(), number, f = std::move(f)] {
                 if (number < w->cut_from_) f(*w, w->servers_[w->node_], w->world().now());
             };
-            self->inbox_.put(self->world(), std::move(message), [self] { return self->servers_[self->node_].hung_until(); });
+            self->inbox_.put(self->world(), std::move(message),
+                             [self] { return self->servers_[self->node_].hung_until(); });
         });
     }
 
-    /// Effects: runs a command. Returns: the answer; none where the server that the connection was made to is gone.
+    /// Returns: whether the server that the connection was made to is there.
+    [[nodiscard]] bool reaches(node const& server) const noexcept
+    {
+        return server.running() && incarnation_ == server.incarnation();
+    }
+
+    /// Effects: runs a command. Returns: the answer; none if the server that the connection was made to is gone.
     std::optional<redis::answer> execute(redis::command const& c, node& server, boot_clock::time_point now)
     {
-        if (!server.running() || incarnation_ != server.incarnation()) return {};
+        if (!reaches(server)) return {};
         auto const got = server.execute(c, now);
-        bool const yes = got.what == redis::answer::kind::yes;
+        bool const yes = got.what == redis::answer::kind::applied;
         world().note(name(c.what, yes), client_.index(), node_, got.fence);
-        if (c.what == redis::command::verb::release && yes) servers_.publish(node_, c.keys);
+        if (c.what == redis::command::verb::release && yes) servers_.publish(node_, c.keys->channel);
         return got;
     }
 
@@ -147,7 +211,7 @@ private:
         case redis::command::verb::acquire: return yes ? "acquire: yes, fence" : "acquire: held";
         case redis::command::verb::confirm: return yes ? "confirm: yes" : "confirm: no";
         case redis::command::verb::extend: return yes ? "extend: yes" : "extend: not ours";
-        case redis::command::verb::regain: return yes ? "regain: yes" : "regain: held";
+        case redis::command::verb::reacquire: return yes ? "reacquire: yes" : "reacquire: held";
         case redis::command::verb::release: return yes ? "release: yes" : "release: not ours";
         }
         return "?";
@@ -165,6 +229,8 @@ private:
     boot_clock::time_point reply_arrives_{};
     inbox inbox_;
     std::function<void()> noticed_;
+    std::set<std::string> channels_;  ///< subscribed to
+    std::function<void(std::string const&)> told_;
 };
 
 }  // namespace holdfast::sim

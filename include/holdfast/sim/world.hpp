@@ -3,6 +3,7 @@
 
 #include <holdfast/core/language.hpp>
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/random.hpp>
 #include <holdfast/sim/agenda.hpp>
@@ -17,7 +18,7 @@
 #include <string_view>
 #include <utility>
 
-namespace holdfast::sim {
+namespace holdfast::inline HOLDFAST_ABI::sim {
 
 /// Something that happened in a world.
 struct event {
@@ -30,11 +31,12 @@ struct event {
     static constexpr unsigned nobody = 99;
 };
 
-/// A world of its own: a clock that stands still until the next thing happens, a queue of what will, and chance. One thread. The same
-/// seed and the same calls give the same history, which `hash()` stands for.
+/// A world of its own: a clock that stands still until the next thing happens, a queue of what will happen, and
+/// randomness. One thread. The same seed and the same calls give the same history, identified by `hash()`.
 ///
-/// Each kind of fault has a chance of its own for each client and node: whether the 17th message from one to the other is late does not depend
-/// on what happens elsewhere. So a schedule can be cut down, decision by decision, and what is kept stays as it was.
+/// Each kind of fault has randomness of its own for each client and node: whether the 17th message from one to the
+/// other is late does not depend on what happens elsewhere. So a schedule can be reduced, decision by decision, and the
+/// rest stays as it was.
 class world {
 public:
     using kind = decision::kind;
@@ -47,10 +49,11 @@ public:
     [[nodiscard]] boot_clock::time_point now() const noexcept { return now_; }
     [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
 
-    /// Effects: has `f` called at `t`, or now where that has passed; calls for the same time in the order in which they were asked for.
+    /// Effects: calls `f` at `t`, or now if that has passed; calls for the same time come in the order in which they
+    /// were asked for.
     void at(boot_clock::time_point t, task f) { agenda_.add(std::max(t, now_), std::move(f)); }
 
-    /// Effects: does what is next, up to and including `t`; with nothing left to do it becomes `t`.
+    /// Effects: does what is next, up to and including `t`. If there is nothing left to do, the time becomes `t`.
     /// Returns: whether there was something to do.
     bool step(boot_clock::time_point t)
     {
@@ -71,15 +74,17 @@ public:
 
     [[nodiscard]] std::uint64_t random() noexcept { return chance_.next(); }
 
-    /// Returns: a number in [0, bound); 0 where `bound` is 0.
+    /// Returns: a number in [0, bound); 0 if `bound` is 0.
     [[nodiscard]] std::uint64_t below(std::uint64_t bound) noexcept { return chance_.below(bound); }
 
     [[nodiscard]] boot_clock::duration between(boot_clock::duration least, boot_clock::duration most) noexcept
     {
-        return least + boot_clock::duration{static_cast<boot_clock::rep>(below(static_cast<std::uint64_t>((most - least).count())))};
+        return least + boot_clock::duration{
+                           static_cast<boot_clock::rep>(below(static_cast<std::uint64_t>((most - least).count())))};
     }
 
-    /// Returns: whether a fault that happens in `per_thousand` of 1000 cases happens now. It is counted and noted then.
+    /// Returns: whether a fault that happens in `per_thousand` of 1000 cases happens now. If so, it is counted and
+    /// noted.
     [[nodiscard]] bool strikes(kind what, unsigned client, unsigned node, unsigned per_thousand)
     {
         if (per_thousand == 0) return false;
@@ -87,7 +92,7 @@ public:
         return drawn % 1000 < per_thousand && comes_true({what, narrow(client), narrow(node), number});
     }
 
-    /// Returns: whether something comes true that was decided beforehand. It is counted and noted then.
+    /// Returns: whether something that was decided beforehand comes true. If so, it is counted and noted.
     [[nodiscard]] bool comes_true(decision const& d)
     {
         severity_ = hash_of(d);
@@ -98,10 +103,11 @@ public:
         return true;
     }
 
-    /// Returns: how bad what struck last is: a duration in [0, most).
+    /// Returns: how bad the last fault is: a duration in [0, most).
     [[nodiscard]] boot_clock::duration severity(boot_clock::duration most) const noexcept
     {
-        return boot_clock::duration{most.count() <= 0 ? 0 : static_cast<boot_clock::rep>(severity_ % static_cast<std::uint64_t>(most.count()))};
+        return boot_clock::duration{
+            most.count() <= 0 ? 0 : static_cast<boot_clock::rep>(severity_ % static_cast<std::uint64_t>(most.count()))};
     }
 
     /// Returns: how long a message between the two takes.
@@ -109,8 +115,10 @@ public:
     {
         auto const [drawn, number] = draw(kind::late, client, node);
         auto const range = static_cast<std::uint64_t>((faults_.longest_delay - faults_.shortest_delay).count());
-        auto const usual = faults_.shortest_delay + boot_clock::duration{static_cast<boot_clock::rep>(range == 0 ? 0 : (drawn >> 12U) % range)};
-        if (drawn % 1000 >= faults_.late || !comes_true({kind::late, narrow(client), narrow(node), number})) return usual;
+        auto const usual = faults_.shortest_delay +
+                           boot_clock::duration{static_cast<boot_clock::rep>(range == 0 ? 0 : (drawn >> 12U) % range)};
+        if (drawn % 1000 >= faults_.late || !comes_true({kind::late, narrow(client), narrow(node), number}))
+            return usual;
         return usual + severity(faults_.very_late);
     }
 
@@ -126,21 +134,25 @@ public:
     void note(std::string_view what, unsigned client, unsigned node, std::uint64_t value = 0)
     {
         mix(static_cast<std::uint64_t>(now_.time_since_epoch().count()));
-        mix(what.size() << 40U ^ static_cast<std::uint64_t>(static_cast<unsigned char>(what.front())) << 32U ^ client << 8U ^ node);
+        mix(what.size() << 40U ^ static_cast<std::uint64_t>(static_cast<unsigned char>(what.front())) << 32U ^
+            client << 8U ^ node);
         mix(value);
         if (observer_) observer_({now_, what, client, node, value});
     }
 
-    /// Effects: has `observer` told of everything that happens.
+    /// Effects: calls `observer` with everything that happens.
     void observe(std::function<void(event const&)> observer) { observer_ = std::move(observer); }
 
-    /// Returns: a number that stands for everything that was noted.
+    /// Returns: a number that identifies everything that was noted.
     [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
 
 private:
     static constexpr std::size_t parties = decision::nobody + 1;
 
-    [[nodiscard]] static std::uint8_t narrow(unsigned index) noexcept { return static_cast<std::uint8_t>(std::min<unsigned>(index, decision::nobody)); }
+    [[nodiscard]] static std::uint8_t narrow(unsigned index) noexcept
+    {
+        return static_cast<std::uint8_t>(std::min<unsigned>(index, decision::nobody));
+    }
 
     [[nodiscard]] std::pair<std::uint64_t, std::uint32_t> draw(kind what, unsigned client, unsigned node)
     {
@@ -151,7 +163,8 @@ private:
 
     [[nodiscard]] std::uint64_t hash_of(decision const& d) const noexcept
     {
-        auto const name = std::uint64_t{static_cast<std::uint8_t>(d.what)} << 48U ^ std::uint64_t{d.client} << 44U ^ std::uint64_t{d.node} << 40U ^ d.number;
+        auto const name = std::uint64_t{static_cast<std::uint8_t>(d.what)} << 48U ^ std::uint64_t{d.client} << 44U ^
+                          std::uint64_t{d.node} << 40U ^ d.number;
         return holdfast::detail::random_sequence{~seed_ ^ name}.next();
     }
 

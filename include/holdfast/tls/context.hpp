@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/io/tls_options.hpp>
@@ -17,12 +18,13 @@
 #include <string_view>
 #include <system_error>
 
-namespace holdfast::tls {
+namespace holdfast::inline HOLDFAST_ABI::tls {
 
-/// `options` as OpenSSL takes them.
+/// `options` as an OpenSSL context.
 class context {
 public:
-    /// Effects: reads the files that `o` names. Throws: `error` (`misconfigured`) naming the option that cannot be used; `std::bad_alloc`.
+    /// Effects: reads the files that `o` names. Throws: `error` (`misconfigured`) naming the option that cannot be
+    /// used; `std::bad_alloc`.
     explicit context(options const& o)
     {
         check(o);
@@ -63,13 +65,15 @@ private:
             fail("insecure_skip_verification",
                  "nothing is verified with it, so ca_file and ca_folder have no use; leave out one or the other");
         if (o.certificate_file.empty() != o.key_file.empty())
-            fail(o.key_file.empty() ? "key_file" : "certificate_file", "certificate_file and key_file go together; it is missing");
+            fail(o.key_file.empty() ? "key_file" : "certificate_file",
+                 "certificate_file and key_file go together; it is missing");
         if (!o.key_password.empty() && o.key_file.empty()) fail("key_file", "key_password is for a key; it is missing");
     }
 
     static void require_file(std::string_view option, std::string const& path)
     {
-        if (::access(path.c_str(), R_OK) != 0) fail(option, holdfast::quoted(path) + ": " + std::system_category().message(errno));
+        if (::access(path.c_str(), R_OK) != 0)
+            fail(option, holdfast::quoted(path) + ": " + std::system_category().message(errno));
     }
 
     void trust(options const& o)
@@ -88,7 +92,8 @@ private:
             struct stat what {};
             if (::stat(o.ca_folder.c_str(), &what) != 0 || !S_ISDIR(what.st_mode))
                 fail("ca_folder", holdfast::quoted(o.ca_folder) + " is no folder");
-            if (::SSL_CTX_load_verify_locations(context_.get(), nullptr, o.ca_folder.c_str()) != 1) throw std::bad_alloc{};
+            if (::SSL_CTX_load_verify_locations(context_.get(), nullptr, o.ca_folder.c_str()) != 1)
+                throw std::bad_alloc{};
         }
     }
 
@@ -97,7 +102,8 @@ private:
         require_file("certificate_file", o.certificate_file);
         require_file("key_file", o.key_file);
         if (::SSL_CTX_use_certificate_chain_file(context_.get(), o.certificate_file.c_str()) != 1)
-            fail("certificate_file", holdfast::quoted(o.certificate_file) + " holds no certificate in PEM form that can be used");
+            fail("certificate_file",
+                 holdfast::quoted(o.certificate_file) + " holds no certificate in PEM form that can be used");
         auto password = o.key_password;
         ::SSL_CTX_set_default_passwd_cb(context_.get(), &give_password);  // without it OpenSSL asks at the terminal
         ::SSL_CTX_set_default_passwd_cb_userdata(context_.get(), &password);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
+
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -13,7 +15,7 @@
 
 // The only header that includes OpenSSL, 1.1.1 or later.
 
-namespace holdfast::tls {
+namespace holdfast::inline HOLDFAST_ABI::tls {
 
 /// Frees what OpenSSL allocated.
 struct openssl_deleter {
@@ -25,8 +27,8 @@ struct openssl_deleter {
 template <class T>
 using openssl_ptr = std::unique_ptr<T, openssl_deleter>;
 
-/// OpenSSL keeps a queue of errors for each thread, which has to be empty before a call that is judged by it. What is in it from elsewhere
-/// is dropped, and nothing of ours is left in it.
+/// OpenSSL keeps a queue of errors for each thread. It must be empty before a call that is judged by it. This drops
+/// what is in it from elsewhere, and leaves nothing of ours in it.
 class error_queue {
 public:
     error_queue() noexcept { ::ERR_clear_error(); }
@@ -34,8 +36,8 @@ public:
     error_queue& operator=(error_queue const&) = delete;
     ~error_queue() { ::ERR_clear_error(); }
 
-    /// Effects: empties the queue. Returns: what TLS itself complained of first, whatever led to it; where it did not, what went wrong
-    /// first; 0 where nothing did.
+    /// Effects: empties the queue. Returns: the first error of TLS itself, whatever led to it; otherwise the first
+    /// error; 0 if there is none.
     [[nodiscard]] unsigned long take() noexcept
     {
         auto const first = ::ERR_get_error();
@@ -44,7 +46,7 @@ public:
         return first;
     }
 
-    /// Returns: OpenSSL's words for `e`, which hold nothing of what was sent.
+    /// Returns: OpenSSL's text for `e`, which contains nothing of what was sent.
     [[nodiscard]] static std::string words(unsigned long e)
     {
         auto const* const text = ::ERR_reason_error_string(e);

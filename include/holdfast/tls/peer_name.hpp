@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/tls/openssl.hpp>
 
@@ -14,34 +15,39 @@
 #include <string>
 #include <string_view>
 
-namespace holdfast::tls {
+namespace holdfast::inline HOLDFAST_ABI::tls {
 
-/// Who the peer has to be: the name, or address, that its certificate has to bear.
+/// The name or address that the peer's certificate must have.
 class peer_name {
 public:
     explicit peer_name(std::string host) : text_{std::move(host)}
     {
-        if (text_.find(':') != std::string::npos) text_.resize(std::min(text_.size(), text_.find('%')));  // the zone of an IPv6 address
-        if (text_.size() > 1 && text_.ends_with('.')) text_.pop_back();                                   // the root of the names
+        if (text_.find(':') != std::string::npos)
+            text_.resize(std::min(text_.size(), text_.find('%')));       // the zone of an IPv6 address
+        if (text_.size() > 1 && text_.ends_with('.')) text_.pop_back();  // the root of the names
         std::array<unsigned char, sizeof(in6_addr)> address{};
-        is_address_ = ::inet_pton(AF_INET, text_.c_str(), address.data()) == 1 || ::inet_pton(AF_INET6, text_.c_str(), address.data()) == 1;
+        is_address_ = ::inet_pton(AF_INET, text_.c_str(), address.data()) == 1 ||
+                      ::inet_pton(AF_INET6, text_.c_str(), address.data()) == 1;
     }
 
-    /// Effects: has `ssl` ask for the name. An address is not asked for. Throws: `std::bad_alloc`.
+    /// Effects: makes `ssl` ask for the name. An address is not asked for. Throws: `std::bad_alloc`.
     /// Source: RFC 6066, section 3.
     void ask(SSL* ssl) const
     {
         if (is_address_) return;
         auto name = text_;  // OpenSSL's macro for this casts, and it takes a pointer to what it could change
-        if (::SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data()) != 1) throw std::bad_alloc{};
+        if (::SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data()) != 1)
+            throw std::bad_alloc{};
     }
 
-    /// Effects: has `ssl` accept only a certificate for the name: in its subject alternative names, wildcards only as a whole label.
+    /// Effects: makes `ssl` accept only a certificate for the name, in its subject alternative names, with wildcards
+    /// only as a whole label.
     /// Source: RFC 6125, section 6.4. Throws: `std::bad_alloc`.
     void demand(SSL* ssl) const
     {
         auto* const checks = ::SSL_get0_param(ssl);
-        ::X509_VERIFY_PARAM_set_hostflags(checks, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
+        ::X509_VERIFY_PARAM_set_hostflags(checks,
+                                          X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS | X509_CHECK_FLAG_NEVER_CHECK_SUBJECT);
         bool const set = is_address_ ? ::X509_VERIFY_PARAM_set1_ip_asc(checks, text_.c_str()) == 1
                                      : ::X509_VERIFY_PARAM_set1_host(checks, text_.data(), text_.size()) == 1;
         if (!set) throw std::bad_alloc{};
@@ -54,7 +60,7 @@ private:
     bool is_address_ = false;
 };
 
-/// Returns: the names and addresses that `certificate` is for, as far as they are few, for messages.
+/// Returns: the first names and addresses that `certificate` is for, for messages.
 [[nodiscard]] inline std::string names_in(X509* certificate)
 {
     constexpr int most = 8;
@@ -73,7 +79,8 @@ private:
             auto const size = ::ASN1_STRING_length(one->d.iPAddress);
             int const family = size == sizeof(in6_addr) ? AF_INET6 : AF_INET;
             if (size != sizeof(in6_addr) && size != sizeof(in_addr)) continue;
-            if (::inet_ntop(family, ::ASN1_STRING_get0_data(one->d.iPAddress), digits.data(), digits.size())) name = digits.data();
+            if (::inet_ntop(family, ::ASN1_STRING_get0_data(one->d.iPAddress), digits.data(), digits.size()))
+                name = digits.data();
         }
         if (!name.empty()) text += (text.empty() ? "" : ", ") + name;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/io/secure_layer.hpp>
 #include <holdfast/io/tls_error.hpp>
@@ -17,7 +18,7 @@
 #include <string_view>
 #include <utility>
 
-namespace holdfast::tls {
+namespace holdfast::inline HOLDFAST_ABI::tls {
 
 /// The client's side of one TLS connection, between two buffers in memory.
 class session final : public io::secure_session {
@@ -53,7 +54,8 @@ public:
     {
         error_queue const errors;
         forget_taken();
-        if (::BIO_write(::SSL_get_rbio(ssl_.get()), wire.data(), static_cast<int>(wire.size())) != static_cast<int>(wire.size()))
+        if (::BIO_write(::SSL_get_rbio(ssl_.get()), wire.data(), static_cast<int>(wire.size())) !=
+            static_cast<int>(wire.size()))
             throw std::bad_alloc{};
     }
 
@@ -124,11 +126,13 @@ private:
         if (std::exchange(taken_, false)) static_cast<void>(BIO_reset(::SSL_get_wbio(ssl_.get())));
     }
 
-    /// Notes whom a certificate is for that is refused for its name: nobody can be asked afterwards. Changes nothing about the verdict.
+    /// Effects: notes the names in a certificate that is refused for its name: they are not available afterwards. The
+    /// verdict stays the same.
     static int look_at(int good, X509_STORE_CTX* context) noexcept
     {
         if (good == 1) return 1;
-        auto const* const ssl = static_cast<SSL*>(::X509_STORE_CTX_get_ex_data(context, ::SSL_get_ex_data_X509_STORE_CTX_idx()));
+        auto const* const ssl =
+            static_cast<SSL*>(::X509_STORE_CTX_get_ex_data(context, ::SSL_get_ex_data_X509_STORE_CTX_idx()));
         auto const why = ::X509_STORE_CTX_get_error(context);
         if (why != X509_V_ERR_HOSTNAME_MISMATCH && why != X509_V_ERR_IP_ADDRESS_MISMATCH) return 0;
         try {
@@ -138,10 +142,10 @@ private:
         return 0;
     }
 
-    /// Only more input is ever missing: the output takes everything, and nothing is negotiated again.
+    /// Only input can ever be missing: the output takes everything, and nothing is renegotiated.
     [[nodiscard]] bool may_go_on(int n) const noexcept { return ::SSL_get_error(ssl_.get(), n) == SSL_ERROR_WANT_READ; }
 
-    /// Effects: says why it failed, of which `e` is the sign.
+    /// Effects: sets the reason of the failure, from the error `e`.
     void judge(unsigned long e)
     {
         broken_ = true;
@@ -175,7 +179,8 @@ private:
         switch (result) {
         case X509_V_ERR_HOSTNAME_MISMATCH:
         case X509_V_ERR_IP_ADDRESS_MISMATCH:
-            why_ = {errc::certificate_wrong_name, holdfast::quoted(peer_.text()) + " was asked for, the certificate is for " + is_for_};
+            why_ = {errc::certificate_wrong_name,
+                    holdfast::quoted(peer_.text()) + " was asked for, the certificate is for " + is_for_};
             break;
         case X509_V_ERR_CERT_HAS_EXPIRED:
         case X509_V_ERR_CERT_NOT_YET_VALID: why_ = {errc::certificate_expired, words}; break;
@@ -185,10 +190,10 @@ private:
 
     peer_name peer_;
     openssl_ptr<SSL> ssl_;
-    std::string is_for_;    // the names in a certificate that is refused for them
-    bool secured_ = false;  // the handshake is done: of the two sides only ours can still be refused
-    bool taken_ = false;    // what is in the output has been taken
-    bool broken_ = false;   // nothing more can be said, not even that it ends
+    std::string is_for_;    // the names in a certificate that is refused because of them
+    bool secured_ = false;  // the handshake is done: from here on only our side can be refused
+    bool taken_ = false;    // the output has been taken
+    bool broken_ = false;   // nothing more can be sent, not even the end
     failure why_{{}, "the TLS connection has ended"};
 };
 

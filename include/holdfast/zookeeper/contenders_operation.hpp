@@ -1,167 +1,130 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
-#include <holdfast/core/error.hpp>
-#include <holdfast/core/parker.hpp>
+#include <holdfast/core/operation.hpp>
 #include <holdfast/core/result.hpp>
+#include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/error.hpp>
-#include <holdfast/zookeeper/explanation.hpp>
-#include <holdfast/zookeeper/lock_place.hpp>
+#include <holdfast/zookeeper/node_key.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
-#include <holdfast/zookeeper/receiver.hpp>
+#include <holdfast/zookeeper/opened.hpp>
+#include <holdfast/zookeeper/pending_operation.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
-#include <optional>
+#include <new>
 #include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-namespace holdfast::zookeeper {
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// One who has a lock, or waits for it.
-struct participant {
-    std::string node;                 ///< the name of its node
-    std::string content;              ///< what the node says of it: `host=… pid=… label=…`, in the plain form `id=…`, too; or what another client writes
-    std::uint64_t fencing_token = 0;  ///< that of its first holder
-};
-
-/// Asks who has a lock and who waits for it.
-class contenders_operation final : private receiver {
+/// Asks which clients have a lock or wait for it. Fails with `unavailable` if no server answers within the operation
+/// timeout.
+class contenders_operation final : public pending_operation<operation<result<participants>>> {
 public:
-    using list = std::vector<participant>;
-
-    contenders_operation(lock_place& place, std::string lock) : place_{place}, core_{place.core()}, lock_{std::move(lock)} {}
-    contenders_operation(contenders_operation const&) = delete;
-    contenders_operation& operator=(contenders_operation const&) = delete;
-
-    ~contenders_operation() override
+    contenders_operation(std::shared_ptr<session_core> in, std::shared_ptr<node_key const> key)
+        : pending_operation{std::move(in)}, key_{std::move(key)}
     {
-        std::scoped_lock guard{core_.mutex()};
-        core_.detach(*this);
     }
 
-    /// Returns: the list in the order in which they get the lock, or why it could not be had within the operation timeout. Requires: the
-    /// session's thread runs.
-    [[nodiscard]] result<list> ask()
+    void start(completion& done) override
     {
-        auto const limit = boot_clock::now() + core_.options().operation_timeout;
-        std::unique_lock guard{core_.mutex()};
-        core_.attach(*this);
-        while (!outcome_) {
-            if (core_.refused()) return core_.refused();
-            if (boot_clock::now() >= limit) return explained(make_error_code(core_.connected() ? errc::no_answer : errc::not_connected));
-            guard.unlock();
-            bed_.park_until(limit);
-            guard.lock();
-        }
-        return *outcome_;
+        session().ensure_running(key_->name());
+        std::scoped_lock guard{session().mutex()};
+        begin(done);
+        if (session().refused()) return end(session().refused());
+        session().look_at(*this, timeout_after(boot_clock::now()));
+        session().attach(*this);
     }
 
 private:
-    [[nodiscard]] failure explained(std::error_code why) const { return {why, explanation(core_, why, lock_)}; }
+    static constexpr unsigned list_tag = 0;
+    static constexpr unsigned first_node_tag = 1;
 
-    struct one {
-        participant who;
-        std::uint32_t sequence;
-        bool there;
-    };
+    [[nodiscard]] failure explained(std::error_code why) const
+    {
+        return {why, session().explanation(why, key_->path())};
+    }
 
-    void on_notice(unsigned) override {}
+    void on_time(boot_clock::time_point) noexcept override
+    try {
+        if (canceled()) return end(std::make_error_code(std::errc::operation_canceled));
+        end(explained(make_error_code(session().connected() ? errc::no_answer : errc::not_connected)));
+    } catch (std::bad_alloc const&) {
+        end(std::make_error_code(std::errc::not_enough_memory));
+    }
+
     void on_expired() noexcept override
     {
         asked_ = false;
-        bed_.unpark();
-    }
-    void on_failure(std::error_code why) noexcept override
-    {
-        if (!outcome_) end(why);
+        if (session().refused()) end(session().refused());
     }
 
     void on_connected(std::int64_t) override
     {
-        if (outcome_ || std::exchange(asked_, true)) return;
+        if (ended() || std::exchange(asked_, true)) return;
+        session().forget_answers(*this);
         line_.clear();
-        if (place_.queued()) {
-            core_.perform(*this, {{{request::kind::children, lock_, {}}, round_ + 1}});
-        } else {
-            line_.push_back({{lock_, {}, 0}, 0, false});
-            ask_some(0);
-        }
+        if (key_->queued()) return session().perform(*this, {{{request::kind::children, key_->path()}, list_tag}});
+        line_.push_back({0, {key_->path()}});
+        ask_all();
     }
 
     void on_answer(unsigned tag, reply const& r) override
     {
-        if (outcome_ || tag / slots != round_ / slots) return;
-        if (r.what == answer::lost || r.what == answer::postponed) {
-            asked_ = false;
-            round_ = (round_ / slots + 1) * slots;
+        if (ended() || !asked_) return;
+        if (r.undecided()) {
+            asked_ = false;  // everything is asked for again
             return;
         }
         if (r.what == answer::refused) return end(explained(r.code));
-        if (line_.empty()) {
-            for (auto& c : contenders_among(r.children)) line_.push_back({{std::move(c.name), {}, 0}, c.sequence, false});
-            return ask_some(0);
+        if (tag == list_tag) {
+            for (auto& c : contenders_among(r.children)) line_.push_back({c.sequence, {std::move(c.name)}});
+            return ask_all();
         }
-        auto& seen = line_.at(asked_for_ + (tag % slots - first));
-        seen.there = r.what == answer::ok;
-        seen.who.content = r.text;
-        seen.who.fencing_token = static_cast<std::uint64_t>(r.stat.czxid) * 64;
-        if (--open_ == 0) ask_some(asked_for_ + most_at_once);
+        if (r.what == answer::ok) {
+            auto& who = line_.at(tag - first_node_tag).second;
+            who.content = r.text;
+            who.fencing_token = first_token_of(r.stat.czxid);
+        }
+        if (--open_ == 0) finish();
     }
 
-    /// Effects: asks for those from `begin` on, not for all at once, however long the line is: a round has a tag for each.
-    void ask_some(std::size_t begin)
+    void ask_all()
     {
-        if (begin >= line_.size()) return finish();
-        asked_for_ = begin;
-        open_ = std::min(line_.size() - begin, most_at_once);
-        if (begin > 0) round_ = (round_ / slots + 1) * slots;
+        if (line_.empty()) return end(participants{});
         std::vector<action> actions;
-        for (std::size_t i = 0; i < open_; ++i) {
-            auto path = place_.queued() ? lock_ + '/' + line_[begin + i].who.node : lock_;
-            actions.push_back({{request::kind::data, std::move(path)}, round_ / slots * slots + first + static_cast<unsigned>(i)});
-        }
-        core_.perform(*this, actions);
+        for (auto const& [sequence, who] : line_)
+            actions.push_back({{request::kind::data, key_->queued() ? key_->path() + '/' + who.node : key_->path()},
+                               first_node_tag + static_cast<unsigned>(actions.size())});
+        open_ = actions.size();
+        session().perform(*this, actions);
     }
 
     void finish()
     {
-        std::sort(line_.begin(), line_.end(), [](one const& a, one const& b) {
-            return std::pair{a.sequence, a.who.fencing_token} < std::pair{b.sequence, b.who.fencing_token};
+        std::erase_if(line_, [](auto const& one) { return one.second.fencing_token == 0; });  // gone meanwhile
+        std::sort(line_.begin(), line_.end(), [](auto const& a, auto const& b) {
+            return std::pair{a.first, a.second.fencing_token} < std::pair{b.first, b.second.fencing_token};
         });
-        list all;
-        for (auto& each : line_)
-            if (each.there) all.push_back(std::move(each.who));
+        participants all;
+        for (auto& one : line_) all.push_back(std::move(one.second));
         end(std::move(all));
     }
 
-    void end(result<list> outcome) noexcept
-    {
-        outcome_.emplace(std::move(outcome));
-        bed_.unpark();
-    }
-
-    static constexpr unsigned slots = 1U << 16U;
-    static constexpr unsigned first = 2;
-    static constexpr std::size_t most_at_once = 1'000;
-
-    lock_place& place_;
-    session_core& core_;
-    std::string lock_;
+    std::shared_ptr<node_key const> const key_;
     bool asked_ = false;
-    unsigned round_ = 0;
-    std::vector<one> line_;
-    std::size_t asked_for_ = 0;  // how many were in earlier rounds
-    std::size_t open_ = 0;       // how many of this one have no answer
-    std::optional<result<list>> outcome_;
-    holdfast::detail::parker bed_;
+    std::vector<std::pair<std::uint32_t, participant>> line_;  // in the order of their sequences
+    std::size_t open_ = 0;                                     // how many are not answered
 };
 
 }  // namespace holdfast::zookeeper

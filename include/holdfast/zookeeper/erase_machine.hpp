@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
-#include <holdfast/zookeeper/acquirer.hpp>
+#include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 
 #include <algorithm>
@@ -12,33 +13,38 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast::zookeeper {
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// Removes a node, until that is confirmed or its session is over; then the containers above it that were made for it, unless it was there: the
-/// servers collect them only after they had a child.
+/// Removes a node, until that is confirmed or its session is over. Then it removes the containers that were made for
+/// the node, unless the node was there: the servers collect a container only after it had a child.
 ///
 /// | state     | sent              | answer → next |
 /// |-----------|-------------------|---------------|
 /// | searching | confirm, children | a node that begins with the prefix → erasing; none → done |
 /// | checking  | confirm, data     | the node is ours → erasing; another's, or gone → done (`not_owner`) |
-/// | erasing   | erase             | ok → done; gone → done, `not_owner` where no erase was sent before |
-/// | any       |                   | refused → settled, with the reason; it is tried again, ever more seldom, as the node keeps the lock taken |
+/// | erasing   | erase             | ok → done; gone → done, `not_owner` if no erase was sent before |
+/// | any       |                   | refused → settled, with the reason; tried again, at longer and longer intervals, as the node keeps the lock taken |
 /// | clearing  | data of the lowest container | a container → erase it; gone → the one above it; anything else → done |
 /// | clearing  | erase             | ok, gone → the one above it; it has a child, or refused → done |
 ///
-/// Only a node at the lock's own path is checked: another one's name is nobody else's. ZooKeeper can make a delete depend on the version of a
-/// node, which every new one has, and not on who made it. What was seen to be ours stays so until our delete is done: only our session's
-/// end removes it else, and then the delete is refused; a delete that was sent over an earlier connection is done before the barrier, or
-/// refused. Somebody's hand that removes it in between, while another one waits for it, would be beyond this. An answer that was lost is asked for again; without
-/// that to the confirm, the one behind it says nothing. ZooKeeper's own `sync` would not do: a leader that has been replaced and has not
-/// noticed yet answers it by itself.
+/// Only a node at the lock's own path is checked: no other client makes a node with our other names. ZooKeeper can make
+/// a delete depend on the version of a node, which every new node has, but not on its owner. What was seen to be ours
+/// stays ours until our delete is done:
+///
+/// - Otherwise only the end of our session removes it, and then the delete is refused.
+/// - A delete that was sent over an earlier connection is done before the barrier, or refused.
+/// - Not covered: a user removes the node by hand in between, while another client waits for it.
+///
+/// A lost answer is asked for again. If the answer to the confirm is lost, the one after it proves nothing. ZooKeeper's
+/// own `sync` would not do: a leader that has been replaced and has not noticed yet answers it by itself.
 class erase_machine {
 public:
-    explicit erase_machine(remains what) : what_{std::move(what)} {}
+    explicit erase_machine(leftover what) : what_{std::move(what)} {}
 
-    /// Returns: whether the node is gone, or will go with its session, and nothing is to be done any more.
+    /// Returns: whether the node is gone, or will go with its session, and nothing is left to do.
     [[nodiscard]] bool done() const noexcept { return done_; }
-    /// Returns: whether there is an outcome: it is done, or was refused, or only containers are left, and nobody can be asked.
+    /// Returns: whether there is an outcome: it is done, or was refused, or only containers are left and no server can
+    /// be asked.
     [[nodiscard]] bool settled() const noexcept { return done_ || refused_ || (clearing_ && stalled_); }
     [[nodiscard]] bool refused() const noexcept { return refused_; }
     [[nodiscard]] std::error_code outcome() const noexcept { return outcome_; }
@@ -59,28 +65,23 @@ public:
     void expired()
     {
         if (!clearing_) finish({});
+        actions_.clear();
         stalled_ = true;
     }
 
     void answered(unsigned tag, reply const& r)
     {
-        if (done_ || stalled_ || tag / tags != round_) return;  // one of an earlier round may stand behind a barrier that was not done
+        if (done_ || stalled_ || tag / tags != round_)
+            return;  // an answer of an earlier round may come after a barrier that was not done
         tag %= tags;
-        if (r.what == answer::lost || r.what == answer::postponed) {
-            stalled_ = true;
+        if (r.undecided()) {
+            stalled_ = true;  // mutant: delete not repeated
             return;
         }
         if (tag == barrier_tag) return;
         if (clearing_) return take_container(tag, r);
         take_node(tag, r);
         if (clearing_ && !done_) begin();
-    }
-
-    /// Effects: it threw while it was told something: begins again when it is told that requests can be sent.
-    void interrupt() noexcept
-    {
-        actions_.clear();
-        stalled_ = true;
     }
 
     [[nodiscard]] std::vector<action> take_actions() noexcept { return std::exchange(actions_, {}); }
@@ -102,18 +103,21 @@ private:
             return;
         }
         if (tag == children_tag) {
-            auto const found =
-                std::find_if(r.children.begin(), r.children.end(), [&](std::string const& one) { return one.starts_with(what_.prefix); });
+            auto const found = std::find_if(r.children.begin(), r.children.end(),
+                                            [&](std::string const& one) { return one.starts_with(what_.prefix); });
             if (found == r.children.end()) return finish({});
             what_.node = what_.lock + '/' + *found;
             erase();
         } else if (tag == data_tag) {
-            bool const ours = r.what == answer::ok &&
-                              (what_.czxid != 0 ? r.stat.czxid == what_.czxid : r.stat.owner == what_.session && r.text == what_.content);
+            bool const ours =
+                r.what == answer::ok && (what_.czxid != 0 ? r.stat.czxid == what_.czxid
+                                                          : r.stat.owner == what_.session && r.text == what_.content);
+            // mutant: a node at the lock's path removed without a look at whose it is
             if (!ours) return finish(erased_ ? std::error_code{} : make_error_code(holdfast::errc::not_owner));
             erase();
         } else {
-            finish(r.what == answer::ok || !first_erase_ ? std::error_code{} : make_error_code(holdfast::errc::not_owner));
+            finish(r.what == answer::ok || !first_erase_ ? std::error_code{}
+                                                         : make_error_code(holdfast::errc::not_owner));
         }
     }
 
@@ -125,7 +129,7 @@ private:
         if (r.what == answer::no_node || (tag == erase_tag && r.what == answer::ok))
             left.pop_back();
         else
-            left.clear();  // somebody uses it, and those above it; or it is nobody's to remove
+            left.clear();  // it and those above are in use, or are not ours to remove
         if (left.empty())
             done_ = true;
         else
@@ -149,7 +153,10 @@ private:
         }
     }
 
-    void ask(request::kind what, std::string const& path, unsigned tag) { actions_.push_back({{what, path}, round_ * tags + tag}); }
+    void ask(request::kind what, std::string const& path, unsigned tag)
+    {
+        actions_.push_back({{what, path}, round_ * tags + tag});
+    }
 
     void erase()
     {
@@ -162,13 +169,13 @@ private:
     void finish(std::error_code outcome)
     {
         if (done_) return;
-        clearing_ = !what_.containers.empty();
+        clearing_ = !what_.containers.empty();  // mutant: a container without a child left
         done_ = !clearing_;
         outcome_ = outcome;
         actions_.clear();
     }
 
-    remains what_;
+    leftover what_;
     unsigned round_ = 0;
     bool stalled_ = true;
     bool asked_ = false;
@@ -176,7 +183,7 @@ private:
     bool first_erase_ = false;
     bool refused_ = false;
     bool clearing_ = false;  // the node is gone
-    unsigned wait_ = 0;      // how often it does not go on when it could, after a refusal
+    unsigned wait_ = 0;      // how often it skips a chance to go on, after a refusal
     unsigned next_wait_ = 0;
     bool done_ = false;
     std::error_code outcome_;

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lasting.hpp>
 
 #include <string>
 #include <system_error>
 
-namespace holdfast::zookeeper {
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// What a ZooKeeper server, or the way to it, says. A category of its own; each code equals one condition of `holdfast::errc`.
+/// Errors from a ZooKeeper server, or from the connection to it. A category of its own; each code equals one condition
+/// of `holdfast::errc`.
 enum class errc {
-    // unavailable: it may pass
+    // unavailable: may pass
     not_connected = 1,  ///< no server of the ensemble could be reached
     connection_lost,    ///< the connection broke before the answer came
     no_answer,          ///< no answer within the operation timeout
@@ -19,16 +21,16 @@ enum class errc {
     not_confirmed,      ///< the session could not be confirmed for long enough to hold a lock
     throttled,          ///< the server refuses requests for now
     server_error,       ///< an error that holdfast does not know
-    too_many_watches,   ///< the session watches as many nodes as it can name in one request, and the lock would need one more
+    too_many_watches,   ///< the session watches as many nodes as fit in one request, and the lock would need one more
     no_threads,         ///< the system has no threads for the C client
-    // misconfigured: it will not pass
+    // misconfigured: will not pass
     authentication_failed,  ///< the server does not accept the session's identity
-    may_not_read,           ///< the ACL does not allow to read the node of the lock, or the list of its children
-    may_not_create,         ///< the ACL of the node above does not allow to create one below it
-    may_not_delete,         ///< the ACL of the node above does not allow to delete one below it
+    may_not_read,           ///< the ACL does not allow reading the lock's node, or the list of its children
+    may_not_create,         ///< the ACL of the node above does not allow creating a node below it
+    may_not_delete,         ///< the ACL of the node above does not allow deleting a node below it
     bad_acl,                ///< the server does not accept the ACL
     parent_is_ephemeral,    ///< a node above the lock is ephemeral and can have no children
-    bad_request,            ///< the server does not know the request, or takes it for invalid
+    bad_request,            ///< the server does not know the request, or considers it invalid
 };
 
 namespace detail {
@@ -46,7 +48,8 @@ public:
         case errc::session_expired: return "the session expired";
         case errc::not_confirmed: return "the session could not be confirmed in time";
         case errc::throttled: return "the server refuses requests for now";
-        case errc::too_many_watches: return "the session waits for too many locks; give some of them to another session, or shorter names";
+        case errc::too_many_watches:
+            return "the session waits for too many locks; use several ZooKeeper sessions, or shorter names";
         case errc::no_threads: return "the system has no threads for ZooKeeper's C client";
         case errc::server_error: return "the server answered with an error";
         case errc::authentication_failed: return "authentication failed; check the session's auth";
@@ -54,15 +57,18 @@ public:
         case errc::may_not_create: return missing("CREATE");
         case errc::may_not_delete: return missing("DELETE");
         case errc::bad_acl: return "the server does not accept the ACL; creator-only needs auth";
-        case errc::parent_is_ephemeral: return "a node above the lock is ephemeral and can have no children; choose another path";
-        case errc::bad_request: return "the server does not know the request, or takes it for invalid; ZooKeeper 3.5 or later is needed";
+        case errc::parent_is_ephemeral:
+            return "a node above the lock is ephemeral and can have no children; choose another path";
+        case errc::bad_request:
+            return "the server does not know the request, or takes it for invalid; ZooKeeper 3.5 or later is needed";
         }
         return "unknown ZooKeeper error";
     }
 
     [[nodiscard]] static std::string missing(char const* right)
     {
-        return std::string{"the ACL of a node does not give the right "} + right + "; check the session's auth, and who made the node";
+        return std::string{"the ACL of a node does not give the right "} + right +
+               "; check the session's auth, and who made the node";
     }
 
     [[nodiscard]] std::error_condition default_error_condition(int value) const noexcept override
@@ -75,9 +81,15 @@ public:
 }  // namespace detail
 
 /// Returns: the category of `zookeeper::errc`, named "holdfast.zookeeper".
-[[nodiscard]] inline std::error_category const& error_category() noexcept { return holdfast::detail::lasting<detail::category>(); }
+[[nodiscard]] inline std::error_category const& error_category() noexcept
+{
+    return holdfast::detail::lasting<detail::category>();
+}
 
-[[nodiscard]] inline std::error_code make_error_code(errc e) noexcept { return {static_cast<int>(e), error_category()}; }
+[[nodiscard]] inline std::error_code make_error_code(errc e) noexcept
+{
+    return {static_cast<int>(e), error_category()};
+}
 
 }  // namespace holdfast::zookeeper
 

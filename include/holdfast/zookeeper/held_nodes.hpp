@@ -1,63 +1,60 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/token.hpp>
-#include <holdfast/zookeeper/acquirer.hpp>
+#include <holdfast/zookeeper/acquire_machine.hpp>
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
-namespace holdfast::zookeeper {
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// The nodes of a session that stand for leases, by their owner tokens. A node lives as long as the session; a lease ends when it is not
-/// extended: then its node has to go.
+/// The nodes of a session that stand for leases, by their owner tokens. A node lives as long as the session. A lease
+/// ends if it is not extended: then its node must go.
 class held_nodes {
 public:
     struct node {
-        remains what;
+        leftover what;
         boot_clock::time_point ends;
     };
 
     void add(owner_token const& token, node one) { nodes_.insert_or_assign(std::string{token.view()}, std::move(one)); }
 
-    /// Returns: the node of `token`; null where it has none.
+    /// Returns: the node of `token`; null if it has none.
     [[nodiscard]] node* find(owner_token const& token)
     {
         auto const found = nodes_.find(token.view());
         return found == nodes_.end() ? nullptr : &found->second;
     }
 
-    /// Effects: forgets the node of `token`. Returns: it; nothing where there is none.
-    [[nodiscard]] std::optional<remains> take(owner_token const& token)
+    /// Effects: forgets the node of `token`.
+    void forget(owner_token const& token)
     {
-        auto const found = nodes_.find(token.view());
-        if (found == nodes_.end()) return std::nullopt;
-        auto what = std::move(found->second.what);
-        nodes_.erase(found);
-        return what;
+        if (auto const found = nodes_.find(token.view()); found != nodes_.end()) nodes_.erase(found);
     }
 
-    /// Effects: has `f` called with each node whose lease ended by `now`, and then forgets it; it keeps the one for which `f` throws, and
-    /// those behind it.
+    /// Effects: calls `f` with each node whose lease ended by `now`, and then forgets the node. If `f` throws, that
+    /// node and those after it are kept.
     void hand_over_ended(boot_clock::time_point now, auto const& f)
     {
         for (auto one = nodes_.begin(); one != nodes_.end();) {
-            if (one->second.ends > now) {
-                ++one;
-                continue;
+            auto const next = std::next(one);
+            if (one->second.ends <= now) {
+                f(std::as_const(one->second.what));
+                nodes_.erase(one);
             }
-            f(std::as_const(one->second.what));
-            one = nodes_.erase(one);
+            one = next;
         }
     }
 
-    /// Returns: when the next lease ends unless it is extended before.
+    /// Returns: when the next lease ends if it is not extended.
     [[nodiscard]] boot_clock::time_point next_end() const noexcept
     {
         auto next = boot_clock::time_point::max();

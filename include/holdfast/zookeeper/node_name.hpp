@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/token.hpp>
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -13,15 +16,17 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast::zookeeper {
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// Whose names the nodes of a lock have. Locks of either kind see the nodes of both.
+/// The naming of a lock's nodes. Locks of either kind see the nodes of both.
 enum class naming {
-    curator,  ///< `_c_<guid>-lock-<sequence>`: shared with Curator's InterProcessMutex, and with a kazoo that has `extra_lock_patterns=["-lock-"]`
-    kazoo,    ///< `<guid>__lock__<sequence>`: shared with kazoo's Lock; Curator does not order these by their sequence
+    /// `_c_<guid>-lock-<sequence>`: shared with Curator's InterProcessMutex, and with a kazoo that has
+    /// `extra_lock_patterns=["-lock-"]`
+    curator,
+    kazoo,  ///< `<guid>__lock__<sequence>`: shared with kazoo's Lock; Curator does not order these by their sequence
 };
 
-/// A node that stands for somebody who has a lock or waits for it.
+/// The node of a client that has a lock or waits for it.
 struct contender {
     std::string name;
     std::uint32_t sequence;
@@ -29,7 +34,7 @@ struct contender {
 
 namespace detail {
 
-/// What stands between the GUID and the sequence: Curator looks for the last `lock-`; kazoo's readers exclude writers, too.
+/// What is between the GUID and the sequence. Curator looks for the last `lock-`. kazoo's readers exclude writers, too.
 inline constexpr std::array<std::string_view, 3> markers{"lock-", "__lock__", "__rlock__"};
 
 /// Returns: the GUID of `token`, as `naming` writes it.
@@ -49,11 +54,23 @@ inline constexpr std::array<std::string_view, 3> markers{"lock-", "__lock__", "_
     return as == naming::curator ? "_c_" + detail::guid(as, token) + "-lock-" : detail::guid(as, token) + "__lock__";
 }
 
-/// The last number of a sequence. The server's counter is a signed 32-bit number: it sticks here, or, while several creates are under way,
-/// passes to negative ones and comes back. Which of such nodes was made first is told by their czxid alone.
+/// Returns: what the node of a lock says about its owner, for people: `host=… pid=… label=…`.
+[[nodiscard]] inline std::string node_content(std::string_view label)
+{
+    std::array<char, 256> host{};
+    if (::gethostname(host.data(), host.size() - 1) != 0) host.front() = '?';
+    auto text = "host=" + std::string{host.data()} + " pid=" + std::to_string(::getpid());
+    if (!label.empty()) text.append(" label=").append(label);
+    return text;
+}
+
+/// The last number of a sequence. The server's counter is a signed 32-bit number. It sticks here, or, if several
+/// creates are in flight, passes to negative numbers and comes back. Then only their czxid tells which node was made
+/// first.
 inline constexpr std::uint32_t exhausted_sequence = 0x7FFFFFFFU;
 
-/// Returns: the sequence at the end of `node`, `exhausted_sequence` for a negative one; nothing where it is no node of a lock.
+/// Returns: the sequence at the end of `node`, `exhausted_sequence` if it is negative; nothing if it is no node of a
+/// lock.
 [[nodiscard]] inline std::optional<std::uint32_t> sequence_of(std::string_view node) noexcept
 {
     for (auto const marker : detail::markers) {
@@ -66,18 +83,20 @@ inline constexpr std::uint32_t exhausted_sequence = 0x7FFFFFFFU;
         std::uint64_t value = 0;
         for (char const c : digits) value = 10 * value + static_cast<std::uint64_t>(c - '0');
         if (value > exhausted_sequence + (negative ? 1U : 0U)) continue;
+        // mutant: a negative sequence taken for a number
         return negative ? exhausted_sequence : static_cast<std::uint32_t>(value);
     }
     return std::nullopt;
 }
 
-/// Returns: those of `children` that are nodes of a lock, in the order of their sequence. What fits no known pattern is left alone.
+/// Returns: those of `children` that are nodes of a lock, in the order of their sequence. What matches no known pattern
+/// is left out.
 [[nodiscard]] inline std::vector<contender> contenders_among(std::vector<std::string> const& children)
 {
     std::vector<std::pair<std::uint32_t, std::size_t>> places;
     for (std::size_t i = 0; i < children.size(); ++i)
         if (auto const sequence = sequence_of(children[i])) places.emplace_back(*sequence, i);
-    std::sort(places.begin(), places.end());
+    std::sort(places.begin(), places.end());  // mutant: sequence compared as text
     std::vector<contender> all;
     all.reserve(places.size());
     for (auto const& [sequence, i] : places) all.push_back({children[i], sequence});

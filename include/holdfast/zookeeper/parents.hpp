@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/requests.hpp>
@@ -12,20 +13,21 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast::zookeeper {
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// The nodes above that of an owner which are missing. They are made as containers, sent right before the create of the node, so that they
-/// have a child in the next moment: the servers collect a container only after it had one. They are found from the bottom up: from the top it
-/// would need rights at nodes that are there already.
+/// The missing nodes above the node of an owner. They are made as containers, right before the node, so that they have
+/// a child in the next moment: the servers collect a container only after it had one. They are found from the bottom
+/// up: from the top, rights at existing nodes would be needed.
 class parents {
 public:
-    /// Returns: their paths, in the order in which they are made. Each may be there by now, by us or somebody else.
+    /// Returns: their paths, in the order in which they are made. Each may exist by now, made by us or by another
+    /// client.
     [[nodiscard]] std::vector<std::string> const& missing() const noexcept { return missing_; }
 
-    /// Effects: none is missing: a node is below them.
+    /// Effects: none is missing: there is a node below them.
     void forget() noexcept { missing_.clear(); }
 
-    /// Effects: they are asked for now.
+    /// Effects: their creates are sent now.
     void ask() noexcept
     {
         refused_ = {};
@@ -39,8 +41,8 @@ public:
         if (i == 0 && r.what == answer::no_node) rootless_ = parent_of(missing_.front()).empty();
     }
 
-    /// Effects: there was no node to make ours below: one more is missing, `lowest` where none was known, if there are more.
-    /// Returns: why they cannot be made; no error where they can.
+    /// Effects: the node above ours was missing. One more is missing, if there are more: `lowest` if none was known.
+    /// Returns: why they cannot be made; no error if they can.
     [[nodiscard]] std::error_code go_up(std::string_view lowest)
     {
         if (refused_) return refused_;

@@ -1,85 +1,86 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
-#include <holdfast/core/parker.hpp>
+#include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/token.hpp>
-#include <holdfast/zookeeper/eraser.hpp>
 #include <holdfast/zookeeper/error.hpp>
-#include <holdfast/zookeeper/lock_place.hpp>
+#include <holdfast/zookeeper/node_cleanup.hpp>
+#include <holdfast/zookeeper/pending_operation.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
 
-#include <algorithm>
 #include <memory>
 #include <mutex>
 #include <new>
-#include <string>
 #include <system_error>
+#include <utility>
 
-namespace holdfast::zookeeper {
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// Removes the node of a lease. What is not confirmed within the operation timeout, or has no memory, goes on in the background.
-class release_operation {
+/// Removes the node of a lease. If that is not confirmed within the operation timeout, or there is no memory for it, it
+/// goes on in the background.
+class release_operation final : public pending_operation<pending_release> {
 public:
-    release_operation(lock_place& place, std::shared_ptr<std::string const> const& /*lock*/, owner_token const& token) : core_{place.core()}, token_{token} {}
+    explicit release_operation(std::shared_ptr<session_core> in) : pending_operation{std::move(in)} {}
 
     release_operation(release_operation const&) = delete;
     release_operation& operator=(release_operation const&) = delete;
 
-    ~release_operation()
+    ~release_operation() override
     {
-        std::scoped_lock guard{core_.mutex()};
-        if (erasing_) erasing_->forget();
+        if (!cleanup_ || session().in_child()) return;
+        std::scoped_lock guard{session().mutex()};
+        cleanup_->leave();
     }
 
-    void start()
+    void bind(owner_token const& token) noexcept override { token_ = token; }
+
+    void start(completion& done) noexcept override
     {
-        limit_ = boot_clock::now() + core_.options().operation_timeout;
-        std::scoped_lock guard{core_.mutex()};
-        if (auto* const node = core_.held().find(token_)) {
-            try {
-                erasing_ = core_.erase(node->what, &bed_);  // before it is forgotten: there may be no memory for it
-                static_cast<void>(core_.held().take(token_));
-            } catch (std::bad_alloc const&) {
-                outcome_ = std::make_error_code(std::errc::not_enough_memory);
-                node->ends = {};  // the session's thread removes it
-                core_.wake_thread();
-            }
-        } else {
-            outcome_ = make_error_code(holdfast::errc::not_owner);
+        if (session().in_child()) {  // the session is the parent's, and its mutex may be locked for ever
+            end(make_error_code(holdfast::errc::misconfigured));
+            return done.complete();
+        }
+        auto const now = boot_clock::now();
+        limit_ = timeout_after(now);
+        std::scoped_lock guard{session().mutex()};
+        begin(done);
+        auto* const node = session().held().find(token_);
+        if (!node) return end(make_error_code(holdfast::errc::not_owner));
+        try {
+            cleanup_ = erase(session(), node->what);  // before it is forgotten: there may be no memory for it
+            session().held().forget(token_);
+            cleanup_->tell(*this, limit_);
+            on_time(now);
+        } catch (std::bad_alloc const&) {
+            node->ends = {};  // the session's thread removes it
+            session().wake_thread();
+            end(std::make_error_code(std::errc::not_enough_memory));
         }
     }
 
-    bool wait_until(boot_clock::time_point t)
-    {
-        while (erasing_) {
-            auto const now = boot_clock::now();
-            {
-                std::scoped_lock guard{core_.mutex()};
-                bool const done = erasing_->settled();
-                if (done || now >= limit_) {
-                    outcome_ = done ? erasing_->outcome() : erasing_->asked() ? make_error_code(holdfast::errc::outcome_unknown) : make_error_code(errc::not_connected);
-                    erasing_->forget();
-                    erasing_.reset();
-                    return true;
-                }
-            }
-            if (now >= t) return false;
-            bed_.park_until(std::min(t, limit_));
-        }
-        return true;
-    }
-
-    [[nodiscard]] std::error_code outcome() const noexcept { return outcome_; }
+    void cancel() noexcept override {}
 
 private:
-    session_core& core_;
+    void on_time(boot_clock::time_point now) noexcept override
+    {
+        if (cleanup_->settled()) return end(cleanup_->outcome());
+        if (now < limit_) return;
+        end(cleanup_->asked() ? make_error_code(holdfast::errc::outcome_unknown)
+                              : make_error_code(errc::not_connected));
+    }
+
+    void end(std::error_code outcome) noexcept
+    {
+        if (cleanup_) std::exchange(cleanup_, nullptr)->leave();
+        pending_operation::end({outcome, {}});
+    }
+
     owner_token token_;
     boot_clock::time_point limit_{};
-    std::shared_ptr<eraser> erasing_;
-    std::error_code outcome_;
-    holdfast::detail::parker bed_;
+    std::shared_ptr<node_cleanup> cleanup_;
 };
 
 }  // namespace holdfast::zookeeper

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/options.hpp>
+
 #include <cstdint>
 #include <limits>
 #include <string>
 #include <system_error>
 #include <vector>
 
-namespace holdfast::zookeeper {
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// What is asked of a ZooKeeper server.
+/// A request to a ZooKeeper server.
 struct request {
     enum class kind : std::uint8_t {
         create_sequential,  ///< an ephemeral node whose name the server ends with a sequence
@@ -17,10 +20,12 @@ struct request {
         create_container,   ///< a node that the server collects when its last child is gone
         children,           ///< the names below a node
         data,               ///< a node's data and stat
-        watch,              ///< the same, and a notice when the node changes or goes
+        watch,              ///< the same, and a notice when the node changes or goes away
         erase,              ///< delete the node
-        touch,              ///< tells the server that the session lives
-        confirm,  ///< a write without effect: a quorum answers, and what is sent behind it is answered by what was known then, or later
+        touch,              ///< shows the server that the session lives
+        /// a write without effect, answered by a quorum; what is sent after it is answered with what was known then, or
+        /// later
+        confirm,
         unwatch,  ///< remove the watch of the node
     };
 
@@ -29,21 +34,22 @@ struct request {
     std::string content = {};  ///< of a node to be made
 };
 
-/// Returns: whether a quorum has to agree to it.
+/// Returns: whether a quorum must agree to it.
 [[nodiscard]] constexpr bool is_write(request::kind k) noexcept
 {
     using kind = request::kind;
-    return k == kind::create_sequential || k == kind::create_plain || k == kind::create_container || k == kind::erase || k == kind::confirm;
+    return k == kind::create_sequential || k == kind::create_plain || k == kind::create_container || k == kind::erase ||
+           k == kind::confirm;
 }
 
-/// What came of a request.
+/// The result of a request.
 enum class answer : std::uint8_t {
     ok,
     no_node,      ///< the node, or the one above it, is not there
     node_exists,  ///< it is there already
     lost,         ///< no answer came: it may or may not have taken effect
-    refused,      ///< it took no effect, and will not as things stand: see `reply::code`
-    postponed,    ///< it took no effect and may when it is sent again
+    refused,      ///< it took no effect, and will not unless something changes: see `reply::code`
+    postponed,    ///< it took no effect, but may if it is sent again
 };
 
 /// The owner of a container, by its stat.
@@ -51,16 +57,28 @@ inline constexpr std::int64_t container_owner = std::numeric_limits<std::int64_t
 
 struct node_stat {
     std::int64_t czxid = 0;  ///< the transaction that made the node
-    std::int64_t owner = 0;  ///< the session whose end is the node's end
+    std::int64_t owner = 0;  ///< the session that the node ends with
 };
+
+/// How many fencing tokens each node has: as many as a lease can use.
+inline constexpr unsigned tokens_of_a_node = most_local_handoffs + 1;
+
+/// Returns: the first fencing token of the node that was made by the transaction `czxid`.
+[[nodiscard]] constexpr std::uint64_t first_token_of(std::int64_t czxid) noexcept
+{
+    return static_cast<std::uint64_t>(czxid) * tokens_of_a_node;
+}
 
 /// The answer to a request.
 struct reply {
     answer what = answer::lost;
-    std::error_code code{};  ///< why, where `what` is lost, refused or postponed
+    std::error_code code{};  ///< why, if `what` is lost, refused or postponed
     std::string text = {};   ///< the path that was made; a node's data
     node_stat stat = {};     ///< of what was made or asked for
     std::vector<std::string> children = {};
+
+    /// Returns: whether the request has to be sent again.
+    [[nodiscard]] bool undecided() const noexcept { return what == answer::lost || what == answer::postponed; }
 };
 
 }  // namespace holdfast::zookeeper

@@ -1,300 +1,298 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
-#include <holdfast/core/parker.hpp>
-#include <holdfast/core/token.hpp>
-#include <holdfast/zookeeper/acquirer.hpp>
-#include <holdfast/zookeeper/alarms.hpp>
-#include <holdfast/zookeeper/audience.hpp>
+#include <holdfast/core/name.hpp>
+#include <holdfast/core/operation.hpp>
+#include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/error.hpp>
-#include <holdfast/zookeeper/eraser.hpp>
 #include <holdfast/zookeeper/held_nodes.hpp>
-#include <holdfast/zookeeper/log_slot.hpp>
-#include <holdfast/zookeeper/receiver.hpp>
 #include <holdfast/zookeeper/requests.hpp>
+#include <holdfast/zookeeper/session_host.hpp>
 #include <holdfast/zookeeper/session_lease.hpp>
+#include <holdfast/zookeeper/session_mutex.hpp>
+#include <holdfast/zookeeper/session_operation.hpp>
 #include <holdfast/zookeeper/session_options.hpp>
-#include <holdfast/zookeeper/state_news.hpp>
+#include <holdfast/zookeeper/transport.hpp>
 #include <holdfast/zookeeper/watch_list.hpp>
-#include <holdfast/zookeeper/zookeeper_mt.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
-#include <new>
-#include <set>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
-namespace holdfast::zookeeper {
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// What the locks of a session share: its handle, who waits for what, the nodes that it holds. Everything but construction is to be called
-/// with `mutex()` held; the C client's threads take it themselves. It does nothing by itself: `session_thread` does.
+/// What the locks of a session share: the connection to the servers, the pending operations, the nodes that it holds.
+/// All but construction and `host()` is called with `mutex()` held. It does nothing by itself: `session_engine` does.
 ///
 /// | state     | event                          | next |
 /// |-----------|--------------------------------|------|
-/// | lost      | connected, in a new session    | connected; receivers begin |
+/// | lost      | connected, in a new session    | connected; operations begin |
 /// | connected | the connection breaks          | suspended; requests are answered `lost` |
-/// | suspended | connected, in the same session | connected; receivers go on |
+/// | suspended | connected, in the same session | connected; operations go on |
 /// | suspended | not confirmed until its end    | lost, though it may still be connected again |
-/// | any       | the servers say that it is over | lost; receivers begin again when a new one is had |
-class session_core final : private handle_events {
+/// | any       | the servers say that it is over | lost; operations begin again in the next one |
+class session_core {
 public:
-    session_core(ensemble servers, session_options options) : servers_{std::move(servers)}, options_{std::move(options)}, log_{options_.log} {}
+    session_core(ensemble servers, session_options options, std::unique_ptr<session_host> host)
+        : servers_{std::move(servers)}, options_{std::move(options)}, host_{std::move(host)}
+    {
+    }
     session_core(session_core const&) = delete;
     session_core& operator=(session_core const&) = delete;
-    ~session_core() = default;
+    virtual ~session_core() = default;
 
-    [[nodiscard]] std::mutex& mutex() noexcept { return mutex_; }
+    [[nodiscard]] session_mutex& mutex() noexcept { return mutex_; }
+    [[nodiscard]] session_host& host() const noexcept { return *host_; }
+    [[nodiscard]] bool in_child() const noexcept { return host_->in_child(); }
+    /// Effects: runs it from now on; `lock` wants it. Called without `mutex()`. Throws: as
+    /// `session_host::ensure_running`.
+    virtual void ensure_running(std::string_view lock) = 0;
+
     [[nodiscard]] session_options const& options() const noexcept { return options_; }
     [[nodiscard]] std::string const& chroot() const noexcept { return servers_.chroot; }
-    [[nodiscard]] std::string const& servers() const noexcept { return servers_.text; }
-    /// Returns: why no connection could be had, as far as is known; empty if it is not.
-    [[nodiscard]] std::string problem() const { return threads_missing_ ? make_error_code(errc::no_threads).message() : log_.problem(); }
     [[nodiscard]] session_state state() const noexcept { return state_; }
     [[nodiscard]] bool connected() const noexcept { return state_ == session_state::connected; }
     [[nodiscard]] std::int64_t session() const noexcept { return session_; }
     [[nodiscard]] session_lease const& lease() const noexcept { return lease_; }
     [[nodiscard]] held_nodes& held() noexcept { return held_; }
-
-    /// Returns: since when no server has been reached, where one was before.
+    [[nodiscard]] std::condition_variable_any& changed() noexcept { return changed_; }
+    /// Returns: since when no server has been reached, if one was before.
     [[nodiscard]] boot_clock::time_point suspended_since() const noexcept { return suspended_since_; }
-    /// Returns: why no session will ever be had; no error where one may.
+    /// Returns: why there will never be a session; no error if there may be one.
     [[nodiscard]] std::error_code refused() const noexcept { return refused_; }
 
-    /// Effects: tells `who` what happens from now on; at once, where requests can be sent.
-    void attach(receiver& who)
+    /// Returns: whether it is known that the session may list the children of the lock at `path`. If there are many
+    /// paths, some are forgotten.
+    [[nodiscard]] bool may_list(std::string_view path) const noexcept { return listed_[place_of(path)] == hash(path); }
+    void note_list(std::string_view path) noexcept { listed_[place_of(path)] = hash(path); }
+
+    /// Returns: details of `why` for a message about the lock at `path`: the servers that were asked and the last
+    /// reason of the C client, or the permissions that the node must give.
+    [[nodiscard]] std::string explanation(std::error_code why, std::string_view path) const
     {
-        receivers_.add(who);
-        if (connected()) who.hear([&] { who.on_connected(session_); });
+        if (why == errc::may_not_read || why == errc::may_not_create || why == errc::may_not_delete)
+            return "it needs the permissions READ, CREATE and DELETE at " + holdfast::quoted(path) +
+                   ", or at the node above it";
+        if (why != holdfast::errc::unavailable) return {};
+        auto const problem = connected() ? std::string{} : host_->problem();
+        return "servers " + servers_.text + (problem.empty() ? "" : ": ") + problem;
     }
 
-    /// Effects: tells it nothing any more.
-    void detach(receiver& who) noexcept
+    /// Effects: tells `who` what happens from now on; at once, if requests can be sent. Throws: what `who` throws,
+    /// which is then told nothing.
+    void attach(session_operation& who)
     {
-        if (!receivers_.remove(who)) return;
-        watches_.abandon(std::exchange(who.watch_, 0));
-        remove_abandoned();
-        for (auto* const some : {&calls_, &unsent_})
-            for (auto& one : *some) one.from = one.from == &who ? nullptr : one.from;
+        operations_.splice(operations_.end(), who.self_);
+        who.attached_ = true;
+        try {
+            if (connected()) who.on_connected(session_);
+        } catch (...) {
+            detach(who);
+            throw;
+        }
+    }
+
+    /// Effects: tells `who` nothing any more. Returns: whether it was attached.
+    bool detach(session_operation& who) noexcept
+    {
+        if (!std::exchange(who.attached_, false)) return false;
+        who.self_.splice(who.self_.end(), operations_, who.place_);
+        who.due_ = boot_clock::time_point::max();
+        forget_answers(who);
+        if (auto const path = watches_.remove(who); !path.empty()) guarded([&] { unwatch(path); });
+        return true;
+    }
+
+    /// Effects: `who` does not get the answers to what it has sent.
+    void forget_answers(session_operation const& who) noexcept
+    {
+        for (auto* const some : {&sent_, &unsent_})
+            for (auto& one : *some)
+                if (one.from == &who) one.from = nullptr;
     }
 
     /// Effects: sends what a machine of `from` says.
-    void perform(receiver& from, std::vector<action> const& actions)
+    void perform(session_operation& from, std::vector<action> const& actions)
     {
         for (auto const& one : actions) send(&from, one.tag, one.what);
     }
 
-    /// Effects: sends what only shows that the session lives, `to_quorum` what a quorum answers. Nothing where that was sent since `not_before`.
+    /// Effects: sends a request that only shows that the session lives, unless one was sent since `not_before`.
+    /// `to_quorum`: one that a quorum answers.
     void show_life(bool to_quorum, boot_clock::time_point not_before)
     {
-        if (!connected() || (to_quorum ? last_write_ : last_sent_) > not_before) return;
+        if (!connected() || last_sent(to_quorum) > not_before) return;
         send(nullptr, 0, {to_quorum ? request::kind::confirm : request::kind::touch});
     }
 
-    /// Effects: removes a node, until that is confirmed or the session is over; `bed` is woken when it is settled, until `forget`.
-    [[nodiscard]] std::shared_ptr<eraser> erase(remains what, holdfast::detail::parker* bed)
+    /// Effects: keeps `who` and tells it what happens, until `drop`.
+    void keep(std::shared_ptr<session_operation> const& who)
     {
-        auto one = erasers_.emplace_back(std::make_shared<eraser>(*this, std::move(what), bed));
-        attach(*one);
-        if (one->done()) wake_thread();
-        return one;
+        who->kept_ = who;
+        try {
+            attach(*who);
+        } catch (...) {
+            who->kept_.reset();
+            throw;
+        }
     }
 
-    /// Effects: has `f` called when the session is over, by the thread that learns it, with no lock held.
-    void add_alarm(std::function<void()> f) { alarms_.add(std::move(f)); }
-    /// Effects: tells the receivers after a while that they can go on: one of them missed something.
+    /// Effects: tells `who` nothing any more, and lets go of it: it may be destroyed.
+    void drop(session_operation& who) noexcept
+    {
+        detach(who);
+        auto const last = std::move(who.kept_);
+    }
+
+    /// Effects: tells `done`, with the mutex unlocked, when `end` was called with `one`.
+    static void begin(session_operation& one, completion& done) noexcept { session_mutex::begin(one, done); }
+    void end(session_operation& one) noexcept { mutex_.end(one); }
+
+    /// Effects: the thread looks at `one` by `t`, if it is attached. It is woken only if it sleeps for longer.
+    void look_at(session_operation& one, boot_clock::time_point t) noexcept
+    {
+        one.due_ = t;
+        wake_thread(t);
+    }
+
+    /// Effects: looks at the operations whose time has come. Returns: when to look at the next one.
+    boot_clock::time_point look(boot_clock::time_point now) noexcept
+    {
+        auto next = boot_clock::time_point::max();
+        tell([&](session_operation& one) {
+            if (one.due_ > now) return;
+            one.due_ = boot_clock::time_point::max();
+            one.on_time(now);
+        });
+        for (auto const* const one : operations_) next = std::min(next, one->due_);
+        return next;
+    }
+
+    /// Effects: after a while, tells the operations that they can go on: one of them missed something.
     void go_on_later() noexcept
     {
-        go_on_at_ = std::min(go_on_at_, boot_clock::now() + std::max(session_lease::interval(lease_.timeout()), std::chrono::milliseconds{1}));
+        auto const pause = std::max(session_lease::interval(lease_.timeout()), std::chrono::milliseconds{1});
+        go_on_at_ = std::min(go_on_at_, boot_clock::now() + pause);
     }
 
-    /// Effects: ends the session `id`, where it is not over yet, and with it all its nodes: one of them could not be remembered.
+    /// Effects: the thread ends the session `id`, and with it all its nodes: one of them could not be remembered.
     void abandon_session(std::int64_t id) noexcept
     {
-        if (id != session_ || id == 0) return;
-        finish_session();
+        if (id == 0 || id != session_) return;
+        abandoned_ = true;
         wake_thread();
     }
 
-    void wake_thread() noexcept { thread_bed_.unpark(); }
-    [[nodiscard]] std::condition_variable& changed() noexcept { return changed_; }
+    /// Effects: the thread looks at everything by `t`.
+    void wake_thread(boot_clock::time_point t = {}) noexcept
+    {
+        if (t >= thread_wakes_) return;
+        thread_wakes_ = t;
+        host_->wake();
+    }
 
-private:
-    friend class session_thread;
-
-    struct sent_call : handle_events::call {
-        receiver* from = nullptr;
+protected:
+    /// A request without an answer.
+    struct sent_call : transport_events::call {
+        session_operation* from = nullptr;
         unsigned tag = 0;
-        std::uint64_t watch = 0;
-        std::string unwatched{};
+        std::string path{};  // of the node
         boot_clock::time_point sent{};
+        reply unsent{answer::lost, errc::connection_lost};  // its answer, if it cannot be sent
         std::list<sent_call>::iterator place{};
     };
 
-    void send(receiver* from, unsigned tag, request const& what)
+    [[nodiscard]] boot_clock::time_point last_sent(bool to_quorum) const noexcept
+    {
+        return to_quorum ? last_write_ : last_sent_;
+    }
+
+    void send(session_operation* from, unsigned tag, request const& what)
     {
         std::list<sent_call> made(1);
         auto& one = made.front();
+        one.what = what.what;
         one.from = from;
         one.tag = tag;
-        if (what.what == request::kind::unwatch) one.unwatched = what.path;
-        if (what.what == request::kind::watch) {
-            watches_.abandon(from->watch_);
-            one.watch = from->watch_ = watches_.add(*from, tag, what.path);
-        }
+        one.path = what.path;
         one.place = made.begin();
-        calls_.splice(calls_.end(), made);
+        // After an unsent request it would prove nothing: that may have been a barrier.
+        bool can = unsent_.empty() && way_ && connected();
+        if (what.what == request::kind::watch && !watches_.add(*from, tag, what.path)) {
+            one.unsent = {answer::refused, errc::too_many_watches};
+            can = false;
+        }
+        sent_.splice(sent_.end(), made);
         one.sent = last_sent_ = boot_clock::now();
         if (is_write(what.what)) last_write_ = one.sent;
-        bool const first = unsent_.empty();  // otherwise a barrier may be missing, without which its answer says nothing
-        if (first && handle_ && connected() && handle_->send(what, one, one.watch, creator_only())) return;
-        unsent_.splice(unsent_.end(), calls_, one.place);
+        if (can && way_->send(what, one, !options_.auth_scheme.empty() && !options_.world_writable)) return;
+        unsent_.splice(unsent_.end(), sent_, one.place);
         wake_thread();
     }
 
-    void remove_abandoned() noexcept
+    /// Effects: removes the watch of the node at `path`, unless an operation waits for it. It stays in the list until
+    /// then.
+    void unwatch(std::string const& path)
+    {
+        if (connected() && !watches_.wanted(path)) send(nullptr, 0, {request::kind::unwatch, path});
+    }
+
+    /// Effects: calls `f`, which tells operations something, unless the session will end. Without memory, the session
+    /// ends.
+    void guarded(auto const& f) noexcept
     try {
-        for (auto const& path : connected() ? watches_.take_abandoned() : std::set<std::string>{}) send(nullptr, 0, {request::kind::unwatch, path});
-    } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): the watches go with their nodes
+        if (!abandoned_) f();
+    } catch (...) {
+        abandon_session(session_);
     }
 
-    [[nodiscard]] bool creator_only() const noexcept { return !options_.auth_scheme.empty() && !options_.world_writable; }
-
-    void deliver(sent_call const& of, reply const& r) noexcept
+    /// Effects: calls `f` with each operation. It may detach itself, but no other one, and may attach others.
+    void tell(auto const& f)
     {
-        if (r.what == answer::lost || r.what == answer::postponed) go_on_later();  // the connection may stand all the same
-        if (of.from) of.from->hear([&] { of.from->on_answer(of.tag, r); });
+        for (auto next = operations_.begin(); next != operations_.end();) f(**next++);
     }
 
-    void on_reply(handle_events::call& of, reply&& r) noexcept override
-    {
-        std::unique_lock guard{mutex_};
-        auto& one = static_cast<sent_call&>(of);
-        if (r.what != answer::lost) {
-            bool const by_quorum = is_write(one.what) && r.what != answer::postponed && r.code != errc::bad_request;
-            lease_.answered(one.sent, boot_clock::now(), by_quorum);
-            last_answered_ = std::max(last_answered_, one.sent);
-        }
-        std::list<sent_call> answered;
-        answered.splice(answered.end(), calls_, one.place);
-        if (r.what != answer::ok && one.watch != 0) static_cast<void>(watches_.take(one.watch));  // it was not set
-        if (r.what == answer::lost && !one.unwatched.empty() && session_ != 0) watches_.abandon(std::move(one.unwatched));
-        deliver(answered.front(), r);
-        // Over a connection that the server keeps, of which the C client makes no event.
-        if (r.code == errc::session_expired && handle_ && !over_) {
-            finish_session();
-            wake_thread();
-        }
-        alarms_.raise(guard);  // at once: the session's thread may be in the user's code
-    }
-
-    void on_notice(std::uint64_t watch) noexcept override
-    {
-        std::scoped_lock guard{mutex_};
-        if (auto const one = watches_.take(watch)) one->of->hear([&] { one->of->on_notice(one->tag); });
-    }
-
-    void on_state(handle_events::state s, std::int64_t session, std::chrono::milliseconds timeout) noexcept override
-    {
-        std::unique_lock guard{mutex_};
-        if (!handle_ || over_) return;
-        if (s == handle_events::state::connected) {
-            if (session != session_) {
-                session_ = session;
-                lease_.begin(opened_at_, timeout);
-                last_answered_ = opened_at_;
-                if (!options_.auth_scheme.empty()) handle_->authenticate(options_.auth_scheme, options_.auth_credential);
-            } else {
-                lease_.reconnected(last_answered_);
-            }
-            announce(session_state::connected);
-            remove_abandoned();
-            receivers_.tell_connected(session_);
-        } else if (s == handle_events::state::suspended) {
-            if (!connected()) return;
-            suspended_since_ = boot_clock::now();
-            announce(session_state::suspended);
-            receivers_.tell_suspended();
-        } else {
-            if (s == handle_events::state::refused) refused_ = errc::authentication_failed;
-            finish_session();
-        }
-        wake_thread();
-        alarms_.raise(guard);
-    }
-
-    /// Effects: the session is over. The thread closes the handle; what was sent is answered until then.
-    void finish_session() noexcept
-    {
-        over_ = true;
-        session_ = 0;
-        lease_.end();
-        held_.clear();
-        watches_.clear();
-        if (connected()) suspended_since_ = boot_clock::now();
-        announce(session_state::lost);
-        receivers_.tell_expired();
-        alarms_.set();
-    }
-
-    void announce(session_state s) noexcept
-    {
-        if (std::exchange(state_, s) == s) return;
-        if (options_.on_state) news_.add(s);
-        changed_.notify_all();
-    }
-
-    std::mutex mutex_;
+    session_mutex mutex_;
     ensemble const servers_;
     session_options const options_;
-    log_slot log_;
-    session_state state_ = session_state::lost;
+    std::unique_ptr<session_host> const host_;
     std::error_code refused_;
+    session_state state_ = session_state::lost;
+    std::condition_variable_any changed_;
     std::int64_t session_ = 0;
     session_lease lease_;
-    boot_clock::time_point opened_at_{};
+    held_nodes held_;
+    bool abandoned_ = false;  // we will end the session
     boot_clock::time_point last_sent_{};
     boot_clock::time_point last_write_{};
-    boot_clock::time_point last_answered_{};  // when that was sent which was answered last
-    bool over_ = false;
-    bool threads_missing_ = false;  // for the C client, when a handle was to be opened last
     boot_clock::time_point suspended_since_{};
     boot_clock::time_point go_on_at_ = boot_clock::time_point::max();
-    audience receivers_;
-    std::list<sent_call> calls_;
-    std::list<sent_call> unsent_;
+    boot_clock::time_point thread_wakes_{};  // when it wakes by itself; awake, it looks at everything before it sleeps
+    std::list<session_operation*> operations_;
+    std::list<sent_call> sent_;
+    std::list<sent_call> unsent_;  // could not be sent, or get no answer: the session answers them itself
     watch_list watches_;
-    held_nodes held_;
-    std::list<std::shared_ptr<eraser>> erasers_;
-    alarms alarms_;
-    state_news news_;
-    holdfast::detail::parker thread_bed_;
-    std::condition_variable changed_;
-    std::unique_ptr<zookeeper_mt> handle_;  // last: it ends first, and with it what calls us
+    std::unique_ptr<transport> way_;
+
+private:
+    static std::size_t hash(std::string_view path) noexcept { return std::hash<std::string_view>{}(path) | 1U; }
+    std::size_t place_of(std::string_view path) const noexcept { return hash(path) % listed_.size(); }
+
+    std::array<std::size_t, 1'021> listed_{};
 };
-
-inline void eraser::act()
-{
-    core_.perform(*this, machine_.take_actions());
-    if (machine_.refused() && !machine_.done()) core_.go_on_later();
-    if (!machine_.settled()) return;
-    if (bed_) bed_->unpark();
-    core_.wake_thread();
-}
-
-inline void eraser::on_failure(std::error_code) noexcept
-{
-    machine_.interrupt();
-    core_.go_on_later();
-}
 
 }  // namespace holdfast::zookeeper

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/validity.hpp>
 
@@ -9,35 +10,46 @@
 #include <chrono>
 #include <cstddef>
 
-namespace holdfast::zookeeper {
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// Until when a session cannot have expired, whatever becomes of the servers: what its answers prove. Arithmetic only.
+/// Until when a session cannot have expired, whatever happens to the servers: what its answers prove. Arithmetic only.
 ///
-/// The leader expires a session when it has not heard of it for the timeout T. It asks every follower each half tick, which is T/4 at most
-/// (a T of less than two ticks is not granted), of which sessions that one has heard; that it decides on a write is no word of a session.
-/// Leader and follower talk over one connection, on which nothing overtakes anything. So where a quorum answered to what was sent at `p`,
-/// the follower has been asked behind all that was answered T/4 before `p`, and has said so before it passed on what was sent later, at `s`:
-/// once a quorum answers to that, too, the leader has heard of it, and the session lives for T from when the last of it was sent. One answer of
-/// a quorum is not enough, as the follower's word may be behind it; one of the follower alone proves nothing: it may be cut off from the leader.
-/// Of an observer that follows a follower (`observerMasterPort`) this does not hold: its word takes two hops, and the time of both.
+/// - The leader expires a session if it has not heard of it for the timeout T.
+/// - Each half tick, T/4 at most (a T below two ticks is not granted), it asks every follower which sessions that one
+///   has heard of. A write that it decides on does not count as word of a session.
+/// - Leader and follower talk over one connection, in order.
+/// - So if a quorum answered what was sent at `p`, the follower has been asked after everything that was answered T/4
+///   before `p`. It replied before it passed on what was sent later, at `s`. Once a quorum answers that, too, the
+///   leader has heard of the session, which lives for T from when the last of it was sent.
+/// - One answer of a quorum is not enough: the follower's word may come after it. An answer of the follower alone
+///   proves nothing: it may be cut off from the leader.
+/// - This does not hold for an observer that follows a follower (`observerMasterPort`): its word takes two hops, and
+///   the time of both.
 ///
 /// | event               | settled: sent at, and known to the leader                        | until                             |
 /// |---------------------|------------------------------------------------------------------|-----------------------------------|
 /// | begin(asked)        | asked                                                            | asked + lease                     |
-/// | reconnected(since)  | since, where later; notes and words are dropped                  | as before                         |
+/// | reconnected(since)  | since, if later; notes and words are dropped                     | as before                         |
 /// | answer, no quorum   | as before; the answer is noted                                   | as before                         |
 /// | answer of a quorum  | the last word answered before sent; its own word, the last note answered before sent − T/4, is kept | min(settled + T, sent + lease) |
 /// | end                 | –                                                                | never                             |
 class session_lease {
 public:
-    /// Returns: how long a session of the timeout `t` is good for once it is confirmed: half of it. A quarter is what the leader may be behind
-    /// by, an eighth each is the time between two requests of an idle session and between two that a quorum answers.
-    [[nodiscard]] static constexpr std::chrono::milliseconds duration(std::chrono::milliseconds t) noexcept { return t / 2; }
+    /// Returns: how long a session of the timeout `t` is good for once it is confirmed: half of it. The leader may be a
+    /// quarter behind. The time between two requests of an idle session, and between two that a quorum answers, is an
+    /// eighth each.
+    [[nodiscard]] static constexpr std::chrono::milliseconds duration(std::chrono::milliseconds t) noexcept
+    {
+        return t / 2;
+    }
 
-    /// Returns: how often an idle session has to send something.
-    [[nodiscard]] static constexpr std::chrono::milliseconds interval(std::chrono::milliseconds t) noexcept { return t / 8; }
+    /// Returns: the interval at which an idle session must send something.
+    [[nodiscard]] static constexpr std::chrono::milliseconds interval(std::chrono::milliseconds t) noexcept
+    {
+        return t / 8;
+    }
 
-    /// Effects: a session of `timeout` has been made, which was asked for at `asked`.
+    /// Effects: a session of `timeout` was made; it was asked for at `asked`.
     void begin(boot_clock::time_point asked, std::chrono::milliseconds timeout) noexcept
     {
         timeout_ = timeout;
@@ -46,7 +58,8 @@ public:
         until_ = valid_until(asked, duration(timeout));
     }
 
-    /// Effects: the session goes on over a connection that was asked for after `since`; the server has asked the leader about it.
+    /// Effects: the session goes on over a connection that was asked for after `since`; the server has asked the leader
+    /// about it.
     void reconnected(boot_clock::time_point since) noexcept
     {
         notes_ = words_ = {};
@@ -57,12 +70,15 @@ public:
     void answered(boot_clock::time_point sent, boot_clock::time_point received, bool by_quorum) noexcept
     {
         if (timeout_.count() == 0) return;
-        if (by_quorum) {
-            for (auto const& one : words_)
+        if (by_quorum) {  // mutant: a follower's word taken for a quorum's
+            for (auto const& one : words_)  // mutant: a write taken for word of its session
                 if (one.received <= sent) settled_ = std::max(settled_, one.proves);
-            until_ = std::max(until_, std::min(settled_ + timeout_ - drift(timeout_), valid_until(sent, duration(timeout_))));
+            auto const least = valid_until(sent, duration(timeout_));
+            // mutant: a session counted on for twice its timeout
+            until_ = std::max(until_, std::min(settled_ + timeout_ - drift(timeout_), least));
             boot_clock::time_point known{};
             for (auto const& one : notes_)
+                // mutant: a leader that knows at once whom a follower heard of
                 if (one.received <= sent - timeout_ / 4) known = std::max(known, one.proves);
             keep(words_, {sent, received, known});
         }
@@ -73,7 +89,7 @@ public:
 
     [[nodiscard]] std::chrono::milliseconds timeout() const noexcept { return timeout_; }
 
-    /// Returns: until when the session is known to live; `boot_clock::time_point{}` where there is none.
+    /// Returns: until when the session is known to live; `boot_clock::time_point{}` if there is none.
     [[nodiscard]] boot_clock::time_point until() const noexcept { return until_; }
 
 private:
@@ -81,11 +97,11 @@ private:
     struct note {
         boot_clock::time_point sent{};
         boot_clock::time_point received = boot_clock::time_point::max();
-        boot_clock::time_point proves{};  ///< that the session had been heard of then
+        boot_clock::time_point proves{};  ///< the session had been heard of by then
     };
     using notes = std::array<note, 8>;  // a sixteenth of the timeout apart: the last half of it
 
-    /// Effects: keeps `n` in place of the oldest, where the newest is not as good.
+    /// Effects: keeps `n` in place of the oldest, unless the newest is as good.
     void keep(notes& all, note const& n) const noexcept
     {
         auto const earlier = [](note const& a, note const& b) { return a.sent < b.sent; };

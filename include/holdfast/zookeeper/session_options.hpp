@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/name.hpp>
+#include <holdfast/core/options.hpp>
 #include <holdfast/core/validity.hpp>
 #include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/session_lease.hpp>
@@ -20,43 +22,40 @@
 #include <string_view>
 #include <utility>
 
-namespace holdfast::zookeeper {
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// What a session is in, as kazoo and Curator have it.
+/// The state of a session, as in kazoo and Curator.
 enum class session_state : std::uint8_t {
     connected,  ///< requests can be sent
-    suspended,  ///< no server is reached; the session, and the locks that it holds, may live on
-    lost,       ///< the session is over, or can not be confirmed to live; also before the first one is made
+    suspended,  ///< no server can be reached; the session, and the locks that it holds, may live on
+    lost,       ///< the session is over, or cannot be confirmed to live; also before the first one is made
 };
 
 /// How to talk to an ensemble. An aggregate: `session zk{"10.0.0.1:2181,10.0.0.2:2181/app", {.session_timeout = 10s}};`
 struct session_options {
-    /// How long the servers keep a session that they do not hear from; they may grant less or more (2 to 20 of their ticks). It takes the
-    /// place of a lock's `ttl`: a lock is confirmed for half of it at a time. Short: a pause of the process or the network loses
-    /// its locks. Long: a crashed holder blocks the others for that long.
+    /// How long the servers keep a session that they do not hear from; they may grant less or more (2 to 20 of their
+    /// ticks). It replaces a lock's `ttl`: a lock is confirmed for half of it at a time. Short: a pause of the process
+    /// or the network loses its locks. Long: a crashed holder blocks the others for that long.
     std::chrono::milliseconds session_timeout{10'000};
 
-    /// How long a member that does not wait for the lock waits for a server: `unlock()` waits that long at most for its confirmation, and
-    /// `try_lock()` for a connection.
+    /// How long a member that does not wait for the lock waits for a server: `unlock()` at most that long for its
+    /// confirmation, and `try_lock()` for a connection.
     std::chrono::milliseconds operation_timeout{3'000};
 
-    /// How the session identifies itself, for example "digest" and "user:password"; not at all where the scheme is empty.
+    /// How the session identifies itself, for example "digest" and "user:password"; not at all if the scheme is empty.
     std::string auth_scheme{};
     std::string auth_credential{};
 
-    /// Let everybody use the nodes that are made, although the session identifies itself. Without it only who has the same identity can;
-    /// where there is none, everybody can anyway.
+    /// Let every client use the nodes that are made, although the session identifies itself. Without it, only clients
+    /// with the same identity can. If there is no identity, every client can anyway.
     bool world_writable = false;
 
-    /// What the nodes say of their owner, beside host and process; 4,096 bytes at most.
+    /// What the nodes say about their owner, in addition to host and process; 4,096 bytes at most.
     std::string label{};
 
-    /// Told of every change of state, in the order in which they happen, from a thread of the session; what it throws is dropped. It must not
-    /// block, nor use the session's locks: the session waits behind it, and may end meanwhile.
+    /// Called with every change of state, in order and one at a time, from a thread begun for it; what it throws is
+    /// dropped. A slow one delays what is told after it, of which some may be left out, and the end of the session.
     std::function<void(session_state)> on_state{};
-
-    /// Told what the C client writes to its log, from its own threads; it must neither block nor throw. Silent without.
-    std::function<void(std::string_view)> log{};
 };
 
 /// The servers of a session, and the node that is the root of all its paths.
@@ -66,8 +65,8 @@ struct ensemble {
     std::string text;    ///< the hosts as they were given
 };
 
-/// The longest `label`, and the longest `auth_scheme` and `auth_credential`, in bytes: a server closes a connection over which it is sent a
-/// request of more than about 1 MB (`jute.maxbuffer`), and the C client sends it again and again.
+/// The longest `label`, and the longest `auth_scheme` and `auth_credential`, in bytes. A server closes a connection
+/// that sends a request of more than about 1 MB (`jute.maxbuffer`), and the C client sends it again and again.
 inline constexpr std::size_t max_label_size = 4'096;
 inline constexpr std::size_t max_auth_size = 65'536;
 
@@ -83,11 +82,15 @@ namespace detail {
 
 }  // namespace detail
 
-/// Returns: what the connection string `text` says: `host:port[,host:port]...[/path]`, an IPv6 address as `[::1]:2181`.
+/// Returns: the servers that the connection string `text` names: `host:port[,host:port]...[/path]`, an IPv6 address as
+/// `[::1]:2181`.
 /// Throws: `error` (`misconfigured`) naming what is wrong with it.
 [[nodiscard]] inline ensemble parse_servers(std::string_view text)
 {
-    auto const refuse = [&](std::string const& what) { throw error{holdfast::errc::misconfigured, "servers " + holdfast::quoted(text) + ": " + what}; };
+    auto const refuse = [&](std::string const& what) {
+        throw error{holdfast::errc::misconfigured, "servers " + holdfast::quoted(text) + ": " + what};
+    };
+    if (text.find("://") != std::string_view::npos) refuse("write host:port, without zookeeper:// or another scheme");
     auto const slash = text.find('/');
     auto const hosts = text.substr(0, slash);
     std::string read;
@@ -98,19 +101,27 @@ namespace detail {
         if (host.empty() || colon == 0) refuse("a host is empty; write host:port, and commas between several");
         if (colon == std::string_view::npos) refuse("a host has no port; write host:port");
         auto const port = host.substr(colon + 1);
-        bool const digits = !port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == std::string_view::npos;
-        if (!digits || std::stoul(std::string{port}) == 0 || std::stoul(std::string{port}) > 65535) refuse("a port is not a number from 1 to 65535");
-        if (std::any_of(host.begin(), host.end(), [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7F; }))
+        bool const digits =
+            !port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == std::string_view::npos;
+        if (!digits || std::stoul(std::string{port}) == 0 || std::stoul(std::string{port}) > 65535)
+            refuse("a port is not a number from 1 to 65535");
+        if (std::any_of(host.begin(), host.end(),
+                        [](char c) { return static_cast<unsigned char>(c) <= 0x20 || c == 0x7F; }))
             refuse("a host has a blank or a control character in it");
         auto name = host.substr(0, colon);
         if (name.starts_with('[') && name.ends_with(']')) {
             name = name.substr(1, name.size() - 2);  // the C client takes what is before the last colon as it is
             if (!detail::is_address_of_version_6(name)) refuse("what is in brackets is not an IPv6 address");
         } else if (name.find_first_of(":[]") != std::string_view::npos) {
-            refuse("a host has a colon or a bracket in it; write an IPv6 address in brackets, and the port behind it: [::1]:2181");
+            refuse(
+                "a host has a colon or a bracket in it; write an IPv6 address in brackets, and the port after it: "
+                "[::1]:2181");
         }
         // The number without zeros before it: the C client reads one that begins with a zero as octal.
-        read.append(read.empty() ? "" : ",").append(name).append(":").append(std::to_string(std::stoul(std::string{port})));
+        read.append(read.empty() ? "" : ",")
+            .append(name)
+            .append(":")
+            .append(std::to_string(std::stoul(std::string{port})));
         at = end + 1;
     }
     auto chroot = slash == std::string_view::npos ? std::string{} : std::string{text.substr(slash)};
@@ -126,17 +137,21 @@ inline void check_session(session_options const& options)
     auto const require = [](bool good, std::string const& what) {
         if (!good) throw error{holdfast::errc::misconfigured, what};
     };
-    auto const in_range = [](std::chrono::milliseconds d) { return d.count() > 0 && d <= std::chrono::hours{24}; };
+    auto const in_range = [](std::chrono::milliseconds d) { return d.count() > 0 && d <= longest_ttl; };
     require(in_range(options.session_timeout), "session_timeout must be positive, and a day at most");
     require(can_be_held(session_lease::duration(options.session_timeout)),
-            "session_timeout is " + std::to_string(options.session_timeout.count()) + " ms; the allowance for the clocks takes all of the time that a lock is confirmed for");
+            "session_timeout is " + std::to_string(options.session_timeout.count()) +
+                " ms; the allowance for the clocks takes all of the time that a lock is confirmed for");
     require(in_range(options.operation_timeout), "operation_timeout must be positive, and a day at most");
-    require(options.label.size() <= max_label_size, "label has " + std::to_string(options.label.size()) + " bytes; at most " +
-                                                        std::to_string(max_label_size) + " are allowed, as each node of a lock has it");
+    require(options.label.size() <= max_label_size, "label has " + std::to_string(options.label.size()) +
+                                                        " bytes; at most " + std::to_string(max_label_size) +
+                                                        " are allowed, as each node of a lock has it");
     require(options.auth_scheme.size() <= max_auth_size && options.auth_credential.size() <= max_auth_size,
             "auth_scheme and auth_credential have at most " + std::to_string(max_auth_size) + " bytes each");
-    require(options.auth_credential.empty() || !options.auth_scheme.empty(), "auth_credential needs an auth_scheme, for example \"digest\"");
-    require(options.auth_scheme != "digest" || options.auth_credential.find(':') != std::string::npos, "auth_credential of digest is user:password");
+    require(options.auth_credential.empty() || !options.auth_scheme.empty(),
+            "auth_credential needs an auth_scheme, for example \"digest\"");
+    require(options.auth_scheme != "digest" || options.auth_credential.find(':') != std::string::npos,
+            "auth_credential of digest is user:password");
 }
 
 }  // namespace holdfast::zookeeper

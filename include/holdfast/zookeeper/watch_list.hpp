@@ -1,89 +1,113 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/core/error.hpp>
-#include <holdfast/zookeeper/error.hpp>
-#include <holdfast/zookeeper/receiver.hpp>
+#include <holdfast/core/abi.hpp>
+#include <holdfast/zookeeper/session_operation.hpp>
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
+#include <functional>
 #include <map>
-#include <new>
-#include <optional>
-#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
-namespace holdfast::zookeeper {
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// The watches of a session by their numbers, and the paths of those that nobody waits for any more: server and C client would keep them
-/// for as long as the node is there.
+/// The nodes that a session watches, by their paths, and which operations wait for each. A node that no operation waits
+/// for stays in the list until its watch is removed: server and C client keep the watch for as long as the node is
+/// there.
 class watch_list {
 public:
-    /// How many bytes the paths can have together. The C client names them all in one request when it is connected again, which a server refuses
-    /// from about 1 MB on (`jute.maxbuffer`), and then every time; some that are being removed may be among them.
+    /// The most bytes that the paths have together. The C client names them all in one request when it reconnects. A
+    /// server refuses that from about 1 MB on (`jute.maxbuffer`), and then every time.
     static constexpr std::size_t most_bytes = 512UL * 1'024;
 
-    struct watch {
-        receiver* of;
+    struct waiter {
+        session_operation* who;
         unsigned tag;
-        std::string path;
     };
 
-    /// Effects: `of` watches `path`. Returns: the number of the watch; never 0.
-    /// Throws: `error` (`too_many_watches`) if the paths would have more than `most_bytes`.
-    [[nodiscard]] std::uint64_t add(receiver& of, unsigned tag, std::string path)
+    /// Effects: `who` waits for the node at `path`, and for no other one. Returns: false if the paths would then have
+    /// more than `most_bytes`, and `who` does not wait.
+    [[nodiscard]] bool add(session_operation& who, unsigned tag, std::string const& path)
     {
-        auto const size = size_of(path);
-        if (bytes_ + size > most_bytes) throw error{make_error_code(errc::too_many_watches), "watch"};
-        abandoned_.erase(path);
-        watches_.emplace(last_ + 1, watch{&of, tag, std::move(path)});
-        bytes_ += size;
-        return ++last_;
+        remove(who);
+        auto node = nodes_.find(path);
+        if (node == nodes_.end()) {
+            if (bytes_ + size_of(path) > most_bytes) return false;
+            node = nodes_.try_emplace(path).first;
+            bytes_ += size_of(path);
+        }
+        node->second.reserve(node->second.size() + 1);
+        who.watched_ = path;
+        node->second.push_back({&who, tag});
+        return true;
     }
 
-    /// Effects: forgets a watch that went off, or was not set after all. Returns: it; nothing where it is not known.
-    std::optional<watch> take(std::uint64_t number)
+    /// Effects: `who` no longer waits for a node. Returns: the path of the one that it waited for; empty for none.
+    std::string remove(session_operation& who) noexcept
     {
-        auto const found = watches_.find(number);
-        if (found == watches_.end()) return std::nullopt;
-        auto one = std::move(found->second);
-        watches_.erase(found);
-        bytes_ -= size_of(one.path);
-        return one;
+        auto path = std::exchange(who.watched_, {});
+        if (auto const node = nodes_.find(path); node != nodes_.end())
+            std::erase_if(node->second, [&](waiter const& one) { return one.who == &who; });
+        return path;
     }
 
-    /// Effects: nobody waits for this watch any more; it is to be removed, unless somebody else watches the same path.
-    void abandon(std::uint64_t number) noexcept
+    /// Effects: the watch of the node at `path` has fired. Returns: the operations that waited for it.
+    std::vector<waiter> take(std::string_view path) noexcept
     {
-        if (auto one = take(number)) abandon(std::move(one->path));
+        auto const node = nodes_.find(path);
+        if (node == nodes_.end()) return {};
+        auto waiters = std::move(node->second);
+        bytes_ -= size_of(path);
+        nodes_.erase(node);
+        for (auto const& one : waiters) one.who->watched_.clear();
+        return waiters;
     }
 
-    /// Effects: the same of one that could not be removed.
-    void abandon(std::string path) noexcept
-    try {
-        if (std::none_of(watches_.begin(), watches_.end(), [&](auto const& one) { return one.second.path == path; })) abandoned_.insert(std::move(path));
-    } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): it goes with its node
+    /// Effects: the watch that `who` asked for with `tag` was not set, if it still waits for it.
+    void fail(session_operation* who, unsigned tag, std::string const& path) noexcept
+    {
+        auto const node = nodes_.find(path);
+        if (node == nodes_.end()) return;
+        auto const asked = [&](waiter const& one) { return one.who == who && one.tag == tag; };
+        if (std::erase_if(node->second, asked) > 0) who->watched_.clear();
+        forget(path);
     }
 
-    /// Returns: the paths whose watches are to be removed. Effects: forgets them.
-    [[nodiscard]] std::set<std::string> take_abandoned() noexcept { return std::exchange(abandoned_, {}); }
+    /// Effects: forgets the node at `path`, unless an operation waits for it: it is not watched.
+    void forget(std::string const& path) noexcept
+    {
+        if (!wanted(path)) take(path);
+    }
 
-    /// Effects: forgets all: the session is over.
+    /// Returns: whether an operation waits for the node at `path`.
+    [[nodiscard]] bool wanted(std::string const& path) const noexcept
+    {
+        auto const node = nodes_.find(path);
+        return node != nodes_.end() && !node->second.empty();
+    }
+
+    /// Returns: the paths of the nodes that no operation waits for.
+    [[nodiscard]] std::vector<std::string> unwanted() const
+    {
+        std::vector<std::string> paths;
+        for (auto const& [path, waiters] : nodes_)
+            if (waiters.empty()) paths.push_back(path);
+        return paths;
+    }
+
+    /// Effects: forgets everything: the session is over.
     void clear() noexcept
     {
-        watches_.clear();
-        abandoned_.clear();
-        bytes_ = 0;
+        while (!nodes_.empty()) take(std::string_view{nodes_.begin()->first});
     }
 
 private:
-    [[nodiscard]] static std::size_t size_of(std::string const& path) noexcept { return path.size() + 4; }  // as it is sent
+    static std::size_t size_of(std::string_view path) noexcept { return path.size() + 4; }  // as it is sent
 
-    std::map<std::uint64_t, watch> watches_;
-    std::set<std::string> abandoned_;
-    std::uint64_t last_ = 0;
+    std::map<std::string, std::vector<waiter>, std::less<>> nodes_;
     std::size_t bytes_ = 0;
 };
 

@@ -7,136 +7,157 @@
 #define THREADED
 #endif
 
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/signals_blocked.hpp>
+#include <holdfast/zookeeper/client_log.hpp>
 #include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/requests.hpp>
+#include <holdfast/zookeeper/transport.hpp>
 
+#include <sys/syscall.h>
+#include <unistd.h>
 #include <zookeeper/zookeeper.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 
-namespace holdfast::zookeeper {
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// What the C client tells, from its own threads, one call at a time.
-class handle_events {
+/// A handle of the C client: one session with the servers, over any of them that it reaches.
+class zookeeper_mt final : public transport {
 public:
-    enum class state : std::uint8_t { connected, suspended, expired, refused };
-
-    /// A request under way. Whoever sends it keeps it until it is answered, or its handle is closed.
-    struct call {
-        handle_events* to = nullptr;
-        request::kind what{};
-    };
-
-    /// `session` and `timeout` are those that the server agreed to.
-    virtual void on_state(state s, std::int64_t session, std::chrono::milliseconds timeout) noexcept = 0;
-    virtual void on_notice(std::uint64_t watch) noexcept = 0;
-    virtual void on_reply(call& of, reply&& r) noexcept = 0;
-
-protected:
-    ~handle_events() = default;
-};
-
-/// A handle of the C client: one session with the servers, over whichever of them it reaches.
-class zookeeper_mt {
-public:
-    using log_function = void (*)(char const*);
-
-    /// How many threads the C client has for a handle. It starts them with an assertion: without them the program ends.
-    static constexpr unsigned threads = 2;
-
-    /// Effects: looks the names of the servers up, and starts the client's two threads, which connect. Requires: they can be had.
-    /// Returns: whether that could be done.
-    bool open(std::string const& hosts, std::chrono::milliseconds timeout, handle_events& to, log_function log)
+    /// Effects: looks up the names of the servers and starts the client's two threads, which connect. It does so in a
+    /// thread of its own: names may take many seconds, and the session has times to keep. Throws: `std::system_error`
+    /// if that thread cannot be started. Sets `missing` if the client's threads cannot be.
+    zookeeper_mt(std::string const& hosts, std::chrono::milliseconds timeout, transport_events& to,
+                 std::atomic<bool>& missing)
+        : to_{&to}
     {
-        to_ = &to;
-        zh_ = ::zookeeper_init2(hosts.c_str(), &zookeeper_mt::on_event, static_cast<int>(timeout.count()), nullptr, this, 0, log);
-        return zh_ != nullptr;
+        holdfast::detail::signals_blocked const while_starting;
+        opener_ = std::thread{[this, &hosts, timeout, &missing] {
+            missing = !spare_threads();
+            if (!missing)
+                zh_ = ::zookeeper_init2(hosts.c_str(), &on_event, static_cast<int>(timeout.count()), nullptr, this, 0,
+                                        &client_log::write);
+            if (!zh_.load()) to_->on_state(transport_events::state::unopened, 0, {});
+        }};
     }
-
-    zookeeper_mt() = default;
     zookeeper_mt(zookeeper_mt const&) = delete;
     zookeeper_mt& operator=(zookeeper_mt const&) = delete;
 
-    /// Effects: ends the session, where a server can be told, for whose answer it waits 1.5 s at most, and the client's threads. Nothing is
-    /// told any more when it returns; calls may have been left without an answer. Not to be called from those threads.
-    ~zookeeper_mt()
+    /// Waits 1.5 s at most for a server's answer, and for names that are being looked up. Must not be called from a
+    /// thread of the C client.
+    ~zookeeper_mt() override
     {
+        opener_.join();
         if (auto* const zh = zh_.load()) ::zookeeper_close(zh);
     }
 
-    /// Effects: has the session identify itself with every server.
-    void authenticate(std::string const& scheme, std::string const& credential) const
+    void authenticate(std::string const& scheme, std::string const& credential) override
     {
-        ::zoo_add_auth(
-            zh_, scheme.c_str(), credential.data(), static_cast<int>(credential.size()), [](int, void const*) {}, nullptr);
+        auto const size = static_cast<int>(credential.size());
+        ::zoo_add_auth(zh_, scheme.c_str(), credential.data(), size, [](int, void const*) {}, nullptr);
     }
 
-    /// Effects: sends `r`. `as` is answered with `to.on_reply`; a watch's notice has `watch`.
-    /// Returns: whether it was sent; otherwise no answer comes.
-    bool send(request const& r, handle_events::call& as, std::uint64_t watch, bool creator_only)
+    bool send(request const& r, transport_events::call& as, bool creator_only) override
     {
         as.to = to_;
         as.what = r.what;
         auto const* const path = r.path.c_str();
         auto const size = static_cast<int>(r.content.size());
         auto const* const acl = creator_only ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;
-        std::uintptr_t const number = watch;
         switch (r.what) {
-        case request::kind::create_sequential: return create(path, r.content.data(), size, acl, ZOO_EPHEMERAL_SEQUENTIAL, as);
+        case request::kind::create_sequential:
+            return create(path, r.content.data(), size, acl, ZOO_EPHEMERAL_SEQUENTIAL, as);
         case request::kind::create_plain: return create(path, r.content.data(), size, acl, ZOO_EPHEMERAL, as);
         case request::kind::create_container: return create(path, "", 0, acl, ZOO_CONTAINER, as);
         case request::kind::children: return ::zoo_aget_children(zh_, path, 0, &on_children, &as) == ZOK;
         case request::kind::data: return ::zoo_awget(zh_, path, nullptr, nullptr, &on_data, &as) == ZOK;
-        case request::kind::watch:
-            // NOLINTNEXTLINE(performance-no-int-to-ptr): a number is never dangling
-            return ::zoo_awget(zh_, path, &on_event, reinterpret_cast<void*>(number), &on_data, &as) == ZOK;
+        case request::kind::watch: return ::zoo_awget(zh_, path, &on_event, nullptr, &on_data, &as) == ZOK;
         case request::kind::erase: return ::zoo_adelete(zh_, path, -1, &on_done, &as) == ZOK;
         case request::kind::touch: return ::zoo_awexists(zh_, "/", nullptr, nullptr, &on_stat, &as) == ZOK;
-        // The C client cannot check a version by itself: a delete that is bound to fail is agreed on by a quorum like any other.
-        case request::kind::confirm: return ::zoo_adelete(zh_, "/zookeeper/holdfast", impossible_version, &on_done, &as) == ZOK;
-        // Of one watcher alone the server would not be told. (The type of the function is a slip of the C client's header: it takes it as it is.)
+        // The C client cannot check a version by itself. A quorum agrees on a delete that is bound to fail, as on any
+        // other.
+        case request::kind::confirm:
+            return ::zoo_adelete(zh_, "/zookeeper/holdfast", impossible_version, &on_done, &as) == ZOK;
+        // The server would not be told of the removal of one watcher alone. (The function's type is wrong in the C
+        // client's header; it is used as it is.)
         case request::kind::unwatch:
-            return ::zoo_aremove_all_watches(zh_, path, ZWATCHTYPE_DATA, 0, reinterpret_cast<void_completion_t*>(&on_done), &as) == ZOK;
+            return ::zoo_aremove_all_watches(zh_, path, ZWATCHTYPE_DATA, 0,
+                                             reinterpret_cast<void_completion_t*>(&on_done), &as) == ZOK;
         }
         return false;
     }
 
 private:
+    /// Returns: whether the system has the client's two threads for this process: it starts that many at a time, and
+    /// ends them. The C client starts its threads with an assertion that ends the program if one cannot be started.
+    [[nodiscard]] static bool spare_threads() noexcept
+    {
+        std::array<long, 2> ids{};
+        std::mutex started;
+        std::array<std::jthread, ids.size()> threads;
+        bool all = true;
+        {
+            std::scoped_lock const guard{started};  // unlocked before they are joined
+            for (std::size_t i = 0; all && i < ids.size(); ++i) try {
+                    threads[i] = std::jthread{[&started, &id = ids[i]] {
+                        id = ::syscall(SYS_gettid);
+                        std::scoped_lock const wait{started};
+                    }};
+                } catch (std::exception const&) {
+                    all = false;
+                }
+        }
+        threads = {};
+        // A joined thread counts for a moment more, until the system has forgotten it.
+        for (auto const id : ids)
+            for (int tries = 0; id != 0 && tries < 1'000 && ::syscall(SYS_tgkill, ::getpid(), id, 0) == 0; ++tries)
+                std::this_thread::sleep_for(std::chrono::microseconds{100});
+        return all;
+    }
+
     static constexpr int impossible_version = 0x7FFFFFFE;
 
-    bool create(char const* path, char const* data, int size, ACL_vector const* acl, int mode, handle_events::call& as)
+    bool create(char const* path, char const* data, int size, ACL_vector const* acl, int mode,
+                transport_events::call& as)
     {
         return ::zoo_acreate2(zh_, path, data, size, acl, mode, &on_created, &as) == ZOK;
     }
 
-    /// Of the handle, whose context is `this`, for its states; and of watches, whose context is their number.
-    static void on_event(zhandle_t* zh, int type, int state, char const*, void* context)
+    /// Called for the states of the handle, with `this` as context, and for watches, without one.
+    static void on_event(zhandle_t* zh, int type, int state, char const* path, void* context)
     {
         auto* const self = static_cast<zookeeper_mt*>(const_cast<void*>(::zoo_get_context(zh)));
-        self->zh_ = zh;  // `open` may not have it yet
-        if (type != ZOO_SESSION_EVENT) return self->to_->on_notice(reinterpret_cast<std::uintptr_t>(context));
-        // As long as it is connected. It would look all names up whenever it looks at its socket, several times for each request; and a
-        // process that forks while it does so has a child that can never look a name up: the C library's lock is held in it for ever.
+        self->zh_ = zh;  // the opener may not have it yet
+        if (type != ZOO_SESSION_EVENT) return self->to_->on_notice(path);
+        // As long as it is connected. Otherwise it would look up all names whenever it looks at its socket, several
+        // times for each request. A process that forks meanwhile has a child that can never look up a name: the C
+        // library's lock is held in it for ever.
         if (state == ZOO_CONNECTED_STATE) ::zoo_set_servers_resolution_delay(zh, -1);
         if (context == self)
-            self->to_->on_state(state_of(state), ::zoo_client_id(zh)->client_id, std::chrono::milliseconds{::zoo_recv_timeout(zh)});
+            self->to_->on_state(state_of(state), ::zoo_client_id(zh)->client_id,
+                                std::chrono::milliseconds{::zoo_recv_timeout(zh)});
     }
 
-    static handle_events::state state_of(int state) noexcept
+    static transport_events::state state_of(int state) noexcept
     {
-        if (state == ZOO_CONNECTED_STATE) return handle_events::state::connected;
-        if (state == ZOO_EXPIRED_SESSION_STATE) return handle_events::state::expired;
-        if (state == ZOO_AUTH_FAILED_STATE) return handle_events::state::refused;
-        return handle_events::state::suspended;
+        if (state == ZOO_CONNECTED_STATE) return transport_events::state::connected;
+        if (state == ZOO_EXPIRED_SESSION_STATE) return transport_events::state::expired;
+        if (state == ZOO_AUTH_FAILED_STATE) return transport_events::state::refused;
+        return transport_events::state::suspended;
     }
 
-    static reply classified(int rc, void const* data)
+    static reply classified(int rc, void const* data) noexcept
     {
         switch (rc) {
         case ZOK: return {answer::ok};
@@ -163,7 +184,7 @@ private:
         }
     }
 
-    /// Returns: which right is missing where `what` is not permitted.
+    /// Returns: which right is missing if `what` is not permitted.
     static errc right_for(request::kind what) noexcept
     {
         switch (what) {
@@ -175,68 +196,55 @@ private:
         }
     }
 
-    static handle_events::call& call_of(void const* data) noexcept { return *static_cast<handle_events::call*>(const_cast<void*>(data)); }
-
-    static void give(void const* data, reply&& r) noexcept
+    static transport_events::call& call_of(void const* data) noexcept
     {
-        auto& of = call_of(data);
-        of.to->on_reply(of, std::move(r));
+        return *static_cast<transport_events::call*>(const_cast<void*>(data));
     }
 
-    /// Effects: gives the answer that `make` makes; where memory is short, that it was lost.
-    static void give_made(void const* data, auto&& make) noexcept
+    /// Effects: gives the answer, with what `fill` adds to it; if memory runs out, as lost.
+    static void give(int rc, Stat const* stat, void const* data, auto const& fill) noexcept
     {
-        reply r;
+        auto& of = call_of(data);
+        auto r = classified(rc, data);
+        if (stat) r.stat = {stat->czxid, stat->ephemeralOwner};
         try {
-            r = make();
+            fill(r);
         } catch (...) {
             r = {};
         }
-        give(data, std::move(r));
+        of.to->on_reply(of, std::move(r));
     }
-
-    static node_stat stat_of(Stat const* stat) noexcept { return stat ? node_stat{stat->czxid, stat->ephemeralOwner} : node_stat{}; }
 
     static void on_created(int rc, char const* path, Stat const* stat, void const* data)
     {
-        give_made(data, [&] {
-            auto r = classified(rc, data);
+        give(rc, stat, data, [&](reply& r) {
             if (path) r.text = path;
-            r.stat = stat_of(stat);
-            return r;
         });
     }
 
     static void on_children(int rc, String_vector const* names, void const* data)
     {
-        give_made(data, [&] {
-            auto r = classified(rc, data);
+        give(rc, nullptr, data, [&](reply& r) {
             if (names) r.children.assign(names->data, names->data + names->count);
-            return r;
         });
     }
 
     static void on_data(int rc, char const* value, int size, Stat const* stat, void const* data)
     {
-        give_made(data, [&] {
-            auto r = classified(rc, data);
+        give(rc, stat, data, [&](reply& r) {
             if (value && size > 0) r.text.assign(value, static_cast<std::size_t>(size));
-            r.stat = stat_of(stat);
-            return r;
         });
     }
 
-    static void on_stat(int rc, Stat const*, void const* data)
-    {
-        give_made(data, [&] { return classified(rc, data); });
-    }
+    static void on_stat(int rc, Stat const*, void const* data) { on_done(rc, data); }
     static void on_done(int rc, void const* data)
     {
-        give_made(data, [&] { return classified(rc, data); });
+        give(rc, nullptr, data, [](reply&) {});
     }
 
     std::atomic<zhandle_t*> zh_{nullptr};
-    handle_events* to_ = nullptr;
+    transport_events* to_;
+    std::thread opener_;
 };
 
 }  // namespace holdfast::zookeeper

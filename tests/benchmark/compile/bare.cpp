@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// No lock that anybody should use: hiredis, and those headers of the standard library that a lock with leases and waiting threads cannot do
-// without.
+// No lock that anybody should use: hiredis, and those headers of the standard library that a lock with leases and
+// waiting threads cannot do without.
 #include <hiredis/hiredis.h>
 
 #include <chrono>

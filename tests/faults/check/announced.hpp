@@ -13,13 +13,14 @@ namespace holdfast::faults {
 
 /// What the holders heard whose locks others were granted before they had begun to release them.
 struct announcements {
-    std::vector<std::int64_t> late;  ///< of each: how long after the next grant the loss was announced, in ns; 0 where it was before
+    std::vector<std::int64_t>
+        late;  ///< of each: how long after the next grant the loss was announced, in ns; 0 where it was before
     breaches found;
 };
 
-/// The loss is announced before a rival is granted the lock. Returns: of each hold that was not released before the next grant, and whose client
-/// was neither stopped meanwhile nor killed, how late that was; as breaches those that were later than `limit`, and those that were not announced
-/// at all while the hold, or `records`, went on for `limit`.
+/// The loss is announced before a rival is granted the lock. Returns: of each hold that was not released before the
+/// next grant, and whose client was neither stopped meanwhile nor killed, how late that was; as breaches those that
+/// were later than `limit`, and those that were not announced at all while the hold, or `records`, went on for `limit`.
 [[nodiscard]] inline announcements check_announced(std::vector<record> const& records, std::int64_t limit)
 {
     announcements result;
@@ -36,16 +37,20 @@ struct announcements {
         for (std::size_t i = 0; i + 1 < holds.size(); ++i) {
             auto const& h = holds[i];
             auto const& next = holds[i + 1];
-            if (h.release_begun <= next.granted || h.valid_until <= h.granted) continue;  // the latter was over when its holder heard of it
+            if (h.release_begun <= next.granted || h.valid_until <= h.granted)
+                continue;  // the latter was over when its holder heard of it
             auto const& of = pauses[{h.client, lock}];
-            auto const excused = [&](pause const& p) { return p.until >= h.begun && p.from <= std::max(next.granted, h.valid_until); };
+            auto const excused = [&](pause const& p) {
+                return p.until >= h.begun && p.from <= std::max(next.granted, h.valid_until);
+            };
             if (std::any_of(of.begin(), of.end(), excused)) continue;
             auto const told = std::min(h.lost, h.release_begun);
             auto const late = std::max<std::int64_t>((told == never ? records.back().at : told) - next.granted, 0);
             if (told != never) result.late.push_back(late);
             if (late > limit)
-                result.found.push_back("lock " + std::to_string(lock) + ": the loss of " + h.name() + " was " + (h.lost == never ? "not announced " : "announced ") +
-                                       milliseconds(late) + " after " + next.name() + " was granted it");
+                result.found.push_back("lock " + std::to_string(lock) + ": the loss of " + h.name() + " was " +
+                                       (h.lost == never ? "not announced " : "announced ") + milliseconds(late) +
+                                       " after " + next.name() + " was granted it");
         }
     }
     return result;

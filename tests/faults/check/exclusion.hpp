@@ -12,10 +12,11 @@ namespace holdfast::faults {
     for (auto const& [lock, holds] : holds_of(records)) {
         hold const* longest = nullptr;
         for (auto const& h : holds) {
-            if (h.over() <= h.granted) continue;  // it was stopped meanwhile, and found its lease over: it claims nothing
+            if (h.over() <= h.granted)
+                continue;  // it was stopped meanwhile, and found its lease over: it claims nothing
             if (longest && h.granted < longest->over())
-                found.push_back("lock " + std::to_string(lock) + ": " + h.name() + " was granted it while " + longest->name() + " held it for another " +
-                                milliseconds(longest->over() - h.granted));
+                found.push_back("lock " + std::to_string(lock) + ": " + h.name() + " was granted it while " +
+                                longest->name() + " held it for another " + milliseconds(longest->over() - h.granted));
             if (!longest || longest->over() < h.over()) longest = &h;
         }
     }

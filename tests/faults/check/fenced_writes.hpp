@@ -14,15 +14,16 @@ namespace holdfast::faults {
 /// What the register that checks tokens did with the writes of one run.
 struct fenced_writes {
     std::size_t taken = 0;
-    std::size_t stale_taken = 0;    ///< after one of a holder that asked for the lock later than this one was granted it
+    std::size_t stale_taken = 0;  ///< after one of a holder that asked for the lock later than this one was granted it
     std::size_t stale_refused = 0;  ///< of a holder whose hold was over
     std::size_t good_refused = 0;   ///< of one whose hold was not
     breaches found;
 };
 
-/// K3. Returns: what the register did, and as breaches the stale writes that it took, the good ones that it refused, and whether it refused
-/// fewer stale ones than `least_refused`: where holders were paused, it must have refused some.
-[[nodiscard]] inline fenced_writes check_fenced_writes(std::vector<record> const& records, std::size_t least_refused = 0)
+/// K3. Returns: what the register did, and as breaches the stale writes that it took, the good ones that it refused,
+/// and whether it refused fewer stale ones than `least_refused`: where holders were paused, it must have refused some.
+[[nodiscard]] inline fenced_writes check_fenced_writes(std::vector<record> const& records,
+                                                       std::size_t least_refused = 0)
 {
     fenced_writes result;
     for (auto const& [lock, holds] : holds_of(records)) {
@@ -35,7 +36,8 @@ struct fenced_writes {
             if (r.what == event::write_taken) taken.emplace_back(r.value, whose->second);
             if (r.what == event::write_refused && r.at < whose->second->over()) {
                 ++result.good_refused;
-                result.found.push_back("the register refused a write of " + whose->second->name() + ", which held the lock");
+                result.found.push_back("the register refused a write of " + whose->second->name() +
+                                       ", which held the lock");
             } else if (r.what == event::write_refused) {
                 ++result.stale_refused;
             }
@@ -52,8 +54,9 @@ struct fenced_writes {
         }
     }
     if (result.stale_refused < least_refused)
-        result.found.push_back("the register refused " + std::to_string(result.stale_refused) + " stale writes, of which there should have been " +
-                               std::to_string(least_refused) + " at least");
+        result.found.push_back("the register refused " + std::to_string(result.stale_refused) +
+                               " stale writes, of which there should have been " + std::to_string(least_refused) +
+                               " at least");
     return result;
 }
 

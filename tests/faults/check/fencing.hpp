@@ -9,14 +9,15 @@
 
 namespace holdfast::faults {
 
-/// K2. Returns: where a fencing token of one lock is missing, is there twice, or is not greater than that of a hold which was granted before
-/// this one was asked for.
+/// K2. Returns: where a fencing token of one lock is missing, is there twice, or is not greater than that of a hold
+/// which was granted before this one was asked for.
 [[nodiscard]] inline breaches check_fencing(std::vector<record> const& records)
 {
     breaches found;
     for (auto const& [lock, holds] : holds_of(records)) {
         auto const say = [&, n = lock](hold const& h, std::string const& what) {
-            found.push_back("lock " + std::to_string(n) + ": " + h.name() + " has token " + std::to_string(h.token) + ", " + what);
+            found.push_back("lock " + std::to_string(n) + ": " + h.name() + " has token " + std::to_string(h.token) +
+                            ", " + what);
         };
         std::set<std::uint64_t> seen;
         std::vector<hold const*> by_begin;
@@ -25,13 +26,15 @@ namespace holdfast::faults {
             if (!seen.insert(h.token).second) say(h, "as another hold has");
             by_begin.push_back(&h);
         }
-        std::stable_sort(by_begin.begin(), by_begin.end(), [](auto const* a, auto const* b) { return a->begun < b->begun; });
+        std::stable_sort(by_begin.begin(), by_begin.end(),
+                         [](auto const* a, auto const* b) { return a->begun < b->begun; });
         hold const* greatest = nullptr;
         auto granted = holds.begin();
         for (auto const* h : by_begin) {
             for (; granted != holds.end() && granted->granted < h->begun; ++granted)
                 if (!greatest || granted->token > greatest->token) greatest = &*granted;
-            if (greatest && h->token < greatest->token) say(*h, "after " + greatest->name() + " had " + std::to_string(greatest->token));
+            if (greatest && h->token < greatest->token)
+                say(*h, "after " + greatest->name() + " had " + std::to_string(greatest->token));
         }
     }
     return found;

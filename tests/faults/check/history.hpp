@@ -35,7 +35,10 @@ struct hold {
     /// Returns: until when the holder claims to have the lock.
     [[nodiscard]] std::int64_t over() const noexcept { return std::min({valid_until, lost, release_begun}); }
 
-    [[nodiscard]] std::string name() const { return "client " + std::to_string(client) + ", hold " + std::to_string(number); }
+    [[nodiscard]] std::string name() const
+    {
+        return "client " + std::to_string(client) + ", hold " + std::to_string(number);
+    }
 };
 
 /// Returns: the holds of every lock, each in the order of its grants. Requires: `records` is sorted by time.
@@ -50,7 +53,12 @@ struct hold {
         if (r.what == event::acquire_ok) {
             auto& of_lock = all[r.lock];
             places[key] = {r.lock, of_lock.size()};
-            of_lock.push_back({.client = r.client, .lock = r.lock, .number = r.hold, .token = r.token, .begun = begun[key], .granted = r.at,
+            of_lock.push_back({.client = r.client,
+                               .lock = r.lock,
+                               .number = r.hold,
+                               .token = r.token,
+                               .begun = begun[key],
+                               .granted = r.at,
                                .valid_until = r.valid_until});
         }
         auto const place = places.find(key);

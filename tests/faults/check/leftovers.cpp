@@ -23,7 +23,9 @@ footprint own_footprint()
     long resident = 0;
     long shared = 0;
     std::ifstream{"/proc/self/statm"} >> size >> resident >> shared;
-    return {.descriptors = entries("/proc/self/fd"), .threads = entries("/proc/self/task"), .resident = (resident - shared) * ::sysconf(_SC_PAGESIZE)};
+    return {.descriptors = entries("/proc/self/fd"),
+            .threads = entries("/proc/self/task"),
+            .resident = (resident - shared) * ::sysconf(_SC_PAGESIZE)};
 }
 
 }  // namespace holdfast::faults

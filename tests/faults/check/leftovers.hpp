@@ -20,7 +20,8 @@ struct footprint {
 
 /// What is left in a store after a run.
 struct remains {
-    std::vector<std::string> keys{};  ///< or nodes; fence counters that will be forgotten by themselves are not among them
+    std::vector<std::string>
+        keys{};  ///< or nodes; fence counters that will be forgotten by themselves are not among them
     long channels = 0;
 };
 
@@ -34,11 +35,14 @@ struct remains {
 }
 
 /// K7. Returns: what a process has more of than before the run; of memory, more than a MiB.
-[[nodiscard]] inline breaches check_footprint(std::string const& whose, footprint const& before, footprint const& after, long memory = 1024L * 1024)
+[[nodiscard]] inline breaches check_footprint(std::string const& whose, footprint const& before, footprint const& after,
+                                              long memory = 1024L * 1024)
 {
     breaches found;
     auto const compare = [&](char const* what, long was, long is, long allowed) {
-        if (is - was > allowed) found.push_back(whose + ": " + std::to_string(is) + ' ' + what + " after the run, " + std::to_string(was) + " before");
+        if (is - was > allowed)
+            found.push_back(whose + ": " + std::to_string(is) + ' ' + what + " after the run, " + std::to_string(was) +
+                            " before");
     };
     compare("descriptors", before.descriptors, after.descriptors, 0);
     compare("threads", before.threads, after.threads, 0);

@@ -13,8 +13,8 @@ namespace holdfast::faults {
 /// Who refuses an acquire.
 enum class refused_by { holder, holder_or_contender };
 
-/// K5. Whether the histories of all locks are those of an owner-aware mutex whose leases expire: there is an order of points, each within its
-/// operation, at which
+/// K5. Whether the histories of all locks are those of an owner-aware mutex whose leases expire: there is an order of
+/// points, each within its operation, at which
 ///
 /// | operation            | acts | where |
 /// |----------------------|------|-------|
@@ -27,14 +27,16 @@ enum class refused_by { holder, holder_or_contender };
 /// | acquire, refused     | somebody else has it | begun … refused |
 /// | acquire, unknown     | any time from its beginning on, or never; what it took may expire, or be rolled back, at any time | begun … ever |
 ///
-/// Holds span from their grant to the first point at which they can end, and spans that cannot be empty have only one order: that of their
-/// grants. In it each takes the earliest points that it can, which leaves most room to the next: so for holds the answer is exact. Refused
-/// acquires are compared with all who can have had the lock meanwhile, each by itself.
-/// Contenders for several masters can split the votes, and all be refused: an attempt under way counts as somebody there. So does, for one server,
-/// one under way in a fault: it may have been granted the lock by an answer that came too late or never, and be refused it afterwards. What it had
-/// is there for another `ttl` at most, in ns.
-/// Source: the definition of linearizability by Herlihy and Wing, "Linearizability: A Correctness Condition for Concurrent Objects".
-[[nodiscard]] inline breaches check_linearizable(std::vector<record> const& records, refused_by whom = refused_by::holder, std::int64_t ttl = 0)
+/// Holds span from their grant to the first point at which they can end, and spans that cannot be empty have only one
+/// order: that of their grants. In it each takes the earliest points that it can, which leaves most room to the next:
+/// so for holds the answer is exact. Refused acquires are compared with all who can have had the lock meanwhile, each
+/// by itself. Contenders for several masters can split the votes, and all be refused: an attempt under way counts as
+/// somebody there. So does, for one server, one under way in a fault: it may have been granted the lock by an answer
+/// that came too late or never, and be refused it afterwards. What it had is there for another `ttl` at most, in ns.
+/// Source: the definition of linearizability by Herlihy and Wing, "Linearizability: A Correctness Condition for
+/// Concurrent Objects".
+[[nodiscard]] inline breaches check_linearizable(std::vector<record> const& records,
+                                                 refused_by whom = refused_by::holder, std::int64_t ttl = 0)
 {
     breaches found;
     struct span {
@@ -56,13 +58,15 @@ enum class refused_by { holder, holder_or_contender };
         auto& spans = possible[lock];
         for (auto const& h : holds) {
             if (before && free_from > h.granted)
-                found.push_back("lock " + std::to_string(lock) + ": " + h.name() + " was granted it " + milliseconds(free_from - h.granted) +
-                                " before " + before->name() + " can have ended");
+                found.push_back("lock " + std::to_string(lock) + ": " + h.name() + " was granted it " +
+                                milliseconds(free_from - h.granted) + " before " + before->name() + " can have ended");
             auto const taken = std::max(h.begun, std::min(free_from, h.granted));
             if (!spans.empty()) spans.back().until = std::min(spans.back().until, h.granted);
             spans.push_back({h.client, taken, last_end(h), h.number});
             auto const ends = std::max(taken, first_end(h));
-            if (ends > last_end(h)) found.push_back("lock " + std::to_string(lock) + ": " + h.name() + " freed it before it can have had it");
+            if (ends > last_end(h))
+                found.push_back("lock " + std::to_string(lock) + ": " + h.name() +
+                                " freed it before it can have had it");
             if (!before || ends > free_from) before = &h;
             free_from = std::max(free_from, ends);
         }
@@ -70,7 +74,8 @@ enum class refused_by { holder, holder_or_contender };
     std::map<std::pair<std::uint32_t, std::uint32_t>, record> begun;
     for (auto const& r : records) {
         if (r.what == event::acquire_begun) begun[{r.client, r.hold}] = r;
-        if (r.what == event::acquire_ok || r.what == event::acquire_failed) begun[{r.client, r.hold}].what = event::none;
+        if (r.what == event::acquire_ok || r.what == event::acquire_failed)
+            begun[{r.client, r.hold}].what = event::none;
     }
     for (auto const& [key, r] : begun)  // unknown, or its client was killed
         if (r.what != event::none) possible[r.lock].push_back({r.client, r.at, never, r.hold});
@@ -84,21 +89,26 @@ enum class refused_by { holder, holder_or_contender };
         if (r.what != event::acquire_failed) continue;
         auto const from = asked[{r.client, r.hold}];
         bool const disturbed = in_fault || fault_ended >= from;
-        if (whom == refused_by::holder_or_contender || (disturbed && ttl > 0)) possible[r.lock].push_back({r.client, from, disturbed ? r.at + ttl : r.at, r.hold});
+        if (whom == refused_by::holder_or_contender || (disturbed && ttl > 0))
+            possible[r.lock].push_back({r.client, from, disturbed ? r.at + ttl : r.at, r.hold});
     }
-    for (auto& [lock, spans] : possible) std::stable_sort(spans.begin(), spans.end(), [](auto const& a, auto const& b) { return a.from < b.from; });
+    for (auto& [lock, spans] : possible)
+        std::stable_sort(spans.begin(), spans.end(), [](auto const& a, auto const& b) { return a.from < b.from; });
     for (auto const& r : records) {
         if (r.what == event::acquire_begun) asked[{r.client, r.hold}] = r.at;
         if (r.what != event::acquire_failed) continue;
         auto const from = asked[{r.client, r.hold}];
         auto const& spans = possible[r.lock];
-        auto const behind = std::partition_point(spans.begin(), spans.end(), [&](span const& s) { return s.from <= r.at; });
-        // An own attempt whose outcome is open refuses the next one, too, and itself in a later round: it is another owner.
-        bool const refused_by_one = std::any_of(std::make_reverse_iterator(behind), spans.rend(), 
-                                                [&](span const& s) { return s.until >= from && !(s.client == r.client && s.hold == r.hold && s.until == r.at); });
+        auto const behind =
+            std::partition_point(spans.begin(), spans.end(), [&](span const& s) { return s.from <= r.at; });
+        // An own attempt whose outcome is open refuses the next one, too, and itself in a later round: it is another
+        // owner.
+        bool const refused_by_one = std::any_of(std::make_reverse_iterator(behind), spans.rend(), [&](span const& s) {
+            return s.until >= from && !(s.client == r.client && s.hold == r.hold && s.until == r.at);
+        });
         if (!refused_by_one)
-            found.push_back("lock " + std::to_string(r.lock) + ": client " + std::to_string(r.client) + " was refused it in attempt " +
-                            std::to_string(r.hold) + ", when nobody can have had it");
+            found.push_back("lock " + std::to_string(r.lock) + ": client " + std::to_string(r.client) +
+                            " was refused it in attempt " + std::to_string(r.hold) + ", when nobody can have had it");
     }
     return found;
 }

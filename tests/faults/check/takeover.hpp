@@ -14,8 +14,8 @@ struct takeovers {
     breaches found;
 };
 
-/// K6. Returns: for each client that was killed while it had a lock, the time until another was granted it; as breaches those that took longer
-/// than `limit`, and those that nobody was granted while `records` go on for `limit`.
+/// K6. Returns: for each client that was killed while it had a lock, the time until another was granted it; as breaches
+/// those that took longer than `limit`, and those that nobody was granted while `records` go on for `limit`.
 [[nodiscard]] inline takeovers check_takeover(std::vector<record> const& records, std::int64_t limit)
 {
     takeovers result;
@@ -31,8 +31,8 @@ struct takeovers {
                 auto const free_at = taken ? of_lock[i + 1].granted : records.back().at;
                 if (taken) result.times.push_back(free_at - r.at);
                 if (free_at - r.at > limit)
-                    result.found.push_back("lock " + std::to_string(lock) + ": " + (taken ? "free " : "not free ") + milliseconds(free_at - r.at) +
-                                           " after the death of " + h.name());
+                    result.found.push_back("lock " + std::to_string(lock) + ": " + (taken ? "free " : "not free ") +
+                                           milliseconds(free_at - r.at) + " after the death of " + h.name());
             }
         }
     }

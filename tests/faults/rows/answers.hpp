@@ -23,7 +23,8 @@ struct words {
 /// Returns: what a Redis server may say instead of the answer to an acquire.
 [[nodiscard]] std::vector<words> const& answers();
 
-/// Returns: answers that spoil the connection: it is closed, and the acquire, which may have been done, is rolled back over another one.
+/// Returns: answers that spoil the connection: it is closed, and the acquire, which may have been done, is rolled back
+/// over another one.
 [[nodiscard]] std::vector<words> const& spoilt();
 
 /// Returns: with what code `f` throws; none where it does not.

@@ -49,8 +49,9 @@ int hold(board& says, place const& where, std::size_t count)
     auto options = where.options();
     options.unavailable_after = 5min;
     options.on_error = [&](error const& e) { ++(e.code() == errc::lease_lost ? says.told : says.failed); };
-    std::vector<std::unique_ptr<any_lock>> locks;
-    for (std::size_t i = 0; i < count; ++i) locks.push_back(client->lock("faults/" + std::to_string(i), options));
+    std::vector<std::unique_ptr<mutex>> locks;
+    for (std::size_t i = 0; i < count; ++i)
+        locks.push_back(std::make_unique<mutex>(client, "faults/" + std::to_string(i), options));
     {
         constexpr std::size_t threads = 8;
         std::vector<std::jthread> takers;
@@ -86,7 +87,8 @@ int hold(board& says, place const& where, std::size_t count)
 
 class burst {
 public:
-    burst(run_options const& run, findings& to) : run_{run}, to_{to}, servers_{run.on == place::store::redlock ? 5U : 1U}
+    burst(run_options const& run, findings& to)
+        : run_{run}, to_{to}, servers_{run.on == place::store::redlock ? 5U : 1U}
     {
         place const where{.what = run.on, .servers = servers_.urls(), .ttl = ttl_};
         holder_ = test::child::fork([this, where] { return hold(*says_, where, count_); });
@@ -129,7 +131,8 @@ public:
         auto const told_of_all = [&] { return says_->held + says_->told == count_; };
         breaches unsaid;
         if (!test::eventually(told_of_all, 1min))
-            unsaid.push_back("of " + std::to_string(count_ - says_->held) + " losses " + std::to_string(says_->told) + " were told");
+            unsaid.push_back("of " + std::to_string(count_ - says_->held) + " losses " + std::to_string(says_->told) +
+                             " were told");
         to_.check("every loss is announced", unsaid);
         says_->end = true;
         auto const status = holder_.wait_for(5min);
@@ -140,8 +143,8 @@ public:
     }
 
 private:
-    void strike(std::string const& what, std::chrono::milliseconds gap, std::function<void(std::chrono::milliseconds)> const& begin,
-                std::function<void()> const& end)
+    void strike(std::string const& what, std::chrono::milliseconds gap,
+                std::function<void(std::chrono::milliseconds)> const& begin, std::function<void()> const& end)
     {
         auto const before = says_->held.load();
         begin(gap);
@@ -168,8 +171,9 @@ private:
 
     run_options const& run_;
     findings& to_;
-    // A stop is longer than a third of the ttl, so that all are due; what is left of each then is short, and in the short form long enough for a
-    // machine that does other things. Renewals that fail are tried again when a quarter of what is left has passed: the servers are back before.
+    // A stop is longer than a third of the ttl, so that all are due; what is left of each then is short, and in the
+    // short form long enough for a machine that does other things. Renewals that fail are tried again when a quarter of
+    // what is left has passed: the servers are back before.
     std::chrono::milliseconds const ttl_{run_.full ? 6000 : 9000};
     std::chrono::milliseconds const gap_{run_.full ? 2500 : 3200};
     std::size_t const count_{run_.count(300, 10'000)};

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// A crowd at one lock: many processes with several threads each, whose options are those that let a process keep the lock longest or go on
-// soonest, and somebody with another library who only tries now and then. Nobody waits much longer than the others.
+// A crowd at one lock: many processes with several threads each, whose options are those that let a process keep the
+// lock longest or go on soonest, and somebody with another library who only tries now and then. Nobody waits much
+// longer than the others.
 //
-// What is judged is the mean wait of each, and not the longest: who gets a lock that was released is a matter of chance, so that among
-// thousands of waits there is always a long one. A mean that is five times that of all is no chance, on a busy machine either: that makes all wait.
-// Where a process hands the lock on within itself it is 25 times: turns are long then, and few, and Redis tells the one that came last
-// first. Who is shut out waits hundreds of times as long as the others.
+// What is judged is the mean wait of each, and not the longest: who gets a lock that was released is a matter of
+// chance, so that among thousands of waits there is always a long one. A mean that is five times that of all is no
+// chance, on a busy machine either: that makes all wait. Where a process hands the lock on within itself it is 25
+// times: turns are long then, and few, and Redis tells the one that came last first. Who is shut out waits hundreds of
+// times as long as the others.
 #include "rows.hpp"
 
 #include "../place.hpp"
@@ -26,6 +28,7 @@
 #include <memory>
 #include <stdexcept>
 #include <stop_token>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -69,7 +72,7 @@ void enter(hall& in)
     in.inside.fetch_sub(1);
 }
 
-void sit(any_lock& lock, hall& in, seat& mine)
+void sit(mutex& lock, hall& in, seat& mine)
 {
     while (!in.over) {
         auto const begun = now();
@@ -98,10 +101,10 @@ int work(place const& where, lock_options const& options, hall& in, std::size_t 
     std::vector<std::jthread> threads;
     for (std::size_t i = 0; i < threads_of_each; ++i)
         threads.emplace_back([&, i] {
-            auto const lock = client->lock(name, options);
+            mutex lock{client, name, options};
             ++in.here;
             while (!in.begun) std::this_thread::sleep_for(1ms);
-            sit(*lock, in, in.seats.at(first + i));
+            sit(lock, in, in.seats.at(first + i));
         });
     return 0;
 }
@@ -124,15 +127,17 @@ private:
         for (; !stop.stop_requested(); std::this_thread::sleep_for(1ms)) {
             ++attempts_;
             std::size_t votes = 0;
-            for (auto const& one : servers_) votes += (*one)({"SET", name, "another library's", "NX", "PX", "50"}).text == "OK" ? 1U : 0U;
+            for (auto const& one : servers_)
+                votes += (*one)({"SET", name, "another library's", "NX", "PX", "50"}).text == "OK" ? 1U : 0U;
             bool const taken = votes > servers_.size() / 2;
             if (taken) {
                 ++turns_;
                 enter(in_);
             }
             for (auto const& one : servers_)
-                (*one)({"EVAL", "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0", "1", name,
-                        "another library's"});
+                (*one)({"EVAL",
+                        "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0",
+                        "1", name, "another library's"});
             if (taken) std::this_thread::sleep_for(20ms);
         }
     }
@@ -197,7 +202,8 @@ outcome look(hall const& in, std::size_t seats)
         waited += ms;
         waits += count;
         all.turns += turns;
-        all.longest = std::max(all.longest, static_cast<double>(std::max(one.longest.load(), since == 0 ? 0 : at - since)) / 1e6);
+        all.longest =
+            std::max(all.longest, static_cast<double>(std::max(one.longest.load(), since == 0 ? 0 : at - since)) / 1e6);
         all.fewest = i == 0 ? turns : std::min(all.fewest, turns);
     }
     all.of_all = waited / std::max(waits, 1.0);
@@ -207,20 +213,22 @@ outcome look(hall const& in, std::size_t seats)
 void gather(run_options const& run, findings& to, site& servers, place const& where, kind_of_crowd const& kind)
 {
     auto const seats = run.count(6, 64) * threads_of_each;
-    // As many as it takes for each process to have its turn a hundred times: who has fewer for a while may have been unlucky.
-    std::uint64_t const needed = 100 * std::max<std::uint64_t>(1, (kind.options.max_local_handoffs + 1) / threads_of_each);
+    // As many as it takes for each process to have its turn a hundred times: who has fewer for a while may have been
+    // unlucky.
+    std::uint64_t const needed =
+        100 * std::max<std::uint64_t>(1, (kind.options.max_local_handoffs + 1) / threads_of_each);
     test::shared<hall> in;
     std::vector<test::child> processes;
     for (std::size_t first = 0; first < seats; first += threads_of_each)
         processes.push_back(test::child::fork([&, first] { return work(where, kind.options, *in, first); }));
     if (!eventually([&] { return in->here == seats; }, 5min)) throw std::runtime_error{"a process does not come"};
 
-    std::unique_ptr<any_client> client;
-    std::unique_ptr<any_lock> kept;
+    std::optional<store> client;
+    std::unique_ptr<mutex> kept;
     std::unique_ptr<poller> foreign;
     if (run.control) {
         client = connect(where);
-        kept = client->lock(name, kind.options);
+        kept = std::make_unique<mutex>(*client, name, kind.options);
         kept->lock();
     } else if (where.what != place::store::zookeeper) {
         foreign = std::make_unique<poller>(servers.ports(), *in);
@@ -230,7 +238,8 @@ void gather(run_options const& run, findings& to, site& servers, place const& wh
     static_cast<void>(eventually(
         [&] {
             auto const so_far = look(*in, seats);
-            return so_far.fewest >= needed && (!foreign || (foreign->turns() >= 5 && foreign->attempts() >= 2 * attempts_for_a_turn));
+            return so_far.fewest >= needed &&
+                   (!foreign || (foreign->turns() >= 5 && foreign->attempts() >= 2 * attempts_for_a_turn));
         },
         limit));
     auto const all = look(*in, seats);
@@ -249,10 +258,12 @@ void gather(run_options const& run, findings& to, site& servers, place const& wh
     if (foreign && foreign->attempts() > attempts_for_a_turn * (foreign->turns() + 1))
         found.push_back(kind.what + ": who only polls had " + std::to_string(foreign->turns()) + " turns in " +
                         std::to_string(foreign->attempts()) + " attempts");
-    to.figure(kind.what,
-              std::to_string(seats) + " threads, " + std::to_string(all.turns) + " turns, mean wait " + std::to_string(all.of_all) +
-                  " ms, the longest mean " + std::to_string(times) + " times that, the longest " + std::to_string(all.longest) + " ms" +
-                  (foreign ? "; who polls: " + std::to_string(foreign->turns()) + " of " + std::to_string(foreign->attempts()) : ""));
+    to.figure(kind.what, std::to_string(seats) + " threads, " + std::to_string(all.turns) + " turns, mean wait " +
+                             std::to_string(all.of_all) + " ms, the longest mean " + std::to_string(times) +
+                             " times that, the longest " + std::to_string(all.longest) + " ms" +
+                             (foreign ? "; who polls: " + std::to_string(foreign->turns()) + " of " +
+                                            std::to_string(foreign->attempts())
+                                      : ""));
     foreign.reset();
     for (auto& one : processes)
         if (one.wait_for(2min) != 0) found.push_back(kind.what + ": a process did not end well");
@@ -268,7 +279,8 @@ void go(run_options const& run, findings& to)
     auto const servers = open_site(run.on);
     auto where = servers->where();
     if (where.what != place::store::zookeeper) where.ttl = 1min;
-    where.operation_timeout = where.what == place::store::redlock ? 2s : 10s;  // what is late on a busy machine is not lost
+    where.operation_timeout =
+        where.what == place::store::redlock ? 2s : 10s;  // what is late on a busy machine is not lost
     where.connect_timeout = 1min;
     for (auto const& kind : kinds(where)) gather(run, to, *servers, where, kind);
     to.check("K7", check_remains(servers->left(2 * where.ttl + 10s)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Servers that accept and never answer, that do not even complete a connection, that are gone without a word, and that send a byte a second; and
-// names that are looked up for a long time.
+// Servers that accept and never answer, that do not even complete a connection, that are gone without a word, and that
+// send a byte a second; and names that are looked up for a long time.
 #include "rows.hpp"
 
 #include "../network.hpp"
@@ -13,7 +13,6 @@
 #include <support/proxy.hpp>
 #include <support/redis_server.hpp>
 #ifdef HOLDFAST_TEST_ZOOKEEPER
-#include <support/zookeeper_proxy.hpp>
 #include <support/zookeeper_server.hpp>
 #endif
 
@@ -81,17 +80,20 @@ public:
         } catch (error const&) {
         }
         auto const late = boot_clock::now() - begun - limit;
-        auto const excused = run_.full || run_.control ? boot_clock::duration::zero() : standstill_.sum() - stood;  // beside which a machine does other things
+        auto const excused = run_.full || run_.control
+                                 ? boot_clock::duration::zero()
+                                 : standstill_.sum() - stood;  // beside which a machine does other things
         late_.push_back(std::max<std::int64_t>(late.count(), 0));
         if (late_.back() >= latest_) {
             latest_ = late_.back();
             latest_call_ = what;
         }
-        if (late - excused > busy_machine) found_.push_back(what + ": returned " + milliseconds(late.count()) + " too late");
+        if (late - excused > busy_machine)
+            found_.push_back(what + ": returned " + milliseconds(late.count()) + " too late");
     }
 
     /// Effects: waits until `lock` can be had, and takes it. Returns: whether it has it.
-    bool takes(std::string const& what, any_lock& lock)
+    bool takes(std::string const& what, mutex& lock)
     {
         bool const taken = test::eventually([&] {
             try {
@@ -105,7 +107,7 @@ public:
     }
 
     /// Effects: waits until `lock` can be had, and frees it.
-    void works(std::string const& what, any_lock& lock)
+    void works(std::string const& what, mutex& lock)
     {
         std::error_code ec;
         if (takes(what, lock)) lock.unlock(ec);
@@ -131,7 +133,8 @@ private:
 };
 
 /// Effects: has every call made while something is wrong, which `strike` begins and `mend` ends.
-void calls(measured& m, std::string const& name, place const& where, std::function<void()> const& strike, std::function<void()> const& mend)
+void calls(measured& m, std::string const& name, place const& where, std::function<void()> const& strike,
+           std::function<void()> const& mend)
 {
     auto const limit = operation_timeout;
     for (bool const used_before : {true, false}) {
@@ -140,9 +143,9 @@ void calls(measured& m, std::string const& name, place const& where, std::functi
         auto options = where.options();
         options.ttl = 60s;
         options.unavailable_after = deadline;
-        auto const lock = client->lock("faults/0", options);
-        auto held = client->lock("faults/1", options);
-        auto in_destructor = client->lock("faults/2", options);
+        mutex lock{client, "faults/0", options};
+        auto held = std::make_unique<mutex>(client, "faults/1", options);
+        auto in_destructor = std::make_unique<mutex>(client, "faults/2", options);
         if (used_before) {
             m.takes(what + "beforehand", *held);
             m.takes(what + "beforehand", *in_destructor);
@@ -152,21 +155,21 @@ void calls(measured& m, std::string const& name, place const& where, std::functi
         auto const attempt = [&](char const* how, std::chrono::milliseconds most, std::function<bool()> const& take) {
             bool got = false;  // a name that is found late is found for a call that is slow
             m.call(what + how, most, [&] { got = take(); });
-            if (got) lock->unlock(ec);
+            if (got) lock.unlock(ec);
         };
-        attempt("try_lock", limit, [&] { return lock->try_lock(); });
-        attempt("try_lock_for", deadline + limit, [&] { return lock->try_lock_for(deadline); });
+        attempt("try_lock", limit, [&] { return lock.try_lock(); });
+        attempt("try_lock_for", deadline + limit, [&] { return lock.try_lock_for(deadline); });
         if (used_before) {
             m.call(what + "extend", limit, [&] { static_cast<void>(held->extend(60s, ec)); });
             m.call(what + "release", limit, [&] { held->unlock(ec); });
             m.call(what + "destructor", limit, [&] { in_destructor.reset(); });
         }
         attempt("lock", deadline + limit, [&] {
-            lock->lock();
+            lock.lock();
             return true;
         });
         mend();
-        m.works(what + "afterwards", *lock);  // what was left behind goes with the next connection
+        m.works(what + "afterwards", lock);  // what was left behind goes with the next connection
     }
 }
 
@@ -199,10 +202,11 @@ void never_connected(measured& m, std::function<place(full_queues const&)> const
     auto options = where.options();
     options.unavailable_after = deadline;
     options.ttl = 60s;
-    auto const lock = client->lock("faults/0", options);
-    m.call("SYNs are dropped: try_lock", operation_timeout, [&] { static_cast<void>(lock->try_lock()); });
-    m.call("SYNs are dropped: try_lock_for", deadline + operation_timeout, [&] { static_cast<void>(lock->try_lock_for(deadline)); });
-    m.call("SYNs are dropped: lock", deadline + operation_timeout, [&] { lock->lock(); });
+    mutex lock{client, "faults/0", options};
+    m.call("SYNs are dropped: try_lock", operation_timeout, [&] { static_cast<void>(lock.try_lock()); });
+    m.call("SYNs are dropped: try_lock_for", deadline + operation_timeout,
+           [&] { static_cast<void>(lock.try_lock_for(deadline)); });
+    m.call("SYNs are dropped: lock", deadline + operation_timeout, [&] { lock.lock(); });
 }
 
 /// A name that is never found, and one that is found after some seconds.
@@ -239,7 +243,10 @@ void deadlines_redlock(run_options const& run, findings& to)
     ways network{ports, run.own_network};
     measured m{run, to};
     auto const of = [](std::vector<std::string> servers, std::chrono::milliseconds limit = operation_timeout) {
-        return place{.what = place::store::redlock, .servers = std::move(servers), .operation_timeout = limit, .connect_timeout = connect_timeout};
+        return place{.what = place::store::redlock,
+                     .servers = std::move(servers),
+                     .operation_timeout = limit,
+                     .connect_timeout = connect_timeout};
     };
     auto const through_proxies = of(test::urls(proxies), run.control ? busy_machine + 1s : operation_timeout);
     auto const mend = [&] {
@@ -257,10 +264,13 @@ void deadlines_redlock(run_options const& run, findings& to)
 
     auto const trials = run.count(1, 20);
     for (std::size_t n = 0; n < trials; ++n) {
-        calls(m, "three of five accept and never answer", through_proxies, three([](test::proxy& p) { p.blackhole(); }), mend);
+        calls(m, "three of five accept and never answer", through_proxies, three([](test::proxy& p) { p.blackhole(); }),
+              mend);
         if (run.control) break;  // slow enough
-        calls(m, "three of five close every connection", through_proxies, three([](test::proxy& p) { p.refuse(); }), mend);
-        calls(m, "three of five answer a byte a second", through_proxies, three([](test::proxy& p) { p.trickle(1s); }), mend);
+        calls(m, "three of five close every connection", through_proxies, three([](test::proxy& p) { p.refuse(); }),
+              mend);
+        calls(m, "three of five answer a byte a second", through_proxies, three([](test::proxy& p) { p.trickle(1s); }),
+              mend);
         calls(m, "three of five are gone without a word", of(network.urls()), [&] {
             for (std::size_t i = 0; i < majority; ++i) network.cut(i);
         }, [&] {
@@ -278,26 +288,32 @@ void deadlines_redlock(run_options const& run, findings& to)
 }
 
 #ifdef HOLDFAST_TEST_ZOOKEEPER
-/// The C client has no timeout for connections, and is asked for them in the background: no call waits for one for longer than it may.
+/// The C client has no timeout for connections, and is asked for them in the background: no call waits for one for
+/// longer than it may.
 void deadlines_zookeeper(run_options const& run, findings& to)
 {
     test::zookeeper_server server{{.tick = 200ms}};
-    test::zookeeper_proxy way{server.port()};
+    test::proxy way{server.port(), test::zookeeper_packets};
     measured m{run, to};
     constexpr std::chrono::milliseconds session_timeout{4000};
     auto const at = [&](std::string address, std::chrono::milliseconds limit) {
-        return place{.what = place::store::zookeeper, .servers = {std::move(address)}, .ttl = session_timeout, .operation_timeout = limit};
+        return place{.what = place::store::zookeeper,
+                     .servers = {std::move(address)},
+                     .ttl = session_timeout,
+                     .operation_timeout = limit};
     };
     auto const through_proxy = at(way.address(), run.control ? busy_machine + 1s : operation_timeout);
     auto const trials = run.count(1, 20);
     for (std::size_t n = 0; n < trials; ++n) {
-        calls(m, "accepts and never answers", through_proxy, [&] { way.silence(); }, [&] { way.heal(); });
+        calls(m, "accepts and never answers", through_proxy, [&] { way.freeze(); }, [&] { way.heal(); });
         if (run.control) break;  // slow enough
-        calls(m, "closes every connection", through_proxy, [&] { way.cut(); }, [&] { way.heal(); });
+        calls(m, "closes every connection", through_proxy, [&] { way.refuse(); }, [&] { way.heal(); });
         calls(m, "stopped", through_proxy, [&] { server.pause(); }, [&] { server.resume(); });
         if (run.own_network) {
             ways network{{server.port()}, true};
-            calls(m, "gone without a word", at(server.address(), operation_timeout), [&] { network.cut(0); }, [&] { network.mend(0); });
+            calls(
+                m, "gone without a word", at(server.address(), operation_timeout), [&] { network.cut(0); },
+                [&] { network.mend(0); });
         }
         never_connected(m, [&](full_queues const& nobody) { return at(nobody[0].address(), operation_timeout); });
     }
@@ -319,9 +335,11 @@ void go(run_options const& run, findings& to)
     ways network{{server.port()}, run.own_network};
     measured m{run, to};
     auto const clear = [&] { server.command({"FLUSHALL"}); };
-    place const through_proxy{.servers = {way.url()}, .operation_timeout = run.control ? busy_machine + 1s : operation_timeout,
+    place const through_proxy{.servers = {way.url()},
+                              .operation_timeout = run.control ? busy_machine + 1s : operation_timeout,
                               .connect_timeout = connect_timeout};
-    place const through_network{.servers = {network.url(0)}, .operation_timeout = operation_timeout, .connect_timeout = connect_timeout};
+    place const through_network{
+        .servers = {network.url(0)}, .operation_timeout = operation_timeout, .connect_timeout = connect_timeout};
 
     auto const trials = run.count(1, 20);
     for (std::size_t n = 0; n < trials; ++n) {
@@ -342,7 +360,9 @@ void go(run_options const& run, findings& to)
             clear();
         });
         never_connected(m, [&](full_queues const& nobody) {
-            return place{.servers = {"redis://" + nobody[0].address()}, .operation_timeout = operation_timeout, .connect_timeout = connect_timeout};
+            return place{.servers = {"redis://" + nobody[0].address()},
+                         .operation_timeout = operation_timeout,
+                         .connect_timeout = connect_timeout};
         });
     }
     to.figure("connections are cut by", std::string{network.how()});

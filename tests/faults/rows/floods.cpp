@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// One of five masters that sends without end, a publisher that reports releases without end, and a value of 200 MB where a lock's should be.
+// One of five masters that sends without end, a publisher that reports releases without end, and a value of 200 MB
+// where a lock's should be.
 #include "rows.hpp"
 
 #include "../place.hpp"
@@ -19,7 +20,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -61,8 +61,9 @@ class calls {
 public:
     explicit calls(findings& to) : to_{to} {}
 
-    /// Effects: asks for a lock that others have for `time`, and sees how much later than its deadline each call returns.
-    void ask(std::string const& what, any_lock& taken, boot_clock::duration time)
+    /// Effects: asks for a lock that others have for `time`, and sees how much later than its deadline each call
+    /// returns.
+    void ask(std::string const& what, mutex& taken, boot_clock::duration time)
     {
         for (auto const end = boot_clock::now() + time; boot_clock::now() < end;) {
             auto const begun = boot_clock::now();
@@ -72,7 +73,8 @@ public:
             }
             auto const late = boot_clock::now() - begun - deadline - operation_timeout;
             late_.push_back(std::max<std::int64_t>(late.count(), 0));
-            if (late > busy_machine) found_.push_back(what + ": a call returned " + milliseconds(late.count()) + " too late");
+            if (late > busy_machine)
+                found_.push_back(what + ": a call returned " + milliseconds(late.count()) + " too late");
         }
     }
 
@@ -102,33 +104,36 @@ long lock_requests(test::redis_server& server)
 }
 
 /// One of five masters sends without end; in the control, three of them do.
-void masters_that_flood(run_options const& run, findings& to, calls& c, breaches& leases, std::vector<std::int64_t>& announced)
+void masters_that_flood(run_options const& run, findings& to, calls& c, breaches& leases,
+                        std::vector<std::int64_t>& announced)
 {
     auto const length = run.full ? boot_clock::duration{30s} : boot_clock::duration{2500ms};
     for (auto const& what : all_floods()) {
         test::redis_fleet fleet{5};
         std::vector<test::proxy> ways;
         for (auto const& one : fleet) ways.emplace_back(one.port());
-        place const where{.what = place::store::redlock, .servers = test::urls(ways), .operation_timeout = operation_timeout};
+        place const where{
+            .what = place::store::redlock, .servers = test::urls(ways), .operation_timeout = operation_timeout};
         auto options = where.options();
         options.ttl = ttl;
         auto const others = connect({.what = place::store::redlock, .servers = fleet.urls(), .operation_timeout = 3s});
         auto of_others = where.options();
         of_others.ttl = 60s;
-        auto const theirs = others->lock("floods/taken", of_others);
+        mutex theirs{others, "floods/taken", of_others};
         auto const client = connect(where);
-        auto const held = client->lock("floods/held", options);
-        auto const taken = client->lock("floods/taken", of_others);
-        if (!theirs->try_lock_for(20s) || !held->try_lock_for(20s)) {
+        mutex held{client, "floods/held", options};
+        mutex taken{client, "floods/taken", of_others};
+        if (!theirs.try_lock_for(20s) || !held.try_lock_for(20s)) {
             to.require(false, "the locks could not be taken beforehand");
             return;
         }
         std::size_t const flooding = run.control ? 3 : 1;
-        for (std::size_t i = 0; i < flooding; ++i) ways[i].flood(what.bytes, test::containing(run.control ? "EVAL" : what.asked));
-        auto const lease = held->lease();
+        for (std::size_t i = 0; i < flooding; ++i)
+            ways[i].flood(what.bytes, test::containing(run.control ? "EVAL" : what.asked));
+        auto const lease = held.lease();
         auto const first = lease.expires_at();
-        c.ask(what.name, *taken, length);
-        if (run.control) c.ask(what.name, *taken, ttl);
+        c.ask(what.name, taken, length);
+        if (run.control) c.ask(what.name, taken, ttl);
         if (!lease.still_held())
             leases.push_back(what.name + ": a lease that four masters could renew was lost");
         else if (lease.expires_at() == first)
@@ -153,9 +158,9 @@ void publisher(run_options const& run, findings& to, calls& c)
     place const where{.servers = {server.url()}, .operation_timeout = operation_timeout};
     auto options = where.options();
     options.ttl = 60s;
-    auto const theirs = connect(where)->lock("floods/taken", options);
-    auto const taken = connect(where)->lock("floods/taken", options);
-    theirs->lock();
+    mutex theirs{connect(where), "floods/taken", options};
+    mutex taken{connect(where), "floods/taken", options};
+    theirs.lock();
     std::jthread const spammer{[&](std::stop_token const& stop) {
         test::connection to_server{server.port()};
         while (!stop.stop_requested()) to_server({"PUBLISH", "holdfast:free:{floods/taken}", "1"});
@@ -163,11 +168,12 @@ void publisher(run_options const& run, findings& to, calls& c)
     auto const before = lock_requests(server);
     auto const length = run.full ? 30s : 3s;
     auto const begun = boot_clock::now();
-    c.ask("a publisher", *taken, length);
+    c.ask("a publisher", taken, length);
     auto const seconds = std::chrono::duration<double>(boot_clock::now() - begun).count();
     auto const rate = static_cast<std::size_t>(static_cast<double>(lock_requests(server) - before) / seconds);
     to.figure("asks a second beside a publisher", rate);
-    to.require(rate <= 700, "a waiter asks " + std::to_string(rate) + " times a second");  // each call may ask 32 times before it doubts
+    to.require(rate <= 700, "a waiter asks " + std::to_string(rate) +
+                                " times a second");  // each call may ask 32 times before it doubts
 }
 
 /// Something of 200 MB stands where the lock should.
@@ -179,12 +185,12 @@ void great_value(run_options const& run, findings& to, calls& c)
     auto options = where.options();
     options.ttl = ttl;
     auto const client = connect(where);
-    auto const held = client->lock("floods/held", options);
-    auto const taken = client->lock("floods/taken", options);
-    held->lock();
-    auto const first = held->lease().expires_at();
-    c.ask("a great value", *taken, run.full ? 30s : 3s);
-    bool const renewed = held->lease().still_held() && held->lease().expires_at() != first;
+    mutex held{client, "floods/held", options};
+    mutex taken{client, "floods/taken", options};
+    held.lock();
+    auto const first = held.lease().expires_at();
+    c.ask("a great value", taken, run.full ? 30s : 3s);
+    bool const renewed = held.lease().still_held() && held.lease().expires_at() != first;
     to.figure("beside a great value a lease was", renewed ? "renewed" : "not renewed");
 }
 

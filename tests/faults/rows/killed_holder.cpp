@@ -35,19 +35,22 @@ void go(run_options const& run, findings& to)
 {
     auto const servers = open_site(run.on);
     auto const soon = servers->freed_within();
-    crew workers{{.where = servers->where(), .processes = 8, .patience = 8s, .guarded = !run.control}, to.folder("journals")};
+    crew workers{{.where = servers->where(), .processes = 8, .patience = 8s, .guarded = !run.control},
+                 to.folder("journals")};
     std::mt19937_64 random{run.seed};
     auto const kills = run.count(run.on == place::store::redis ? 16 : 4, 500);
     for (std::size_t n = 0; n < kills; ++n) {
         auto const who = random() % workers.size();
         auto& of = workers.of(who);
         of.ask_to_stay();
-        if (!eventually([&] { return of.staying.load(); }, 2min)) throw std::runtime_error{"a worker does not get the lock"};
+        if (!eventually([&] { return of.staying.load(); }, 2min))
+            throw std::runtime_error{"a worker does not get the lock"};
         std::this_thread::sleep_for(std::chrono::microseconds{random() % 150'000});
         auto const others = workers.sections();
         workers.kill(who);
         workers.replace(who);
-        if (!eventually([&] { return workers.sections() != others; }, soon + busy_machine(run) + 1s)) break;  // that is enough for K6
+        if (!eventually([&] { return workers.sections() != others; }, soon + busy_machine(run) + 1s))
+            break;  // that is enough for K6
     }
     workers.end();
     auto records = workers.records();
@@ -59,7 +62,9 @@ void go(run_options const& run, findings& to)
     auto const k6 = check_takeover(records, ns(soon + busy_machine(run)));
     to.check("K6", k6.found);
     to.figure("holders killed", workers.killed());
-    to.demanded_times(run, "from the death to the next grant, ttl " + std::to_string(servers->where().ttl.count()) + " ms", k6.times, ns(soon));
+    to.demanded_times(run,
+                      "from the death to the next grant, ttl " + std::to_string(servers->where().ttl.count()) + " ms",
+                      k6.times, ns(soon));
     to.require(!k6.times.empty(), "nobody took over from a dead holder");
     to.check("K7", check_remains(servers->left(2 * servers->where().ttl + 10s)));
     to.show(std::move(records));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A release or a renewal is kept on the way until its lease is over and another has the lock, and arrives then. An acquire whose caller was
-// told that its outcome is unknown must not arrive at all. Of five masters, every one gets it late.
+// A release or a renewal is kept on the way until its lease is over and another has the lock, and arrives then. An
+// acquire whose caller was told that its outcome is unknown must not arrive at all. Of five masters, every one gets it
+// late.
 #include "rows.hpp"
 
 #include "../check/leftovers.hpp"
@@ -35,29 +36,31 @@ constexpr std::chrono::milliseconds ttl{1500};
 
 enum class late { release, renewal, extend };
 
-/// Effects: cuts a client off while it acquires. The system goes on trying to deliver what it was given, for minutes; the client has to have
-/// seen to it that it does not, for nobody would roll that back.
+/// Effects: cuts a client off while it acquires. The system goes on trying to deliver what it was given, for minutes;
+/// the client has to have seen to it that it does not, for nobody would roll that back.
 void acquires_of_one_cut_off(run_options const& run, findings& to)
 {
     test::redis_server server;
     ways network{{server.port()}, true};
     auto const client = connect({.servers = {network.url(0)}, .operation_timeout = 300ms});
-    auto const lock = client->lock("faults/0", {.ttl = 30s});
+    mutex lock{client, "faults/0", {.ttl = 30s}};
     breaches found;
     auto const trials = run.count(2, 20);
     for (std::size_t n = 0; n < trials; ++n) {
         std::error_code ec;
-        if (!lock->try_lock_for(1min)) throw std::runtime_error{"no lock without a fault"};
-        lock->unlock(ec);
-        if (!eventually([&] { return server.command({"EXISTS", "faults/0"}).integer == 0; })) throw std::runtime_error{"a lock that was released stays"};
+        if (!lock.try_lock_for(1min)) throw std::runtime_error{"no lock without a fault"};
+        lock.unlock(ec);
+        if (!eventually([&] { return server.command({"EXISTS", "faults/0"}).integer == 0; }))
+            throw std::runtime_error{"a lock that was released stays"};
         network.cut(0);
         try {
-            static_cast<void>(lock->try_lock());
+            static_cast<void>(lock.try_lock());
             found.push_back("the outcome is not unknown");
         } catch (error const&) {
         }
         network.mend(0);
-        if (eventually([&] { return server.command({"EXISTS", "faults/0"}).integer != 0; }, 3s)) found.push_back("it arrived, and its lock is left behind");
+        if (eventually([&] { return server.command({"EXISTS", "faults/0"}).integer != 0; }, 3s))
+            found.push_back("it arrived, and its lock is left behind");
     }
     to.figure("acquires of one who was cut off", trials);
     to.check("nothing is left behind", found);
@@ -71,7 +74,10 @@ public:
         for (std::size_t i = 0; i < masters; ++i) ways_.emplace_back(servers_[i].port());
     }
 
-    [[nodiscard]] place around() { return {.what = what(), .servers = servers_.urls(), .operation_timeout = 5s, .connect_timeout = 1min}; }
+    [[nodiscard]] place around()
+    {
+        return {.what = what(), .servers = servers_.urls(), .operation_timeout = 5s, .connect_timeout = 1min};
+    }
     [[nodiscard]] place through()
     {
         place where{.what = what(), .servers = {}, .operation_timeout = 300ms, .connect_timeout = 1min};
@@ -108,13 +114,15 @@ public:
         for (auto const& one : servers_.command({"GET", name})) all.push_back(one.text);
         return all;
     }
-    /// Returns: whether whoever had the lock on most servers, when `before` was what they said, still has it on all of these.
+    /// Returns: whether whoever had the lock on most servers, when `before` was what they said, still has it on all of
+    /// these.
     [[nodiscard]] bool still(std::string const& name, std::vector<std::string> const& before)
     {
         std::map<std::string, std::size_t> votes;
         for (auto const& one : before) ++votes[one];
         votes.erase(std::string{});
-        auto const successor = std::find_if(votes.begin(), votes.end(), [&](auto const& one) { return one.second > before.size() / 2; });
+        auto const successor =
+            std::find_if(votes.begin(), votes.end(), [&](auto const& one) { return one.second > before.size() / 2; });
         if (successor == votes.end()) return false;
         auto const now = owners(name);
         for (std::size_t i = 0; i < now.size(); ++i)
@@ -125,7 +133,9 @@ public:
     [[nodiscard]] bool expires_within(std::string const& name, std::chrono::milliseconds longest)
     {
         auto const left = servers_.command({"PTTL", name});
-        return std::all_of(left.begin(), left.end(), [&](auto const& one) { return one.integer == -2 || (one.integer >= 0 && one.integer <= longest.count()); });
+        return std::all_of(left.begin(), left.end(), [&](auto const& one) {
+            return one.integer == -2 || (one.integer >= 0 && one.integer <= longest.count());
+        });
     }
     void command(std::vector<std::string> const& words) { servers_.command(words); }
 
@@ -138,7 +148,10 @@ public:
     }
 
 private:
-    [[nodiscard]] place::store what() const noexcept { return servers_.size() == 1 ? place::store::redis : place::store::redlock; }
+    [[nodiscard]] place::store what() const noexcept
+    {
+        return servers_.size() == 1 ? place::store::redis : place::store::redlock;
+    }
 
     test::redis_fleet servers_;
     std::vector<test::proxy> ways_;
@@ -152,7 +165,7 @@ void go(run_options const& run, findings& to)
     kept_commands store{one_redis ? std::size_t{1} : std::size_t{5}};
     auto const here = connect(store.through());
     auto const there = connect(store.around());
-    auto const probe = here->lock("probe", {.ttl = 30s});
+    mutex probe{here, "probe", {.ttl = 30s}};
     breaches found;
     std::size_t arrived = 0;
 
@@ -161,48 +174,53 @@ void go(run_options const& run, findings& to)
         auto const what = static_cast<late>(n % 3);
         auto const name = "faults/" + std::to_string(n);
         auto const say = [&](std::string const& wrong) {
-            found.push_back((what == late::release ? "release " : what == late::renewal ? "renewal " : "extend ") + std::to_string(n) + ": " + wrong);
+            found.push_back((what == late::release   ? "release "
+                             : what == late::renewal ? "renewal "
+                                                     : "extend ") +
+                            std::to_string(n) + ": " + wrong);
         };
-        auto const holder = here->lock(name, {.ttl = ttl, .renew = what == late::renewal, .unavailable_after = 1min});
-        auto const rival = there->lock(name, {.ttl = 20s, .retry = {.most = 1h}});
-        holder->lock();
-        auto lease = holder->lease();
+        mutex holder{here, name, {.ttl = ttl, .renew = what == late::renewal, .unavailable_after = 1min}};
+        mutex rival{there, name, {.ttl = 20s, .retry = {.most = 1h}}};
+        holder.lock();
+        auto lease = holder.lease();
         store.hold(name);
         std::error_code ec;
         std::error_code ignored;
-        if (what == late::release) holder->unlock(ec);
-        if (what == late::extend && holder->extend(ttl - 50ms, ec)) ec = {};
+        if (what == late::release) holder.unlock(ec);
+        if (what == late::extend && holder.extend(ttl - 50ms, ec)) ec = {};
         if (what == late::renewal) {
             bool const sent = eventually([&] {
                 if (store.all_hold()) return true;
                 if (lease.still_held()) return false;
                 store.let_go();  // it was over before it was to be renewed: once more
-                holder->unlock(ignored);
-                holder->lock();
-                lease = holder->lease();
+                holder.unlock(ignored);
+                holder.lock();
+                lease = holder.lease();
                 store.hold(name);
                 return false;
             });
             if (!sent) say("never sent");
-            if (!eventually([&] { return lease.lost_token().stop_requested(); })) say("the holder was not told of its loss");
+            if (!eventually([&] { return lease.lost_token().stop_requested(); }))
+                say("the holder was not told of its loss");
             ec = make_error_code(errc::lease_lost);
         }
         if (!ec) say("the caller was told that it is done");
-        if (!rival->try_lock_for(1min)) say("the successor does not get the lock");
+        if (!rival.try_lock_for(1min)) say("the successor does not get the lock");
         auto const owners = store.owners(name);
         if (run.control) store.command({what == late::release ? "DEL" : "PERSIST", name});  // without compare
         auto const before = store.requests();
         store.let_go();
-        // What was kept goes before this on its connection; the other way to see it is that the server has nothing more to read.
-        if (!probe->try_lock_for(1min)) say("no lock could be taken afterwards");
-        probe->unlock(ignored);
+        // What was kept goes before this on its connection; the other way to see it is that the server has nothing more
+        // to read.
+        if (!probe.try_lock_for(1min)) say("no lock could be taken afterwards");
+        probe.unlock(ignored);
         arrived += store.requests() > before ? 1U : 0U;
         if (!store.still(name, owners)) say("it freed the successor's lock");
         if (!store.expires_within(name, 20s)) say("it changed how long the successor has the lock");
-        if (!rival->lease().still_held()) say("the successor lost its lease");
-        rival->unlock(ec);
+        if (!rival.lease().still_held()) say("the successor lost its lease");
+        rival.unlock(ec);
         if (ec) say("the successor could not release: " + ec.message());
-        holder->unlock(ignored);
+        holder.unlock(ignored);
     }
     to.figure("late releases, renewals, extends", trials);
     to.figure("arrived behind the successor's grant", arrived);

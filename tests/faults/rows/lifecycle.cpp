@@ -37,7 +37,8 @@ constexpr std::chrono::milliseconds operation_timeout{10'000};
 constexpr std::chrono::minutes connect_timeout{1};
 constexpr std::chrono::milliseconds session_timeout{30'000};
 constexpr std::chrono::milliseconds session_that_ends{9000};  // where the server dies
-constexpr std::chrono::milliseconds session_operation_timeout{3000};  // a release waits that long for a server that is dead
+constexpr std::chrono::milliseconds session_operation_timeout{
+    3000};  // a release waits that long for a server that is dead
 constexpr std::chrono::minutes hanging{2};
 
 struct oops {};
@@ -53,7 +54,10 @@ struct scene {
 struct of_redis {
     using client = redis::client;
     using mutex = redis::mutex;
-    static client connect(scene const& s) { return client{s.servers.at(0), {.operation_timeout = operation_timeout, .connect_timeout = connect_timeout}}; }
+    static client connect(scene const& s)
+    {
+        return client{s.servers.at(0), {.operation_timeout = operation_timeout, .connect_timeout = connect_timeout}};
+    }
 };
 
 struct of_redlock {
@@ -61,7 +65,10 @@ struct of_redlock {
     using mutex = redlock::mutex;
     static client connect(scene const& s)
     {
-        return client{s.servers, {.node_timeout = operation_timeout, .connect_timeout = connect_timeout, .restart_guard = std::chrono::milliseconds{0}}};
+        return client{s.servers,
+                      {.node_timeout = operation_timeout,
+                       .connect_timeout = connect_timeout,
+                       .restart_guard = std::chrono::milliseconds{0}}};
     }
 };
 
@@ -69,11 +76,15 @@ struct of_redlock {
 struct of_zookeeper {
     using client = zookeeper::session;
     using mutex = zookeeper::mutex;
-    static client connect(scene const& s) { return client{s.servers.at(0), {.session_timeout = s.session, .operation_timeout = session_operation_timeout}}; }
+    static client connect(scene const& s)
+    {
+        return client{s.servers.at(0), {.session_timeout = s.session, .operation_timeout = session_operation_timeout}};
+    }
 };
 #endif
 
-/// One case: `act` runs in a process of its own, and returns 0 where all is well. One that is to see something happen stops itself before.
+/// One case: `act` runs in a process of its own, and returns 0 where all is well. One that is to see something happen
+/// stops itself before.
 struct unusual_end {
     std::string name;
     std::function<int(scene const&)> act;
@@ -264,7 +275,8 @@ void go(run_options const& run, findings& to)
     auto const cases = run.control ? std::vector<unusual_end>{{"std::terminate", terminates}} : cases_of(run.on);
     auto const servers = open_site(run.on);
     scene s{.servers = servers->where().servers, .rounds = one_redis ? 50 : 10};
-    auto const at_once = run.on == place::store::zookeeper ? session_timeout * 3 / 4 : ttl / 2;  // before what is left would be over by itself
+    auto const at_once = run.on == place::store::zookeeper ? session_timeout * 3 / 4
+                                                           : ttl / 2;  // before what is left would be over by itself
     breaches found;
     auto const times = run.count(1, 20);
     for (std::size_t n = 0; n < times; ++n)
@@ -280,8 +292,10 @@ void go(run_options const& run, findings& to)
             if (status && *status != 0) found.push_back(one.name + ": ends with " + std::to_string(*status));
             if (one.server_dies) servers->restart();
             auto const free = [&] { return servers->copies_of("orders").all + servers->copies_of("stock").all == 0; };
-            if (!one.server_dies && one.frees && !eventually(free, at_once)) found.push_back(one.name + ": the lock is not freed");
-            if (!eventually(free, hanging)) found.push_back(one.name + ": the lock is never freed");  // nor for the next case
+            if (!one.server_dies && one.frees && !eventually(free, at_once))
+                found.push_back(one.name + ": the lock is not freed");
+            if (!eventually(free, hanging))
+                found.push_back(one.name + ": the lock is never freed");  // nor for the next case
         }
     to.figure("cases, each a process of its own", cases.size());
     to.check("nothing terminates or hangs, what is held is freed", found);

@@ -36,9 +36,12 @@ struct limits {
     bool again;  ///< whether what failed as answers were late is asked for once more, until then
 };
 
-/// Returns: those of the counts of a release; in the short form, those for a machine that does other things. A control, in which calls fail, need
-/// not wait for so long.
-constexpr limits limits_of(run_options const& run) { return run.full || run.control ? limits{500ms, 3s, false} : limits{2s, 30s, true}; }
+/// Returns: those of the counts of a release; in the short form, those for a machine that does other things. A control,
+/// in which calls fail, need not wait for so long.
+constexpr limits limits_of(run_options const& run)
+{
+    return run.full || run.control ? limits{500ms, 3s, false} : limits{2s, 30s, true};
+}
 
 enum class manner { killed, stopped, cut };
 constexpr std::array<char const*, 3> words{"killed", "stopped", "cut off"};
@@ -47,7 +50,7 @@ std::int64_t ns(boot_clock::duration d) { return d.count(); }
 
 class five_masters {
 public:
-    explicit five_masters(bool own_network) : ways_{ports(servers_), own_network} {}
+    explicit five_masters(bool own_network) : ways_{servers_.ports(), own_network} {}
 
     void strike(std::size_t i, manner how)
     {
@@ -67,20 +70,14 @@ public:
     [[nodiscard]] long copies(std::string const& key, std::array<std::size_t, 5> const& order, std::size_t down)
     {
         long sum = 0;
-        for (std::size_t i = down; i < order.size(); ++i) sum += static_cast<long>(servers_[order[i]].command({"EXISTS", key}).integer);
+        for (std::size_t i = down; i < order.size(); ++i)
+            sum += static_cast<long>(servers_[order[i]].command({"EXISTS", key}).integer);
         return sum;
     }
 
     [[nodiscard]] ways const& network() const noexcept { return ways_; }
 
 private:
-    static std::vector<std::uint16_t> ports(test::redis_fleet& servers)
-    {
-        std::vector<std::uint16_t> all;
-        for (auto const& one : servers) all.push_back(one.port());
-        return all;
-    }
-
     test::redis_fleet servers_{5};
     ways ways_;
 };
@@ -99,7 +96,7 @@ std::int64_t timed(F&& f)
     return ns(boot_clock::now() - begun);
 }
 
-void with_a_minority_down(any_lock& lock, limits const& of, std::string const& what, results& to)
+void with_a_minority_down(mutex& lock, limits const& of, std::string const& what, results& to)
 try {
     std::error_code ec;
     bool got = false;
@@ -126,7 +123,7 @@ try {
     to.found.push_back(what + ": " + e.what());
 }
 
-void with_a_majority_down(any_lock& lock, limits const& of, std::string const& what, results& to)
+void with_a_majority_down(mutex& lock, limits const& of, std::string const& what, results& to)
 {
     std::error_code code;
     bool got = false;
@@ -137,13 +134,14 @@ void with_a_majority_down(any_lock& lock, limits const& of, std::string const& w
             code = e.code();
         }
     });
-    if (got || code != errc::unavailable) to.found.push_back(what + ": " + (got ? "granted" : "not unavailable: " + code.message()));
+    if (got || code != errc::unavailable)
+        to.found.push_back(what + ": " + (got ? "granted" : "not unavailable: " + code.message()));
     to.majority.push_back(std::max<std::int64_t>(took - ns(deadline), 0));
     if (took > ns(deadline + of.node_timeout + of.failure)) to.found.push_back(what + ": the call came back too late");
 }
 
 /// Returns: whether the lock could be taken within `limit`; it is given back at once.
-bool try_once(any_lock& lock, std::chrono::milliseconds limit)
+bool try_once(mutex& lock, std::chrono::milliseconds limit)
 try {
     std::error_code ec;
     if (!lock.try_lock_for(limit)) return false;
@@ -159,9 +157,10 @@ void go(run_options const& run, findings& to)
 {
     auto const of = limits_of(run);
     five_masters five{run.own_network};
-    auto const client = connect({.what = place::store::redlock, .servers = five.network().urls(), .operation_timeout = of.node_timeout});
-    auto const lock = client->lock("faults/0", {.ttl = ttl});
-    auto const probe = client->lock("faults/1", {.ttl = ttl});
+    auto const client = connect(
+        {.what = place::store::redlock, .servers = five.network().urls(), .operation_timeout = of.node_timeout});
+    mutex lock{client, "faults/0", {.ttl = ttl}};
+    mutex probe{client, "faults/1", {.ttl = ttl}};
     std::mt19937_64 random{run.seed};
     results all;
     auto const trials = run.control ? 1 : run.count(3, 100);  // of each manner with one, two and three masters
@@ -173,19 +172,22 @@ void go(run_options const& run, findings& to)
             for (std::size_t n = 0; n < trials; ++n) {
                 auto const what = std::to_string(down) + " " + words[static_cast<std::size_t>(how)];
                 std::shuffle(order.begin(), order.end(), random);
-                bool const all_well = eventually([&] {
-                    return try_once(*probe, 5s) && five.copies("faults/0", order, 0) + five.copies("faults/1", order, 0) == 0;
-                }, 2min);
+                bool const all_well = eventually(
+                    [&] {
+                        return try_once(probe, 5s) &&
+                               five.copies("faults/0", order, 0) + five.copies("faults/1", order, 0) == 0;
+                    },
+                    2min);
                 if (!all_well) throw std::runtime_error{"the masters do not come back"};
                 auto const struck = run.control ? std::max<std::size_t>(down, 3) : down;
                 for (std::size_t i = 0; i < struck; ++i) five.strike(order[i], how);
                 if (down < 3)
-                    with_a_minority_down(*lock, of, what, all);
+                    with_a_minority_down(lock, of, what, all);
                 else
-                    with_a_majority_down(*lock, of, what, all);
+                    with_a_majority_down(lock, of, what, all);
                 // A roll-back that found no connection goes with the next call that makes one.
                 auto const rolled_back = [&] {
-                    static_cast<void>(try_once(*probe, 0ms));
+                    static_cast<void>(try_once(probe, 0ms));
                     return five.copies("faults/0", order, struck) == 0;
                 };
                 if (!eventually(rolled_back, 1min))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Names that are no names, that mean something to a store, a shell or a terminal, or that are like another: refused before anything is asked of a
-// server, or each the name of a lock of its own.
+// Names that are no names, that mean something to a store, a shell or a terminal, or that are like another: refused
+// before anything is asked of a server, or each the name of a lock of its own.
 #include "rows.hpp"
 
 #include "../site.hpp"
@@ -9,7 +9,6 @@
 #include <support/eventually.hpp>
 #include <support/proxy.hpp>
 #ifdef HOLDFAST_TEST_ZOOKEEPER
-#include <support/zookeeper_proxy.hpp>
 #endif
 
 #include <holdfast/core/error.hpp>
@@ -18,6 +17,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -134,43 +134,46 @@ private:
 #ifdef HOLDFAST_TEST_ZOOKEEPER
 class way_to_zookeeper final : public counted_way {
 public:
-    explicit way_to_zookeeper(std::uint16_t port) : way_{port} {}
+    explicit way_to_zookeeper(std::uint16_t port) : way_{port, test::zookeeper_packets} {}
 
     [[nodiscard]] std::vector<std::string> servers() const override { return {way_.address()}; }
     /// What keeps the session alive is not counted.
-    [[nodiscard]] int asked() const override
-    {
-        using way = test::zookeeper_proxy;
-        return way_.seen(way::create) + way_.seen(way::create_container) + way_.seen(way::erase) + way_.seen(way::get_data) + way_.seen(way::get_children);
-    }
+    [[nodiscard]] int asked() const override { return asked_(); }
 
 private:
-    test::zookeeper_proxy way_;
+    using request = test::zookeeper_request;
+
+    test::proxy way_;
+    std::function<int()> asked_ = way_.count(test::of(
+        {request::create, request::create_container, request::erase, request::get_data, request::get_children}));
 };
 #endif
 
 std::unique_ptr<counted_way> way_to(site const& servers)
 {
 #ifdef HOLDFAST_TEST_ZOOKEEPER
-    if (servers.where().what == place::store::zookeeper) return std::make_unique<way_to_zookeeper>(servers.ports().at(0));
+    if (servers.where().what == place::store::zookeeper)
+        return std::make_unique<way_to_zookeeper>(servers.ports().at(0));
 #endif
     return std::make_unique<way_to_redis>(servers.ports());
 }
 
 /// Returns: why `client` refuses the name; nothing where it does not.
-std::string refusal(any_client& client, std::string const& name, breaches& found)
+std::string refusal(store const& client, std::string const& name, breaches& found)
 try {
-    static_cast<void>(client.lock(name, {}));
+    mutex const unused{client, name};
     return {};
 } catch (error const& e) {
-    if (e.code() != errc::misconfigured) found.push_back(holdfast::quoted(name) + " is refused with " + e.code().message());
+    if (e.code() != errc::misconfigured)
+        found.push_back(holdfast::quoted(name) + " is refused with " + e.code().message());
     return e.what();
 }
 
 /// Returns: whether it can be written to a log or a terminal.
 bool harmless(std::string_view message)
 {
-    return message.size() < 1024 && std::all_of(message.begin(), message.end(), [](unsigned char c) { return c >= 0x20 && c != 0x7F; });
+    return message.size() < 1024 &&
+           std::all_of(message.begin(), message.end(), [](unsigned char c) { return c >= 0x20 && c != 0x7F; });
 }
 
 }  // namespace
@@ -199,9 +202,11 @@ void go(run_options const& run, findings& to)
         auto const given = as_told(name);
         bool const allowed = whom == taken_by::all || (whom == taken_by::redis && run.on != place::store::zookeeper);
         auto const asked = way->asked();
-        auto const why = refusal(*one, given, found);
-        if (way->asked() != asked) found.push_back(holdfast::quoted(name) + ": a server was asked before it was judged");
-        if (allowed != why.empty()) found.push_back(holdfast::quoted(name) + (allowed ? " is refused: " + why : " is not refused"));
+        auto const why = refusal(one, given, found);
+        if (way->asked() != asked)
+            found.push_back(holdfast::quoted(name) + ": a server was asked before it was judged");
+        if (allowed != why.empty())
+            found.push_back(holdfast::quoted(name) + (allowed ? " is refused: " + why : " is not refused"));
         if (!harmless(why)) found.push_back(holdfast::quoted(name) + ": what is said of it may harm who reads it");
         if (!why.empty())
             ++refused;
@@ -209,27 +214,30 @@ void go(run_options const& run, findings& to)
             taken.push_back(name);
     }
 
-    std::vector<std::unique_ptr<any_lock>> held;
+    std::vector<std::unique_ptr<mutex>> held;
     std::set<std::string> told;
     for (auto const& name : taken) {
-        held.push_back(one->lock(as_told(name), options));
+        held.push_back(std::make_unique<mutex>(one, as_told(name), options));
         // What was told before is held, however long one waits.
         bool const first = told.insert(as_told(name)).second;
-        if (!held.back()->try_lock_for(first ? limit : 100ms)) found.push_back(holdfast::quoted(name) + " is the name of another lock, too");
+        if (!held.back()->try_lock_for(first ? limit : 100ms))
+            found.push_back(holdfast::quoted(name) + " is the name of another lock, too");
     }
     for (auto const& name : taken) {
-        if (servers->copies_of(name).of_one_owner < servers->quorum()) found.push_back(holdfast::quoted(name) + " is not there by its name");
-        if (other->lock(name, options)->try_lock()) found.push_back(holdfast::quoted(name) + " is two locks");
+        if (servers->copies_of(name).of_one_owner < servers->quorum())
+            found.push_back(holdfast::quoted(name) + " is not there by its name");
+        if (mutex{other, name, options}.try_lock()) found.push_back(holdfast::quoted(name) + " is two locks");
     }
     std::error_code ec;
     for (std::size_t i = 0; i < taken.size(); ++i) {
         held[i]->unlock(ec);
         if (ec) found.push_back(holdfast::quoted(taken[i]) + " is not released: " + ec.message());
-        auto const again = other->lock(taken[i], options);
-        if (!again->try_lock_for(limit)) found.push_back(holdfast::quoted(taken[i]) + " was not free after its release");
-        again->unlock(ec);
+        mutex again{other, taken[i], options};
+        if (!again.try_lock_for(limit)) found.push_back(holdfast::quoted(taken[i]) + " was not free after its release");
+        again.unlock(ec);
         // Of five masters the last are told when a majority has answered.
-        if (!test::eventually([&] { return servers->copies_of(taken[i]).all == 0; }, limit)) found.push_back(holdfast::quoted(taken[i]) + " is left behind");
+        if (!test::eventually([&] { return servers->copies_of(taken[i]).all == 0; }, limit))
+            found.push_back(holdfast::quoted(taken[i]) + " is left behind");
     }
     to.figure("names taken, refused", std::to_string(taken.size()) + ", " + std::to_string(refused));
     to.check("refused before a server is asked, or a lock of its own", found);

@@ -29,7 +29,7 @@ public:
             clock.set(1h);
         }
         for (auto& one : servers_)
-            if (!test::eventually([&] { return uptime(one) > 3000; }, 1min))
+            if (!test::eventually([&] { return one.uptime() > 3000s; }, 1min))
                 throw std::runtime_error{"a server does not see its clock set"};
     }
 
@@ -44,14 +44,6 @@ public:
     [[nodiscard]] test::redis_server& operator[](std::size_t i) { return servers_.at(i); }
 
 private:
-    static long uptime(test::redis_server& server)
-    {
-        std::string const field = "uptime_in_seconds:";
-        auto const info = server.command({"INFO", "server"}).text;
-        auto const at = info.find(field);
-        return at == std::string::npos ? 0 : std::stol(info.substr(at + field.size()));
-    }
-
     std::vector<wall_clock> clocks_;
     std::vector<test::redis_server> servers_;
 };

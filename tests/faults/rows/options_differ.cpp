@@ -30,8 +30,8 @@ using test::eventually;
 bool refuses(place const& where, std::chrono::milliseconds ttl)
 try {
     auto const client = connect(where);
-    auto const lock = client->lock("faults/longer", {.ttl = ttl});
-    static_cast<void>(lock->try_lock());
+    mutex lock{client, "faults/longer", {.ttl = ttl}};
+    static_cast<void>(lock.try_lock());
     return false;
 } catch (error const& e) {
     return e.code() == errc::misconfigured;

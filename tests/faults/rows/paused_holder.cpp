@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A holder is stopped for 1.5 to 5 ttl inside its section, and goes on. Two processes share a lock, so that the other one has it meanwhile.
+// A holder is stopped for 1.5 to 5 ttl inside its section, and goes on. Two processes share a lock, so that the other
+// one has it meanwhile.
 #include "rows.hpp"
 
 #include "../crew.hpp"
@@ -27,7 +28,8 @@ constexpr std::int64_t aim = 50'000'000;  // ns
 constexpr std::int64_t too_late(run_options const& run) { return run.full ? 4'000'000'000 : 30'000'000'000; }
 
 /// Effects: stops the holder of one lane `times` times.
-void pause_again_and_again(crew& workers, std::size_t lane, std::size_t times, std::chrono::milliseconds ttl, std::uint64_t seed)
+void pause_again_and_again(crew& workers, std::size_t lane, std::size_t times, std::chrono::milliseconds ttl,
+                           std::uint64_t seed)
 {
     std::mt19937_64 random{seed * lanes + lane};
     std::uniform_int_distribution<std::int64_t> length{ttl.count() * 3 / 2, ttl.count() * 5};
@@ -35,14 +37,17 @@ void pause_again_and_again(crew& workers, std::size_t lane, std::size_t times, s
         auto const who = lane + lanes * (random() % 2);
         auto& of = workers.of(who);
         of.ask_to_stay();
-        if (!eventually([&] { return of.staying.load(); }, 2min)) throw std::runtime_error{"a worker does not get the lock"};
-        std::this_thread::sleep_for(std::chrono::milliseconds{static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(ttl.count()))});
+        if (!eventually([&] { return of.staying.load(); }, 2min))
+            throw std::runtime_error{"a worker does not get the lock"};
+        std::this_thread::sleep_for(
+            std::chrono::milliseconds{static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(ttl.count()))});
         auto const sections = of.sections.load();
         workers.pause(who);
         std::this_thread::sleep_for(std::chrono::milliseconds{length(random)});
         of.stay = false;
         workers.resume(who);
-        if (!eventually([&] { return of.sections != sections; }, 2min)) throw std::runtime_error{"a worker does not go on"};
+        if (!eventually([&] { return of.sections != sections; }, 2min))
+            throw std::runtime_error{"a worker does not go on"};
     }
 }
 
@@ -70,21 +75,29 @@ void look_at_holders(run_options const& run, findings& to, std::vector<record> c
             ++pauses;
         } else if (r.what == event::answered && !s.asked) {
             s.asked = true;
-            if (r.value != 0) found.push_back("client " + std::to_string(r.client) + " was told that it still holds what it has lost");
+            if (r.value != 0)
+                found.push_back("client " + std::to_string(r.client) +
+                                " was told that it still holds what it has lost");
         } else if (r.what == event::loss_announced) {
             if (++s.announced == 1 && s.continued != 0) latencies.push_back(r.at - s.continued);
         } else if (r.what == event::release_done && s.continued != 0) {
-            if (s.announced != 1) found.push_back("client " + std::to_string(r.client) + " was told of its loss " + std::to_string(s.announced) + " times");
+            if (s.announced != 1)
+                found.push_back("client " + std::to_string(r.client) + " was told of its loss " +
+                                std::to_string(s.announced) + " times");
             if (static_cast<release_result>(r.value) != release_result::lost)
-                found.push_back("client " + std::to_string(r.client) + " was not told by its release that the lease was lost");
+                found.push_back("client " + std::to_string(r.client) +
+                                " was not told by its release that the lease was lost");
             s.continued = 0;
         }
     }
     to.figure("pauses of 1.5 to 5 ttl", pauses);
     to.demanded_times(run, "from SIGCONT to the announced loss", latencies, aim);
-    if (!latencies.empty() && *std::max_element(latencies.begin(), latencies.end()) > too_late(run)) found.push_back("a loss was announced too late");
+    if (!latencies.empty() && *std::max_element(latencies.begin(), latencies.end()) > too_late(run))
+        found.push_back("a loss was announced too late");
     to.figure("lost before they were stopped", early);
-    if (latencies.size() + early != pauses) found.push_back(std::to_string(latencies.size()) + " losses were announced after " + std::to_string(pauses) + " pauses");
+    if (latencies.size() + early != pauses)
+        found.push_back(std::to_string(latencies.size()) + " losses were announced after " + std::to_string(pauses) +
+                        " pauses");
     to.check("first question, one callback", found);
 }
 
@@ -94,7 +107,12 @@ void go(run_options const& run, findings& to)
 {
     auto const servers = open_site(run.on);
     auto const ttl = servers->where().ttl;
-    crew workers{{.where = servers->where(), .processes = 2 * lanes, .lanes = lanes, .patience = 8s, .tokens_checked = !run.control}, to.folder("journals")};
+    crew workers{{.where = servers->where(),
+                  .processes = 2 * lanes,
+                  .lanes = lanes,
+                  .patience = 8s,
+                  .tokens_checked = !run.control},
+                 to.folder("journals")};
     auto const each = run.count(run.on == place::store::redis ? 6 : 2, 125);
     {
         std::vector<std::exception_ptr> failed(lanes);

@@ -74,7 +74,7 @@ public:
             std::lock_guard const guarded{m_};
             named_ = named_ || names_key(e);
         };
-        lock_ = client_->lock(name, options);
+        lock_ = std::make_unique<mutex>(client_, name, options);
     }
 
     /// Effects: takes the lock and frees it where that goes at once. Returns: whether it is said that it cannot be had
@@ -126,8 +126,8 @@ private:
     bool named_ = false;
     std::uint32_t hold_ = 0;
     journal journal_;
-    std::unique_ptr<any_client> client_;
-    std::unique_ptr<any_lock> lock_;
+    store client_;
+    std::unique_ptr<mutex> lock_;
 };
 
 void wait_for_sections(crew& workers)

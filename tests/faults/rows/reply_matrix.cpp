@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Everything that a server says instead of the answer: by real servers where they can be brought to say it, otherwise in their words.
+// Everything that a server says instead of the answer: by real servers where they can be brought to say it, otherwise
+// in their words.
 #include "answers.hpp"
 #include "rows.hpp"
 
@@ -36,7 +37,8 @@ constexpr std::chrono::milliseconds unavailable_after{600};
 test::request_predicate an_acquire_by_script()
 {
     return [](std::string_view request) {
-        return request.find(redis::scripts::acquire_by_clock.sha1) != std::string_view::npos || request.find("'PX', ARGV[2])") != std::string_view::npos;
+        return request.find(redis::scripts::acquire_by_clock.sha1) != std::string_view::npos ||
+               request.find("'PX', ARGV[2])") != std::string_view::npos;
     };
 }
 
@@ -48,33 +50,39 @@ public:
         redis::mutex m{redis, "orders", {.ttl = 10s, .unavailable_after = unavailable_after}};
         redis::mutex other{redis, "invoices", {.ttl = 10s}};
         warm(other);
-        auto const asked = struck([&] { way_.answer_next_request(w.answer, {.matches = an_acquire_by_script(), .times = 1000}); },
-                                  [&] { expect(w, code_of([&] { static_cast<void>(m.try_lock()); })); });
+        auto const asked =
+            struck([&] { way_.answer_next_request(w.answer, {.matches = an_acquire_by_script(), .times = 1000}); },
+                   [&] { expect(w, code_of([&] { static_cast<void>(m.try_lock()); })); });
         if (asked != w.asked) wrong(w.name, "one attempt asked " + std::to_string(asked) + " times");
         bool const permanent = make_error_code(w.expected) == errc::misconfigured;
         int again = 0;
         boot_clock::duration took{};
         for (int i = 0; i < 3; ++i) {  // once more where the machine stood still in the first round
             auto const begun = boot_clock::now();
-            again = struck([&] { way_.answer_next_request(w.answer, {.matches = an_acquire_by_script(), .times = 1000}); },
-                           [&] { expect(w, code_of([&] { m.lock(); })); });
+            again =
+                struck([&] { way_.answer_next_request(w.answer, {.matches = an_acquire_by_script(), .times = 1000}); },
+                       [&] { expect(w, code_of([&] { m.lock(); })); });
             took = boot_clock::now() - begun;
             if (permanent || again > 1 || took < unavailable_after + 100ms) break;
         }
-        if (permanent ? again != w.asked : (again < 2 || again > 100)) wrong(w.name, "lock() asked " + std::to_string(again) + " times");
+        if (permanent ? again != w.asked : (again < 2 || again > 100))
+            wrong(w.name, "lock() asked " + std::to_string(again) + " times");
         if (!permanent && took < unavailable_after) wrong(w.name, "lock() gave up early");
         works_again(w.name, m);
     }
 
     void spoiling(words const& w)
     {
-        redis::client redis{way_.url(), {.operation_timeout = w.expected == code::no_answer ? too_long : operation_timeout, .connections = 1}};
+        redis::client redis{
+            way_.url(),
+            {.operation_timeout = w.expected == code::no_answer ? too_long : operation_timeout, .connections = 1}};
         redis::mutex m{redis, "orders", {.ttl = 10s, .unavailable_after = unavailable_after}};
         redis::mutex other{redis, "invoices", {.ttl = 10s}};
         warm(other);
         auto const before = way_.connections();
-        auto const asked = struck([&] { way_.answer_next_request(w.answer, {.matches = an_acquire_by_script(), .times = 1000}); },
-                                  [&] { expect(w, code_of([&] { static_cast<void>(m.try_lock()); })); });
+        auto const asked =
+            struck([&] { way_.answer_next_request(w.answer, {.matches = an_acquire_by_script(), .times = 1000}); },
+                   [&] { expect(w, code_of([&] { static_cast<void>(m.try_lock()); })); });
         if (asked != w.asked) wrong(w.name, "one attempt asked " + std::to_string(asked) + " times");
         works_again(w.name, m);
         if (way_.connections() == before) wrong(w.name, "the connection was used again");
@@ -83,15 +91,18 @@ public:
     /// The same to the first request of a connection, which asks for a database.
     void spoiling_at_first(words w)
     {
-        redis::client redis{way_.url() + "/1", {.operation_timeout = operation_timeout, .connect_timeout = 2s, .connections = 1}};
+        redis::client redis{way_.url() + "/1",
+                            {.operation_timeout = operation_timeout, .connect_timeout = 2s, .connections = 1}};
         redis::mutex m{redis, "orders", {.ttl = 10s, .unavailable_after = unavailable_after}};
         w.name += ", at first";
-        auto const asked = struck([&] { way_.answer_next_request(w.answer, {.times = 1000}); }, [&] { expect(w, code_of([&] { static_cast<void>(m.try_lock()); })); });
+        auto const asked = struck([&] { way_.answer_next_request(w.answer, {.times = 1000}); },
+                                  [&] { expect(w, code_of([&] { static_cast<void>(m.try_lock()); })); });
         if (asked == 0) wrong(w.name, "nothing was asked");
         works_again(w.name, m);
     }
 
-    /// One whose answer comes after the operation timeout: the late answer must not be taken for that of a later request.
+    /// One whose answer comes after the operation timeout: the late answer must not be taken for that of a later
+    /// request.
     void timed_out()
     {
         redis::client redis{way_.url(), {.operation_timeout = 2s, .connections = 1}};
@@ -114,17 +125,26 @@ public:
     }
 
     /// Real servers that were brought to say it.
-    void by_real_server(std::string const& name, code expected, std::function<void(test::redis_server&)> const& bring_to_it,
-                        std::function<void(test::redis_server&)> const& restore, test::redis_options options = {}, std::string const& user = {})
+    void by_real_server(std::string const& name, code expected,
+                        std::function<void(test::redis_server&)> const& bring_to_it,
+                        std::function<void(test::redis_server&)> const& restore, test::redis_options options = {},
+                        std::string const& user = {})
     {
         test::redis_server server{std::move(options)};
-        redis::client redis{user.empty() ? server.url() : server.url(user, "secret"), {.operation_timeout = operation_timeout}};
+        redis::client redis{user.empty() ? server.url() : server.url(user, "secret"),
+                            {.operation_timeout = operation_timeout}};
         redis::mutex m{redis, "orders", {.ttl = 10s, .unavailable_after = unavailable_after}};
         bring_to_it(server);
         auto const got = code_of([&] { static_cast<void>(m.try_lock()); });
         if (got != expected) wrong(name + ", a real server", "reported as " + said(got));
         restore(server);
-        if (!eventually([&] { return !code_of([&] { if (!m.try_lock()) throw std::system_error{make_error_code(errc::contended)}; }); }, 20s))
+        if (!eventually(
+                [&] {
+                    return !code_of([&] {
+                        if (!m.try_lock()) throw std::system_error{make_error_code(errc::contended)};
+                    });
+                },
+                20s))
             wrong(name + ", a real server", "the lock does not work afterwards");
         ++real_;
     }
@@ -176,24 +196,38 @@ private:
 void real_servers(matrix& m)
 {
     auto const configure = [](std::string name, std::string value) {
-        return [name = std::move(name), value = std::move(value)](test::redis_server& s) { s.command({"CONFIG", "SET", name, value}); };
+        return [name = std::move(name), value = std::move(value)](test::redis_server& s) {
+            s.command({"CONFIG", "SET", name, value});
+        };
     };
     auto const nothing = [](test::redis_server&) {};
     m.by_real_server("OOM", code::out_of_memory, configure("maxmemory", "1"), configure("maxmemory", "0"));
-    m.by_real_server("NOREPLICAS", code::no_replicas, configure("min-replicas-to-write", "1"), configure("min-replicas-to-write", "0"));
+    m.by_real_server("NOREPLICAS", code::no_replicas, configure("min-replicas-to-write", "1"),
+                     configure("min-replicas-to-write", "0"));
     m.by_real_server("READONLY", code::read_only, [](auto& s) { s.command({"REPLICAOF", "127.0.0.1", "1"}); },
                      [](auto& s) { s.command({"REPLICAOF", "NO", "ONE"}); });
-    m.by_real_server("NOPERM", code::not_permitted, nothing, [](auto& s) { s.command({"ACL", "SETUSER", "app", "+@all"}); },
-                     {.config = {"user app on >secret ~* &* +@all -@scripting"}}, "app");
-    m.by_real_server("NOAUTH", code::authentication_failed, nothing, [](auto& s) { s.command({"ACL", "SETUSER", "app", "on", ">secret", "+@all", "~*", "&*"}); },
-                     {}, "app");
+    m.by_real_server(
+        "NOPERM", code::not_permitted, nothing,
+        [](auto& s) {
+            s.command({"ACL", "SETUSER", "app", "+@all"});
+        },
+        {.config = {"user app on >secret ~* &* +@all -@scripting"}}, "app");
+    m.by_real_server(
+        "NOAUTH", code::authentication_failed, nothing,
+        [](auto& s) {
+            s.command({"ACL", "SETUSER", "app", "on", ">secret", "+@all", "~*", "&*"});
+        },
+        {}, "app");
     auto folder = std::make_unique<test::temporary_folder>();
     std::vector<std::string> const into_it{"dir " + folder->path().string(), "save 3600 1"};
     m.by_real_server("MISCONF", code::write_refused,
                      [&](auto& s) {
                          folder.reset();
                          s.command({"BGSAVE"});
-                         auto const failed = [&] { return s.command({"INFO", "persistence"}).text.find("rdb_last_bgsave_status:err") != std::string::npos; };
+                         auto const failed = [&] {
+                             return s.command({"INFO", "persistence"}).text.find("rdb_last_bgsave_status:err") !=
+                                    std::string::npos;
+                         };
                          static_cast<void>(eventually(failed));
                      },
                      configure("stop-writes-on-bgsave-error", "no"), {.config = into_it});
@@ -236,7 +270,8 @@ void go(run_options const& run, findings& to)
     real_servers(all[0]);
 
     auto const real = all[0].real();
-    to.figure("answers, of which by real servers", std::to_string(answers().size() + 2 * spoilt().size() + 1 + real) + ", " + std::to_string(real));
+    to.figure("answers, of which by real servers",
+              std::to_string(answers().size() + 2 * spoilt().size() + 1 + real) + ", " + std::to_string(real));
     for (auto const& one : all) to.check("a condition each, retried where safe, no connection used again", one.found());
 }
 

@@ -37,8 +37,8 @@ bool is_acquire(std::string_view request, std::string_view name)
 {
     namespace scripts = redis::scripts;
     if (request.find(name) == std::string_view::npos) return false;
-    for (auto const part : {scripts::acquire.sha1, scripts::acquire_by_clock.sha1, scripts::acquire_by_count.sha1, std::string_view{"'PX', ARGV[2])"},
-                            std::string_view{"$2\r\nNX\r\n"}})
+    for (auto const part : {scripts::acquire.sha1, scripts::acquire_by_clock.sha1, scripts::acquire_by_count.sha1,
+                            std::string_view{"'PX', ARGV[2])"}, std::string_view{"$2\r\nNX\r\n"}})
         if (request.find(part) != std::string_view::npos) return true;
     return false;
 }
@@ -63,7 +63,8 @@ public:
                 }))
                 wrong(w.name + ", by one", "the others did not grant the lock: " + said(got));
         });
-        if (asked < 1 || asked > w.asked) wrong(w.name + ", by one", "one attempt asked it " + std::to_string(asked) + " times");
+        if (asked < 1 || asked > w.asked)
+            wrong(w.name + ", by one", "one attempt asked it " + std::to_string(asked) + " times");
         std::error_code ec;
         m.unlock(ec);
         if (ec) wrong(w.name + ", by one", "not released: " + said(ec));
@@ -77,14 +78,19 @@ public:
         warm(masters);
         auto const name = "orders/" + std::to_string(which) + "/three";
         redlock::mutex m{masters, name, {.ttl = ttl, .unavailable_after = unavailable_after}};
-        auto const asked = struck(w, name, which, 3, [&] { expect(w, code_of([&] { static_cast<void>(m.try_lock()); })); });
-        if (asked != 3 * w.asked) wrong(w.name + ", by three", "one attempt asked them " + std::to_string(asked) + " times");
-        if (!eventually([&] { return copies(name) == 0; })) wrong(w.name + ", by three", "those who granted the lock still have it");
+        auto const asked =
+            struck(w, name, which, 3, [&] { expect(w, code_of([&] { static_cast<void>(m.try_lock()); })); });
+        if (asked != 3 * w.asked)
+            wrong(w.name + ", by three", "one attempt asked them " + std::to_string(asked) + " times");
+        if (!eventually([&] { return copies(name) == 0; }))
+            wrong(w.name + ", by three", "those who granted the lock still have it");
         auto const begun = boot_clock::now();
         auto const again = struck(w, name, which, 3, [&] { expect(w, code_of([&] { m.lock(); })); });
         bool const permanent = make_error_code(w.expected) == errc::misconfigured;
-        if (permanent ? again != 3 * w.asked : (again < 3 || again > 300)) wrong(w.name + ", by three", "lock() asked them " + std::to_string(again) + " times");
-        if (!permanent && boot_clock::now() - begun < unavailable_after) wrong(w.name + ", by three", "lock() gave up early");
+        if (permanent ? again != 3 * w.asked : (again < 3 || again > 300))
+            wrong(w.name + ", by three", "lock() asked them " + std::to_string(again) + " times");
+        if (!permanent && boot_clock::now() - begun < unavailable_after)
+            wrong(w.name + ", by three", "lock() gave up early");
         works_again(w.name + ", by three", m, name);
     }
 
@@ -93,22 +99,25 @@ public:
 private:
     void wrong(std::string const& name, std::string const& what) { found_.push_back(name + ": " + what); }
 
-    /// Effects: has connections made, and scripts loaded, with every master: three are enough for a lock, and one that has not answered its
-    /// greeting by then is not asked.
+    /// Effects: has connections made, and scripts loaded, with every master: three are enough for a lock, and one that
+    /// has not answered its greeting by then is not asked.
     void warm(redlock::masters& on)
     {
         redlock::mutex other{on, "invoices", {.ttl = ttl}};
         bool const warmed = eventually([&] {
             if (!other.try_lock_for(20s)) return false;
-            bool const asked = eventually([&] { return copies("invoices") == static_cast<int>(masters_in_all); }, 500ms);
+            bool const asked =
+                eventually([&] { return copies("invoices") == static_cast<int>(masters_in_all); }, 500ms);
             other.unlock();
             return asked;
         });
         if (!warmed) throw std::runtime_error{"no lock on every master without a fault"};
     }
 
-    /// Returns: how often the masters from `first` on, `number` of them, were asked for that lock while they answered so.
-    int struck(words const& w, std::string const& name, std::size_t first, std::size_t number, std::function<void()> const& act)
+    /// Returns: how often the masters from `first` on, `number` of them, were asked for that lock while they answered
+    /// so.
+    int struck(words const& w, std::string const& name, std::size_t first, std::size_t number,
+               std::function<void()> const& act)
     {
         auto const total = [&] {
             int sum = 0;
@@ -116,7 +125,9 @@ private:
             return sum;
         };
         auto const before = total();
-        for (std::size_t i = 0; i < number; ++i) ways_[(first + i) % masters_in_all].answer_next_request(w.answer, {.matches = [name](auto request) { return is_acquire(request, name); }, .times = 1000});
+        for (std::size_t i = 0; i < number; ++i)
+            ways_[(first + i) % masters_in_all].answer_next_request(
+                w.answer, {.matches = [name](auto request) { return is_acquire(request, name); }, .times = 1000});
         act();
         // A majority may have granted before the last of them was asked.
         static_cast<void>(eventually([&] { return total() - before >= static_cast<int>(number); }));
@@ -178,7 +189,8 @@ void go(run_options const& run, findings& to)
         }));
     for (auto& one : at_it) one.get();
     to.figure("answers, each by one and by three of five masters", trials.size());
-    for (auto const& one : all) to.check("granted by the others, or a condition each; retried where safe; nothing left behind", one.found());
+    for (auto const& one : all)
+        to.check("granted by the others, or a condition each; retried where safe; nothing left behind", one.found());
 }
 
 }  // namespace holdfast::faults::reply_matrix_redlock

@@ -3,8 +3,8 @@
 
 #include "../row.hpp"
 
-// Each does what its row of the table says, with servers and processes of its own, none of which is left when it returns or throws. A file of rows
-// has a namespace of its own for what it does not share.
+// Each does what its row of the table says, with servers and processes of its own, none of which is left when it
+// returns or throws. A file of rows has a namespace of its own for what it does not share.
 namespace holdfast::faults {
 
 void soak_redis(run_options const& run, findings& to);

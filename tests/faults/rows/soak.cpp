@@ -55,30 +55,42 @@ void soak_redlock(run_options const& run, findings& to)
     std::vector<std::uint16_t> ports;
     for (auto const& one : servers) ports.push_back(one.port());
     ways network{ports, run.own_network};
-    place const where{.what = place::store::redlock, .servers = network.urls(), .ttl = 1000ms, .operation_timeout = 150ms, .restart_guard = 1000ms};
+    place const where{.what = place::store::redlock,
+                      .servers = network.urls(),
+                      .ttl = 1000ms,
+                      .operation_timeout = 150ms,
+                      .restart_guard = 1000ms};
     std::mt19937_64 random{run.seed};
-    soak all{run, to, {.ways_there = {where}, .freed_within = where.ttl + 100ms, .whom = refused_by::holder_or_contender, .faults = {
-        {"a master killed", [&](auto length) {
-            auto const i = random() % 5;
-            servers.kill(i);
-            std::this_thread::sleep_for(length / 2);
-            servers.restart(i);
-        }},
-        {"a master stopped", [&](auto length) {
-            auto const i = random() % 5;
-            servers.pause(i);
-            std::this_thread::sleep_for(length);
-            servers.resume(i);
-        }},
-        {"two masters cut off", [&](auto length) {
-            auto const i = random() % 5;
-            network.cut(i);
-            network.cut((i + 1) % 5);
-            std::this_thread::sleep_for(length);
-            network.mend(i);
-            network.mend((i + 1) % 5);
-        }},
-    }}};
+    soak all{run,
+             to,
+             {.ways_there = {where},
+              .freed_within = where.ttl + 100ms,
+              .whom = refused_by::holder_or_contender,
+              .faults = {
+                  {"a master killed",
+                   [&](auto length) {
+                       auto const i = random() % 5;
+                       servers.kill(i);
+                       std::this_thread::sleep_for(length / 2);
+                       servers.restart(i);
+                   }},
+                  {"a master stopped",
+                   [&](auto length) {
+                       auto const i = random() % 5;
+                       servers.pause(i);
+                       std::this_thread::sleep_for(length);
+                       servers.resume(i);
+                   }},
+                  {"two masters cut off",
+                   [&](auto length) {
+                       auto const i = random() % 5;
+                       network.cut(i);
+                       network.cut((i + 1) % 5);
+                       std::this_thread::sleep_for(length);
+                       network.mend(i);
+                       network.mend((i + 1) % 5);
+                   }},
+              }}};
     all.go();
     all.judge();
     for (auto& one : servers) to.check("K7", check_remains(remains_on(one, 2 * where.ttl + 10s)));

@@ -10,7 +10,7 @@
 #include "../network.hpp"
 
 #include <support/eventually.hpp>
-#include <support/zookeeper_proxy.hpp>
+#include <support/proxy.hpp>
 #include <support/zookeeper_server.hpp>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ public:
     explicit guarded_ensemble(std::uint64_t seed) : random_{seed}
     {
         for (auto* const side : {&left_, &right_})
-            for (auto const& one : servers_) side->emplace_back(one.port());
+            for (auto const& one : servers_) side->emplace_back(one.port(), test::zookeeper_packets);
     }
 
     /// Returns: the servers as half of the clients see them, and as the other half does.
@@ -73,7 +73,8 @@ public:
         }
     }
 
-    /// Effects: the others elect another leader, while the old one serves its clients until it finds that nobody follows it.
+    /// Effects: the others elect another leader, while the old one serves its clients until it finds that nobody
+    /// follows it.
     void part_leader(std::chrono::milliseconds length)
     {
         auto const leader = servers_.leader();
@@ -89,9 +90,10 @@ public:
     void cut_off_server(std::chrono::milliseconds length)
     {
         auto const i = random_() % servers_.size();
-        std::vector<test::zookeeper_proxy*> struck;
-        for (auto* const side : {&left_, &right_}) struck.push_back(&*std::next(side->begin(), static_cast<std::ptrdiff_t>(i)));
-        for (auto* const one : struck) one->silence();
+        std::vector<test::proxy*> struck;
+        for (auto* const side : {&left_, &right_})
+            struck.push_back(&*std::next(side->begin(), static_cast<std::ptrdiff_t>(i)));
+        for (auto* const one : struck) one->freeze();
         std::this_thread::sleep_for(length);
         for (auto* const one : struck) one->pass();
     }
@@ -99,7 +101,7 @@ public:
     void cut_off_clients(std::chrono::milliseconds length)
     {
         auto& side = random_() % 2 == 0 ? left_ : right_;
-        for (auto& one : side) one.silence();
+        for (auto& one : side) one.freeze();
         std::this_thread::sleep_for(length);
         for (auto& one : side) one.pass();
     }
@@ -107,14 +109,14 @@ public:
     void cut_connections()
     {
         for (auto* const side : {&left_, &right_})
-            for (auto& one : *side) one.cut();
+            for (auto& one : *side) one.refuse();
         std::this_thread::sleep_for(100ms);
         for (auto* const side : {&left_, &right_})
             for (auto& one : *side) one.pass();
     }
 
 private:
-    using proxies = std::list<test::zookeeper_proxy>;
+    using proxies = std::list<test::proxy>;
 
     static place at(proxies const& side)
     {
@@ -123,10 +125,13 @@ private:
         return {.what = place::store::zookeeper, .servers = {all}, .ttl = session_timeout, .operation_timeout = 1000ms};
     }
 
-    /// Effects: waits until all servers serve again: of one fault and the next, two servers could be gone, and nobody owes a grant then.
+    /// Effects: waits until all servers serve again: of one fault and the next, two servers could be gone, and nobody
+    /// owes a grant then.
     void mend()
     {
-        auto const whole = [&] { return std::all_of(servers_.begin(), servers_.end(), [](auto const& one) { return one.serves(); }); };
+        auto const whole = [&] {
+            return std::all_of(servers_.begin(), servers_.end(), [](auto const& one) { return one.serves(); });
+        };
         if (!test::eventually(whole, 5min)) throw std::runtime_error{"the ensemble is not whole again"};
     }
 
@@ -148,14 +153,21 @@ void go(run_options const& run, findings& to)
         {"a server cut off from its clients", [&](auto length) { ensemble.cut_off_server(length); }},
         {"half of the clients cut off", [&](auto length) { ensemble.cut_off_clients(length); }},
     };
-    if (run.own_network) faults.emplace_back("the leader cut off from its followers", [&](auto length) { ensemble.part_leader(length); });
-    soak all{run, to, {.ways_there = ensemble.ways_there(), .freed_within = session_timeout + 2 * tick + 200ms, .whom = refused_by::holder_or_contender,
-                       .faults = std::move(faults)}};
+    if (run.own_network)
+        faults.emplace_back("the leader cut off from its followers",
+                            [&](auto length) { ensemble.part_leader(length); });
+    soak all{run,
+             to,
+             {.ways_there = ensemble.ways_there(),
+              .freed_within = session_timeout + 2 * tick + 200ms,
+              .whom = refused_by::holder_or_contender,
+              .faults = std::move(faults)}};
     all.go();
     all.judge();
     if (run.control) return;  // each client has nodes of its own, which the servers remove in their own time
     for (std::uint32_t i = 0; i < soak::locks; ++i)
-        to.check("K7", check_remains(remains_below("/faults/" + std::to_string(i), ensemble.addresses(), 2 * session_timeout + 10s)));
+        to.check("K7", check_remains(remains_below("/faults/" + std::to_string(i), ensemble.addresses(),
+                                                   2 * session_timeout + 10s)));
 }
 
 #else

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A reply is swallowed, a request dropped, a connection reset: at an acquire or a release, once or for good; of five masters, at one or at
-// three of them. A rival on a way of its own takes the lock between the trials, and would show a hold that nobody admits to.
+// A reply is swallowed, a request dropped, a connection reset: at an acquire or a release, once or for good; of five
+// masters, at one or at three of them. A rival on a way of its own takes the lock between the trials, and would show a
+// hold that nobody admits to.
 #include "rows.hpp"
 
 #include "../journal.hpp"
@@ -12,7 +13,6 @@
 #include <support/eventually.hpp>
 #include <support/proxy.hpp>
 #ifdef HOLDFAST_TEST_ZOOKEEPER
-#include <support/zookeeper_proxy.hpp>
 #endif
 
 #include <holdfast/core/error.hpp>
@@ -41,7 +41,10 @@ constexpr char const* name = "faults/0";
 class client {
 public:
     client(place const& where, std::filesystem::path const& folder, std::uint32_t number)
-        : journal_{folder, number}, client_{connect(where)}, lock_{client_->lock(name, {.ttl = where.ttl, .renew = false, .retry = {.most = 1h}})},
+        : journal_{folder, number},
+          client_{connect(where)},
+          lock_{std::make_unique<mutex>(client_, name,
+                                        lock_options{.ttl = where.ttl, .renew = false, .retry = {.most = 1h}})},
           timeouts_are_open_{where.what == place::store::zookeeper}
     {
     }
@@ -54,13 +57,17 @@ public:
         note({.what = event::acquire_begun});
         bool const got = limit.count() == 0 ? lock_->try_lock() : lock_->try_lock_for(limit);
         if (!got) {
-            // Servers that were asked, and whose answer was not there in time: a wait that is over, of which ZooKeeper says no more than that.
+            // Servers that were asked, and whose answer was not there in time: a wait that is over, of which ZooKeeper
+            // says no more than that.
             note({.what = timeouts_are_open_ && limit.count() != 0 ? event::acquire_unknown : event::acquire_failed});
             return outcome::refused;
         }
         auto const granted = monotonic_now();
         auto const l = lock_->lease();
-        note({.at = granted, .valid_until = to_monotonic(l.expires_at()), .token = l.fencing_token(), .what = event::acquire_ok});
+        note({.at = granted,
+              .valid_until = to_monotonic(l.expires_at()),
+              .token = l.fencing_token(),
+              .what = event::acquire_ok});
         return outcome::granted;
     } catch (error const&) {
         note({.what = event::acquire_unknown});
@@ -74,7 +81,9 @@ public:
         note({.what = event::release_begun});
         std::error_code ec;
         lock_->unlock(ec);
-        auto const result = !ec ? release_result::freed : ec == errc::lease_lost ? release_result::lost : release_result::unknown;
+        auto const result = !ec                      ? release_result::freed
+                            : ec == errc::lease_lost ? release_result::lost
+                                                     : release_result::unknown;
         note({.value = static_cast<std::uint64_t>(result), .what = event::release_done});
     }
 
@@ -86,8 +95,8 @@ private:
     }
 
     journal journal_;
-    std::unique_ptr<any_client> client_;
-    std::unique_ptr<any_lock> lock_;
+    store client_;
+    std::unique_ptr<mutex> lock_;
     bool timeouts_are_open_;
     std::uint32_t hold_ = 0;
 };
@@ -125,8 +134,12 @@ public:
         for (std::size_t i = 0; i < most; ++i) {
             auto& way = ways_[i];
             switch (how) {
-            case manner::swallow: way.swallow_next_reply({.matches = containing(name), .times = times, .then = then}); break;
-            case manner::drop: way.drop_next_request({.matches = containing(name), .times = times, .then = then}); break;
+            case manner::swallow:
+                way.swallow_next_reply({.matches = containing(name), .times = times, .then = then});
+                break;
+            case manner::drop:
+                way.drop_next_request({.matches = containing(name), .times = times, .then = then});
+                break;
             case manner::reset: way.cut_mid_reply(passed, {.matches = containing(name), .times = times}); break;
             }
         }
@@ -151,18 +164,18 @@ private:
 #ifdef HOLDFAST_TEST_ZOOKEEPER
 class way_to_zookeeper final : public lossy_way {
 public:
-    explicit way_to_zookeeper(std::uint16_t port) : way_{port} {}
+    explicit way_to_zookeeper(std::uint16_t port) : way_{port, test::zookeeper_packets} {}
 
     [[nodiscard]] std::vector<std::string> servers() const override { return {way_.address()}; }
 
     void arm(moment at, manner how, std::mt19937_64& random) override
     {
-        auto const request = at == moment::acquire ? test::zookeeper_proxy::create : test::zookeeper_proxy::erase;
+        auto const request = at == moment::acquire ? test::zookeeper_request::create : test::zookeeper_request::erase;
         switch (how) {
-        case manner::swallow: way_.swallow_next(request); break;
-        case manner::drop: way_.drop_next(request); break;
+        case manner::swallow: way_.swallow_next_reply({.matches = test::of(request)}); break;
+        case manner::drop: way_.drop_next_request({.matches = test::of(request)}); break;
         case manner::reset:
-            way_.cut();
+            way_.refuse();
             ++cuts_;
             mending_ = std::jthread{[this, length = std::chrono::milliseconds{random() % 200}] {
                 std::this_thread::sleep_for(length);
@@ -181,7 +194,7 @@ public:
     [[nodiscard]] std::size_t struck() const override { return static_cast<std::size_t>(way_.struck()) + cuts_; }
 
 private:
-    test::zookeeper_proxy way_;
+    test::proxy way_;
     std::size_t cuts_ = 0;
     std::jthread mending_;
 };
@@ -222,11 +235,13 @@ void go(run_options const& run, findings& to)
             if (!at_release) way->arm(moment::acquire, how, random);
             auto const begun = monotonic_now();
             auto const outcome = one.acquire(at_release ? 5000ms : limit);
-            bool const slow = monotonic_now() - begun >= std::chrono::nanoseconds{ttl}.count();  // what was left behind may have come and gone
+            bool const slow = monotonic_now() - begun >=
+                              std::chrono::nanoseconds{ttl}.count();  // what was left behind may have come and gone
             ++outcomes[static_cast<std::size_t>(outcome)];
             auto const seen = servers->copies_of(name);
             bool const held = seen.of_one_owner >= servers->quorum();
-            bool const expires = run.on == place::store::zookeeper || (seen.ms_left >= 0 && seen.ms_left <= ttl.count());
+            bool const expires =
+                run.on == place::store::zookeeper || (seen.ms_left >= 0 && seen.ms_left <= ttl.count());
             if (!expires) found.push_back("a key lives for longer than the ttl");
             if (run.on == place::store::zookeeper && seen.all > 1) found.push_back("there are two nodes of one owner");
             if (outcome == client::outcome::granted) {
@@ -234,13 +249,15 @@ void go(run_options const& run, findings& to)
                 if (at_release) way->arm(moment::release, how, random);
                 one.release();
             } else if (outcome == client::outcome::refused && held && !slow && run.on != place::store::zookeeper) {
-                found.push_back("a lock was reported as refused, and it is our own that is there");  // a node is still being removed then
+                found.push_back(
+                    "a lock was reported as refused, and it is our own that is there");  // a node is still being removed then
             }
             // The control: a roll-back that does not compare takes the lock from whoever has it.
             bool const robbed = run.control && one.acquire(500ms) == client::outcome::granted;
             if (robbed) servers->remove(name);
             auto const left = monotonic_now();
-            if (rival.acquire(servers->freed_within() + 1min) != client::outcome::granted) found.push_back("what was left behind did not go away");
+            if (rival.acquire(servers->freed_within() + 1min) != client::outcome::granted)
+                found.push_back("what was left behind did not go away");
             if (seen.all != 0) orphans.push_back(monotonic_now() - left);
             if (robbed) one.release();
             rival.release();
@@ -250,9 +267,11 @@ void go(run_options const& run, findings& to)
     to.figure("trials: reply swallowed, request dropped, connection reset", trials);
     to.figure("faults that struck", way->struck());
     to.require(way->struck() >= trials, "too few faults struck");
-    to.figure("granted, refused, unknown", std::to_string(outcomes[0]) + ", " + std::to_string(outcomes[1]) + ", " + std::to_string(outcomes[2]));
+    to.figure("granted, refused, unknown",
+              std::to_string(outcomes[0]) + ", " + std::to_string(outcomes[1]) + ", " + std::to_string(outcomes[2]));
     auto const aim = std::chrono::nanoseconds{servers->freed_within()}.count();
-    to.demanded_times(run, "until the rival has what was there, ttl " + std::to_string(ttl.count()) + " ms", orphans, aim);
+    to.demanded_times(run, "until the rival has what was there, ttl " + std::to_string(ttl.count()) + " ms", orphans,
+                      aim);
     to.check("reported as it is", found);
     auto records = read_journals(folder);
     verify(run, to, records, servers->whom());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Somebody sets the wall clocks, by 2 and by 10 minutes, forward and back: a client's, that of one of five masters, those of three.
+// Somebody sets the wall clocks, by 2 and by 10 minutes, forward and back: a client's, that of one of five masters,
+// those of three.
 #include "rows.hpp"
 
 #include "../alone.hpp"
@@ -52,18 +53,25 @@ void of_a_client(run_options const& run, findings& to)
     workers.end();
     auto const seen = wall_clocks_seen(folder);
     for (auto const ahead : jumps)
-        to.require(std::any_of(seen.begin(), seen.end(), [&](auto was) { return std::abs(was - wall_clock_ahead() - std::chrono::milliseconds{ahead}.count()) < 5000; }),
-                   "the client did not see its clock set by " + std::to_string(ahead.count()) + " s: the row shows nothing");
+        to.require(
+            std::any_of(seen.begin(), seen.end(),
+                        [&](auto was) {
+                            return std::abs(was - wall_clock_ahead() - std::chrono::milliseconds{ahead}.count()) < 5000;
+                        }),
+            "the client did not see its clock set by " + std::to_string(ahead.count()) + " s: the row shows nothing");
     to.figure("jumps that the client saw", seen.size() - std::min<std::size_t>(seen.size(), 1));
     auto records = workers.records();
     // What it guarded was its own.
-    std::erase_if(records, [](record const& r) { return r.client == shifted && (r.what == event::write_taken || r.what == event::write_refused); });
+    std::erase_if(records, [](record const& r) {
+        return r.client == shifted && (r.what == event::write_taken || r.what == event::write_refused);
+    });
     std::size_t holds = 0;
     breaches found;
     for (auto const& r : records) {
         if (r.client != shifted) continue;
         holds += r.what == event::acquire_ok ? 1U : 0U;
-        if (r.what == event::loss_announced || r.what == event::acquire_unknown || (r.what == event::answered && r.value == 0))
+        if (r.what == event::loss_announced || r.what == event::acquire_unknown ||
+            (r.what == event::answered && r.value == 0))
             found.push_back("it lost a lease, or could not ask, in hold " + std::to_string(r.hold));
     }
     to.figure("holds of the client whose clock jumped", holds);
@@ -72,13 +80,16 @@ void of_a_client(run_options const& run, findings& to)
     verify(run, to, records, refused_by::holder);
 }
 
-/// Effects: waits until a worker is in its section and has the lock on every server: contenders may leave it no more than a majority, of which
-/// no clock may jump; a lock on all of them outlives the jump of one. Leaves the worker in its section.
+/// Effects: waits until a worker is in its section and has the lock on every server: contenders may leave it no more
+/// than a majority, of which no clock may jump; a lock on all of them outlives the jump of one. Leaves the worker in
+/// its section.
 void wait_for_all_votes(crew& workers, slot& of, std::vector<test::redis_server>& servers)
 {
     auto const on_all = [&] {
         auto const value = servers[0].command({"GET", "faults/0"}).text;
-        return !value.empty() && std::all_of(servers.begin(), servers.end(), [&](auto& one) { return one.command({"GET", "faults/0"}).text == value; });
+        return !value.empty() && std::all_of(servers.begin(), servers.end(), [&](auto& one) {
+            return one.command({"GET", "faults/0"}).text == value;
+        });
     };
     for (auto const end = boot_clock::now() + 60s; boot_clock::now() < end;) {
         of.ask_to_stay();
@@ -91,29 +102,35 @@ void wait_for_all_votes(crew& workers, slot& of, std::vector<test::redis_server>
     throw std::runtime_error{"nobody gets the lock from all masters"};
 }
 
-/// Effects: has `count` of five masters jump there and back, again and again, while somebody holds the lock. Returns: what happened.
+/// Effects: has `count` of five masters jump there and back, again and again, while somebody holds the lock. Returns:
+/// what happened.
 std::vector<record> of_masters(run_options const& run, findings& to, std::size_t count, std::string const& name)
 {
     auto const folder = to.folder(name);
     std::vector<wall_clock> clocks;
     std::vector<test::redis_server> servers;
-    // A holder who loses its lease while one clock is away leaves the lock to votes of which one is about to jump. Where three jump, it is to
-    // see its loss before it writes.
-    place where{.what = place::store::redlock, .servers = {}, .ttl = count > 1 ? 600ms : 3s, .operation_timeout = count > 1 ? 200ms : 1s};
+    // A holder who loses its lease while one clock is away leaves the lock to votes of which one is about to jump.
+    // Where three jump, it is to see its loss before it writes.
+    place where{.what = place::store::redlock,
+                .servers = {},
+                .ttl = count > 1 ? 600ms : 3s,
+                .operation_timeout = count > 1 ? 200ms : 1s};
     for (std::size_t i = 0; i < 5; ++i) {
         auto& clock = clocks.emplace_back(folder / ("offset" + std::to_string(i)));
         where.servers.push_back(servers.emplace_back(test::redis_options{.environment = clock.environment()}).url());
     }
     clocks[0].set(1h);
     auto const said = std::stod(servers[0].command({"TIME"}).elements.at(0).text);
-    to.require(std::abs(said - static_cast<double>(std::time(nullptr)) - 3600) < 100, "a server does not see its clock set");
+    to.require(std::abs(said - static_cast<double>(std::time(nullptr)) - 3600) < 100,
+               "a server does not see its clock set");
     clocks[0].set(0s);
 
     crew workers{{.where = where, .processes = 4, .rest = 2ms}, folder};
     // Where three jump, nobody happens to get through about one time in three: a control has to see it happen once.
     auto const trials = run.control ? run.count(12, 100) : run.count(4, 100);
     for (std::size_t n = 0; n < trials; ++n) {
-        if (!eventually([&] { return workers.sections() > 10 * (n + 1); }, 60s)) throw std::runtime_error{"no sections are done"};
+        if (!eventually([&] { return workers.sections() > 10 * (n + 1); }, 60s))
+            throw std::runtime_error{"no sections are done"};
         auto& of = workers.of(n % workers.size());
         wait_for_all_votes(workers, of, servers);
         auto const sections = workers.sections();

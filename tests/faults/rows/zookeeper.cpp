@@ -10,7 +10,7 @@
 #include "../verify.hpp"
 
 #include <support/eventually.hpp>
-#include <support/zookeeper_proxy.hpp>
+#include <support/proxy.hpp>
 #include <support/zookeeper_server.hpp>
 #include <support/zookeeper_tree.hpp>
 
@@ -53,8 +53,8 @@ void wait_for_holder(slot& of)
     if (!eventually([&] { return of.staying.load(); }, 60s)) throw std::runtime_error{"a worker does not get the lock"};
 }
 
-/// Effects: says of each fault, which struck the holder at that time, how long before the next grant its loss was announced. Where `demanded`,
-/// one that came later, or never, is a breach.
+/// Effects: says of each fault, which struck the holder at that time, how long before the next grant its loss was
+/// announced. Where `demanded`, one that came later, or never, is a breach.
 void look_at_losses(findings& to, std::vector<record> const& records, std::chrono::nanoseconds session, bool demanded)
 {
     auto const holds = holds_of(records);
@@ -81,10 +81,12 @@ void look_at_losses(findings& to, std::vector<record> const& records, std::chron
         else
             latest = std::max(latest, holder.lost - next->granted);
         if (demanded && holder.lost >= next->granted)
-            found.push_back(holder.name() + ": its loss was announced " + milliseconds(holder.lost - next->granted) + " after " + next->name() + " was granted the lock");
+            found.push_back(holder.name() + ": its loss was announced " + milliseconds(holder.lost - next->granted) +
+                            " after " + next->name() + " was granted the lock");
     }
-    to.figure("loss announced before the rival's grant", std::to_string(before_grant) + " of " + std::to_string(struck) +
-                                                           (latest > 0 ? ", at most " + milliseconds(latest) + " after it" : std::string{}));
+    to.figure("loss announced before the rival's grant",
+              std::to_string(before_grant) + " of " + std::to_string(struck) +
+                  (latest > 0 ? ", at most " + milliseconds(latest) + " after it" : std::string{}));
     to.times("from the fault to the announced loss", after_fault, session.count());
     to.require(struck > 0, "no fault struck a holder");
     to.check("loss announced", found);
@@ -130,8 +132,8 @@ void zookeeper_expiry(run_options const& run, findings& to)
 void zookeeper_cut_off(run_options const& run, findings& to)
 {
     test::zookeeper_server server{{.tick = 200ms}};
-    test::zookeeper_proxy one{server.port()};
-    test::zookeeper_proxy two{server.port()};
+    test::proxy one{server.port(), test::zookeeper_packets};
+    test::proxy two{server.port(), test::zookeeper_packets};
     // From the loss to the rival's grant it is half of it: a holder that stands still for longer announces it too late.
     auto const session = run.full ? session_timeout : 6s;
     crew workers{{.ways_there = {at(one.address(), session), at(two.address(), session), at(server.address(), session)},
@@ -144,7 +146,7 @@ void zookeeper_cut_off(run_options const& run, findings& to)
         wait_for_holder(of);
         auto const others = workers.sections();
         workers.note(event::fault_begun, n);
-        way.silence();
+        way.freeze();
         static_cast<void>(eventually([&] { return workers.sections() > others + 1; }, 20s));
         workers.note(event::fault_ended, n);
         way.pass();
@@ -163,21 +165,24 @@ void zookeeper_cut_off(run_options const& run, findings& to)
 
 void zookeeper_leader_stopped(run_options const& run, findings& to)
 {
-    // Followers leave a leader that is silent for a second. One whom a voter left at the last moment, for the old leader who is back, waits as
-    // leader for initLimit before there is another election (ZOOKEEPER-3109).
+    // Followers leave a leader that is silent for a second. One whom a voter left at the last moment, for the old
+    // leader who is back, waits as leader for initLimit before there is another election (ZOOKEEPER-3109).
     test::zookeeper_ensemble servers{3, {.tick = 200ms, .config = {"syncLimit=5", "initLimit=50"}}};
-    crew workers{{.where = at(servers.addresses()), .processes = 3, .guarded = !run.control, .rest = 5ms}, to.folder("journals")};
+    crew workers{{.where = at(servers.addresses()), .processes = 3, .guarded = !run.control, .rest = 5ms},
+                 to.folder("journals")};
     std::mt19937_64 random{run.seed};
     auto const trials = run.control ? 1 : run.count(3, 200);
     std::vector<std::int64_t> recovery;
     std::size_t elections = 0;
     std::size_t jams = 0;
-    constexpr std::size_t spare = 6;  // more trials where nobody took over: on a busy machine an election takes longer than the leader is away
+    constexpr std::size_t spare =
+        6;  // more trials where nobody took over: on a busy machine an election takes longer than the leader is away
     std::size_t n = 0;
     for (; n < trials || (!run.control && elections == 0 && n < trials + spare); ++n) {
         auto const leader = servers.leader();
         auto const before = workers.sections();
-        if (!eventually([&] { return workers.sections() > before + 10; }, 5min)) throw std::runtime_error{"no sections are done"};
+        if (!eventually([&] { return workers.sections() > before + 10; }, 5min))
+            throw std::runtime_error{"no sections are done"};
         auto& of = workers.of(random() % workers.size());
         wait_for_holder(of);
         if (run.control) {  // where nothing is guarded, others go on beside the holder
@@ -186,7 +191,8 @@ void zookeeper_leader_stopped(run_options const& run, findings& to)
         }
         workers.note(event::fault_begun, n);
         servers[leader].pause();
-        std::this_thread::sleep_for(session_timeout / 2 + std::chrono::milliseconds{n % 3 == 0 || n >= trials ? 4000 : random() % 3000});
+        std::this_thread::sleep_for(session_timeout / 2 +
+                                    std::chrono::milliseconds{n % 3 == 0 || n >= trials ? 4000 : random() % 3000});
         of.stay = false;
         servers[leader].resume();
         workers.note(event::fault_ended, n);
@@ -209,7 +215,9 @@ void zookeeper_leader_stopped(run_options const& run, findings& to)
     auto records = workers.records();
     to.figure("leaders stopped, of which replaced", std::to_string(n) + ", " + std::to_string(elections));
     to.figure("ensembles that decided nothing at all until their leader was started again", jams);
-    to.check("elections", elections != 0 || run.control ? breaches{} : breaches{"no other leader was elected: the row shows nothing"});
+    to.check("elections", elections != 0 || run.control
+                              ? breaches{}
+                              : breaches{"no other leader was elected: the row shows nothing"});
     to.times("until sections are done again", recovery, 2'000'000'000);
     verify(run, to, records, refused_by::holder_or_contender);
     to.check("K7", check_remains(remains_below(path, servers.addresses(), 2 * session_timeout + 10s)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The answer to a create that is lost: the node is there, and its owner does not know. It is ours, or it has to go; and where its session has
-// ended meanwhile, what bears its name is nobody's whom we know.
+// The answer to a create that is lost: the node is there, and its owner does not know. It is ours, or it has to go; and
+// where its session has ended meanwhile, what bears its name is nobody's whom we know.
 #include "rows.hpp"
 
 #ifdef HOLDFAST_TEST_ZOOKEEPER
@@ -9,7 +9,7 @@
 
 #include <support/eventually.hpp>
 #include <support/locks.hpp>
-#include <support/zookeeper_proxy.hpp>
+#include <support/proxy.hpp>
 #include <support/zookeeper_server.hpp>
 #include <support/zookeeper_tree.hpp>
 
@@ -74,17 +74,23 @@ private:
 class scene {
 public:
     explicit scene(std::chrono::milliseconds session_timeout)
-        : here_{proxy.address(), {.session_timeout = session_timeout, .operation_timeout = 1min}}, there_{server.address(), {.session_timeout = that_lasts}}
+        : here_{way.address(), {.session_timeout = session_timeout, .operation_timeout = 1min}},
+          there_{server.address(), {.session_timeout = that_lasts}}
     {
-        if (!here_.connect_for(1min) || !there_.connect_for(1min)) throw std::runtime_error{"no session with ZooKeeper"};
-        static_cast<void>(tree.create(path));  // for good: folders made by a lock are removed when they are empty, and then a create does nothing
+        if (!here_.connect_for(1min) || !there_.connect_for(1min))
+            throw std::runtime_error{"no session with ZooKeeper"};
+        static_cast<void>(tree.create(
+            path));  // for good: folders made by a lock are removed when they are empty, and then a create does nothing
     }
 
     [[nodiscard]] std::vector<std::string> queue() { return tree.children(path); }
     [[nodiscard]] std::string of(std::string const& node) const { return std::string{path} + '/' + node; }
 
     /// Effects: makes a node that bears the name of `node`, but is ours. Returns: its path.
-    std::string forge(std::string const& node) { return tree.create(of(node.substr(0, node.size() - digits_of_a_sequence)), {}, true, true); }
+    std::string forge(std::string const& node)
+    {
+        return tree.create(of(node.substr(0, node.size() - digits_of_a_sequence)), {}, true, true);
+    }
 
     /// Effects: says what is wrong with a lock that was just granted, and frees it.
     void look_at_holder(std::string const& trial)
@@ -94,7 +100,8 @@ public:
             wrong(trial, "there are " + std::to_string(nodes.size()) + " nodes where one has the lock");
         } else {
             auto const node = tree.get(of(nodes.front()));
-            if (m.lease().fencing_token() / (most_local_handoffs + 1) != static_cast<std::uint64_t>(node.czxid)) wrong(trial, "the node is not the one that the lock stands on");
+            if (m.lease().fencing_token() / (most_local_handoffs + 1) != static_cast<std::uint64_t>(node.czxid))
+                wrong(trial, "the node is not the one that the lock stands on");
             if (node.owner == tree.session_id()) wrong(trial, "it was taken over a node that is not its own");
         }
         if (!m.lease().still_held()) wrong(trial, "the lock is not held");
@@ -107,7 +114,7 @@ public:
     void wrong(std::string const& trial, std::string const& what) { found.push_back(trial + ": " + what); }
 
     test::zookeeper_server server{{.tick = 200ms}};
-    test::zookeeper_proxy proxy{server.port()};
+    test::proxy way{server.port(), test::zookeeper_packets};
     test::zookeeper_tree tree{server.address()};
     breaches found;
 
@@ -129,8 +136,8 @@ void of_a_session_that_lives(run_options const& run, findings& to)
         bool const waits = n % 2 != 0;
         auto const trial = "trial " + std::to_string(n) + (waits ? ", behind another" : ", of a free lock");
         if (waits) on.rival.lock();
-        auto const before = on.proxy.struck();
-        on.proxy.swallow_next(test::zookeeper_proxy::create);
+        auto const before = on.way.struck();
+        on.way.swallow_next_reply({.matches = test::of(test::zookeeper_request::create)});
         acquire ours{on.m};
         std::size_t most = 0;
         std::string blind;
@@ -138,8 +145,9 @@ void of_a_session_that_lives(run_options const& run, findings& to)
             auto const nodes = on.queue();
             most = std::max(most, nodes.size());
             // What a client would do that sends its create again.
-            if (run.control && blind.empty() && on.proxy.struck() != before && !nodes.empty()) blind = on.forge(nodes.back());
-            return ours.ended() || (waits && on.proxy.struck() != before && nodes.size() > 1 && on.server.watches() > 0);
+            if (run.control && blind.empty() && on.way.struck() != before && !nodes.empty())
+                blind = on.forge(nodes.back());
+            return ours.ended() || (waits && on.way.struck() != before && nodes.size() > 1 && on.server.watches() > 0);
         });
         if (!settled) on.wrong(trial, "nothing comes of it");
         if (waits) on.rival.unlock();
@@ -148,8 +156,9 @@ void of_a_session_that_lives(run_options const& run, findings& to)
             break;
         }
         on.look_at_holder(trial);
-        if (on.proxy.struck() == before) on.wrong(trial, "no answer was lost");
-        if (most > (waits ? 2U : 1U)) on.wrong(trial, "there were " + std::to_string(most) + " nodes in the queue at one time");
+        if (on.way.struck() == before) on.wrong(trial, "no answer was lost");
+        if (most > (waits ? 2U : 1U))
+            on.wrong(trial, "there were " + std::to_string(most) + " nodes in the queue at one time");
         if (!blind.empty()) on.tree.remove(blind);
     }
     to.figure("answers to a create that were lost", trials);
@@ -165,25 +174,27 @@ void of_a_session_that_ends(run_options const& run, findings& to)
     auto const trials = run.count(4, 200);
     for (std::size_t n = 0; n < trials; ++n) {
         auto const trial = "session " + std::to_string(n);
-        // The server hangs until the session has ended, and sometimes its end comes only after its owner is back. The node of a name that
-        // outlives its session, as where a follower lags, is forged.
+        // The server hangs until the session has ended, and sometimes its end comes only after its owner is back. The
+        // node of a name that outlives its session, as where a follower lags, is forged.
         bool const outlived = n % 2 == 0;
         auto& on = outlived ? lasting : ending;
-        auto const before = on.proxy.struck();
-        on.proxy.swallow_next_and_cut(test::zookeeper_proxy::create);
+        auto const before = on.way.struck();
+        on.way.swallow_next_reply(
+            {.matches = test::of(test::zookeeper_request::create), .then = test::aftermath::refuse});
         acquire ours{on.m};
         std::vector<std::string> nodes;
         auto const made = [&] {
             nodes = on.queue();
-            return on.proxy.struck() != before && nodes.size() == 1;
+            return on.way.struck() != before && nodes.size() == 1;
         };
         bool const seen = eventually(made, outlived ? 60s : 5s);  // it goes with a session that ends
         std::string forged;
         if (outlived) {
             if (!seen) {
-                on.proxy.pass();
+                on.way.pass();
                 auto why = ours.join();
-                on.wrong(trial, std::to_string(nodes.size()) + " nodes were made where there should be one; then " + (why.empty() ? "the lock was granted" : why));
+                on.wrong(trial, std::to_string(nodes.size()) + " nodes were made where there should be one; then " +
+                                    (why.empty() ? "the lock was granted" : why));
                 break;
             }
             on.tree.end_session(on.tree.get(on.of(nodes.front())).owner);
@@ -194,9 +205,10 @@ void of_a_session_that_ends(run_options const& run, findings& to)
             on.server.resume();
             if (n % 4 == 1) static_cast<void>(eventually([&] { return on.queue().empty(); }));
         }
-        on.proxy.pass();
+        on.way.pass();
         if (outlived) {
-            if (!eventually([&] { return ours.ended() || (on.queue().size() == 2 && on.server.watches() > 0); })) on.wrong(trial, "nothing comes of it");
+            if (!eventually([&] { return ours.ended() || (on.queue().size() == 2 && on.server.watches() > 0); }))
+                on.wrong(trial, "nothing comes of it");
             if (ours.ended()) on.wrong(trial, "the lock was taken over the node of an earlier session, or ahead of it");
             on.tree.remove(forged);
         }

@@ -17,7 +17,8 @@
 namespace holdfast::faults {
 
 /// Returns: the nodes below `path`, after `limit` at most for them to go.
-[[nodiscard]] inline remains remains_below(std::string const& path, std::string const& servers, std::chrono::milliseconds limit)
+[[nodiscard]] inline remains remains_below(std::string const& path, std::string const& servers,
+                                           std::chrono::milliseconds limit)
 {
     test::zookeeper_tree tree{servers};
     remains left{.keys = {"nobody could look below " + path}};
@@ -34,8 +35,9 @@ namespace holdfast::faults {
     return left;
 }
 
-/// Returns: the leader, where it has requests to decide on and decides nothing for three seconds. ZooKeeper 3.8.0 may get into that when its
-/// followers come back to a leader that they left a moment ago: what it proposed meanwhile is never acknowledged.
+/// Returns: the leader, where it has requests to decide on and decides nothing for three seconds. ZooKeeper 3.8.0 may
+/// get into that when its followers come back to a leader that they left a moment ago: what it proposed meanwhile is
+/// never acknowledged.
 [[nodiscard]] inline std::optional<std::size_t> jammed(test::zookeeper_ensemble& servers)
 {
     auto const line = [](std::string const& said, std::string const& what) {

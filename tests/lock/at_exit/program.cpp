@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Objects of static storage are destroyed in the opposite order in which they were made. The categories are first asked for in main, after
-// `at_the_end` was made: if they were ever destroyed they would be so before it looks. What is destroyed may look as it did, so it is also
-// overheard for which objects a destructor is registered.
+// Objects of static storage are destroyed in the opposite order in which they were made. The categories are first asked
+// for in main, after `at_the_end` was made: if they were ever destroyed they would be so before it looks. What is
+// destroyed may look as it did, so it is also overheard for which objects a destructor is registered.
 #include "library.hpp"
 
 #include <holdfast/io/tls_error.hpp>
 #include <holdfast/memory.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/zookeeper/client_log.hpp>
 #include <holdfast/zookeeper/error.hpp>
-#include <holdfast/zookeeper/log_slot.hpp>
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,6 @@
 #include <cstdio>
 #include <exception>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
@@ -58,7 +57,8 @@ std::atomic<told> heard{told::nothing};
 
 void hear(holdfast::error const& e)
 {
-    bool const loss = e.code() == holdfast::errc::lease_lost && !e.code().message().empty() && e.code().category().name() != std::string{};
+    bool const loss = e.code() == holdfast::errc::lease_lost && !e.code().message().empty() &&
+                      e.code().category().name() != std::string{};
     heard = loss ? told::of_loss : told::of_something_else;
 }
 
@@ -67,14 +67,15 @@ void require_categories() noexcept
     auto const has_words = [](std::error_code code, holdfast::errc condition) {
         return code == condition && code.message().find("unknown") == std::string::npos;
     };
-    require(has_words(make_error_code(holdfast::errc::unavailable), holdfast::errc::unavailable), "the library's category has its words");
-    require(has_words(make_error_code(holdfast::redis::errc::not_permitted), holdfast::errc::misconfigured), "that of Redis has its words");
-    require(has_words(make_error_code(holdfast::tls::errc::not_tls), holdfast::errc::misconfigured), "that of TLS has its words");
+    require(has_words(make_error_code(holdfast::errc::unavailable), holdfast::errc::unavailable),
+            "the library's category has its words");
+    require(has_words(make_error_code(holdfast::redis::errc::not_permitted), holdfast::errc::misconfigured),
+            "that of Redis has its words");
+    require(has_words(make_error_code(holdfast::tls::errc::not_tls), holdfast::errc::misconfigured),
+            "that of TLS has its words");
     require(has_words(make_error_code(holdfast::zookeeper::errc::bad_acl), holdfast::errc::misconfigured),
             "that of ZooKeeper has its words");
 }
-
-std::size_t logged = 0;
 
 void log_and_require() noexcept;
 
@@ -101,8 +102,8 @@ struct judge {
 
 void require_one_category_in_all() noexcept
 {
-    for (auto const* const one : {&holdfast::error_category(), &holdfast::redis::error_category(), &holdfast::tls::error_category(),
-                                  &holdfast::zookeeper::error_category()}) {
+    for (auto const* const one : {&holdfast::error_category(), &holdfast::redis::error_category(),
+                                  &holdfast::tls::error_category(), &holdfast::zookeeper::error_category()}) {
         require(&category_in_library(one->name()) == one, "a shared library has the same categories");
     }
     try {
@@ -121,17 +122,16 @@ void require_no_other_static_object() noexcept
         require(std::find(to_be_destroyed.begin(), to_be_destroyed.end(), one) != to_be_destroyed.end(),
                 "it is overheard what is destroyed");
     for (std::size_t i = 0; i < how_many; ++i)
-        require(std::find(own.begin(), own.end(), to_be_destroyed[i]) != own.end(), "the library has no object that is ever destroyed");
+        require(std::find(own.begin(), own.end(), to_be_destroyed[i]) != own.end(),
+                "the library has no object that is ever destroyed");
 }
 
-/// What a session that is never destroyed has of its log.
+/// The C client's threads log on while the program ends.
 void log_and_require() noexcept
 {
-    static auto& lasting = *new holdfast::zookeeper::log_slot{[](std::string_view text) { logged = text.size(); }};
-    constexpr std::string_view line = "2026-01-01 00:00:00:ZOO_ERROR@connect@1: no server";
-    logged = 0;
-    lasting.get()(line.data());
-    require(logged == line.size() && lasting.problem() == "no server", "a session logs that lasts longer than the program");
+    using holdfast::zookeeper::client_log;
+    client_log::write("2026-01-01 00:00:00:ZOO_ERROR@connect@1: no server");
+    require(client_log::last_error() == "no server", "the C client logs as long as the program lasts");
 }
 
 }  // namespace

@@ -11,5 +11,6 @@ holdfast::redis::mutex orders{redis, "orders/42", {.ttl = std::chrono::seconds{1
 int main()
 {
     std::scoped_lock const hold{orders};
-    if (holdfast::leased_lock const leased{orders, std::chrono::seconds{1}}) return static_cast<int>(leased.fencing_token());
+    if (holdfast::leased_lock const leased{orders, std::chrono::seconds{1}})
+        return static_cast<int>(leased.fencing_token());
 }

@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: MIT
-#include <holdfast/source/redlock.hpp>
+#include <holdfast/impl/redlock.hpp>

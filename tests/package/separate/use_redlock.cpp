@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// A file beside the one with main(), which has locks of its own. The header of a lock alone does not bring in what is behind it.
+// A file beside the one with main(), which has locks of its own. The header of a lock alone does not bring in what is
+// behind it.
 #include <holdfast/redlock.hpp>
 
-namespace holdfast::redis {
+namespace holdfast::inline HOLDFAST_ABI::redis {
+
+class client_pool;
 
 template <class T>
 concept complete = requires { sizeof(T); };
-static_assert(!complete<fleet>);
+static_assert(!complete<client_pool>);
 
 }  // namespace holdfast::redis
 

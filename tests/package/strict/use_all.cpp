@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A user's file, in which all that a compiler can warn of is an error: our headers are to give none.
+#include <holdfast/holdfast.hpp>
 #include <holdfast/memory.hpp>
 #include <holdfast/redlock.hpp>
 #ifdef USE_TLS
@@ -28,7 +29,8 @@ int main(int argc, char**)
     holdfast::redlock::mutex orders{masters, "orders/42", {.ttl = 10s}};
     holdfast::recursive_mutex<holdfast::redlock::mutex> again{masters, "orders/43", {}};
     {
-        std::scoped_lock<holdfast::redlock::mutex, holdfast::recursive_mutex<holdfast::redlock::mutex>> const both{orders, again};
+        std::scoped_lock<holdfast::redlock::mutex, holdfast::recursive_mutex<holdfast::redlock::mutex>> const both{
+            orders, again};
     }
     holdfast::leased_lock<holdfast::redlock::mutex> leased{orders, 500ms};
     if (!leased) return 1;

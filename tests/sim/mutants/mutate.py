@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Copies the library with every mutant in it. HOLDFAST_MUTANT names the one that a program built with the copy is; without, it is none.
+"""Copies the library with every mutant in it. HOLDFAST_MUTANT names the one that a program built with the copy is;
+without, it is none.
 
     mutate.py INCLUDE TO
 
-Exit status 2: a text that a mutant replaces is not where the table says, or not once.
+Exit status 2: a marker without a mutant, a mutant without its markers, or one that does not fit the line marked.
 """
 
 import argparse
 import pathlib
+import re
 import sys
 
 sys.dont_write_bytecode = True
@@ -47,26 +49,62 @@ constexpr bool is_mutant(int number) noexcept { return !std::is_constant_evaluat
 """
 
 
-def die(why):
-    print(why)
-    sys.exit(2)
+MARKER = re.compile(r"// mutant: +(.*\S)")
 
 
-def mutated(include):
+class Wrong(Exception):
+    """What is wrong with a marker or a mutant, named."""
+
+
+def put_in(name, number, change, code):
+    """A line's code with a mutant in it."""
+    old, new = ("LINE", change.replace("LINE", code)) if isinstance(change, str) else change
+    new = new.replace("MUTANT", f"::holdfast::is_mutant({number})")
+    if old == "LINE":
+        return new
+    if code.count(old) != 1:
+        raise Wrong(f"{name}: the marked line has this text {code.count(old)} times, not once: {old}\n    {code}")
+    return code.replace(old, new)
+
+
+def mutated(headers, mutants=MUTANTS):
     """Header by header, the text with every mutant in it."""
+    numbers = {name: number for number, name in enumerate(mutants, 1)}
+    used = dict.fromkeys(mutants, 0)
+    for name, mutant in mutants.items():
+        if "MUTANT" not in repr(mutant.changes):
+            raise Wrong(f"{name}: it is the same whether it is asked for or not")
     texts = {}
-    for number, (name, (header, replacements, *_)) in enumerate(MUTANTS.items(), start=1):
-        shipped = (include / "holdfast" / header).read_text(encoding="utf-8")
-        if not any("MUTANT" in new for _, new in replacements):
-            die(f"{name}: it is the same whether it is asked for or not")
-        text = texts.get(header, shipped.replace("#pragma once\n", "#pragma once\n\n#include <holdfast/mutant.hpp>\n", 1))
-        for old, new in replacements:
-            if shipped.count(old) != 1 or text.count(old) != 1:
-                die(f"{name}: {header} has this text {shipped.count(old)} times, and {text.count(old)} times with the mutants before, not once: {old}")
-            text = text.replace(old, new.replace("MUTANT", f"::holdfast::is_mutant({number})"))
-        texts[header] = text
-    texts["mutant.hpp"] = CHOICE % ", ".join(f'"{name}"' for name in MUTANTS)
-    return texts
+    for header, shipped in sorted(headers.items()):
+        lines = shipped.split("\n")
+        for at, line in enumerate(lines):
+            marker = MARKER.search(line)
+            if not marker:
+                continue
+            before = line[: marker.start()].rstrip()
+            lines[at] = before
+            marked = at if before else at + 1
+            code = lines[marked].strip() if marked < len(lines) else ""
+            if not code or code.startswith("//"):
+                raise Wrong(f"{header}:{at + 1}: there is no code on the line after: {marker[1]}")
+            indentation = lines[marked][: len(lines[marked]) - len(lines[marked].lstrip())]
+            for name in re.split(", *", marker[1]):
+                if name not in mutants:
+                    raise Wrong(f"{header}:{at + 1}: there is no mutant {name}")
+                changes = mutants[name].changes
+                if used[name] == len(changes):
+                    raise Wrong(f"{header}:{at + 1}: more lines are marked than the mutant changes: {name}")
+                code = put_in(name, numbers[name], changes[used[name]], code)
+                used[name] += 1
+            lines[marked] = indentation + code
+        texts[header] = "\n".join(lines)
+        if texts[header] != shipped:
+            once = "#pragma once\n"
+            texts[header] = texts[header].replace(once, once + "\n#include <holdfast/mutant.hpp>\n", 1)
+    for name, count in used.items():
+        if count != len(mutants[name].changes):
+            raise Wrong(f"{name}: {count} lines are marked, not {len(mutants[name].changes)}")
+    return {**texts, "mutant.hpp": CHOICE % ", ".join(f'"{name}"' for name in mutants)}
 
 
 def main():
@@ -74,10 +112,13 @@ def main():
     parser.add_argument("include", type=pathlib.Path, help="the folder of the shipped headers")
     parser.add_argument("to", type=pathlib.Path, help="the folder of the copy")
     given = parser.parse_args()
-    texts = mutated(given.include)
-    for path in (given.include / "holdfast").rglob("*.hpp"):
-        name = str(path.relative_to(given.include / "holdfast"))
-        texts.setdefault(name, path.read_text(encoding="utf-8"))
+    folder = given.include / "holdfast"
+    headers = {str(path.relative_to(folder)): path.read_text(encoding="utf-8") for path in folder.rglob("*.hpp")}
+    try:
+        texts = mutated(headers)
+    except Wrong as why:
+        print(why)
+        return 2
     for name, text in texts.items():
         copy = given.to / "holdfast" / name
         # What is as it was is not compiled again.

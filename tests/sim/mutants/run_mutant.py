@@ -31,23 +31,21 @@ def die(why):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", nargs="?", choices=[NONE, *MUTANTS], metavar="NAME")
-    parser.add_argument("--list", action="store_true", help="print the names")
+    parser.add_argument("--list", action="store_true", help="print the names, each with the labels of its test")
     parser.add_argument("--sweep", type=pathlib.Path, help="the schedules in virtual time, with every mutant")
     parser.add_argument("--shipped", type=pathlib.Path, help="the schedules in virtual time, without mutants")
     parser.add_argument("--interleavings", type=pathlib.Path, help="the queue in every order, with every mutant")
     parser.add_argument("--seeds", type=int, default=20000)
     given = parser.parse_args()
     if given.list:
-        print("\n".join([NONE, *MUTANTS]))
+        print(NONE, *(f"{name}|{mutant.labels}" for name, mutant in MUTANTS.items()), sep="\n")
         return 0
     if given.name == NONE:
         ways = [hashes(program) for program in (given.sweep, given.shipped)]
         print("\n".join(" ".join(one) for one in ways))
         return 0 if ways[0] == ways[1] else 1
 
-    header, _, *named = MUTANTS[given.name]
-    simulations = named[0] if named else ["interleaving", "zookeeper"] if header.startswith("zookeeper/") else ["redis"]
-    caught = any(notices(one, given) for one in simulations)
+    caught = any(notices(one, given) for one in MUTANTS[given.name].simulations)
     if not caught:
         print(f"the mutant survived: {given.name}")
     return 0 if caught else 1

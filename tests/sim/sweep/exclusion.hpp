@@ -18,10 +18,12 @@ public:
         std::sort(claims.begin(), claims.end(), [](claim const& a, claim const& b) { return a.granted < b.granted; });
         claim const* longest = nullptr;
         for (auto const& c : claims) {
-            if (c.valid_until <= c.granted) return "client " + std::to_string(c.client) + " was granted a lease that was over";
+            if (c.valid_until <= c.granted)
+                return "client " + std::to_string(c.client) + " was granted a lease that was over";
             if (longest && c.granted < longest->over())
-                return "client " + std::to_string(c.client) + " was granted the lock while client " + std::to_string(longest->client) +
-                       " held it for another " + std::to_string((longest->over() - c.granted).count()) + " ns";
+                return "client " + std::to_string(c.client) + " was granted the lock while client " +
+                       std::to_string(longest->client) + " held it for another " +
+                       std::to_string((longest->over() - c.granted).count()) + " ns";
             if (!longest || longest->over() < c.over()) longest = &c;
         }
         return {};

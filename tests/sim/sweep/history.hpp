@@ -14,7 +14,8 @@ struct claim {
     unsigned client = 0;
     boot_clock::time_point granted{};      ///< when the acquire was done
     boot_clock::time_point valid_until{};  ///< what the acquire, or the last renewal that came in time, promised
-    boot_clock::time_point ended = boot_clock::time_point::max();  ///< release begun, or loss learnt; `max()` for neither
+    boot_clock::time_point ended =
+        boot_clock::time_point::max();     ///< release begun, or loss learnt; `max()` for neither
     std::uint64_t first_fence = 0;         ///< of those reserved
     std::uint64_t last_fence = 0;
 
@@ -36,7 +37,8 @@ struct call {
     kind what = kind::acquire;
     answer told = answer::unknown;
     unsigned client = 0;
-    std::size_t claim = 0;  ///< which of its claims it is about: that of the acquire; any number that no other claim has
+    std::size_t claim =
+        0;  ///< which of its claims it is about: that of the acquire; any number that no other claim has
     boot_clock::time_point called{};
     boot_clock::time_point returned = boot_clock::time_point::max();
     boot_clock::time_point until{};  ///< acquire and renew that are done: the lease does not end before

@@ -14,8 +14,8 @@
 
 namespace holdfast::test {
 
-/// What the callers were told is what a mutex would have told them that knows its owner and whose leases end: there is an order of all calls,
-/// each at one moment between its begin and its end, in which every answer is right.
+/// What the callers were told is what a mutex would have told them that knows its owner and whose leases end: there is
+/// an order of all calls, each at one moment between its begin and its end, in which every answer is right.
 ///
 /// | call              | right where                                                     | then |
 /// |-------------------|-----------------------------------------------------------------|------|
@@ -26,15 +26,16 @@ namespace holdfast::test {
 /// | release, done     | it is the caller's; or its lease is over                        | nobody has it, if it was the caller's |
 /// | release, refused  | as renew                                                        | as renew |
 ///
-/// An unknown acquire may have taken the lock at any time since its call, for a lease that nobody counts on; an unknown release may have freed
-/// it at any time since. A lease may end at any time after `until`, and not before.
-/// Source: M. Herlihy and J. Wing, "Linearizability: a correctness condition for concurrent objects", 1990; the search is theirs, with the
-/// memory of G. Lowe, "Testing for linearizability", 2017. The earliest moment that a call can have is the best one: what is right then and
-/// what comes behind stays right, so only the order is searched for.
+/// An unknown acquire may have taken the lock at any time since its call, for a lease that nobody counts on; an unknown
+/// release may have freed it at any time since. A lease may end at any time after `until`, and not before.
+/// Source: M. Herlihy and J. Wing, "Linearizability: a correctness condition for concurrent objects", 1990; the search
+/// is theirs, with the memory of G. Lowe, "Testing for linearizability", 2017. The earliest moment that a call can have
+/// is the best one: what is right then and what comes behind stays right, so only the order is searched for.
 class linearizability {
 public:
     struct rules {
-        /// A request that was given up, or was repeated, may still take the lock, for nobody: whoever is refused is right.
+        /// A request that was given up, or was repeated, may still take the lock, for nobody: whoever is refused is
+        /// right.
         bool ghosts = false;
         /// Servers forget: a lease may be refused to its owner at any time, though nobody else can have it yet.
         bool forgetful = false;
@@ -48,8 +49,8 @@ public:
         linearizability search{all, r};
         if (search.go_on({}, nobody, {}, {})) return {};
         auto const& worst = *search.furthest_;
-        return "no mutex would have told them so: at the latest, client " + std::to_string(worst.client) + " was told " + name(worst) + " at " +
-               std::to_string(worst.returned.time_since_epoch().count()) + " ns";
+        return "no mutex would have told them so: at the latest, client " + std::to_string(worst.client) +
+               " was told " + name(worst) + " at " + std::to_string(worst.returned.time_since_epoch().count()) + " ns";
     }
 
 private:
@@ -65,7 +66,8 @@ private:
                 if (one.what == call::kind::release) freed_.emplace(one.claim, one.called);
                 continue;
             }
-            if (one.told == call::answer::done && one.what != call::kind::release) over_[one.claim] = std::max(over_[one.claim], one.until);
+            if (one.told == call::answer::done && one.what != call::kind::release)
+                over_[one.claim] = std::max(over_[one.claim], one.until);
             if (one.client >= lines_.size()) lines_.resize(one.client + 1);
             lines_[one.client].push_back(&one);
             if (one.what == call::kind::acquire) acquires_.push_back(&one);
@@ -109,16 +111,22 @@ private:
             auto const free = owner == nobody ? t : std::max(t, end_of(owner, until));
             return free <= one.returned && go_on(std::move(next), one.claim, one.until, free);
         }
-        if (one.what == call::kind::acquire) return (rules_.ghosts || owner != nobody || contested(one)) && go_on(std::move(next), owner, until, t);
+        if (one.what == call::kind::acquire)
+            return (rules_.ghosts || owner != nobody || contested(one)) && go_on(std::move(next), owner, until, t);
         if (one.told == call::answer::done && mine)
-            return one.what == call::kind::renew ? go_on(std::move(next), owner, std::max(until, one.until), t) : go_on(std::move(next), nobody, {}, t);
+            return one.what == call::kind::renew ? go_on(std::move(next), owner, std::max(until, one.until), t)
+                                                 : go_on(std::move(next), nobody, {}, t);
         if (one.told == call::answer::done) {
             auto const ended = std::max(t, over_[one.claim]);
-            return one.what == call::kind::release && ended <= one.returned && go_on(std::move(next), owner, until, ended);
+            return one.what == call::kind::release && ended <= one.returned &&
+                   go_on(std::move(next), owner, until, ended);
         }
         if (!mine) return go_on(std::move(next), owner, until, t);
-        if ((rules_.forgetful || rules_.partial) && one.what == call::kind::release) return go_on(std::move(next), nobody, {}, t);  // where it was left, it is freed
-        if (rules_.forgetful) return go_on(std::move(next), owner, until, t);  // nobody else can have it before it would have ended otherwise
+        if ((rules_.forgetful || rules_.partial) && one.what == call::kind::release)
+            return go_on(std::move(next), nobody, {}, t);  // where it was left, it is freed
+        if (rules_.forgetful)
+            return go_on(std::move(next), owner, until,
+                         t);  // nobody else can have it before it would have ended otherwise
         auto const ended = std::max(t, until);
         return ended <= one.returned && go_on(std::move(next), nobody, {}, ended);
     }
@@ -133,13 +141,16 @@ private:
     [[nodiscard]] bool contested(call const& one) const
     {
         return std::any_of(acquires_.begin(), acquires_.end(), [&](call const* other) {
-            return other->client != one.client && other->called <= one.returned && one.called <= other->returned + std::chrono::milliseconds{2};
+            return other->client != one.client && other->called <= one.returned &&
+                   one.called <= other->returned + std::chrono::milliseconds{2};
         });
     }
 
     [[nodiscard]] static std::string name(call const& one)
     {
-        auto const what = one.what == call::kind::acquire ? "acquire" : one.what == call::kind::renew ? "renew" : "release";
+        auto const what = one.what == call::kind::acquire ? "acquire"
+                          : one.what == call::kind::renew ? "renew"
+                                                          : "release";
         return std::string{what} + (one.told == call::answer::done ? " done" : " refused");
     }
 

@@ -28,12 +28,15 @@ struct machine {
     return all;
 }
 
-/// Makes a machine one of them. One more lock is one more object of this type, with a function that runs a schedule of it.
+/// Makes a machine one of them. One more lock is one more object of this type, with a function that runs a schedule of
+/// it.
 struct shipped_machine {
     explicit shipped_machine(machine m)
     {
         auto& all = machines();
-        all.insert(std::upper_bound(all.begin(), all.end(), m, [](auto const& a, auto const& b) { return a.name < b.name; }), std::move(m));
+        all.insert(
+            std::upper_bound(all.begin(), all.end(), m, [](auto const& a, auto const& b) { return a.name < b.name; }),
+            std::move(m));
     }
 };
 

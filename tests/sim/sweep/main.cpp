@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Runs the shipped locks through many schedules of faults in virtual time. Exit status 1: a guarantee was broken; the seed is cut down to what
-// it needs for that, and printed with the command that replays just that. 3: so little happened that it means nothing.
+// Runs the shipped locks through many schedules of faults in virtual time. Exit status 1: a guarantee was broken; the
+// seed is cut down to what it needs for that, and printed with the command that replays just that. 3: so little
+// happened that it means nothing.
 #include "machine.hpp"
 #include "replay.hpp"
 #include "totals.hpp"
@@ -37,7 +38,10 @@ double cpu_seconds()
 /// Runs the seeds of one machine on several threads, up to the first one that fails.
 class sweep {
 public:
-    sweep(test::machine const& m, std::uint64_t first, std::uint64_t seeds) : machine_{m}, first_{first}, seeds_{seeds}, next_{0} {}
+    sweep(test::machine const& m, std::uint64_t first, std::uint64_t seeds)
+        : machine_{m}, first_{first}, seeds_{seeds}, next_{0}
+    {
+    }
 
     void run(unsigned jobs)
     {
@@ -63,10 +67,12 @@ private:
             for (auto i = from; i < std::min(from + batch, seeds_); ++i) {
                 auto const v = machine_.run(first_ + i, {});
                 mine.add(v);
-                if (!v.breaches.empty()) fail(first_ + i, std::string{v.breaches.front().which} + ": " + v.breaches.front().what);
+                if (!v.breaches.empty())
+                    fail(first_ + i, std::string{v.breaches.front().which} + ": " + v.breaches.front().what);
             }
             if (seeds_ >= 20 * batch && from / batch % (seeds_ / batch / 10) == 0)
-                std::fprintf(stderr, "%.*s: %3llu %%\n", static_cast<int>(machine_.name.size()), machine_.name.data(), static_cast<unsigned long long>(100 * from / seeds_));
+                std::fprintf(stderr, "%.*s: %3llu %%\n", static_cast<int>(machine_.name.size()), machine_.name.data(),
+                             static_cast<unsigned long long>(100 * from / seeds_));
         }
         mine.seconds = cpu_seconds() - begin;
         std::scoped_lock guard{mutex_};
@@ -95,9 +101,11 @@ void explain(test::machine const& m, std::uint64_t seed)
     if (!keep) return;
     std::printf("\nThe least with which it fails, of all that the seed decides:\n\n");
     static_cast<void>(test::replay(m, seed, *keep));
-    std::printf("\nTo see just this again:\n  tests/simulate.sh --machine %.*s --seed %llu --keep %s\nand all of it:\n  tests/simulate.sh --machine %.*s --seed %llu\n",
-                static_cast<int>(m.name.size()), m.name.data(), static_cast<unsigned long long>(seed), test::text(*keep).c_str(),
-                static_cast<int>(m.name.size()), m.name.data(), static_cast<unsigned long long>(seed));
+    std::printf(
+        "\nTo see just this again:\n  tests/simulate.sh --machine %.*s --seed %llu --keep %s\nand all of it:\n  tests/simulate.sh --machine %.*s --seed %llu\n",
+        static_cast<int>(m.name.size()), m.name.data(), static_cast<unsigned long long>(seed),
+        test::text(*keep).c_str(), static_cast<int>(m.name.size()), m.name.data(),
+        static_cast<unsigned long long>(seed));
 }
 
 }  // namespace
@@ -151,14 +159,16 @@ int main(int argc, char** argv)
         s.run(jobs);
         all.emplace_back(m->name, s.sum());
         if (auto const& [which, why] = s.failure(); !why.empty()) {
-            std::printf("%.*s, seed %llu: %s\n", static_cast<int>(m->name.size()), m->name.data(), static_cast<unsigned long long>(which), why.c_str());
+            std::printf("%.*s, seed %llu: %s\n", static_cast<int>(m->name.size()), m->name.data(),
+                        static_cast<unsigned long long>(which), why.c_str());
             if (!brief) explain(*m, which);
             status = 1;
             break;
         }
         auto const missing = s.sum().missing(m->faults);
         if (seeds >= 1000 && !missing.empty()) {
-            std::printf("%.*s: too little happened for this to mean anything:%s\n", static_cast<int>(m->name.size()), m->name.data(), missing.c_str());
+            std::printf("%.*s: too little happened for this to mean anything:%s\n", static_cast<int>(m->name.size()),
+                        m->name.data(), missing.c_str());
             status = 3;
         }
     }

@@ -22,10 +22,13 @@ namespace holdfast::test {
 /// Effects: prints what happened, a line for each event: when, who, what.
 inline void print_event(sim::event const& e)
 {
-    auto const name = [](char const* what, unsigned index) { return index == sim::event::nobody ? std::string{} : what + std::to_string(index); };
+    auto const name = [](char const* what, unsigned index) {
+        return index == sim::event::nobody ? std::string{} : what + std::to_string(index);
+    };
     auto const what = std::string{e.what} + (e.value == 0 ? "" : ' ' + std::to_string(e.value));
-    std::printf("%12.3f ms  %-9s %-9s %s\n", std::chrono::duration<double, std::milli>{e.when.time_since_epoch()}.count(), name("client ", e.client).c_str(),
-                name("server ", e.node).c_str(), what.c_str());
+    std::printf("%12.3f ms  %-9s %-9s %s\n",
+                std::chrono::duration<double, std::milli>{e.when.time_since_epoch()}.count(),
+                name("client ", e.client).c_str(), name("server ", e.node).c_str(), what.c_str());
 }
 
 /// Returns: the decisions as the option `--keep` takes them.
@@ -57,9 +60,11 @@ inline bool replay(machine const& m, std::uint64_t seed, std::optional<std::vect
 {
     auto const v = m.run(seed, {.observer = print_event, .keep = std::move(keep)});
     std::printf("%s", v.plan.c_str());
-    for (auto const& b : v.breaches) std::printf("%.*s: %s\n", static_cast<int>(b.which.size()), b.which.data(), b.what.c_str());
+    for (auto const& b : v.breaches)
+        std::printf("%.*s: %s\n", static_cast<int>(b.which.size()), b.which.data(), b.what.c_str());
     std::printf("%llu holds granted, %s\ntrace hash %016llx\n", static_cast<unsigned long long>(v.acquired),
-                v.breaches.empty() ? "nothing is wrong" : "something is wrong", static_cast<unsigned long long>(v.hash));
+                v.breaches.empty() ? "nothing is wrong" : "something is wrong",
+                static_cast<unsigned long long>(v.hash));
     return v.breaches.empty();
 }
 
@@ -71,7 +76,8 @@ inline bool replay(machine const& m, std::uint64_t seed, std::optional<std::vect
     auto const which = whole.breaches.front().which;
     return shrinking::shortest(whole.decisions, [&](shrinking::list const& keep) -> std::optional<shrinking::list> {
         auto const v = m.run(seed, {.keep = keep, .remember = true});
-        bool const same = std::any_of(v.breaches.begin(), v.breaches.end(), [&](auto const& b) { return b.which == which; });
+        bool const same =
+            std::any_of(v.breaches.begin(), v.breaches.end(), [&](auto const& b) { return b.which == which; });
         return same ? std::optional{v.decisions} : std::nullopt;
     });
 }

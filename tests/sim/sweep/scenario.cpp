@@ -9,12 +9,12 @@
 #include "liveness.hpp"
 #include "machine.hpp"
 #include "schedule.hpp"
-#include "shipped_clock.hpp"
 #include "user.hpp"
 
 #include <holdfast/sim/host.hpp>
 #include <holdfast/sim/network.hpp>
 #include <holdfast/sim/process.hpp>
+#include <holdfast/sim/program_clock.hpp>
 #include <holdfast/sim/transport.hpp>
 #include <holdfast/sim/world.hpp>
 
@@ -36,7 +36,8 @@ constexpr auto nobody = sim::decision::nobody;
 
 class scenario {
 public:
-    scenario(std::uint64_t seed, unsigned nodes, run_options const& options) : plan_{schedule::draw(seed, nodes)}, world_{seed, plan_.wrong}
+    scenario(std::uint64_t seed, unsigned nodes, run_options const& options)
+        : plan_{schedule::draw(seed, nodes)}, world_{seed, plan_.wrong}
     {
         if (options.observer) world_.observe(options.observer);
         if (options.keep) world_.decided().keep_only(*options.keep);
@@ -58,7 +59,8 @@ public:
             if (one.at < plan_.length) world_.at(world_.now() + one.at, [this, &one] { befall(one); });
         world_.run_until(end_);
         auto quiet = plan_.wrong.ended();
-        quiet.longest_delay = std::min<boot_clock::duration>(quiet.longest_delay, boot_clock::duration{plan_.node_timeout} / 8);
+        quiet.longest_delay =
+            std::min<boot_clock::duration>(quiet.longest_delay, boot_clock::duration{plan_.node_timeout} / 8);
         world_.become(quiet);
         plan_.well_since = std::max(end_, boot_clock::time_point{} + plan_.servers_well_after());
         add_heir();
@@ -88,16 +90,15 @@ private:
     user& add_client(unsigned index, sim::clock clock)
     {
         auto& client = clients_.emplace_back(world_, index, clock);
-        read_shipped_clock(client);
+        client.read_time_with(&boot_clock::now);
         auto const options = index < plan_.options.size() ? plan_.options[index] : client_plan{.ttl = plan_.ttl};
         auto& way = ways_.emplace_back(client, *servers_,
                                        sim::transport_options{.node_timeout = plan_.node_timeout,
                                                               .connect_timeout = 2 * plan_.node_timeout,
                                                               .restart_guard = plan_.guard,
                                                               .longest_ttl = options.ttl,
-                                                              .fencing = plan_.fences,
                                                               .fence_lifetime = plan_.fence_lifetime});
-        return users_.emplace_back(way, std::make_shared<redis::lock_keys const>(name_, static_cast<unsigned>(plan_.nodes.size())), plan_, options, end_, record_);
+        return users_.emplace_back(way, std::make_shared<redis::lock_keys const>(name_), plan_, options, end_, record_);
     }
 
     void add_user(unsigned index)
@@ -106,8 +107,11 @@ private:
         auto& client = clients_.back();
         if (client.below(4) != 0) ways_.back().connect();
         ++awaited_;
-        bool const late = !plan_.calm && client.below(4) == 0;  // who takes the lock for the first time when others have had it for long
-        client.at(world_.now() + client.up_to(late ? plan_.length * 3 / 4 : boot_clock::duration{plan_.ttl / 4}), [this, &one] { lives_.push_back(one.live()); });
+        bool const late =
+            !plan_.calm &&
+            client.below(4) == 0;  // who takes the lock for the first time when others have had it for long
+        client.at(world_.now() + client.up_to(late ? plan_.length * 3 / 4 : boot_clock::duration{plan_.ttl / 4}),
+                  [this, &one] { lives_.push_back(one.live()); });
     }
 
     /// Somebody who comes when nothing goes wrong any more, and finds what those before left.
@@ -118,9 +122,9 @@ private:
         clients_.back().at(world_.now(), [this, &one] { lives_.push_back(one.inherit()); });
     }
 
-    /// When all the others have gone, and the counters with them, somebody comes who does not know how late it is. Then the servers forget
-    /// everything, and somebody comes who knows nothing of him. He may be kept from the lock: what he took the servers' clocks for when he connected he
-    /// takes them for as long as the connections last.
+    /// When all the others have gone, and the counters with them, somebody comes who does not know how late it is. Then
+    /// the servers forget everything, and somebody comes who knows nothing of him. He may be kept from the lock: what
+    /// he took the servers' clocks for when he connected he takes them for as long as the connections last.
     void straggle()
     {
         auto const inherit = [this](user& one, sim::host& by) {
@@ -132,10 +136,13 @@ private:
         world_.run_until(world_.now() + plan_.fence_lifetime * 9 / 8 + 2 * plan_.ttl);
         auto const elapsed = world_.now() - boot_clock::time_point{};
         // What a client has learnt of servers' clocks with two clocks of its own it cannot compare.
-        auto& way = *std::find_if(ways_.begin(), ways_.end(), [&](auto const& one) { return one.client().index() == straggler(); });
+        auto& way = *std::find_if(ways_.begin(), ways_.end(),
+                                  [&](auto const& one) { return one.client().index() == straggler(); });
         if (way.connected()) way.client().shift_clocks(plan_.leap - elapsed * plan_.stood_still / 100);
         // Another lock comes first: over a connection that has not run a script no fence is made without one.
-        inherit(users_.emplace_back(way, std::make_shared<redis::lock_keys const>("orders/43", servers_->size()), plan_, client_plan{.ttl = plan_.ttl}, end_, aside_), way.client());
+        inherit(users_.emplace_back(way, std::make_shared<redis::lock_keys const>("orders/43"), plan_,
+                                    client_plan{.ttl = plan_.ttl}, end_, aside_),
+                way.client());
         inherit(*straggler_, way.client());
         auto& servers = *servers_;
         for (unsigned node = 0; node < servers.size(); ++node)
@@ -165,14 +172,15 @@ private:
         case kind::poison: return poison(one.name.node, one.saves);
         default: break;
         }
-        auto const who = std::find_if(clients_.begin(), clients_.end(), [&](auto const& c) { return c.index() == one.name.client; });
+        auto const who =
+            std::find_if(clients_.begin(), clients_.end(), [&](auto const& c) { return c.index() == one.name.client; });
         if (who == clients_.end()) return;
         if (one.name.what == kind::asleep) who->sleep(one.length);
         if (one.name.what == kind::wall_jump) who->set_wall_clock(one.length);
     }
 
-    /// Effects: somebody sets a counter to as much as can be, to a little more than that, to much more, or to no number. Never to less than it was:
-    /// whoever may do that can have tokens go down.
+    /// Effects: somebody sets a counter to as much as can be, to a little more than that, to much more, or to no
+    /// number. Never to less than it was: whoever may do that can have tokens go down.
     void poison(unsigned node, unsigned which)
     {
         auto& server = (*servers_)[node];
@@ -188,19 +196,22 @@ private:
     /// Returns: how far ahead of a server's clock a fence may be.
     [[nodiscard]] std::chrono::microseconds bound() const noexcept
     {
-        return plan_.guard == 0ms || plan_.fences == redis::fence_source::clock ? redis::unguarded_fence_bound
-                                                                                : std::chrono::microseconds{plan_.guard} / 2 * 3;
+        return plan_.guard == 0ms || plan_.nodes.size() == 1 ? redis::unguarded_fence_bound
+                                                             : std::chrono::microseconds{plan_.guard} / 2 * 3;
     }
 
     /// What somebody wrote to one server is not passed on to others.
     void judge_fences()
     {
         for (unsigned node = 0; node < servers_->size(); ++node)
-            if (!poisoned_.has(node) && (*servers_)[node].fence(lock_keys_->fence) > static_cast<std::uint64_t>(((*servers_)[node].time(world_.now()) + bound()).count()) + 1024)
+            if (!poisoned_.has(node) &&
+                (*servers_)[node].fence(lock_keys_->fence) >
+                    static_cast<std::uint64_t>(((*servers_)[node].time(world_.now()) + bound()).count()) + 1024)
                 record_.breach("fence", "node " + std::to_string(node) + " has a fence that no clock is near");
     }
 
-    /// Returns: when the last of what went wrong has had its effect: late messages have come, servers have their vote again.
+    /// Returns: when the last of what went wrong has had its effect: late messages have come, servers have their vote
+    /// again.
     [[nodiscard]] boot_clock::time_point quiet_since() const
     {
         auto const& f = plan_.wrong;
@@ -208,34 +219,41 @@ private:
         return std::max(plan_.well_since, end_ + (stray ? f.very_late : 0ms));
     }
 
-    /// Returns: whether so many clocks are so near each other that the heir has a quorum, though greetings came late from servers that hung:
-    /// what it takes them for it takes them for as long as the connections last.
+    /// Returns: whether so many clocks are so near each other that the heir has a quorum, though greetings came late
+    /// from servers that hung: what it takes them for it takes them for as long as the connections last.
     [[nodiscard]] bool has_quorum() const
     {
         if (plan_.guard == 0ms) return true;
         auto const& f = world_.wrong();
-        boot_clock::duration const doubt = plan_.well_since > end_ ? boot_clock::duration{2 * plan_.node_timeout} : 2 * f.longest_delay;
+        boot_clock::duration const doubt =
+            plan_.well_since > end_ ? boot_clock::duration{2 * plan_.node_timeout} : 2 * f.longest_delay;
         auto const near = [&](sim::clock const& a, sim::clock const& b) {
-            return &a == &b || std::chrono::abs(a.at(end_) - b.at(end_)) + doubt + plan_.ttl / 50 <= boot_clock::duration{plan_.guard} / 2;
+            return &a == &b || std::chrono::abs(a.at(end_) - b.at(end_)) + doubt + plan_.ttl / 50 <=
+                                   boot_clock::duration{plan_.guard} / 2;
         };
-        auto const quorum = redis::quorum(static_cast<unsigned>(plan_.nodes.size()));
+        auto const majority = quorum::majority_of(static_cast<unsigned>(plan_.nodes.size()));
         auto const in_line = std::count_if(plan_.nodes.begin(), plan_.nodes.end(), [&](auto const& a) {
-            return std::count_if(plan_.nodes.begin(), plan_.nodes.end(), [&](auto const& b) { return near(a, b); }) >= static_cast<long>(quorum);
+            return std::count_if(plan_.nodes.begin(), plan_.nodes.end(), [&](auto const& b) { return near(a, b); }) >=
+                   static_cast<long>(majority);
         });
-        return in_line >= static_cast<long>(quorum);
+        return in_line >= static_cast<long>(majority);
     }
 
     void judge()
     {
         if (plan_.exclusive) {
             if (auto const b = exclusion::breach(record_.claims)) record_.breach("K1", *b);
-            if (auto const b = linearizability::breach(record_.calls, {.ghosts = !plan_.calm,
-                                                                              .forgetful = plan_.forgetful, .partial = plan_.nodes.size() > 1})) record_.breach("K5", *b);
+            if (auto const b = linearizability::breach(
+                    record_.calls,
+                    {.ghosts = !plan_.calm, .forgetful = plan_.forgetful, .partial = plan_.nodes.size() > 1}))
+                record_.breach("K5", *b);
         }
         if (auto const b = fencing::breach(record_.claims)) record_.breach("K2", *b);
         judge_fences();
         plan_.astray.for_each([&](unsigned node) {
-            if ((*servers_)[node].grants() != 0) record_.breach("vote", "node " + std::to_string(node) + " was given a vote although its clock is out of line");
+            if ((*servers_)[node].grants() != 0)
+                record_.breach("vote",
+                               "node " + std::to_string(node) + " was given a vote although its clock is out of line");
         });
         auto& v = record_.verdict;
         v.plan = plan_.describe();
@@ -244,14 +262,18 @@ private:
         v.happened = world_.happened();
     }
 
-    /// The key of somebody who died, or of a request that nobody waits for, lives for a ttl; who waits for it looks an eighth later at most,
-    /// asks again where a server did not answer, and may have to wait for a connection.
+    /// The key of somebody who died, or of a request that nobody waits for, lives for a ttl; who waits for it looks an
+    /// eighth later at most, asks again where a server did not answer, and may have to wait for a connection.
     void judge_end()
     {
         ++record_.verdict.judged;
-        auto const replaced = poisoned_.empty() ? 0ms : 2 * plan_.guard;  // a fence is when it is looked at, and every refusal begins a round anew
+        auto const replaced =
+            poisoned_.empty()
+                ? 0ms
+                : 2 * plan_.guard;  // a fence is when it is looked at, and every refusal begins a round anew
         auto const most = replaced + plan_.ttl * 9 / 8 + plan_.ttl / 50 + 6 * plan_.node_timeout + 300ms;
-        if (auto const b = liveness::breach(record_.claims, heir(), end_, quiet_since(), most)) record_.breach("K6", *b);
+        if (auto const b = liveness::breach(record_.claims, heir(), end_, quiet_since(), most))
+            record_.breach("K6", *b);
     }
 
     /// Where nothing went wrong the lock never lay idle for long, and when all have gone nothing is left.
@@ -259,19 +281,25 @@ private:
     {
         auto const begin = boot_clock::time_point{};
         if (users_.size() > (straggler_ == nullptr ? 2U : 3U))
-            if (auto const b = idleness::breach(record_.claims, begin + plan_.ttl / 4, end_, plan_.ttl / 4 + 50ms)) record_.breach("K6", *b);
+            if (auto const b = idleness::breach(record_.claims, begin + plan_.ttl / 4, end_, plan_.ttl / 4 + 50ms))
+                record_.breach("K6", *b);
         auto const keys_of_the_dead = plan_.mortal ? plan_.ttl + 2ms : 0ms;
         world_.run_until(world_.now() + keys_of_the_dead + 4 * plan_.wrong.longest_delay);
         for (unsigned node = 0; node < servers_->size(); ++node)
-            if ((*servers_)[node].get(name_, world_.now())) record_.breach("K7", "a key is left on node " + std::to_string(node));
+            if ((*servers_)[node].get(name_, world_.now()))
+                record_.breach("K7", "a key is left on node " + std::to_string(node));
     }
 
     [[nodiscard]] bool all_done() const
     {
-        return lives_.size() == awaited_ && std::all_of(lives_.begin(), lives_.end(), [](auto const& one) { return one.done(); });
+        return lives_.size() == awaited_ &&
+               std::all_of(lives_.begin(), lives_.end(), [](auto const& one) { return one.done(); });
     }
 
-    [[nodiscard]] std::uint8_t straggler() const noexcept { return static_cast<std::uint8_t>(plan_.clients.size() + 1); }
+    [[nodiscard]] std::uint8_t straggler() const noexcept
+    {
+        return static_cast<std::uint8_t>(plan_.clients.size() + 1);
+    }
     [[nodiscard]] unsigned heir() const noexcept { return static_cast<unsigned>(plan_.clients.size()); }
 
     schedule plan_;
@@ -280,7 +308,7 @@ private:
     boot_clock::time_point end_;
     std::string name_ = "orders/42";
     redis::shared_keys lock_keys_ = std::make_shared<redis::lock_keys const>(name_);
-    redis::node_set poisoned_;
+    quorum::node_set poisoned_;
     record record_;
     record aside_;  ///< of another lock, on which nobody is judged but for what he is told
     std::deque<sim::host> clients_;
@@ -291,13 +319,22 @@ private:
     std::vector<sim::process> lives_;
 };
 
-std::vector<kind> const faults{kind::late,  kind::lost_request, kind::lost_reply, kind::repeated_request, kind::cut,  kind::lost_report,
-                               kind::pause, kind::asleep,       kind::wall_jump,  kind::crash,            kind::hang, kind::wave, kind::poison};
-shipped_machine const redis{{"redis", "one Redis: a quorum of one", [](std::uint64_t seed, run_options const& o) { return run_schedule(seed, 1, o); }, faults}};
-shipped_machine const redlock{{"redlock", "three, five or seven masters", [](std::uint64_t seed, run_options const& o) { return run_schedule(seed, 0, o); }, faults}};
+std::vector<kind> const faults{kind::late,      kind::lost_request, kind::lost_reply, kind::repeated_request,
+                               kind::cut,       kind::lost_report,  kind::pause,      kind::asleep,
+                               kind::wall_jump, kind::crash,        kind::hang,       kind::wave,
+                               kind::poison};
+shipped_machine const redis{{"redis", "one Redis: a quorum of one",
+                             [](std::uint64_t seed, run_options const& o) { return run_schedule(seed, 1, o); },
+                             faults}};
+shipped_machine const redlock{{"redlock", "three, five or seven masters",
+                               [](std::uint64_t seed, run_options const& o) { return run_schedule(seed, 0, o); },
+                               faults}};
 
 }  // namespace
 
-verdict run_schedule(std::uint64_t seed, unsigned nodes, run_options const& options) { return scenario{seed, nodes, options}.run(); }
+verdict run_schedule(std::uint64_t seed, unsigned nodes, run_options const& options)
+{
+    return scenario{seed, nodes, options}.run();
+}
 
 }  // namespace holdfast::test

@@ -24,7 +24,10 @@ public:
     }
 
     [[nodiscard]] unsigned up_to(unsigned most) { return static_cast<unsigned>(between(0, most)); }
-    [[nodiscard]] duration between(duration least, duration most) { return duration{between(least.count(), most.count())}; }
+    [[nodiscard]] duration between(duration least, duration most)
+    {
+        return duration{between(least.count(), most.count())};
+    }
 
 private:
     holdfast::detail::random_sequence sequence_;
@@ -40,13 +43,15 @@ void draw_clocks(schedule& s, dice& d, unsigned nodes, bool calm)
     auto const clients = d.between(2, 4);
     for (unsigned i = 0; i < clients; ++i) s.clients.push_back({d.between(0h, 24h), rate()});
 
-    // Servers' clocks that drift by per cents do not stay near each other: where it matters how far apart they are, they keep time.
+    // Servers' clocks that drift by per cents do not stay near each other: where it matters how far apart they are,
+    // they keep time.
     bool const astray = nodes > 1 && !calm && d.once_in(4);
     bool const apart = nodes > 1 && !calm && !astray && d.once_in(3);
     duration const spread = apart ? s.guard * 45 / 100 : nodes > 1 ? s.guard / 5 : duration{1h};
-    for (unsigned i = 0; i < nodes; ++i) s.nodes.push_back({d.between(-spread, spread), astray || apart ? d.between(-100, 100) : rate()});
+    for (unsigned i = 0; i < nodes; ++i)
+        s.nodes.push_back({d.between(-spread, spread), astray || apart ? d.between(-100, 100) : rate()});
     if (!astray) return;
-    auto const minority = nodes - redis::quorum(nodes);
+    auto const minority = nodes - quorum::majority_of(nodes);
     for (auto many = d.between(1, minority); many > 0; --many) {
         auto const node = static_cast<unsigned>(d.between(0, nodes - 1));
         auto const far = d.between(s.guard * 3 / 4, d.once_in(2) ? duration{s.guard} : duration{1min});
@@ -61,7 +66,8 @@ void draw_options(schedule& s, dice& d)
     auto const longest = d.up_to(static_cast<unsigned>(s.clients.size()) - 1);
     for (unsigned i = 0; i < s.clients.size(); ++i) {
         client_plan one{.ttl = s.ttl};
-        if (i != longest && !d.once_in(3)) one.ttl = d.once_in(2) ? s.ttl * 2 / 3 : std::max(s.ttl / d.between(4, 12), 3 * s.node_timeout);
+        if (i != longest && !d.once_in(3))
+            one.ttl = d.once_in(2) ? s.ttl * 2 / 3 : std::max(s.ttl / d.between(4, 12), 3 * s.node_timeout);
         one.renews = !d.once_in(4);
         one.extends = d.once_in(3);
         one.deferred_release = d.once_in(4);
@@ -87,14 +93,17 @@ void draw_faults(schedule& s, dice& d)
     f.longest_pause = d.once_in(2) ? 2 * ttl : ttl / 2;
 }
 
-/// Crashes and hangs of one server; waves, in which many forget everything at once, as soon as they are used again; what befalls machines.
+/// Crashes and hangs of one server; waves, in which many forget everything at once, as soon as they are used again;
+/// what befalls machines.
 void draw_disasters(schedule& s, dice& d)
 {
     using kind = sim::decision::kind;
     using enum sim::node::memory;
     constexpr auto nobody = sim::decision::nobody;
     auto const count = static_cast<std::uint32_t>(s.nodes.size());
-    auto const any = [&](std::size_t of) { return static_cast<std::uint8_t>(d.between(0, static_cast<std::int64_t>(of) - 1)); };
+    auto const any = [&](std::size_t of) {
+        return static_cast<std::uint8_t>(d.between(0, static_cast<std::int64_t>(of) - 1));
+    };
     auto const some_time = [&] { return d.between(duration{}, s.length); };
     duration const ttl = s.ttl;
     std::vector<sim::node::memory> memories{kept};
@@ -102,9 +111,14 @@ void draw_disasters(schedule& s, dice& d)
 
     auto const longest_down = d.once_in(2) ? ttl / 20 : ttl;
     for (std::uint32_t i = d.once_in(2) ? d.up_to(6) : 0; i > 0; --i)
-        s.disasters.push_back({{kind::crash, nobody, any(count), i}, some_time(), d.between(1us, longest_down), memories[any(memories.size())], any(2UL * count)});
+        s.disasters.push_back({{kind::crash, nobody, any(count), i},
+                               some_time(),
+                               d.between(1us, longest_down),
+                               memories[any(memories.size())],
+                               any(2UL * count)});
     for (std::uint32_t i = d.once_in(2) ? d.up_to(6) : 0; i > 0; --i)
-        s.disasters.push_back({.name = {kind::hang, nobody, any(count), i}, .at = some_time(), .length = d.between(1us, 2 * ttl)});
+        s.disasters.push_back(
+            {.name = {kind::hang, nobody, any(count), i}, .at = some_time(), .length = d.between(1us, 2 * ttl)});
     auto wave = d.between(duration{}, duration{s.guard});
     for (std::uint32_t i = d.once_in(4) && s.guard > 0ms ? 1 + d.up_to(5) : 0; i > 0; --i) {
         auto const memory = d.once_in(2) ? lost : saved;
@@ -113,9 +127,13 @@ void draw_disasters(schedule& s, dice& d)
         wave += d.between(s.guard, duration{s.guard} * 5 / 4);
     }
     for (std::uint8_t i = 0; i < s.clients.size(); ++i) {
-        if (d.once_in(6)) s.disasters.push_back({.name = {kind::asleep, i, nobody, 0}, .at = some_time(), .length = d.between(ttl / 4, 3 * ttl)});
+        if (d.once_in(6))
+            s.disasters.push_back(
+                {.name = {kind::asleep, i, nobody, 0}, .at = some_time(), .length = d.between(ttl / 4, 3 * ttl)});
         for (std::uint32_t n = d.once_in(4) ? 1 + d.up_to(2) : 0; n > 0; --n)
-            s.disasters.push_back({.name = {kind::wall_jump, i, nobody, n}, .at = some_time(), .length = d.once_in(2) ? d.between(-10min, 10min) : d.between(-ttl, ttl)});
+            s.disasters.push_back({.name = {kind::wall_jump, i, nobody, n},
+                                   .at = some_time(),
+                                   .length = d.once_in(2) ? d.between(-10min, 10min) : d.between(-ttl, ttl)});
     }
     for (auto const& one : s.disasters) s.forgetful |= one.memory != kept;
     // A lone server that forgets a counter which somebody has set ahead of its clock begins below it.
@@ -124,8 +142,8 @@ void draw_disasters(schedule& s, dice& d)
         s.disasters.push_back({.name = {kind::poison, nobody, any(count), i}, .at = some_time(), .saves = d.up_to(3)});
 }
 
-/// So that counters end while the world goes on, they are kept for less than an hour. What is said of the fences is said of servers whose clocks
-/// do not move much against each other, in all that time.
+/// So that counters end while the world goes on, they are kept for less than an hour. What is said of the fences is
+/// said of servers whose clocks do not move much against each other, in all that time.
 void draw_straggler(schedule& s, dice& d)
 {
     if (!d.once_in(4)) return;
@@ -152,7 +170,6 @@ schedule schedule::draw(std::uint64_t seed, unsigned nodes)
     s.node_timeout = s.ttl / d.between(3, 20);
     bool const guarded = nodes > 1 || d.once_in(2);
     s.guard = guarded ? s.ttl : 0ms;
-    s.fences = nodes > 1 ? redis::fence_source::counter : redis::fence_source::clock;
     s.length = d.between(5 * s.ttl, 12 * s.ttl);
     draw_clocks(s, d, nodes, s.calm);
     draw_options(s, d);
@@ -170,7 +187,8 @@ duration schedule::servers_well_after() const
         using kind = sim::decision::kind;
         auto const down = one.name.what == kind::crash || one.name.what == kind::wave || one.name.what == kind::hang;
         if (one.name.what == kind::poison) last = std::max(last, one.at + duration{guard});
-        if (down && one.at < length) last = std::max(last, one.at + one.length + (one.name.what == kind::hang ? duration{} : duration{guard}));
+        if (down && one.at < length)
+            last = std::max(last, one.at + one.length + (one.name.what == kind::hang ? duration{} : duration{guard}));
     }
     return last;
 }
@@ -181,23 +199,27 @@ std::string schedule::describe() const
     auto const clocks = [](auto const& some) {
         std::string text;
         for (auto const& one : some)
-            text += " " + std::to_string(std::chrono::duration_cast<milliseconds>(one.ahead).count()) + " ms " + std::to_string(one.drift_ppm) + " ppm;";
+            text += " " + std::to_string(std::chrono::duration_cast<milliseconds>(one.ahead).count()) + " ms " +
+                    std::to_string(one.drift_ppm) + " ppm;";
         return text + "\n";
     };
-    std::string text = "ttl " + number(ttl.count()) + "node timeout " + number(node_timeout.count()) + "guard " + number(guard.count()) + "length " +
-                       number(std::chrono::duration_cast<milliseconds>(length).count()) + (calm ? "calm" : "") + "\n" +  //
+    std::string text = "ttl " + number(ttl.count()) + "node timeout " + number(node_timeout.count()) + "guard " +
+                       number(guard.count()) + "length " +
+                       number(std::chrono::duration_cast<milliseconds>(length).count()) + (calm ? "calm" : "") +
+                       "\n" +  //
                        "servers' clocks:" + clocks(nodes) + "clients' clocks:" + clocks(clients);
     if (straggler)
         text += "fences are kept for " + number(fence_lifetime.count()) + "ms; the straggler's clock leaps by " +
-                number(std::chrono::duration_cast<milliseconds>(leap).count()) + "ms, stands still for " + number(stood_still) + "%; server " + number(remembers) +
-                "remembers\n";
+                number(std::chrono::duration_cast<milliseconds>(leap).count()) + "ms, stands still for " +
+                number(stood_still) + "%; server " + number(remembers) + "remembers\n";
     for (auto const& one : options)
-        text += "ttl " + number(one.ttl.count()) + (one.renews ? "" : "not renewed ") + (one.extends ? "extended " : "") +
-                (one.deferred_release ? "deferred release " : "") + number(one.fences) + "fences; ";
+        text += "ttl " + number(one.ttl.count()) + (one.renews ? "" : "not renewed ") +
+                (one.extends ? "extended " : "") + (one.deferred_release ? "deferred release " : "") +
+                number(one.fences) + "fences; ";
     text += "\n";
     for (auto const& one : disasters)
-        text += one.name.text() + " at " + std::to_string(std::chrono::duration_cast<milliseconds>(one.at).count()) + " ms for " +
-                std::to_string(std::chrono::duration_cast<milliseconds>(one.length).count()) + " ms; ";
+        text += one.name.text() + " at " + std::to_string(std::chrono::duration_cast<milliseconds>(one.at).count()) +
+                " ms for " + std::to_string(std::chrono::duration_cast<milliseconds>(one.length).count()) + " ms; ";
     return text + "\n";
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <holdfast/core/random.hpp>
+#include <holdfast/quorum/node_set.hpp>
 #include <holdfast/redis/commands.hpp>
-#include <holdfast/redis/node_set.hpp>
 #include <holdfast/sim/clock.hpp>
 #include <holdfast/sim/decision.hpp>
 #include <holdfast/sim/faults.hpp>
@@ -20,9 +20,10 @@ namespace holdfast::test {
 struct disaster {
     sim::decision name;
     boot_clock::duration at{};                              ///< since the begin
-    boot_clock::duration length{};                          ///< how long it takes; of a wall clock: by how much it is set, one way or the other
+    boot_clock::duration length{};  ///< how long it takes; of a wall clock: by how much it is set, one way or the other
     sim::node::memory memory = sim::node::memory::kept;     ///< of a server that starts again
-    unsigned saves = 0;                                     ///< the server that makes a snapshot at that time; of a wave: which servers it takes; of a poison: which
+    unsigned saves =
+        0;  ///< the server that makes a snapshot at that time; of a wave: which servers it takes; of a poison: which
 };
 
 /// What the locks of one client are made with. Those of one name need not agree on it.
@@ -39,14 +40,12 @@ struct schedule {
     std::chrono::milliseconds ttl{};  ///< the longest in use
     std::chrono::milliseconds node_timeout{};
     std::chrono::milliseconds guard{};
-    redis::fence_source fences{};
     boot_clock::duration length{};
 
     std::vector<sim::clock> nodes;
     std::vector<sim::clock> clients;
     std::vector<client_plan> options;  ///< of each client
-    redis::node_set astray;  ///< nodes whose clock is so far out of line that they must have no vote
-
+    quorum::node_set astray;  ///< nodes whose clock is so far out of line that they must have no vote
 
     sim::faults wrong;
     bool calm = false;                 ///< nothing goes wrong with servers, network and clocks, and nobody is paused
@@ -54,7 +53,8 @@ struct schedule {
     std::vector<disaster> disasters;   ///< those of servers and machines
     bool forgetful = false;            ///< servers lose memory
     std::chrono::milliseconds fence_lifetime = redis::shortest_fence_lifetime;
-    bool straggler = false;            ///< at the end comes somebody who connected at the beginning, and whose clock was not right in between:
+    bool straggler =
+        false;  ///< at the end comes somebody who connected at the beginning, and whose clock was not right in between:
     boot_clock::duration leap{};       ///< it leapt by so much;
     unsigned stood_still = 0;          ///< it stood still for so many hundredths of the time
     unsigned remembers = 0;            ///< the server that then does not forget; none where there is no such one
@@ -66,7 +66,8 @@ struct schedule {
     /// Returns: the schedule of a seed, with so many servers; 0: three, five or seven.
     [[nodiscard]] static schedule draw(std::uint64_t seed, unsigned nodes);
 
-    /// Returns: until when servers may be down, hang or have no vote because of `disasters`, since the begin; and those of processes and machines.
+    /// Returns: until when servers may be down, hang or have no vote because of `disasters`, since the begin; and those
+    /// of processes and machines.
     [[nodiscard]] boot_clock::duration servers_well_after() const;
 
     /// Returns: what it is like, for people.

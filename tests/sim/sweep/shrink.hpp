@@ -12,8 +12,10 @@
 
 namespace holdfast::test {
 
-/// What is left of a list of decisions when as many as can be are left out, one after the other and in whole stretches, while it still fails.
-/// Source: A. Zeller and R. Hildebrandt, "Simplifying and isolating failure-inducing input", 2002 (ddmin, with complements only).
+/// What is left of a list of decisions when as many as can be are left out, one after the other and in whole stretches,
+/// while it still fails.
+/// Source: A. Zeller and R. Hildebrandt, "Simplifying and isolating failure-inducing input", 2002 (ddmin, with
+/// complements only).
 class shrinking {
 public:
     using list = std::vector<sim::decision>;
@@ -21,7 +23,8 @@ public:
     /// Runs with these decisions alone. Returns: those that came true where it still fails; nothing where it does not.
     using trial = std::function<std::optional<list>(list const&)>;
 
-    /// Returns: a list that still fails, and no more does so when any one of it is left out; or as far as `most` trials got.
+    /// Returns: a list that still fails, and no more does so when any one of it is left out; or as far as `most` trials
+    /// got.
     [[nodiscard]] static list shortest(list failing, trial const& fails, std::size_t most = 5000)
     {
         std::size_t parts = 2;
@@ -33,7 +36,8 @@ public:
                 auto const from = failing.size() * part / parts;
                 auto const to = failing.size() * (part + 1) / parts;
                 auto rest = failing;
-                rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(from), rest.begin() + static_cast<std::ptrdiff_t>(to));
+                rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(from),
+                           rest.begin() + static_cast<std::ptrdiff_t>(to));
                 if (auto left = fails(rest)) {
                     failing = std::move(*left);
                     shorter = true;

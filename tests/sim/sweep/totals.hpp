@@ -84,7 +84,9 @@ inline void print_table(std::vector<std::pair<std::string_view, totals>> const& 
     for (auto const& one : all) std::printf(" %18.*s", static_cast<int>(one.first.size()), one.first.data());
     std::printf("\n");
     row("schedules", [&](totals const& t) { return number(t.schedules); });
-    row("  a second on one core", [&](totals const& t) { return number(static_cast<std::uint64_t>(static_cast<double>(t.schedules) / (t.seconds > 0 ? t.seconds : 1))); });
+    row("  a second on one core", [&](totals const& t) {
+        return number(static_cast<std::uint64_t>(static_cast<double>(t.schedules) / (t.seconds > 0 ? t.seconds : 1)));
+    });
     row("holds granted", [&](totals const& t) { return number(t.acquired); });
     row("holds renewed", [&](totals const& t) { return number(t.renewed); });
     row("holds lost", [&](totals const& t) { return number(t.lost); });
@@ -92,7 +94,8 @@ inline void print_table(std::vector<std::pair<std::string_view, totals>> const& 
     row("heirs looked at", [&](totals const& t) { return number(t.judged); });
     for (std::size_t k = 0; k < sim::decision::kinds; ++k) {
         auto const kind = static_cast<sim::decision::kind>(k);
-        auto const name = std::string{kind < sim::decision::kind::clock ? "fault: " : ""} + std::string{sim::decision::name(kind)};
+        auto const name =
+            std::string{kind < sim::decision::kind::clock ? "fault: " : ""} + std::string{sim::decision::name(kind)};
         row(name, [&](totals const& t) { return t.happened[kind] == 0 ? std::string{"-"} : number(t.happened[kind]); });
     }
     row("servers that lost memory", [&](totals const& t) { return number(t.happened.memories_lost); });

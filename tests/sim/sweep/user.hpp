@@ -5,13 +5,14 @@
 #include "schedule.hpp"
 #include "verdict.hpp"
 
-#include <holdfast/core/backend.hpp>
+#include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/options.hpp>
-#include <holdfast/lock/lock_owner.hpp>
-#include <holdfast/lock/tenure.hpp>
-#include <holdfast/lock/waiting_line.hpp>
+#include <holdfast/lock/lease_state.hpp>
+#include <holdfast/lock/mutex_state.hpp>
+#include <holdfast/lock/waiter.hpp>
 #include <holdfast/redis/acquire_operation.hpp>
-#include <holdfast/redis/ballot_operation.hpp>
+#include <holdfast/redis/quorum_operation.hpp>
+#include <holdfast/sim/call.hpp>
 #include <holdfast/sim/process.hpp>
 #include <holdfast/sim/transport.hpp>
 
@@ -32,12 +33,19 @@ struct record {
     void breach(std::string_view which, std::string what) { verdict.breaches.push_back({which, std::move(what)}); }
 };
 
-/// A user of one lock: takes it, works for a while, has the lease renewed as `tenure` says, and gives it back; again and again. What it was
-/// promised becomes part of the record.
+/// A user of one lock: takes it, works for a while, has the lease renewed as `tenure` says, and gives it back; again
+/// and again. What it was promised becomes part of the record.
 class user {
 public:
-    user(sim::transport& way, redis::shared_keys key, schedule const& plan, client_plan const& mine, boot_clock::time_point end, record& r)
-        : way_{way}, me_{way.client()}, key_{std::move(key)}, plan_{plan}, mine_{mine}, end_{end}, record_{r},
+    user(sim::transport& way, redis::shared_keys key, schedule const& plan, client_plan const& mine,
+         boot_clock::time_point end, record& r)
+        : way_{way},
+          me_{way.client()},
+          key_{std::move(key)},
+          plan_{plan},
+          mine_{mine},
+          end_{end},
+          record_{r},
           options_{std::make_shared<lock_options const>(lock_options{.ttl = mine.ttl, .renew = mine.renews})}
     {
     }
@@ -54,9 +62,10 @@ public:
             auto const asked = begin_call(call::kind::acquire, record_.claims.size() + unclaimed);
             redis::acquire_operation<sim::transport> acquire{way_, key_, wish};
             note("wants the lock", static_cast<std::uint64_t>(options_->ttl.count()));
-            acquire.start();
-            auto const done_at = co_await way_.finished(acquire, patience);
-            if (!acquire.done()) {
+            sim::call asking{me_};
+            acquire.start(asking);
+            auto const done_at = co_await asking.ended_by(patience);
+            if (!asking.ended()) {
                 note("gives up", 0);
                 if (one_in(2)) acquire.cancel();
                 continue;
@@ -74,7 +83,8 @@ public:
                 end_call(asked, call::answer::done, done_at, me_.when(got->valid_until));
                 co_await hold(*got, record_.claims.size() - 1);
             } else {
-                note(got.code() == errc::timed_out ? "refused: timed out" : "refused: code", static_cast<std::uint64_t>(got.code().value()));
+                note(got.code() == errc::timed_out ? "refused: timed out" : "refused: code",
+                     static_cast<std::uint64_t>(got.code().value()));
                 ++record_.verdict.refused;
                 if (got.code() == errc::timed_out) end_call(asked, call::answer::refused, done_at);
                 co_await me_.sleep_until(me_.present() + up_to(plan_.ttl / 8));
@@ -85,23 +95,36 @@ public:
     /// Takes the lock once, however long that takes, and gives it back.
     sim::process inherit()
     {
-        redis::acquire_operation<sim::transport> acquire{way_, key_, {.ttl = plan_.ttl, .retry = {.first = std::chrono::microseconds{500}, .most = plan_.ttl}}};
-        acquire.start();
-        auto const done_at = co_await way_.finished(acquire);
+        redis::acquire_operation<sim::transport> acquire{
+            way_, key_, {.ttl = plan_.ttl, .retry = {.first = std::chrono::microseconds{500}, .most = plan_.ttl}}};
+        sim::call asking{me_};
+        acquire.start(asking);
+        auto const done_at = co_await asking.ended_by();
         auto const got = acquire.outcome();
         if (!got) {
             record_.breach("K6", "the heir was told: " + got.code().message());
             co_return;
         }
         note("INHERITS, fence", got->fence);
-        record_.claims.push_back({.client = me_.index(), .granted = done_at, .valid_until = me_.when(got->valid_until), .ended = me_.present(),
-                                  .first_fence = got->fence, .last_fence = got->fence});
-        redis::release_operation<sim::transport> release{way_, key_, got->token};
-        release.start();
-        co_await way_.finished(release);
+        record_.claims.push_back({.client = me_.index(),
+                                  .granted = done_at,
+                                  .valid_until = me_.when(got->valid_until),
+                                  .ended = me_.present(),
+                                  .first_fence = got->fence,
+                                  .last_fence = got->fence});
+        redis::release_operation<sim::transport> release{way_, key_};
+        release.bind(got->token);
+        sim::call releasing{me_};
+        release.start(releasing);
+        co_await releasing.ended_by();
     }
 
 private:
+    struct granted_waiter final : detail::waiter {
+        explicit granted_waiter(detail::mutex_state& of) : waiter{of, {}} {}
+        void signal(std::uint32_t) noexcept override {}
+    };
+
     using duration = boot_clock::duration;
     using time_point = boot_clock::time_point;
     static constexpr std::size_t unclaimed = 1U << 30U;
@@ -109,45 +132,47 @@ private:
     sim::process hold(grant got, std::size_t mine)
     {
         auto const leave_at = me_.present() + up_to(one_in(4) ? 3 * plan_.ttl : plan_.ttl / 6);
-        detail::lock_owner owner{.held = {}, .token = {}, .options = options_};
-        detail::waiter in_line{owner};
-        detail::tenure tenure;
-        tenure.begin(got, options_);
-        tenure.give(in_line, tenure.deadline_for(got.valid_until));
-        auto const held = tenure.holder();
+        detail::mutex_state owner;
+        owner.options = options_;
+        granted_waiter one{owner};
+        detail::lease_state lease;
+        lease.begin(got, options_);
+        lease.give(one, lease.deadline_for(got.valid_until), nullptr);
+        auto const held = lease.holder();
         auto deadline = held->deadline();
         bool refused = false;
         for (;;) {
-            auto const next = std::min(deadline, tenure.renewable() ? tenure.renew_at() : time_point::max());
-            co_await me_.sleep_until(std::min(leave_at, me_.when(next)));
+            co_await me_.sleep_until(std::min(leave_at, me_.when(lease.next_look())));
             if (!held->still_held()) break;
-            believe(mine, deadline + announcement_margin(tenure.ttl()));
+            believe(mine, deadline + announcement_margin(lease.ttl()));
             if (me_.present() >= leave_at) break;
-            if (!tenure.renewable() || me_.now() < tenure.renew_at()) continue;
+            if (!lease.due(me_.now())) continue;
             bool const longer = mine_.extends && one_in(3);
-            auto const length = longer ? tenure.ttl() + std::chrono::floor<std::chrono::milliseconds>(up_to(plan_.ttl - tenure.ttl())) : tenure.ttl();
-            auto const request = tenure.ask(length);
+            auto const length =
+                longer ? lease.ttl() + std::chrono::floor<std::chrono::milliseconds>(up_to(plan_.ttl - lease.ttl()))
+                       : lease.ttl();
+            auto const request = lease.ask(length);
             auto const asked = begin_call(call::kind::renew, mine);
             redis::extend_operation<sim::transport> extend{way_, key_, got.token, length};
-            extend.start();
-            auto const answered = co_await way_.finished(extend);
+            sim::call extending{me_};
+            extend.start(extending);
+            auto const answered = co_await extending.ended_by();
             auto const until = extend.outcome();
             if (until) end_call(asked, call::answer::done, answered, me_.when(*until));
             if (until.code() == errc::lease_lost) end_call(asked, call::answer::refused, answered);
-            if (until && tenure.renew(request, *until)) {
+            refused = lease.settle(request, until).lost.has_value();
+            if (until && !refused) {
                 note("renewed", 0);
                 ++record_.verdict.renewed;
                 deadline = held->deadline();
-                believe(mine, deadline + announcement_margin(tenure.ttl()));
+                believe(mine, deadline + announcement_margin(lease.ttl()));
                 continue;
             }
-            if (until || until.code() == errc::lease_lost) {
-                refused = true;
+            if (refused) {
                 record_.claims[mine].ended = std::min(record_.claims[mine].ended, answered);
                 break;
             }
             note("not renewed: code", static_cast<std::uint64_t>(until.code().value()));
-            tenure.retry_later();
         }
         bool const lost = refused || !held->still_held();
         if (lost) {
@@ -162,17 +187,21 @@ private:
         record_.claims[mine].ended = std::min(record_.claims[mine].ended, me_.present());
         note("releases, fence", got.fence);
         auto const asked = begin_call(call::kind::release, mine);
-        redis::release_operation<sim::transport> release{way_, key_, got.token};
-        release.start();
+        redis::release_operation<sim::transport> release{way_, key_};
+        release.bind(got.token);
+        sim::call releasing{me_};
+        release.start(releasing);
         if (mine_.deferred_release) co_return;
-        auto const answered = co_await way_.finished(release);
-        auto const said = release.outcome();
+        auto const answered = co_await releasing.ended_by();
+        auto const said = release.outcome().code;
         if (!said) end_call(asked, call::answer::done, answered);
         if (said == errc::not_owner) end_call(asked, call::answer::refused, answered);
-        if (plan_.calm && !lost && said) record_.breach("release", "a release failed without a cause: " + said.message());
+        if (plan_.calm && !lost && said)
+            record_.breach("release", "a release failed without a cause: " + said.message());
     }
 
-    /// Effects: the claim is good until its holder's clock shows `t`: that may be another time than it was, where something was done to the clock.
+    /// Effects: the claim is good until its holder's clock shows `t`: that may be another time than it was, where
+    /// something was done to the clock.
     void believe(std::size_t mine, time_point t)
     {
         auto& until = record_.claims[mine].valid_until;
@@ -184,18 +213,25 @@ private:
     {
         auto const well_since = std::max({plan_.well_since, me_.awake_since()});
         if (me_.clock().when(deadline) - well_since > 4 * plan_.node_timeout + std::chrono::milliseconds{10})
-            record_.breach("renewal", "client " + std::to_string(me_.index()) + " let its lease end although it could have been renewed");
+            record_.breach("renewal", "client " + std::to_string(me_.index()) +
+                                          " let its lease end although it could have been renewed");
     }
 
     acquire_request next_wish()
     {
         auto const now = me_.now();
-        auto const deadline = one_in(8) ? time_point::min() : now + (std::max(me_.present(), one_in(2) ? end_ : std::min(end_, me_.present() + up_to(3 * plan_.ttl))) - me_.present());
+        bool const once = one_in(8);
+        auto const deadline =
+            once ? time_point::max()
+                 : now + (std::max(me_.present(),
+                                   one_in(2) ? end_ : std::min(end_, me_.present() + up_to(3 * plan_.ttl))) -
+                          me_.present());
         auto const fences = one_in(2) ? mine_.fences : 1U;
         bool const for_ever = one_in(2);
         return {.ttl = options_->ttl,
                 .fences = fences,
                 .retry = {.first = std::chrono::microseconds{500}, .most = options_->ttl},
+                .once = once,
                 .deadline = deadline,
                 .unavailable_at = for_ever ? time_point::max() : now + 2 * plan_.ttl,
                 .unavailable_after = for_ever ? boot_clock::duration::max() : 2 * plan_.ttl};
@@ -204,7 +240,7 @@ private:
     /// Returns: whether an acquire took longer than its deadline and one node timeout, and a message more.
     [[nodiscard]] bool is_late(acquire_request const& wish, time_point done_at) const
     {
-        if (wish.deadline == time_point::min()) return false;
+        if (wish.once) return false;
         return done_at > me_.when(wish.deadline) + plan_.node_timeout + plan_.wrong.longest_delay;
     }
 
@@ -225,7 +261,10 @@ private:
     [[nodiscard]] std::uint8_t me() const noexcept { return static_cast<std::uint8_t>(me_.index()); }
     [[nodiscard]] duration up_to(duration most) { return me_.up_to(most); }
     [[nodiscard]] bool one_in(unsigned n) { return me_.below(n) == 0; }
-    void note(std::string_view what, std::uint64_t value) { me_.world().note(what, me_.index(), sim::event::nobody, value); }
+    void note(std::string_view what, std::uint64_t value)
+    {
+        me_.world().note(what, me_.index(), sim::event::nobody, value);
+    }
 
     sim::transport& way_;
     sim::host& me_;

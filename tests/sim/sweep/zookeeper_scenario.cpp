@@ -7,7 +7,6 @@
 #include "linearizability.hpp"
 #include "liveness.hpp"
 #include "machine.hpp"
-#include "shipped_clock.hpp"
 #include "zookeeper_servers.hpp"
 #include "zookeeper_user.hpp"
 
@@ -45,7 +44,10 @@ public:
     {
         return least + static_cast<std::int64_t>(sequence_.below(static_cast<std::uint64_t>(most - least + 1)));
     }
-    [[nodiscard]] duration between(duration least, duration most) { return duration{between(least.count(), most.count())}; }
+    [[nodiscard]] duration between(duration least, duration most)
+    {
+        return duration{between(least.count(), most.count())};
+    }
 
 private:
     holdfast::detail::random_sequence sequence_;
@@ -74,8 +76,12 @@ struct schedule_of_ensemble {
         s.calm = d.once_in(10);
         s.timeout = milliseconds{d.between(80, 600)};
         s.length = d.between(duration{4 * s.timeout}, duration{9 * s.timeout});
-        s.first_number = d.once_in(4) ? static_cast<std::int32_t>(0x7FFFFFFF - d.between(0, 20)) : d.once_in(2) ? 5 : 95;
-        auto const drift = [&] { return s.calm ? 0 : d.once_in(2) ? d.between(-4'900, 4'900) : d.once_in(2) ? 4'900 : -4'900; };
+        s.first_number = d.once_in(4)   ? static_cast<std::int32_t>(0x7FFFFFFF - d.between(0, 20))
+                         : d.once_in(2) ? 5
+                                        : 95;
+        auto const drift = [&] {
+            return s.calm ? 0 : d.once_in(2) ? d.between(-4'900, 4'900) : d.once_in(2) ? 4'900 : -4'900;
+        };
         for (auto& one : s.servers) one = {d.between(0h, 24h), drift()};
         s.clients.resize(static_cast<std::size_t>(d.between(2, 4)));
         for (auto& one : s.clients) one = {d.between(0h, 24h), drift()};
@@ -85,13 +91,18 @@ struct schedule_of_ensemble {
 
     [[nodiscard]] std::string describe() const
     {
-        auto const ms = [](duration t) { return std::to_string(std::chrono::duration_cast<milliseconds>(t).count()) + " ms"; };
-        auto text = "session timeout " + ms(timeout) + ", length " + ms(length) + (calm ? ", calm" : "") + ", sequence from " +
-                    std::to_string(first_number) + "\nclocks:";
-        for (auto const& one : servers) text += " server " + ms(one.ahead) + ' ' + std::to_string(one.drift_ppm) + " ppm;";
-        for (auto const& one : clients) text += " client " + ms(one.ahead) + ' ' + std::to_string(one.drift_ppm) + " ppm;";
+        auto const ms = [](duration t) {
+            return std::to_string(std::chrono::duration_cast<milliseconds>(t).count()) + " ms";
+        };
+        auto text = "session timeout " + ms(timeout) + ", length " + ms(length) + (calm ? ", calm" : "") +
+                    ", sequence from " + std::to_string(first_number) + "\nclocks:";
+        for (auto const& one : servers)
+            text += " server " + ms(one.ahead) + ' ' + std::to_string(one.drift_ppm) + " ppm;";
+        for (auto const& one : clients)
+            text += " client " + ms(one.ahead) + ' ' + std::to_string(one.drift_ppm) + " ppm;";
         text += '\n';
-        for (auto const& one : disasters) text += one.name.text() + " at " + ms(one.at) + " for " + ms(one.length) + "; ";
+        for (auto const& one : disasters)
+            text += one.name.text() + " at " + ms(one.at) + " for " + ms(one.length) + "; ";
         return text + '\n';
     }
 
@@ -120,8 +131,12 @@ private:
         some(kind::election, 4, 1, t / 2);
         some(kind::collection, 2, 5, 1ms);
         for (std::uint8_t i = 0; i < clients.size(); ++i) {
-            if (d.once_in(5)) disasters.push_back({{kind::asleep, i, nobody, 0}, d.between(duration{}, length), d.between(t / 4, 2 * t)});
-            if (d.once_in(4)) disasters.push_back({{kind::expiry, i, nobody, 0}, d.between(duration{}, length), d.between(t / 2, 2 * t)});
+            if (d.once_in(5))
+                disasters.push_back(
+                    {{kind::asleep, i, nobody, 0}, d.between(duration{}, length), d.between(t / 4, 2 * t)});
+            if (d.once_in(4))
+                disasters.push_back(
+                    {{kind::expiry, i, nobody, 0}, d.between(duration{}, length), d.between(t / 2, 2 * t)});
             if (d.once_in(4))
                 disasters.push_back({{kind::wall_jump, i, nobody, 0},
                                      d.between(duration{}, length),
@@ -143,10 +158,13 @@ public:
         for (std::uint8_t i = 0; i < plan_.servers.size(); ++i)
             if (!world_.comes_true({kind::clock, nobody, i, 0})) plan_.servers[i] = {};
         end_ = world_.now() + plan_.length;
-        shared_ = {.form = form, .path = form == zookeeper_form::queue ? "/locks" : "/locks/one", .end = end_, .calm = plan_.calm};
+        shared_ = {.form = form,
+                   .path = form == zookeeper_form::queue ? "/locks" : "/locks/one",
+                   .end = end_,
+                   .calm = plan_.calm};
         servers_.emplace(world_, shared_.path, plan_.first_number, plan_.timeout, plan_.servers, "/locks");
         servers_->on_gone([this](unsigned server, std::string const& path) {
-            for (auto& one : users_) one.session().gone(server, path);
+            for (auto& one : users_) one.loop().gone(server, path);
         });
     }
 
@@ -175,7 +193,8 @@ public:
         auto const gone = std::max(world_.now(), well) + 4 * plan_.timeout;
         while ((!servers_->state().nodes().empty() || servers_->state().barren()) && world_.step(gone)) {
         }
-        if (!servers_->state().nodes().empty()) record_.breach("K7", "a node is left: " + servers_->state().nodes().begin()->first);
+        if (!servers_->state().nodes().empty())
+            record_.breach("K7", "a node is left: " + servers_->state().nodes().begin()->first);
         if (servers_->state().robbed()) record_.breach("K1", "a session removed the node of another one");
         if (servers_->state().barren()) record_.breach("K7", "a container is left that never had a child");
         judge();
@@ -186,7 +205,7 @@ private:
     zookeeper_user& add(unsigned index, sim::clock clock)
     {
         auto& host = hosts_.emplace_back(world_, index, clock);
-        read_shipped_clock(host);
+        host.read_time_with(&boot_clock::now);
         return users_.emplace_back(host, *servers_, shared_, record_);
     }
 
@@ -207,11 +226,12 @@ private:
         case kind::collection: return servers_->collect();
         default: break;
         }
-        auto const who = std::find_if(users_.begin(), users_.end(), [&](auto const& u) { return u.host().index() == one.name.client; });
+        auto const who = std::find_if(users_.begin(), users_.end(),
+                                      [&](auto const& u) { return u.host().index() == one.name.client; });
         if (who == users_.end()) return;
         if (one.name.what == kind::asleep) who->host().sleep(one.length);
         if (one.name.what == kind::wall_jump) who->host().set_wall_clock(one.length);
-        if (one.name.what == kind::expiry) who->session().cut_off(one.length);
+        if (one.name.what == kind::expiry) who->loop().cut_off(one.length);
     }
 
     void judge()
@@ -228,7 +248,8 @@ private:
 
     [[nodiscard]] bool all_done() const
     {
-        return lives_.size() == awaited_ && std::all_of(lives_.begin(), lives_.end(), [](auto const& one) { return one.done(); });
+        return lives_.size() == awaited_ &&
+               std::all_of(lives_.begin(), lives_.end(), [](auto const& one) { return one.done(); });
     }
 
     [[nodiscard]] unsigned heir() const noexcept { return static_cast<unsigned>(plan_.clients.size()); }
@@ -245,14 +266,15 @@ private:
     std::vector<sim::process> lives_;
 };
 
-std::vector<kind> const faults{kind::late,      kind::lost_request, kind::lost_reply, kind::cut,      kind::pause,     kind::asleep,
-                               kind::wall_jump, kind::hang,         kind::expiry,     kind::election, kind::isolation, kind::collection};
-shipped_machine const queue{{"zookeeper", "a queue in an ensemble",
-                             [](std::uint64_t seed, run_options const& o) { return run_zookeeper(seed, zookeeper_form::queue, o); },
-                             faults}};
-shipped_machine const plain{{"zookeeper-plain", "one node in an ensemble",
-                             [](std::uint64_t seed, run_options const& o) { return run_zookeeper(seed, zookeeper_form::plain, o); },
-                             faults}};
+std::vector<kind> const faults{kind::late,   kind::lost_request, kind::lost_reply, kind::cut,
+                               kind::pause,  kind::asleep,       kind::wall_jump,  kind::hang,
+                               kind::expiry, kind::election,     kind::isolation,  kind::collection};
+shipped_machine const queue{
+    {"zookeeper", "a queue in an ensemble",
+     [](std::uint64_t seed, run_options const& o) { return run_zookeeper(seed, zookeeper_form::queue, o); }, faults}};
+shipped_machine const plain{
+    {"zookeeper-plain", "one node in an ensemble",
+     [](std::uint64_t seed, run_options const& o) { return run_zookeeper(seed, zookeeper_form::plain, o); }, faults}};
 
 }  // namespace
 

@@ -22,14 +22,15 @@
 
 namespace holdfast::test {
 
-/// Three ZooKeeper servers in time: when a server applies what the leader has decided, what a leader hears of sessions and when it ends them,
-/// and what becomes of it all when servers hang, are cut off or have no leader.
+/// Three ZooKeeper servers in time: when a server applies what the leader has decided, what a leader hears of sessions
+/// and when it ends them, and what becomes of it all when servers hang, are cut off or have no leader.
 ///
-/// The leader asks every server each quarter of the session timeout whom it has heard of: that is as rare as half a tick can be; one that stood
-/// still asks first of all. Leader and server talk over one connection, on which nothing overtakes anything: the question comes before what is
-/// decided after it, and its answer before what the server passes on later. A session ends as soon as the leader, by its own clock, has not
-/// heard of it for the timeout; that it decides on a write is no word of the session. A new leader counts anew. A server that is cut off goes
-/// on answering reads and touches from what it knows.
+/// The leader asks every server each quarter of the session timeout whom it has heard of: that is as rare as half a
+/// tick can be; one that stood still asks first of all. Leader and server talk over one connection, on which nothing
+/// overtakes anything: the question comes before what is decided after it, and its answer before what the server passes
+/// on later. A session ends as soon as the leader, by its own clock, has not heard of it for the timeout; that it
+/// decides on a write is no word of the session. A new leader counts anew. A server that is cut off goes on answering
+/// reads and touches from what it knows.
 /// Source: LearnerHandler, Learner.ping and SessionTrackerImpl of ZooKeeper 3.8.
 class zookeeper_servers {
 public:
@@ -37,9 +38,12 @@ public:
     using duration = boot_clock::duration;
     static constexpr unsigned count = 3;
 
-    zookeeper_servers(sim::world& w, std::string lock, std::int32_t first_number, duration timeout, std::array<sim::clock, count> clocks,
-                      std::string container)
-        : world_{w}, ensemble_{std::move(lock), count, first_number, std::move(container)}, timeout_{timeout}, clocks_{clocks}
+    zookeeper_servers(sim::world& w, std::string lock, std::int32_t first_number, duration timeout,
+                      std::array<sim::clock, count> clocks, std::string container)
+        : world_{w},
+          ensemble_{std::move(lock), count, first_number, std::move(container)},
+          timeout_{timeout},
+          clocks_{clocks}
     {
         ask_again();
     }
@@ -102,12 +106,15 @@ public:
         found->second = clock.when(clock.at(world_.now()) + timeout_);
     }
 
-    /// Effects: the server says something to the leader, behind what it said before: `f` is called when the leader has it.
+    /// Effects: the server says something to the leader, behind what it said before: `f` is called when the leader has
+    /// it.
     void say(unsigned server, std::function<void()> f)
     {
         heeded_[server] = std::max(heeded_[server], world_.now() + world_.delay(sim::decision::nobody, server));
         world_.at(heeded_[server], [this, server, f = std::move(f)]() mutable {
-            auto const ready = [this, server] { return std::max({no_leader_until_, out_until(server), out_until(leader_)}); };
+            auto const ready = [this, server] {
+                return std::max({no_leader_until_, out_until(server), out_until(leader_)});
+            };
             to_leader_[server].put(world_, std::move(f), ready);
         });
     }
@@ -116,7 +123,8 @@ public:
     void hear(unsigned server, std::int64_t session) { heard_[server].push_back(session); }
 
     /// Effects: the leader decides on a write; every server will apply it.
-    [[nodiscard]] zookeeper::reply decide(unsigned server, std::int64_t session, zookeeper::request const& r, bool pass_the_end)
+    [[nodiscard]] zookeeper::reply decide(unsigned server, std::int64_t session, zookeeper::request const& r,
+                                          bool pass_the_end)
     {
         auto const reply = ensemble_.process(server, session, r, pass_the_end);
         spread();
@@ -139,7 +147,8 @@ public:
         waiting_[server].emplace(decided, std::move(f)), apply_now(server);
     }
 
-    /// Effects: the leader answers the server, behind what it said before: `f` is called when the server has applied all that is decided by now.
+    /// Effects: the leader answers the server, behind what it said before: `f` is called when the server has applied
+    /// all that is decided by now.
     void answer(unsigned server, std::function<void()> f)
     {
         tell(server, [this, server, so_far = decided(), f = std::move(f)] { when_applied(server, so_far, f); });
@@ -178,7 +187,8 @@ private:
         for (unsigned s = 0; s < count; ++s) tell(s, [this, s, epoch = epoch_] { be_asked(s, epoch); });
     }
 
-    /// Effects: the server says whom it has heard of since it was asked last; what was under way from or to an earlier leader is lost.
+    /// Effects: the server says whom it has heard of since it was asked last; what was under way from or to an earlier
+    /// leader is lost.
     void be_asked(unsigned s, std::uint64_t epoch)
     {
         if (epoch != epoch_) return;
@@ -188,12 +198,14 @@ private:
         });
     }
 
-    /// Effects: the leader says something to the server, behind what it said before: `f` is called when the server has it.
+    /// Effects: the leader says something to the server, behind what it said before: `f` is called when the server has
+    /// it.
     void tell(unsigned s, std::function<void()> f)
     {
         arrives_[s] = std::max(arrives_[s], world_.now() + world_.delay(sim::decision::nobody, s));
-        world_.at(arrives_[s],
-                  [this, s, f = std::move(f)]() mutable { to_server_[s].put(world_, std::move(f), [this, s] { return out_until(s); }); });
+        world_.at(arrives_[s], [this, s, f = std::move(f)]() mutable {
+            to_server_[s].put(world_, std::move(f), [this, s] { return out_until(s); });
+        });
     }
 
     /// Effects: servers will apply what they have not, each at its own pace.

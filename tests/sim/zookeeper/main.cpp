@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Runs the shipped machines of a lock on ZooKeeper through many schedules. Exit status 1: a guarantee was broken; the seed that is
-// printed shows how, again and again. 3: so little happened that it means nothing.
+// Runs the shipped machines of a lock on ZooKeeper through many schedules. Exit status 1: a guarantee was broken; the
+// seed that is printed shows how, again and again. 3: so little happened that it means nothing.
 #include "schedule.hpp"
 
 #include <chrono>
@@ -34,9 +34,11 @@ int main(int argc, char** argv)
     std::printf("%lu schedules in %.1f s: %.0f a second\n", seeds, seconds, static_cast<double>(seeds) / seconds);
     std::printf(
         "%lu acquired, %lu given up, %lu answers lost, %lu sessions ended, %lu given up, %lu collections, %lu nodes of an exhausted sequence, %lu without a right\nhash %016lx\n",
-        sum.acquired, sum.given_up, sum.lost_answers, sum.expired, sum.abandoned, sum.collected, sum.exhausted, sum.refused, sum.hash);
-    bool const enough = sum.acquired > 5 * seeds && sum.given_up > seeds / 2 && sum.lost_answers > seeds && sum.expired > seeds / 2 &&
-                        sum.abandoned > seeds / 2 && sum.collected > seeds / 2 && sum.exhausted > seeds / 2 && sum.refused > seeds / 2;
+        sum.acquired, sum.given_up, sum.lost_answers, sum.expired, sum.abandoned, sum.collected, sum.exhausted,
+        sum.refused, sum.hash);
+    bool const enough = sum.acquired > 5 * seeds && sum.given_up > seeds / 2 && sum.lost_answers > seeds &&
+                        sum.expired > seeds / 2 && sum.abandoned > seeds / 2 && sum.collected > seeds / 2 &&
+                        sum.exhausted > seeds / 2 && sum.refused > seeds / 2;
     if (!enough) std::puts("too little happened for this to mean anything");
     return enough ? 0 : 3;
 }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// Clients of one lock on a modelled ensemble, in every order that a seed makes of: requests that arrive, answers and notices that come
-// back, servers that lag, connections that break with anything under way, sessions that end, or are given up by their clients while the
-// servers still keep them, containers that are collected.
+// Clients of one lock on a modelled ensemble, in every order that a seed makes of: requests that arrive, answers and
+// notices that come back, servers that lag, connections that break with anything under way, sessions that end, or are
+// given up by their clients while the servers still keep them, containers that are collected.
 //
-// Looked for: two holders (K1), a fencing token that is not greater (K2), somebody who never gets the lock although nothing fails any more
-// (K6), a node that is left (K7). That a holder stops in time when its session ends is the lease's matter, and not looked at here.
+// Looked for: two holders (K1), a fencing token that is not greater (K2), somebody who never gets the lock although
+// nothing fails any more (K6), a node that is left (K7). That a holder stops in time when its session ends is the
+// lease's matter, and not looked at here.
 #include "schedule.hpp"
 
 #include <holdfast/core/random.hpp>
 #include <holdfast/sim/ensemble.hpp>
-#include <holdfast/zookeeper/acquirer.hpp>
+#include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/erase_machine.hpp>
-#include <holdfast/zookeeper/queue_machine.hpp>
+#include <holdfast/zookeeper/sequential_recipe.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -47,7 +48,7 @@ struct client {
         std::string path;
     };
 
-    std::unique_ptr<queue_machine> acquiring;
+    std::unique_ptr<sequential_recipe> acquiring;
     std::optional<erase_machine> erasing;
     unsigned job = 0;
     bool holds = false;
@@ -64,7 +65,8 @@ struct client {
 
 class world {
 public:
-    explicit world(std::uint64_t seed) : random_{seed}, ensemble_{"/l", 3, first_number()}, clients_(2 + random_.below(4))
+    explicit world(std::uint64_t seed)
+        : random_{seed}, ensemble_{"/l", 3, first_number()}, clients_(2 + random_.below(4))
     {
         faults_until_ = 200 + random_.below(1500);
         fault_weight_ = random_.below(30);
@@ -111,7 +113,10 @@ private:
     }
 
     void note(std::uint64_t what) { v_.hash = v_.hash * 0x9fb21c651e98df25U + what + 1; }
-    void breach(std::string what) { v_.breaches.push_back(std::move(what) + ", after " + std::to_string(step_) + " steps"); }
+    void breach(std::string what)
+    {
+        v_.breaches.push_back(std::move(what) + ", after " + std::to_string(step_) + " steps");
+    }
 
     void fail()
     {
@@ -135,8 +140,8 @@ private:
         }
     }
 
-    /// Effects: the client gives its session up and makes another one, while the servers still keep the old one and its nodes: no server
-    /// could be told.
+    /// Effects: the client gives its session up and makes another one, while the servers still keep the old one and its
+    /// nodes: no server could be told.
     void abandon(client& c)
     {
         cut(c);
@@ -168,7 +173,8 @@ private:
             lost_.push_back(c.sent.front());
             c.sent.pop_front();
         }
-        // Answers that had arrived are still read; what is sent upon them, and those to come, are lost in the order in which they were sent.
+        // Answers that had arrived are still read; what is sent upon them, and those to come, are lost in the order in
+        // which they were sent.
         for (auto n = random_.below(c.inbox.size() + 1); n > 0; --n) read(c);
         std::deque<client::message> lost;
         for (auto& one : c.inbox)
@@ -269,7 +275,7 @@ private:
             c.erasing->connected(c.session);
         } else if (!c.acquiring && !c.erasing && (!calm() || (c.wins == 0 && !c.create_only))) {
             ++c.job;
-            c.acquiring = std::make_unique<queue_machine>(
+            c.acquiring = std::make_unique<sequential_recipe>(
                 acquire_plan{.lock = "/l",
                              .once = random_.below(5) == 0 && !calm(),
                              .look_first = c.create_only || random_.below(2) == 0,
@@ -296,8 +302,8 @@ private:
         auto const next = c.sent.front();
         while (ensemble_.must_catch_up(c.server, next.what)) catch_up(c.server);
         auto const r = ensemble_.process(c.server, c.session, next.what, random_.below(4) == 0);
-        bool const write = next.what.what == request::kind::create_sequential || next.what.what == request::kind::erase ||
-                           next.what.what == request::kind::create_container;
+        bool const write = next.what.what == request::kind::create_sequential ||
+                           next.what.what == request::kind::erase || next.what.what == request::kind::create_container;
         while (write && ensemble_.lag(c.server) > 0) catch_up(c.server);
         c.sent.pop_front();
         if (next.what.what == request::kind::watch && r.what == answer::ok)
@@ -329,8 +335,8 @@ private:
     void conclude(client& c)
     {
         if (c.erasing && c.erasing->done()) c.erasing.reset();
-        if (!c.acquiring || c.holds || c.acquiring->now() == acquirer::phase::working) return;
-        if (c.acquiring->now() == acquirer::phase::failed) {
+        if (!c.acquiring || c.holds || c.acquiring->now() == acquire_machine::phase::working) return;
+        if (c.acquiring->now() == acquire_machine::phase::failed) {
             if (c.acquiring->why() == zookeeper::errc::may_not_read) ++v_.refused;
             if (c.acquiring->left_something()) {
                 c.erasing.emplace(c.acquiring->what_is_left());

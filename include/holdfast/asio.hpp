@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// Locks for standalone Asio (1.22 and later), with any completion token and any store. The file that makes a client
+// includes the header of the store.
+//
+//     co_await holdfast::async_lock(orders, asio::use_awaitable);
+//
+// For the other Asio there is <holdfast/boost_asio.hpp>. One program may use both. In a file that includes both, a
+// token that suits both, such as a lambda, needs the function of one of them: `holdfast::standalone_asio::async_lock`.
+//
+// - A handler is called by its executor, never by the function that begins the call, and with no lock of the library
+//   held.
+// - A pending call counts as work of the executor.
+// - If the executor's context is destroyed, pending calls are cancelled, and what was granted but not yet delivered is
+//   given back.
+// - Handlers use their associated executor, allocator and cancellation slot. An executor that throws ends the program.
+#pragma once
+
+#include <holdfast/core/language.hpp>
+
+#include <holdfast/asio/async_guard.hpp>
+#include <holdfast/asio/pending_calls.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/mutex.hpp>
+
+#include <asio/associated_allocator.hpp>
+#include <asio/associated_cancellation_slot.hpp>
+#include <asio/associated_executor.hpp>
+#include <asio/async_result.hpp>
+#include <asio/cancellation_signal.hpp>
+#include <asio/error.hpp>
+#include <asio/execution/context.hpp>
+#include <asio/execution_context.hpp>
+#include <asio/executor_work_guard.hpp>
+#include <asio/post.hpp>
+#include <asio/query.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#define HOLDFAST_ASIO ::asio
+#define HOLDFAST_ASIO_SCOPE standalone_asio
+#include <holdfast/asio/handlers.hpp>
+// after it
+#include <holdfast/asio/operations.hpp>
+#undef HOLDFAST_ASIO_SCOPE
+#undef HOLDFAST_ASIO

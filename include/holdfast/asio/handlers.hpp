@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+//
+// Handlers, and the execution contexts that they belong to, for one of the two Asios. <holdfast/asio.hpp> and
+// <holdfast/boost_asio.hpp> include this file, each once: so it has no #pragma once. HOLDFAST_ASIO is the namespace of
+// the Asio, HOLDFAST_ASIO_SCOPE our namespace for it: everything here has a different name for each Asio.
+
+namespace holdfast::inline HOLDFAST_ABI::detail::HOLDFAST_ASIO_SCOPE {
+
+namespace net = HOLDFAST_ASIO;
+using error_code = decltype(make_error_code(net::error::operation_aborted));
+
+struct any_initiation {
+    template <class... Args>
+    void operator()(Args&&...) const;
+};
+
+/// A completion token of this Asio: a handler; a token that begins an operation in its own way; or one, like
+/// `use_future`, that is made into a handler. (Asio's own concept takes the tokens of the other Asio, too.)
+template <class Token, class Signature, class Result = net::async_result<std::decay_t<Token>, Signature>>
+concept token_for = net::completion_token_for<Token, Signature> &&(requires(Token&& token, any_initiation begin) {
+    Result::initiate(begin, std::forward<Token>(token));
+} || !std::is_same_v<typename Result::completion_handler_type, std::decay_t<Token>>);
+
+/// Knows the calls that are pending in an execution context, and ends them when it is destroyed.
+class pending_service : public net::execution_context::service {
+public:
+    static inline net::execution_context::id id;
+
+    explicit pending_service(net::execution_context& owner) : net::execution_context::service{owner} {}
+    [[nodiscard]] std::shared_ptr<pending_calls> const& calls() const noexcept { return calls_; }
+
+private:
+    void shutdown() override { calls_->shut_down(); }
+
+    std::shared_ptr<pending_calls> const calls_ = std::make_shared<pending_calls>();
+};
+
+/// Returns: the calls of the context of `executor`.
+template <class Executor>
+[[nodiscard]] std::shared_ptr<pending_calls> calls_of(Executor const& executor)
+{
+    if constexpr (net::can_query_v<Executor, net::execution::context_t>) {
+        net::execution_context& context = net::query(executor, net::execution::context);
+        return net::use_service<pending_service>(context).calls();
+    } else {  // an executor of the Networking TS
+        net::execution_context& context = executor.context();
+        return net::use_service<pending_service>(context).calls();
+    }
+}
+
+/// Returns: `ec` as an error code of this Asio: its category stays. A cancellation becomes Asio's own code for it.
+[[nodiscard]] inline error_code translated(std::error_code ec)
+{
+    if (ec == std::errc::operation_canceled) return net::error::operation_aborted;
+    return ec;
+}
+
+// How a handler is told the result of a call; `ec` is `timed_out` if the time passed.
+
+struct tells_error {
+    using signature = void(error_code);
+
+    template <class Handler>
+    static void tell(Handler handler, std::error_code ec, async_guard hold)
+    {
+        hold.release();
+        std::move(handler)(translated(ec));
+    }
+};
+
+struct tells_held {
+    using signature = void(error_code, bool);
+
+    template <class Handler>
+    static void tell(Handler handler, std::error_code ec, async_guard hold)
+    {
+        bool const held = hold.owns_lock();
+        hold.release();
+        std::move(handler)(translated(ec == errc::timed_out ? std::error_code{} : ec), held);
+    }
+};
+
+struct tells_guard {
+    using signature = void(error_code, async_guard);
+
+    template <class Handler>
+    static void tell(Handler handler, std::error_code ec, async_guard hold)
+    {
+        std::move(handler)(translated(ec == errc::timed_out ? std::error_code{} : ec), std::move(hold));
+    }
+};
+
+/// What an executor is given: the handler with its result. If it is destroyed without having been called, the lock is
+/// given back.
+template <class Tells, class Handler>
+class told_handler {
+public:
+    using allocator_type = net::associated_allocator_t<Handler>;
+
+    told_handler(Handler handler, std::error_code ec, async_guard hold)
+        : handler_{std::move(handler)}, ec_{ec}, hold_{std::move(hold)}
+    {
+    }
+    [[nodiscard]] allocator_type get_allocator() const noexcept { return net::get_associated_allocator(handler_); }
+
+    void operator()()
+    {
+        if (hold_ && async_access::of(hold_)->closed()) {
+            ec_ = std::make_error_code(std::errc::operation_canceled);
+            hold_.give_back();
+        }
+        Tells::tell(std::move(handler_), ec_, std::move(hold_));
+    }
+
+private:
+    Handler handler_;
+    std::error_code ec_;
+    async_guard hold_;  // last: given back before the handler is destroyed, which may own the mutex
+};
+
+/// A handler that waits for its result, in memory of its associated allocator, and outstanding work of its executor.
+template <class Tells, class Handler>
+class pending final : public pending_handler {
+public:
+    using executor_type = net::associated_executor_t<Handler>;
+    using allocator_type =
+        typename std::allocator_traits<net::associated_allocator_t<Handler>>::template rebind_alloc<pending>;
+
+    /// Requires: made by `make`.
+    pending(Handler&& handler, executor_type const& executor) : handler_{std::move(handler)}, work_{executor} {}
+
+    [[nodiscard]] static pending& make(Handler handler, executor_type const& executor)
+    {
+        allocator_type memory{net::get_associated_allocator(handler)};
+        auto* const place = std::allocator_traits<allocator_type>::allocate(memory, 1);
+        try {
+            return *std::construct_at(std::to_address(place), std::move(handler), executor);
+        } catch (...) {
+            std::allocator_traits<allocator_type>::deallocate(memory, place, 1);
+            throw;
+        }
+    }
+
+    void complete(std::error_code ec, async_guard hold) override
+    {
+        auto const work = std::move(work_);
+        auto handler = std::move(handler_);
+        free(handler);  // before the call of the handler, which may need as much memory again
+        net::post(work.get_executor(), told_handler<Tells, Handler>{std::move(handler), ec, std::move(hold)});
+    }
+
+    void destroy() noexcept override
+    {
+        auto const work = std::move(work_);
+        auto const handler = std::move(handler_);
+        free(handler);
+    }
+
+private:
+    ~pending() = default;
+
+    void free(Handler const& handler) noexcept
+    {
+        allocator_type memory{net::get_associated_allocator(handler)};
+        this->~pending();
+        std::allocator_traits<allocator_type>::deallocate(memory, this, 1);
+    }
+
+    Handler handler_;
+    net::executor_work_guard<executor_type> work_;
+};
+
+}  // namespace holdfast::detail::HOLDFAST_ASIO_SCOPE

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/lock_store.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <system_error>
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// Until when an acquire goes on, and how it ends if it does not get the lock. It is told whether a quorum could be
+/// asked. Arithmetic only.
+///
+/// | a quorum               | it goes on until                                 | and ends with |
+/// |------------------------|--------------------------------------------------|---------------|
+/// | was never asked        | the deadline, or `unavailable_at`                | unavailable   |
+/// | can be asked           | the deadline                                     | timed_out     |
+/// | can no longer be asked | the deadline                                     | timed_out     |
+/// |                        | `unavailable_after` after it could last be asked | unavailable   |
+///
+/// A single attempt ends as if the deadline had passed.
+class acquire_limits {
+public:
+    explicit acquire_limits(acquire_request const& r) noexcept
+        : once_{r.once}, deadline_{r.deadline}, outage_ends_{r.unavailable_at}, unavailable_after_{r.unavailable_after}
+    {
+    }
+
+    /// Returns: how an acquire ends whose time is over.
+    [[nodiscard]] static std::error_code when_over(bool ever_asked) noexcept
+    {
+        return make_error_code(ever_asked ? errc::timed_out : errc::unavailable);
+    }
+
+    /// Effects: notes that a quorum could be asked at `t`.
+    void asked(boot_clock::time_point t) noexcept
+    {
+        ever_asked_ = true;
+        in_outage_ = false;
+        outage_ends_ = saturating_add(t, unavailable_after_);
+    }
+
+    /// Effects: notes that none can be asked now.
+    void not_asked() noexcept { in_outage_ = true; }
+
+    [[nodiscard]] bool ever_asked() const noexcept { return ever_asked_; }
+
+    /// Returns: until when it goes on if no quorum can be asked before.
+    [[nodiscard]] boot_clock::time_point outage_ends() const noexcept
+    {
+        return in_outage_ ? outage_ends_ : boot_clock::time_point::max();
+    }
+
+    /// Returns: until when attempts may begin, as far as is known, if there may be several.
+    [[nodiscard]] boot_clock::time_point until() const noexcept { return std::min(deadline_, outage_ends()); }
+
+    /// Returns: whether an attempt that begins or ends at `now` is the last one.
+    [[nodiscard]] bool last_attempt(boot_clock::time_point now) const noexcept { return once_ || now >= deadline_; }
+
+    /// Returns: how it ends at `now`, after an attempt; no error if it goes on.
+    [[nodiscard]] std::error_code why_over(boot_clock::time_point now) const noexcept
+    {
+        if (last_attempt(now)) return when_over(ever_asked_);
+        return now >= outage_ends() ? make_error_code(errc::unavailable) : std::error_code{};
+    }
+
+private:
+    bool once_;
+    boot_clock::time_point deadline_;
+    boot_clock::time_point outage_ends_;
+    boot_clock::duration unavailable_after_;
+    bool ever_asked_ = false;
+    bool in_outage_ = true;  // none could be asked so far
+};
+
+/// Effects: lets `r` end in an outage that is known since `since`: after `patience`; with a deadline, only if no quorum
+/// can be asked until then.
+inline void limit_outage(acquire_request& r, boot_clock::time_point since, std::chrono::milliseconds patience) noexcept
+{
+    r.unavailable_at = r.deadline;
+    if (r.once || r.deadline != boot_clock::time_point::max()) return;
+    r.unavailable_at = saturating_add(since, patience);
+    if (r.unavailable_at != boot_clock::time_point::max()) r.unavailable_after = patience;
+}
+
+}  // namespace holdfast::detail

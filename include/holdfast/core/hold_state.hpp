@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/fork_guard.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// One hold of one lock, from its grant to its release or loss.
+///
+/// | state | deadline_ | lost_ | left by |
+/// |-------|-----------|-------|---------|
+/// | held  | in future | false | end, lose, or a call that finds the deadline passed |
+/// | over  | `over`    | false | lose (announces) |
+/// | lost  | `over`    | true  | |
+///
+/// "over" is final: an answer that arrives after a caller was told "not held" must not revive the hold.
+///
+/// In a child of `fork` the copy is over, whatever the original is: it is not renewed there, and another thread may
+/// have had the mutex during the fork.
+class hold_state {
+public:
+    /// Effects: begins the hold. Not to be called while another thread can see this object.
+    void begin(std::uint64_t fence, boot_clock::time_point deadline) noexcept
+    {
+        fence_ = fence;
+        deadline_.store(ticks(deadline), std::memory_order_release);
+    }
+
+    [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
+
+    [[nodiscard]] boot_clock::time_point deadline() const noexcept
+    {
+        if (origin_.in_child()) return boot_clock::time_point::min();
+        return boot_clock::time_point{boot_clock::duration{deadline_.load(std::memory_order_acquire)}};
+    }
+
+    [[nodiscard]] bool still_held() noexcept
+    {
+        if (origin_.in_child()) return false;
+        auto seen = deadline_.load(std::memory_order_acquire);
+        for (;;) {
+            if (ticks(boot_clock::now()) < seen) return true;
+            if (seen == over || deadline_.compare_exchange_weak(seen, over, std::memory_order_acq_rel)) return false;
+        }
+    }
+
+    /// Effects: moves the deadline of a hold that is not over.
+    /// Returns: whether the hold goes on.
+    bool renew(boot_clock::time_point deadline) noexcept
+    {
+        auto seen = deadline_.load(std::memory_order_acquire);
+        for (;;) {
+            auto const now = ticks(boot_clock::now());
+            if (seen <= now || ticks(deadline) <= now) return false;
+            if (deadline_.compare_exchange_weak(seen, ticks(deadline), std::memory_order_acq_rel)) return true;
+        }
+    }
+
+    /// Effects: moves the deadline to `deadline`, if that is earlier.
+    void shorten(boot_clock::time_point deadline) noexcept
+    {
+        auto seen = deadline_.load(std::memory_order_acquire);
+        while (ticks(deadline) < seen &&
+               !deadline_.compare_exchange_weak(seen, ticks(deadline), std::memory_order_acq_rel)) {
+        }
+    }
+
+    /// Effects: ends the hold because its owner released it.
+    void end() noexcept { deadline_.store(over, std::memory_order_release); }
+
+    /// Effects: ends the hold because its lease is lost.
+    /// Returns: the source that stops the tokens of `lost_token()`; nothing if none was asked for. To stop it runs the
+    /// user's callbacks.
+    [[nodiscard]] std::optional<std::stop_source> mark_lost() noexcept
+    {
+        end();
+        std::scoped_lock guard{mutex_};
+        lost_ = true;
+        return source_;
+    }
+
+    /// Effects: the same, and stops them.
+    void lose() noexcept
+    {
+        if (auto source = mark_lost()) source->request_stop();
+    }
+
+    /// Returns: a token that is stopped when the hold is lost; in a child it is stopped already. Its state is made
+    /// here, as most holds are never asked for one.
+    [[nodiscard]] std::stop_token lost_token()
+    {
+        if (origin_.in_child()) {
+            std::stop_source stopped;
+            stopped.request_stop();
+            return stopped.get_token();
+        }
+        std::scoped_lock guard{mutex_};
+        if (!source_) {
+            source_.emplace();
+            if (lost_) source_->request_stop();
+        }
+        return source_->get_token();
+    }
+
+private:
+    static constexpr boot_clock::rep over = boot_clock::time_point::min().time_since_epoch().count();
+    static boot_clock::rep ticks(boot_clock::time_point t) noexcept { return t.time_since_epoch().count(); }
+
+    std::atomic<boot_clock::rep> deadline_{over};
+    std::uint64_t fence_ = 0;
+    std::mutex mutex_;
+    std::optional<std::stop_source> source_;
+    bool lost_ = false;
+    fork_guard const origin_;
+};
+
+}  // namespace holdfast::detail

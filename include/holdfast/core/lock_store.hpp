@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/operation.hpp>
+#include <holdfast/core/options.hpp>
+#include <holdfast/core/parker.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/core/token.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace holdfast::inline HOLDFAST_ABI {
+
+/// What a store knows of one lock: made once by `lock_store::make_key`, shared, immutable. A store derives from it.
+class lock_key {
+public:
+    /// `kind` distinguishes locks of one name that do not exclude each other in this process; empty for the usual kind.
+    explicit lock_key(std::string name, std::string kind = {}) : name_{std::move(name)}, kind_{std::move(kind)} {}
+    lock_key(lock_key const&) = delete;
+    lock_key& operator=(lock_key const&) = delete;
+    virtual ~lock_key() = default;
+
+    [[nodiscard]] std::string const& name() const noexcept { return name_; }
+    [[nodiscard]] std::string const& kind() const noexcept { return kind_; }
+
+private:
+    std::string name_;
+    std::string kind_;
+};
+
+using shared_key = std::shared_ptr<lock_key const>;
+
+/// What an acquire asks of a store.
+struct acquire_request {
+    std::chrono::milliseconds ttl{};
+
+    /// How many consecutive fencing tokens to reserve, at most 64; 0 for none.
+    unsigned fences = 1;
+
+    backoff_options retry{};
+
+    /// Exactly one attempt; `deadline` has no effect.
+    bool once = false;
+
+    /// No attempt begins after it.
+    boot_clock::time_point deadline = boot_clock::time_point::max();
+
+    /// The acquire fails with `unavailable` if by then, and ever since it began, no quorum could be asked.
+    boot_clock::time_point unavailable_at = boot_clock::time_point::max();
+
+    /// It also fails so if no quorum could be asked for this long after one could.
+    boot_clock::duration unavailable_after = boot_clock::duration::max();
+};
+
+/// What an acquire got.
+struct grant {
+    owner_token token;
+
+    /// ttl − elapsed − drift, counted from before the first byte was sent. Before that, a store must not grant the
+    /// lock to another owner.
+    boot_clock::time_point valid_until;
+
+    /// The first of the reserved fencing tokens; the others follow it. 0 if none was asked for.
+    std::uint64_t fence = 0;
+
+    /// How many are reserved: as many as were asked for, or more.
+    unsigned fences = 1;
+
+    /// The lease duration, if the store fixes it (a ZooKeeper session), also for every extension; 0: as requested.
+    std::chrono::milliseconds ttl{0};
+};
+
+/// Takes a lock for a fresh owner token. Failures: `timed_out` (the deadline passed while others held it, also for a
+/// single attempt), `std::errc::operation_canceled` after `cancel()`, `unavailable`, `misconfigured`. After a failure
+/// nothing of ours is left, or it expires with its ttl.
+class pending_acquire : public operation<result<grant>> {
+public:
+    /// Returns: whether it has tried to ask and could not so far; nothing if that is not known yet. May be called from
+    /// any thread, with locks held, after `start`.
+    [[nodiscard]] virtual std::optional<bool> unavailable() const noexcept { return std::nullopt; }
+
+    /// Returns: the obstacle, if it is something other than a lock; nothing if it may be a lock. May be called from any
+    /// thread after `start`.
+    [[nodiscard]] virtual std::optional<failure> obstacle() const { return std::nullopt; }
+};
+
+/// Compare-and-extend: yields the new `valid_until`, counted from before its first byte was sent. Fails with
+/// `lease_lost` only if the store said that the lock is not the token's; otherwise the old deadline stands. After
+/// `cancel()` nothing more is sent, and the result does not count.
+using pending_extend = operation<result<boot_clock::time_point>>;
+
+/// Compare-and-delete. Yields no error, `not_owner`, or why the outcome is not known. Made before the lock is taken, so
+/// that giving it back needs no memory: `start` does not throw. `cancel()` has no effect.
+class pending_release : public operation<failure> {
+public:
+    /// Effects: sets the lease that `start` gives back.
+    virtual void bind(owner_token const& token) noexcept = 0;
+
+    /// Returns: whether other clients are known to wait for the lock. They are given time to ask for it. Requires:
+    /// `done` was called.
+    [[nodiscard]] virtual bool others_wait() const noexcept { return false; }
+};
+
+/// What the author of a new store implements. `holdfast::mutex` works with any store.
+///
+/// - Operations on one key take effect in the order in which they were started, as far as they reach the store.
+/// - Fencing tokens strictly increase from grant to grant of one name; the reserved ones overlap with no others.
+/// - Members may be called from any thread. The hooks at the end have defaults for a store that does not need them.
+class lock_store {
+public:
+    lock_store() = default;
+    lock_store(lock_store const&) = delete;
+    lock_store& operator=(lock_store const&) = delete;
+    virtual ~lock_store() = default;
+
+    /// Returns: the key of the lock `name`; no I/O. Throws: `error` (`misconfigured`) if it cannot have that name.
+    [[nodiscard]] virtual shared_key make_key(std::string_view name) const = 0;
+
+    [[nodiscard]] virtual std::unique_ptr<pending_acquire> acquire(shared_key const& key,
+                                                                   acquire_request const& request) = 0;
+    [[nodiscard]] virtual std::unique_ptr<pending_extend> extend(shared_key const& key, owner_token const& token,
+                                                                 std::chrono::milliseconds ttl) = 0;
+    [[nodiscard]] virtual std::unique_ptr<pending_release> release(shared_key const& key) = 0;
+
+    /// Effects: the caller, which waits for an operation on `key`, lends its thread until `who` is signalled, or
+    /// `until`. It may serve other operations meanwhile. Returns: the signals of `who`; 0 if there were none.
+    virtual std::uint32_t drive(shared_key const& /*key*/, detail::parker& who, boot_clock::time_point until) noexcept
+    {
+        return who.park_until(until);
+    }
+
+    /// Effects: the client's own thread serves, for a while, the operations that no caller serves by `drive`; it
+    /// returns when the descriptor `alarm` is readable. Returns: whether it did; false: the operations of this store
+    /// need no such service.
+    virtual bool serve(int /*alarm*/) { return false; }
+
+    /// Effects: notes that the client's own thread serves no more until it calls `serve` again.
+    virtual void rest() noexcept {}
+
+    /// Effects: keeps `f`, and calls it with no lock held when the store learns by itself that leases have ended. The
+    /// leases are then checked at once, not when their renewal is due.
+    virtual void on_loss(std::function<void()> /*f*/) {}
+
+    /// Returns: false if the store knows by itself that the lease of `token` has ended: then it is not passed to
+    /// another holder. Called with a lock held.
+    [[nodiscard]] virtual bool still_leased(owner_token const& /*token*/) const { return true; }
+
+    /// Returns: why no lease can have `ttl`; empty if it can. Follows the ttl and a comma.
+    [[nodiscard]] virtual std::string refused_lease(std::chrono::milliseconds ttl) const
+    {
+        return refused_ttl(ttl, std::chrono::milliseconds{0}, {});
+    }
+
+    /// Returns: the news of the servers for `on_error`; each once.
+    [[nodiscard]] virtual std::vector<error> take_notices() noexcept { return {}; }
+};
+
+}  // namespace holdfast

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/lease.hpp>
+#include <holdfast/core/options.hpp>
+
+#include <chrono>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI {
+
+class mutex;
+
+namespace detail {
+
+/// How long an acquire waits at most.
+struct patience {
+    boot_clock::time_point deadline = boot_clock::time_point::max();
+    bool once = false;  ///< a single attempt, without a wait; `deadline` has no effect
+
+    /// Returns: until when it may wait before it asks.
+    [[nodiscard]] boot_clock::time_point may_wait_until() const noexcept
+    {
+        return once ? boot_clock::time_point::min() : deadline;
+    }
+};
+
+/// Called once with the result of an asynchronous call.
+class async_result {
+public:
+    async_result() = default;
+    async_result(async_result const&) = delete;
+    async_result& operator=(async_result const&) = delete;
+    virtual ~async_result() = default;
+
+    /// `held` says whether the lock is held now; if not, `ec` says why: `timed_out`, `operation_canceled`, or what
+    /// `lock()` throws.
+    virtual void deliver(std::error_code ec, bool held) noexcept = 0;
+
+    /// Returns: whether `deliver` runs user code, which may be slow: then it is called in a thread that is started for
+    /// it. Otherwise the client's thread calls it.
+    [[nodiscard]] virtual bool runs_user_code() const noexcept = 0;
+};
+
+/// The lock object behind a `mutex`; the `mutex` knows nothing of stores. Its members are those of `mutex`.
+/// Asynchronous calls may keep it after the `mutex` is gone; then it is closed.
+class lock_object {
+public:
+    lock_object() = default;
+    lock_object(lock_object const&) = delete;
+    lock_object& operator=(lock_object const&) = delete;
+    virtual ~lock_object() = default;
+
+    virtual bool lock(patience const& p, std::stop_token const& stop) = 0;
+    virtual void unlock() noexcept = 0;
+    virtual void unlock(std::error_code& ec) noexcept = 0;
+    virtual bool extend(std::chrono::milliseconds ttl, std::error_code& ec) = 0;
+    virtual void extend(std::chrono::milliseconds ttl) = 0;
+    [[nodiscard]] virtual holdfast::lease lease() const = 0;
+    [[nodiscard]] virtual std::string const& name() const noexcept = 0;
+
+    /// Effects: as `lock`; `told` gets the result. If it throws, nothing was begun.
+    virtual void begin_lock(patience const& p, std::stop_token stop, std::unique_ptr<async_result> told) = 0;
+
+    /// Effects: as `unlock(ec)`, if `hold` is still the hold of this object; otherwise the result is `not_owner`.
+    virtual void begin_unlock(holdfast::lease const& hold, std::unique_ptr<async_result> told) = 0;
+
+    /// Effects: as `unlock`, if `hold` is still the hold of this object; does not wait for the answer.
+    virtual void give_back(holdfast::lease const& hold) noexcept = 0;
+
+    /// Effects: as `unlock`, since the `mutex` is destroyed. Cancels what waits, and what begins after this.
+    virtual void close() noexcept = 0;
+
+    [[nodiscard]] virtual bool closed() const noexcept = 0;
+};
+
+/// Makes lock objects: all that a store handle knows of its store.
+class lock_factory {
+public:
+    lock_factory() = default;
+    lock_factory(lock_factory const&) = delete;
+    lock_factory& operator=(lock_factory const&) = delete;
+    virtual ~lock_factory() = default;
+
+    [[nodiscard]] virtual std::unique_ptr<lock_object> make_mutex(std::string_view name, lock_options options) = 0;
+};
+
+}  // namespace detail
+
+/// Where locks are kept: one Redis, the masters of a Redlock, a ZooKeeper ensemble, memory. `redis::client`,
+/// `redlock::masters`, `zookeeper::session` and `memory::store` are stores. A handle that is cheap to copy; copies
+/// share connections, thread and queues. Thread-safe. Locks may outlive it. The client ends with the last handle and
+/// the last lock. Its end waits until what is under way has ended, for one operation timeout at most, and until the
+/// user functions that its threads have called return, except one that ends it.
+class store {
+public:
+    /// Effects: makes a handle from the factory of its locks. For authors of a new store; see `lock_store`.
+    explicit store(std::shared_ptr<detail::lock_factory> locks) noexcept : locks_{std::move(locks)} {}
+
+private:
+    friend class mutex;
+
+    std::shared_ptr<detail::lock_factory> locks_;
+};
+
+}  // namespace holdfast

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/name.hpp>
+#include <holdfast/core/operation.hpp>
+#include <holdfast/core/options.hpp>
+#include <holdfast/core/parker.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/core/store.hpp>
+#include <holdfast/impl/urls.hpp>
+#include <holdfast/lock/client_context.hpp>
+#include <holdfast/zookeeper/node_options.hpp>
+#include <holdfast/zookeeper/opened.hpp>
+#include <holdfast/zookeeper/session_core.hpp>
+#include <holdfast/zookeeper/session_engine.hpp>
+#include <holdfast/zookeeper/session_options.hpp>
+#include <holdfast/zookeeper/session_store.hpp>
+#include <holdfast/zookeeper/session_thread.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
+
+/// The implementation of a `session`.
+class opened_session final : public session_access {
+public:
+    using client_context = holdfast::detail::client_context;
+
+    opened_session(std::shared_ptr<session_store> locks, std::shared_ptr<client_context> context)
+        : locks_{std::move(locks)}, context_{std::move(context)}
+    {
+    }
+
+    [[nodiscard]] session_state state() const override
+    {
+        if (locks_->session().in_child()) return session_state::lost;
+        std::scoped_lock guard{locks_->session().mutex()};
+        return locks_->session().state();
+    }
+
+    bool connect_for(std::chrono::milliseconds d) override
+    {
+        locks_->session().ensure_running({});
+        auto& core = locks_->session();
+        std::unique_lock guard{core.mutex()};
+        constexpr std::chrono::hours longest{24 * 365 * 100};  // short enough to be counted from now in nanoseconds
+        core.changed().wait_for(guard, std::min<std::chrono::milliseconds>(d, longest),
+                                [&] { return core.connected() || core.refused(); });
+        return core.connected();
+    }
+
+    [[nodiscard]] std::unique_ptr<holdfast::detail::lock_object> make_mutex(std::string_view name, lock_options options,
+                                                                            node_options nodes) override
+    {
+        check_name(name);
+        return context_->make_mutex(locks_->make_key(name, nodes), std::move(options));
+    }
+
+    [[nodiscard]] participants contenders(std::string const& name, node_options nodes) override
+    {
+        holdfast::detail::awaited told;
+        auto const key = locks_->make_key(name, nodes);
+        auto const asking = locks_->contenders(key);
+        asking->start(told);
+        told.wait(*locks_, key);
+        auto got = asking->outcome();
+        if (!got)
+            throw holdfast::detail::error_of(
+                name, {got.code(), "contenders" + (got.why().detail.empty() ? "" : "; " + got.why().detail)});
+        return std::move(*got);
+    }
+
+private:
+    std::shared_ptr<session_store> locks_;
+    std::shared_ptr<client_context> context_;
+};
+
+/// Returns: the implementation of a `session`. Throws: `error` (`misconfigured`).
+[[nodiscard]] HOLDFAST_INLINE opened open_session(std::string_view servers, session_options options)
+{
+    check_session(options);
+    auto locks = std::make_shared<session_store>(open_session_thread(parse_servers(servers), std::move(options)));
+    auto context = std::make_shared<holdfast::detail::client_context>(locks);
+    auto session = std::make_shared<opened_session>(std::move(locks), context);
+    return {std::move(context), std::move(session)};
+}
+
+}  // namespace holdfast::zookeeper
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// Returns: the store of a URL, `zookeeper://host:port,host:port/chroot`.
+[[gnu::weak]] store open_zookeeper_url(std::string_view url)
+{
+    url.remove_prefix(std::string_view{"zookeeper://"}.size());
+    return store{zookeeper::open_session(url, {}).locks};
+}
+
+}  // namespace holdfast::detail

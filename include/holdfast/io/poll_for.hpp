@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/parker.hpp>
+
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <vector>
+
+namespace holdfast::inline HOLDFAST_ABI::io {
+
+/// Effects: `ppoll`, for `d` at most, and not longer than a thread sleeps at a time (`parker::longest_nap`). Returns:
+/// what `ppoll` returns.
+inline int poll_for(std::vector<pollfd>& polled, boot_clock::duration d) noexcept
+{
+    d = std::clamp<boot_clock::duration>(d, boot_clock::duration::zero(), detail::parker::longest_nap);
+    auto const whole = std::chrono::duration_cast<std::chrono::seconds>(d);
+    timespec const timeout{.tv_sec = whole.count(), .tv_nsec = (d - whole).count()};
+    return ::ppoll(polled.data(), polled.size(), &timeout, nullptr);
+}
+
+}  // namespace holdfast::io

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/io/outlet.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::io {
+
+/// Outlets to be flushed when a lock is given up. Allocates no memory.
+class unsent_outlets {
+public:
+    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+
+    /// Effects: adds `o`, unless it is there. Returns: whether it is there now; false if there is no room for it.
+    [[nodiscard]] bool add(std::shared_ptr<outlet> const& o) noexcept
+    {
+        auto const* const end = all_.begin() + count_;
+        if (std::find(all_.cbegin(), end, o) != end) return true;
+        if (count_ == all_.size()) return false;
+        all_[count_++] = o;
+        return true;
+    }
+
+    /// Effects: removes all. Returns: those that were here.
+    [[nodiscard]] unsent_outlets take() noexcept
+    {
+        unsent_outlets taken;
+        std::move(all_.begin(), all_.begin() + count_, taken.all_.begin());
+        taken.count_ = std::exchange(count_, 0);
+        return taken;
+    }
+
+    /// Effects: flushes all; calls `blocked` for each that has to wait until its socket takes more.
+    template <class F>
+    void flush(F const& blocked) const
+    {
+        for (std::size_t i = 0; i < count_; ++i)
+            if (all_[i]->flush()) blocked();
+    }
+
+private:
+    std::array<std::shared_ptr<outlet>, 8> all_;
+    std::size_t count_ = 0;
+};
+
+}  // namespace holdfast::io

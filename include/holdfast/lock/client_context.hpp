@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/fork_guard.hpp>
+#include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/name.hpp>
+#include <holdfast/core/options.hpp>
+#include <holdfast/core/store.hpp>
+#include <holdfast/lock/failure_reports.hpp>
+#include <holdfast/lock/mutex_object.hpp>
+#include <holdfast/lock/renewer.hpp>
+#include <holdfast/lock/report.hpp>
+#include <holdfast/lock/wait_queue.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// What the locks of one client share: the store, the thread that renews their leases, and one queue for each name. The
+/// program's handles own it, and nothing else: those of the store, and each lock. The client ends with the last of
+/// them. The end waits for the user functions that the client's threads run, except for one that is the caller.
+class client_context final : public lock_factory, public std::enable_shared_from_this<client_context> {
+public:
+    explicit client_context(std::shared_ptr<lock_store> store)
+        : store_{std::move(store)}, renewer_{std::make_shared<renewer>(store_)}
+    {
+        store_->on_loss([of = std::weak_ptr{renewer_}] {
+            if (auto const one = of.lock()) one->alarm();
+        });
+    }
+    client_context(client_context const&) = delete;
+    client_context& operator=(client_context const&) = delete;
+    ~client_context() override { renewer_->end(); }
+
+    [[nodiscard]] bool in_child() const noexcept { return origin_.in_child(); }
+
+    [[nodiscard]] std::unique_ptr<lock_object> make_mutex(std::string_view name, lock_options options) override
+    {
+        check_name(name);
+        if (in_child()) throw made_before_fork(name);
+        return make_mutex(store_->make_key(name), std::move(options));
+    }
+
+    /// As above, for a key that the store has made. Throws: `error` (`misconfigured`).
+    [[nodiscard]] std::unique_ptr<lock_object> make_mutex(shared_key key, lock_options options)
+    {
+        if (in_child()) throw made_before_fork(key->name());
+        auto shared = queue(key);
+        check_options(key->name(), options, store_->refused_lease(options.ttl));
+        return std::make_unique<mutex_object>(std::move(shared), shared_from_this(),
+                                              shared_options(std::move(options)));
+    }
+
+private:
+    /// Returns: the queue of `key`. All callers share it as long as one of them has it.
+    [[nodiscard]] std::shared_ptr<wait_queue> queue(shared_key const& key)
+    {
+        std::scoped_lock guard{mutex_};
+        auto const found = queues_.find(id_of(*key));
+        if (found != queues_.end())
+            if (auto shared = found->second.lock()) return shared;
+        auto made = std::make_shared<wait_queue>(store_, renewer_, reports_, origin_, key);
+        if (found == queues_.end()) forget_unused();
+        queues_.insert_or_assign(id_of(*key), made);
+        return made;
+    }
+
+    /// Returns: `options`; locks that are made one after the other with the same options share their memory, unless
+    /// there is a function in them: those cannot be compared, and what it refers to may end before the client.
+    [[nodiscard]] std::shared_ptr<lock_options const> shared_options(lock_options options)
+    {
+        if (options.on_error) return std::make_shared<lock_options const>(std::move(options));
+        std::scoped_lock guard{mutex_};
+        if (!options_ || !same(*options_, options)) options_ = std::make_shared<lock_options const>(std::move(options));
+        return options_;
+    }
+
+    /// Returns: whether the options are the same. Requires: neither has a function.
+    [[nodiscard]] static bool same(lock_options const& a, lock_options const& b) noexcept
+    {
+        auto const& [ttl, renew, max_hold, fencing, handoffs, deferred, retry, patience, on_error] = a;
+        static_cast<void>(on_error);
+        return ttl == b.ttl && renew == b.renew && max_hold == b.max_hold && fencing == b.fencing &&
+               handoffs == b.max_local_handoffs && deferred == b.deferred_release && retry.first == b.retry.first &&
+               retry.most == b.retry.most && patience == b.unavailable_after;
+    }
+
+    /// Effects: drops the names that are not in use, so often that the number of names stays proportional to those in
+    /// use.
+    void forget_unused()
+    {
+        if (queues_.size() < sweep_at_) return;
+        std::erase_if(queues_, [](auto const& one) { return one.second.expired(); });
+        sweep_at_ = 2 * queues_.size() + 64;
+    }
+
+    [[nodiscard]] static std::string id_of(lock_key const& key) { return key.kind() + '\0' + key.name(); }
+
+    fork_guard origin_;
+    std::shared_ptr<lock_store> store_;
+    std::shared_ptr<renewer> renewer_;
+    std::shared_ptr<failure_reports> reports_ = std::make_shared<failure_reports>();
+    std::mutex mutex_;
+    std::map<std::string, std::weak_ptr<wait_queue>, std::less<>> queues_;
+    std::size_t sweep_at_ = 64;
+    std::shared_ptr<lock_options const> options_;  // of the lock that was made last
+};
+
+}  // namespace holdfast::detail

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/fork_guard.hpp>
+#include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/lock/announce.hpp>
+#include <holdfast/lock/awaited.hpp>
+#include <holdfast/lock/failure_reports.hpp>
+#include <holdfast/lock/mutex_state.hpp>
+#include <holdfast/lock/renewal.hpp>
+#include <holdfast/lock/renewed_lease.hpp>
+#include <holdfast/lock/renewer.hpp>
+#include <holdfast/lock/report.hpp>
+#include <holdfast/lock/scheduled.hpp>
+#include <holdfast/lock/turns.hpp>
+#include <holdfast/lock/waiter.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// What a client knows of one lock: whose turn it is here (`turns`) and the lease of the holder (`renewed_lease`). This
+/// class keeps the lease; `release_queue` adds how it is given back, `wait_queue` how it is acquired. Lock order: this
+/// mutex, then the renewer's or the store's. User code is called with none of them held.
+class lease_queue : public scheduled, public std::enable_shared_from_this<lease_queue> {
+public:
+    lease_queue(std::shared_ptr<lock_store> store, std::shared_ptr<detail::renewer> renews,
+                std::shared_ptr<failure_reports> reports, fork_guard const& origin, shared_key key)
+        : origin_{origin}, lease_{std::move(store), std::move(renews), std::move(key), std::move(reports)}
+    {
+    }
+
+    [[nodiscard]] std::string const& name() const noexcept { return key()->name(); }
+    [[nodiscard]] lock_store& store() const noexcept { return lease_.store(); }
+    [[nodiscard]] shared_key const& key() const noexcept { return lease_.key(); }
+    [[nodiscard]] detail::renewer& renewer() const noexcept { return lease_.renewer(); }
+    [[nodiscard]] bool in_child() const noexcept { return origin_.in_child(); }
+    [[nodiscard]] failure_reports& reports() const noexcept { return lease_.reports(); }
+
+    /// Effects: asks for a lease of `ttl` from now on for the hold of `owner`; later renewals use that ttl.
+    /// Returns: no error, `not_owner`, `lease_lost`, or why the lease was not extended. In the last case it runs on as
+    /// before, but no longer than `ttl` until it is renewed.
+    std::error_code extend(mutex_state& owner, std::chrono::milliseconds ttl)
+    {
+        std::unique_lock guard{mutex_};
+        auto const mine = owner.held;
+        if (!mine) return make_error_code(errc::not_owner);
+        if (mine != lease_.state().holder() || !mine->still_held()) return make_error_code(errc::lease_lost);
+        awaited done;
+        auto const extending = store().extend(key(), owner.token, ttl);
+        auto const request = lease_.state().ask(ttl);
+        try {
+            extending->start(done);
+        } catch (...) {
+            lease_.schedule();  // its end may have come nearer
+            throw;
+        }
+        lease_.begin_extension();
+        guard.unlock();
+        done.wait(store(), key());
+        auto const outcome = outcome_of(*extending);
+        guard.lock();
+        lease_.end_extension();
+        return settle_request(std::move(guard), request, outcome, nullptr);
+    }
+
+    /// Returns: whether the object of `owner` was destroyed.
+    [[nodiscard]] bool destroyed(mutex_state const& owner) const noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        return !owner.client;
+    }
+
+    /// Returns: the client of `owner`, which does not end before the caller lets go of it; null if the object of
+    /// `owner` was destroyed.
+    [[nodiscard]] std::shared_ptr<void const> client_of(mutex_state const& owner) const noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        return owner.client;
+    }
+
+    /// Returns: the hold of `owner`; null if it has none.
+    [[nodiscard]] std::shared_ptr<hold_state> hold_of(mutex_state const& owner) const
+    {
+        return in_child() ? nullptr : (static_cast<void>(std::scoped_lock{mutex_}), owner.held);
+    }
+
+    void on_due(boot_clock::time_point now) noexcept override
+    {
+        auto guard = settle_answers();
+        if (!lease_.state().holder()) return;
+        if (auto const how = lease_.lost()) return lose(guard, *how, &renewer().calls);
+        lease_.state().due(now) ? lease_.renew(this->shared_from_this()) : lease_.schedule();
+    }
+
+    void on_alarm(boot_clock::time_point) noexcept override
+    {
+        auto guard = settle_answers();
+        if (!lease_.state().holder()) return;
+        if (auto const how = lease_.lost_in_store()) return lose(guard, *how, &renewer().calls);
+        lease_.renew(this->shared_from_this());
+    }
+
+protected:
+    /// Effects: gives the turn to the next waiter; unlocks.
+    void pass_on(std::unique_lock<std::mutex>& guard) noexcept
+    {
+        auto* const next = turns_.pass_on();
+        guard.unlock();
+        if (next) next->signal(waiter::its_turn);
+    }
+
+private:
+    void lose(std::unique_lock<std::mutex>& guard, loss how, announcer* background) noexcept
+    {
+        auto const why = lease_.explain(how);
+        auto const lost = lease_.state().holder();
+        auto const options = lease_.state().options();
+        lost->end();  // before the next waiter can get the lock
+        lease_.end(turns_.next());
+        pass_on(guard);
+        stop_lost(background, lost->mark_lost());
+        report(hook_of(background, options), name(), why);
+    }
+
+    /// Effects: acts on the answers that have come: to a release for which the next waiter waits, to a renewal.
+    /// Returns: the mutex, locked.
+    [[nodiscard]] std::unique_lock<std::mutex> settle_answers() noexcept
+    {
+        std::unique_lock guard{mutex_};
+        if (release_answered_.exchange(false)) {
+            turns_.released(boot_clock::now());
+            pass_on(guard);
+            guard.lock();
+        }
+        auto const renewed = lease_.take_answered();
+        if (!renewed) return guard;
+        settle_request(std::move(guard), renewed->request(), renewed->outcome(), &renewer().calls);
+        return std::unique_lock{mutex_};
+    }
+
+    /// Effects: acts on the answer to `request`; the user is told in a thread of `background`, or in this one if that
+    /// is null.
+    std::error_code settle_request(std::unique_lock<std::mutex> guard, lease_request const& request,
+                                   result<boot_clock::time_point> const& outcome, announcer* background) noexcept
+    {
+        auto const options = lease_.state().options();
+        auto const found = lease_.settle(request, outcome);
+        if (found.lost) lose(guard, *found.lost, background);
+        if (found.lost || !found.concerns) return make_error_code(errc::lease_lost);
+        guard.unlock();
+        auto const hook = hook_of(background, options);
+        reports().note(hook, name(), outcome);
+        report_servers(store(), hook);
+        return outcome.code();
+    }
+
+protected:
+    fork_guard const origin_;                    // NOLINT(*-non-private-member-variables-in-classes)
+    mutable std::mutex mutex_;                   // NOLINT(*-non-private-member-variables-in-classes)
+    std::atomic<bool> release_answered_{false};  // NOLINT(*-non-private-member-variables-in-classes)
+    turns turns_;                                // NOLINT(*-non-private-member-variables-in-classes)
+    renewed_lease lease_;                        // NOLINT(*-non-private-member-variables-in-classes)
+};
+
+}  // namespace holdfast::detail

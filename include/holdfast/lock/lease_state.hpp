@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/hold_state.hpp>
+#include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/options.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/core/validity.hpp>
+#include <holdfast/lock/waiter.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// A request for more time for an existing lease.
+struct lease_request {
+    std::uint64_t lease;
+    std::uint64_t number;
+    std::chrono::milliseconds ttl;
+};
+
+/// How a lease was found lost.
+enum class loss {
+    deadline,  ///< it was not renewed in time
+    session,   ///< the store said so without being asked
+    taken,     ///< the answer to a renewal says that the lock is not ours
+    late,      ///< the answer to a renewal came too late
+};
+
+/// What the answer to a request for more time means.
+struct verdict {
+    bool concerns = true;  ///< the request was for the present lease
+    std::optional<loss> lost{};
+};
+
+/// Returns: what the holder is told of a release whose result was `answer`. `was_valid`: the holder still had the lease
+/// when it released it. If it is told `lease_lost`, the loss is to be announced.
+[[nodiscard]] inline failure release_result(bool was_valid, failure answer) noexcept
+{
+    if (was_valid && answer.code != errc::not_owner && answer.code != errc::lease_lost) return answer;
+    return {make_error_code(errc::lease_lost), {}};
+}
+
+/// A lease from its grant by the store to its end, while it passes from holder to holder of this process. Arithmetic
+/// only; guarded by the queue's mutex.
+class lease_state {
+public:
+    /// Effects: begins a lease with what the store granted for `options`.
+    void begin(grant const& got, std::shared_ptr<lock_options const> options) noexcept
+    {
+        ++number_;
+        options_ = std::move(options);
+        token_ = got.token;
+        fixed_ = got.ttl.count() != 0;
+        ttl_ = first_ttl_ = fixed_ ? got.ttl : options_->ttl;
+        next_fence_ = got.fence;
+        handoffs_ =
+            options_->fencing ? std::min(options_->max_local_handoffs, got.fences - 1) : options_->max_local_handoffs;
+        handed_on_ = 0;
+        begun_ = boot_clock::now();
+        count_renewal(got.valid_until);
+    }
+
+    /// Effects: makes `one` the holder until `deadline`, with the next fencing token of the batch. `releasing` will
+    /// give the lease back.
+    void give(waiter& one, boot_clock::time_point deadline, std::unique_ptr<release_call> releasing) noexcept
+    {
+        options_ = one.options;
+        holder_ = std::move(one.next_hold);
+        holder_->begin(next_fence_, deadline);
+        if (next_fence_ != 0) ++next_fence_;
+        one.owner->held = holder_;
+        one.owner->token = token_;
+        one.owner->releasing = std::move(releasing);
+        held_since_ = boot_clock::now();
+    }
+
+    /// Effects: uses one of the handoffs.
+    void count_handoff() noexcept
+    {
+        --handoffs_;
+        ++handed_on_;
+    }
+
+    /// Returns: for how many handoffs `next` should reserve fencing tokens with its lease: for all that are allowed,
+    /// or, if the lock is taken again and again, for as many as the last lease needed. Unused reserved tokens would
+    /// drive a store's counter ahead of its clock.
+    [[nodiscard]] unsigned handoffs_for(waiter const& next) const noexcept
+    {
+        constexpr std::chrono::milliseconds seldom{10};
+        auto const most = next.options->max_local_handoffs;
+        return boot_clock::now() - begun_ >= seldom ? most : std::min(most, needed_);
+    }
+
+    /// Returns: the first holder's deadline under a lease that is valid until `t`.
+    [[nodiscard]] boot_clock::time_point deadline_for(boot_clock::time_point t) const noexcept
+    {
+        return t - announcement_margin(ttl_);
+    }
+
+    /// Effects: ends the lease. If `next` is not null, it would have taken the lease over.
+    void end(waiter const* next) noexcept
+    {
+        if (!holder_) return;
+        needed_ = handoffs_ == 0 && next ? options_->max_local_handoffs : handed_on_;
+        holder_ = nullptr;
+        options_ = nullptr;  // their lock may be destroyed: nothing is reported to it after that
+    }
+
+    /// Returns: whether a lease that ends at `deadline` is good enough for `next`: it is renewed, at least half of it
+    /// is left, and its options are what `next` wants.
+    [[nodiscard]] bool may_pass_to(waiter const& next, boot_clock::time_point deadline) const noexcept
+    {
+        auto const& wanted = *next.options;
+        bool const same =
+            &wanted == options_.get() ||
+            (wanted.ttl == options_->ttl && wanted.renew == options_->renew && wanted.fencing == options_->fencing);
+        return handoffs_ > 0 && same && options_->renew && ttl_ == first_ttl_ &&
+               deadline - boot_clock::now() >= boot_clock::duration{ttl_} / 2;
+    }
+
+    /// Effects: notes that a lease of `ttl` is about to be asked for. If that ends before the present lease, the
+    /// earlier deadline counts at once: the store may grant the request, and the answer may be lost.
+    [[nodiscard]] lease_request ask(std::chrono::milliseconds ttl) noexcept
+    {
+        if (fixed_) ttl = ttl_;
+        holder_->shorten(valid_until(boot_clock::now(), ttl) - announcement_margin(ttl));
+        return {.lease = number_, .number = ++asked_, .ttl = ttl};
+    }
+
+    /// Returns: whether the lease of `r` still has a holder.
+    [[nodiscard]] bool concerns(lease_request const& r) const noexcept { return holder_ && r.lease == number_; }
+
+    /// Effects: makes the lease valid until `t`, as the answer to `r` says, unless another request was sent after `r`.
+    /// Returns: whether the answer came in time.
+    [[nodiscard]] bool renew(lease_request const& r, boot_clock::time_point t) noexcept
+    {
+        if (r.number != asked_) return true;
+        if (!holder_->renew(t - announcement_margin(r.ttl))) return false;
+        ttl_ = r.ttl;
+        count_renewal(t);
+        // The store may say yes although its last proof is old: do not ask again at once.
+        auto const now = boot_clock::now();
+        auto const soon = std::min<boot_clock::duration>(boot_clock::duration{ttl_} / 16, (t - now) / 4);
+        renew_at_ = std::max(renew_at_, now + std::max<boot_clock::duration>(soon, std::chrono::milliseconds{2}));
+        return true;
+    }
+
+    /// Effects: acts on the answer to `r`; the caller handles a loss.
+    [[nodiscard]] verdict settle(lease_request const& r, result<boot_clock::time_point> const& outcome) noexcept
+    {
+        if (!concerns(r)) return {.concerns = false};
+        if (outcome && !renew(r, *outcome)) return {.lost = loss::late};
+        if (outcome.code() == errc::lease_lost) return {.lost = loss::taken};
+        if (!outcome) retry_later();
+        return {};
+    }
+
+    /// Effects: schedules the retry of a failed renewal after a quarter of the time left.
+    void retry_later() noexcept
+    {
+        auto const now = boot_clock::now();
+        // The deadline of a hold that is over is `time_point::min()`.
+        auto const left = std::max(holder_->deadline(), now) - now;
+        // mutant: renewal stops at the first error
+        renew_at_ = now + std::max<boot_clock::duration>(left / 4, std::chrono::milliseconds{2});
+    }
+
+    /// Returns: whether the lease is to be renewed, with regard to `max_hold`.
+    [[nodiscard]] bool renewable() const noexcept
+    {
+        return options_->renew && (!options_->max_hold || renew_at_ < saturating_add(held_since_, *options_->max_hold));
+    }
+
+    /// Returns: whether it is not renewed any more because `max_hold` is over.
+    [[nodiscard]] bool held_for_most() const noexcept { return options_->renew && !renewable(); }
+
+    /// Returns: whether it is time for a renewal.
+    [[nodiscard]] bool due(boot_clock::time_point now) const noexcept { return renewable() && now >= renew_at_; }
+
+    /// Returns: when a renewal is due, or the deadline if none is before it.
+    [[nodiscard]] boot_clock::time_point next_look() const noexcept
+    {
+        return renewable() ? std::min(renew_at_, holder_->deadline()) : holder_->deadline();
+    }
+
+    [[nodiscard]] boot_clock::time_point renew_at() const noexcept { return renew_at_; }
+    [[nodiscard]] std::shared_ptr<hold_state> const& holder() const noexcept { return holder_; }
+    [[nodiscard]] std::shared_ptr<lock_options const> const& options() const noexcept { return options_; }
+    [[nodiscard]] owner_token const& token() const noexcept { return token_; }
+    [[nodiscard]] std::chrono::milliseconds ttl() const noexcept { return ttl_; }
+
+private:
+    /// Effects: sets the next renewal to a third of the ttl after the request that made the lease valid until `t`.
+    void count_renewal(boot_clock::time_point t) noexcept
+    {
+        renew_at_ = sent_at(t, ttl_) + boot_clock::duration{ttl_} / 3;
+    }
+
+    std::uint64_t number_ = 0;  // unique among the leases of the queue
+    std::shared_ptr<hold_state> holder_;
+    boot_clock::time_point held_since_{};
+    std::shared_ptr<lock_options const> options_;
+    owner_token token_;
+    std::chrono::milliseconds ttl_{};
+    std::chrono::milliseconds first_ttl_{};  // before it was extended
+    bool fixed_ = false;                     // the store fixes the ttl
+    std::uint64_t next_fence_ = 0;
+    unsigned handoffs_ = 0;  // that are left
+    unsigned handed_on_ = 0;
+    unsigned needed_ = 0;  // for the next lease: what the last one needed, or more
+    boot_clock::time_point begun_{};
+    std::uint64_t asked_ = 0;
+    boot_clock::time_point renew_at_{};
+};
+
+}  // namespace holdfast::detail

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/lease.hpp>
+#include <holdfast/core/options.hpp>
+#include <holdfast/core/store.hpp>
+#include <holdfast/lock/announce.hpp>
+#include <holdfast/lock/async_call.hpp>
+#include <holdfast/lock/lock_call.hpp>
+#include <holdfast/lock/mutex_state.hpp>
+#include <holdfast/lock/report.hpp>
+#include <holdfast/lock/several_locks.hpp>
+#include <holdfast/lock/wait_queue.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <new>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// The lock object behind one `mutex`; its lock is that of a queue.
+class mutex_object final : public lock_object {
+public:
+    mutex_object(std::shared_ptr<wait_queue> queue, std::shared_ptr<void const> client,
+                 std::shared_ptr<lock_options const> options)
+        : queue_{std::move(queue)}
+    {
+        state_->client = std::move(client);
+        state_->options = std::move(options);
+    }
+
+    ~mutex_object() override { mutex_object::close(); }
+
+    void close() noexcept override
+    {
+        if (queue_->in_child()) return;
+        auto const client = queue_->abandon(*state_);  // last: it may end then
+        if (queue_->hold_of(*state_)) mutex_object::unlock();
+    }
+
+    [[nodiscard]] bool closed() const noexcept override { return !queue_->in_child() && queue_->destroyed(*state_); }
+
+    bool lock(patience const& p, std::stop_token const& stop) override
+    {
+        if (stop.stop_requested()) return false;
+        static_cast<void>(prepare(std::make_error_code(std::errc::operation_canceled)));
+        auto& thread = several_locks::of_this_thread();
+        if (auto const rest = p.once ? boot_clock::duration{} : thread.rest(); rest.count() > 0)
+            std::this_thread::sleep_for(std::min(rest, p.deadline - boot_clock::now()));
+        auto const why = lock_call{*queue_, *state_, p}.run(stop);
+        auto const& hook = state_->options->on_error;
+        report_servers(queue_->store(), hook);
+        if (!why) {
+            queue_->reports().went_well(hook, name());
+            thread.granted(queue_.get(), this);
+            return true;
+        }
+        if (p.once && why->code == errc::timed_out && thread.refused(queue_.get(), this))
+            report(
+                hook, name(),
+                {make_error_code(errc::misconfigured),
+                 "two lock objects of this name are taken together, by std::scoped_lock or std::lock; they are one lock, so "
+                 "that never succeeds: take one of them"});
+        if (why->code == errc::timed_out || why->code == std::errc::operation_canceled) return false;
+        throw error_of(name(), *why);
+    }
+
+    void unlock() noexcept override
+    {
+        auto const queue = queue_;  // the next holder may destroy this
+        auto const options = state_->options;
+        several_locks::of_this_thread().gave_back(queue.get());
+        if (auto const why = queue->release(*state_); why.code)
+            queue->reports().unlock_failed(options->on_error, queue->name(), why);
+    }
+
+    void unlock(std::error_code& ec) noexcept override
+    {
+        auto const queue = queue_;
+        several_locks::of_this_thread().gave_back(queue.get());
+        ec = queue->release(*state_).code;
+    }
+
+    bool extend(std::chrono::milliseconds ttl, std::error_code& ec) override
+    try {
+        auto const queue = queue_;
+        if (queue->in_child()) {  // checked first: in a child, mutexes may be locked for ever
+            ec = make_error_code(errc::not_owner);
+            return false;
+        }
+        bool const possible = queue->store().refused_lease(ttl).empty();
+        ec = possible ? queue->extend(*state_, ttl) : make_error_code(errc::misconfigured);
+        return !ec;
+    } catch (std::bad_alloc const&) {  // nothing was asked; the lease runs on, for `ttl` at most
+        ec = std::make_error_code(std::errc::not_enough_memory);
+        return false;
+    }
+
+    void extend(std::chrono::milliseconds ttl) override
+    {
+        auto const queue = queue_;
+        std::error_code ec;
+        if (extend(ttl, ec)) return;
+        auto why = queue->store().refused_lease(ttl);
+        if (!why.empty()) why.insert(0, ", ");
+        throw error_of(queue->name(), {ec, "extend to " + std::to_string(ttl.count()) + " ms" + why});
+    }
+
+    [[nodiscard]] holdfast::lease lease() const override { return holdfast::lease{queue_->hold_of(*state_)}; }
+    [[nodiscard]] std::string const& name() const noexcept override { return queue_->name(); }
+
+    void begin_lock(patience const& p, std::stop_token stop, std::unique_ptr<async_result> told) override
+    {
+        auto const client = prepare(std::make_error_code(std::errc::operation_canceled));
+        std::make_shared<async_lock_call>(queue_, state_, p, std::move(told))->begin(std::move(stop));
+    }
+
+    void begin_unlock(holdfast::lease const& hold, std::unique_ptr<async_result> told) override
+    {
+        auto const client = prepare(make_error_code(errc::not_owner));
+        std::make_shared<async_unlock_call>(queue_, std::move(told))->begin(*state_, hold);
+    }
+
+    void give_back(holdfast::lease const& hold) noexcept override
+    {
+        auto const queue = queue_;
+        auto const options = state_->options;
+        auto const why = queue->release_hold(*state_, hold);
+        if (!why.code) return;
+        auto* const background = queue->in_child() ? nullptr : &queue->renewer().calls;
+        queue->reports().unlock_failed(hook_of(background, options), queue->name(), why);
+    }
+
+private:
+    /// Returns: the client, which must not end before a call has begun. Throws: `error`: no lock can be taken in this
+    /// process; `if_closed`.
+    [[nodiscard]] std::shared_ptr<void const> prepare(std::error_code if_closed)
+    {
+        if (queue_->in_child()) throw made_before_fork(name());
+        auto client = queue_->client_of(*state_);
+        if (!client) throw error_of(name(), {if_closed, "the mutex was destroyed"});
+        queue_->renewer().ensure_running();
+        return client;
+    }
+
+    std::shared_ptr<wait_queue> const queue_;
+    std::shared_ptr<mutex_state> const state_ = std::make_shared<mutex_state>();
+};
+
+}  // namespace holdfast::detail

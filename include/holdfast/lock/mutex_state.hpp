@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/hold_state.hpp>
+#include <holdfast/core/options.hpp>
+#include <holdfast/core/token.hpp>
+
+#include <memory>
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+class release_call;
+
+/// The state of one mutex object; guarded by the queue's mutex. It is occupied from a grant to the `unlock`, even if
+/// the lease was lost in between: a late `unlock` must not free a later grant of the same object.
+struct mutex_state {
+    mutex_state() = default;
+    mutex_state(mutex_state const&) = delete;
+    mutex_state& operator=(mutex_state const&) = delete;
+    ~mutex_state();
+
+    std::shared_ptr<hold_state> held;
+    owner_token token;
+    std::unique_ptr<release_call> releasing;  ///< gives back what it holds
+    std::shared_ptr<lock_options const> options;
+    /// Keeps the client from its end. Null: the object is destroyed, and what is granted to it is given back.
+    std::shared_ptr<void const> client;
+};
+
+}  // namespace holdfast::detail

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/announcer.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/hold_state.hpp>
+#include <holdfast/core/lease.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/core/token.hpp>
+#include <holdfast/lock/announce.hpp>
+#include <holdfast/lock/lease_queue.hpp>
+#include <holdfast/lock/lease_state.hpp>
+#include <holdfast/lock/mutex_state.hpp>
+#include <holdfast/lock/release_call.hpp>
+#include <holdfast/lock/turns.hpp>
+#include <holdfast/lock/waiter.hpp>
+
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// How a lease is given up. It passes to the next waiter if enough of its validity is left, the options are the same,
+/// and handoffs are left. Otherwise it is given back to the store. Then no waiter here asks for the lock before the
+/// release is answered and the pause for other clients (`release_pause`) is over.
+class release_queue : public lease_queue, public release_call::receiver {
+public:
+    using lease_queue::lease_queue;
+
+    /// Effects: gives up what `owner` holds: to the next waiter, or back to the store; then it waits for the answer,
+    /// unless the release may be deferred and no waiter is here. The next holder of the lock may destroy `owner`.
+    /// Returns: no error, `not_owner`, `lease_lost`, or why the outcome is not known.
+    failure release(mutex_state& owner) noexcept
+    {
+        if (in_child()) return {make_error_code(errc::not_owner), {}};
+        std::unique_lock guard{mutex_};
+        bool const may_defer = owner.options->deferred_release;
+        auto gone = give_up(guard, owner);
+        if (!gone.mine) return {make_error_code(errc::not_owner), {}};
+        if (!gone.call) return {};
+        if (may_defer && !turns_.next()) return defer(guard, std::move(gone), nullptr);
+        guard.unlock();  // `owner` may be gone from here on
+        gone.call->start(gone.token, boot_clock::now());
+        gone.call->wait(store(), key());
+        return finish_release(*gone.call, *gone.mine, nullptr);
+    }
+
+    /// Effects: as `release`, but without a wait, and only if `hold` is the hold of `owner`. `of` gets the release with
+    /// its answer, for `finish_release`. `mine` is set to the hold that was given up. Returns: nothing if an answer
+    /// will come; otherwise the result.
+    [[nodiscard]] std::optional<failure> begin_release(mutex_state& owner, lease const& hold,
+                                                       std::shared_ptr<release_call::receiver> of,
+                                                       std::shared_ptr<hold_state>& mine) noexcept
+    {
+        if (in_child()) return failure{make_error_code(errc::not_owner), {}};
+        std::unique_lock guard{mutex_};
+        auto gone = give_up(guard, owner, hold);
+        mine = gone.mine;
+        if (!mine) return failure{make_error_code(errc::not_owner), {}};
+        if (!gone.call) return failure{};
+        guard.unlock();
+        release_call::start(std::move(gone.call), gone.token, boot_clock::now(), std::move(of));
+        return std::nullopt;
+    }
+
+    /// Effects: gives up `hold`, if it is the hold of `owner`, and does not wait for the answer. Returns: no error, or
+    /// `lease_lost`; in a forked child, `not_owner`.
+    failure release_hold(mutex_state& owner, lease const& hold) noexcept
+    {
+        if (in_child()) return {make_error_code(errc::not_owner), {}};
+        std::unique_lock guard{mutex_};
+        auto gone = give_up(guard, owner, hold);
+        if (!gone.call) return {};
+        return defer(guard, std::move(gone), &renewer().calls);
+    }
+
+    /// Effects: acts on the answer of `call`, which gave up `mine`. Tokens of a lost lease are stopped in a thread of
+    /// `background`, or in this one if that is null. Returns: the result of the release.
+    failure finish_release(release_call& call, hold_state& mine, announcer* background) noexcept
+    {
+        note_others(call);
+        given_back();
+        if (call.keeps_others_waiting) let_next_ask();
+        return conclude(mine, release_result(call.was_valid, outcome_of(call)), background);
+    }
+
+protected:
+    /// Effects: sends the release `call` of the lease of `token`, and does not wait for its answer; unlocks. A waiter
+    /// that is here asks after the answer, and after the pause for others that the answer says are waiting. One that
+    /// comes later asks at once.
+    void start_deferred(std::unique_lock<std::mutex>& guard, std::unique_ptr<release_call> call,
+                        owner_token const& token) noexcept
+    {
+        bool const keeps = call->keeps_others_waiting;
+        bool const at_answer = call->keeps_others_waiting = keeps && turns_.next();
+        guard.unlock();
+        at_answer ? renewer().begin_service() : renewer().begin_late_service();
+        release_call::start(std::move(call), token, boot_clock::now(), self());
+        if (at_answer) return;
+        given_back();
+        if (keeps) let_next_ask();
+    }
+
+    /// Effects: takes the lock from `owner`. Returns: the release to be started; null if the lease was handed on (then
+    /// the mutex is no longer held), or if `owner` had none.
+    std::unique_ptr<release_call> let_go(std::unique_lock<std::mutex>& guard, mutex_state& owner) noexcept
+    {
+        auto const mine = std::exchange(owner.held, nullptr);
+        if (!mine) return nullptr;
+        auto call = std::move(owner.releasing);
+        auto const deadline = mine->deadline();
+        bool const current = mine == lease_.state().holder();
+        call->was_valid = current && mine->still_held() && store().still_leased(owner.token);
+        mine->end();
+        // The result of an extend that is under way is not known.
+        if (auto* const next = call->was_valid && !lease_.extending() ? turns_.next() : nullptr;
+            next && lease_.state().may_pass_to(*next, deadline)) {
+            // `max_hold` starts again for the next holder.
+            bool const limited = lease_.state().options()->max_hold.has_value();
+            lease_.state().count_handoff();
+            lease_.state().give(*next, deadline, std::move(call));
+            if (limited) lease_.schedule();
+            turns_.hand_on(*next);
+            guard.unlock();
+            next->signal(waiter::its_turn);
+            return nullptr;
+        }
+        call->keeps_others_waiting = current || turns_.now() == turns::state::idle;
+        if (current) lease_.end(turns_.next());  // nothing is sent for it after the release
+        if (call->keeps_others_waiting) turns_.release();
+        return call;
+    }
+
+private:
+    /// What was given up.
+    struct given_up {
+        std::shared_ptr<hold_state> mine;  ///< null: it was not held
+        owner_token token{};
+        std::unique_ptr<release_call> call{};  ///< to be started; null: the lease was handed on, or there was none
+    };
+
+    /// Effects: gives up what `owner` holds. See `let_go`.
+    given_up give_up(std::unique_lock<std::mutex>& guard, mutex_state& owner) noexcept
+    {
+        auto mine = owner.held;
+        auto const token = owner.token;
+        return {std::move(mine), token, let_go(guard, owner)};
+    }
+
+    /// Effects: the same, if `hold` is the hold of `owner`.
+    given_up give_up(std::unique_lock<std::mutex>& guard, mutex_state& owner, lease const& hold) noexcept
+    {
+        return lease{owner.held} == hold ? give_up(guard, owner) : given_up{};
+    }
+
+    /// Effects: sends the release of what was given up and does not wait for its answer. A loss is announced as by
+    /// `finish_release`; unlocks. Returns: no error, or `lease_lost`.
+    failure defer(std::unique_lock<std::mutex>& guard, given_up gone, announcer* background) noexcept
+    {
+        bool const was_valid = gone.call->was_valid;
+        start_deferred(guard, std::move(gone.call), gone.token);
+        return conclude(*gone.mine, release_result(was_valid, {}), background);
+    }
+
+    /// Effects: if `said` is a loss, announces it to those who know `mine`. Returns: `said`.
+    static failure conclude(hold_state& mine, failure said, announcer* background) noexcept
+    {
+        if (said.code == errc::lease_lost) stop_lost(background, mine.mark_lost());
+        return said;
+    }
+
+    /// Effects: handles the answer to a release that no thread waits for. The calling thread may hold this mutex, or
+    /// another queue's: a send for that queue may end the operations on the same connection.
+    void released(std::unique_ptr<release_call> call) noexcept override
+    {
+        note_others(*call);
+        if (!call->keeps_others_waiting) return renewer().end_late_service();
+        release_answered_ = true;
+        lease_.poke();
+        renewer().end_service();
+    }
+
+    /// Effects: notes whether the answer to `call` says that others wait. May be called without the mutex.
+    void note_others(release_call const& call) noexcept
+    {
+        if (call.others_wait()) turns_.others_wait(call.begun(), boot_clock::now());
+    }
+
+    void given_back() noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        turns_.released(boot_clock::now());
+    }
+
+    void let_next_ask() noexcept
+    {
+        std::unique_lock guard{mutex_};
+        pass_on(guard);
+    }
+
+    [[nodiscard]] static failure outcome_of(release_call const& call) noexcept
+    try {
+        return call.outcome();
+    } catch (std::bad_alloc const&) {
+        return {make_error_code(errc::outcome_unknown), {}};
+    }
+
+    [[nodiscard]] std::shared_ptr<release_call::receiver> self()
+    {
+        return std::static_pointer_cast<release_queue>(this->shared_from_this());
+    }
+};
+
+}  // namespace holdfast::detail

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/core/validity.hpp>
+#include <holdfast/lock/announce.hpp>
+#include <holdfast/lock/mutex_state.hpp>
+#include <holdfast/lock/outage.hpp>
+#include <holdfast/lock/release_call.hpp>
+#include <holdfast/lock/release_queue.hpp>
+#include <holdfast/lock/report.hpp>
+#include <holdfast/lock/turns.hpp>
+#include <holdfast/lock/waiter.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// The waiters of this process for one lock of a client, first come, first served. A waiter is a thread (`lock_call`)
+/// or an asynchronous call (`async_lock_call`); both do what `step` says.
+class wait_queue final : public release_queue {
+public:
+    using release_queue::release_queue;
+
+    /// Effects: handles the arrival of `one`; the caller then calls `step` for it.
+    void enter(waiter& one)
+    {
+        std::scoped_lock guard{mutex_};
+        one.canceled = !one.owner->client;
+        if (turns_.is_first(one)) lease_.prepare(this->weak_from_this());
+        turns_.enter(one);
+    }
+
+    /// What a waiter does next.
+    struct next_step {
+        /// When `step` must be called again, unless the waiter is signalled before.
+        boot_clock::time_point at = boot_clock::time_point::max();
+        bool asks = false;  ///< its request is under way
+    };
+
+    /// Effects: does what is due for `one`, which has collected `signals`; see the table at `waiter`. One call at a
+    /// time for each waiter.
+    [[nodiscard]] next_step step(waiter& one, std::uint32_t signals) noexcept
+    {
+        std::unique_lock guard{mutex_};
+        one.heard |= signals;
+        auto const now = boot_clock::now();
+        bool const told = !one.was_in_line || (one.heard & waiter::its_turn) != 0;
+        switch (one.now.load()) {
+        case waiter::stage::in_line:
+            if (!one.canceled && now < one.limit.deadline) return {one.limit.deadline};
+            turns_.give_up(one);
+            return {};
+        case waiter::stage::first: return told ? ask(guard, one, now) : next_step{};
+        case waiter::stage::asking:
+            return (one.heard & waiter::answered) != 0 ? settle(guard, one) : look(guard, one, now);
+        case waiter::stage::granted:
+            if (!told) return {};
+            one.now = waiter::stage::ended;
+            if (!one.owner->client) give_up_grant(guard, one);
+            return {};
+        case waiter::stage::ended: return {};
+        }
+        return {};
+    }
+
+    /// Effects: cancels `one`, and signals it. May be called from any thread while it has not ended.
+    void cancel(waiter& one) noexcept
+    {
+        {
+            std::scoped_lock guard{mutex_};
+            if (one.ended() || std::exchange(one.canceled, true)) return;
+            if (one.now == waiter::stage::asking) one.asking->cancel();
+        }
+        one.signal(waiter::look);
+    }
+
+    /// Effects: notes that the object of `owner` is destroyed, and cancels its waiters. Returns: its client, see
+    /// `client_of`; null if that was noted before.
+    [[nodiscard]] std::shared_ptr<void const> abandon(mutex_state& owner) noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        auto client = std::move(owner.client);
+        turns_.for_each([&](waiter& one) {
+            if (one.owner != &owner || one.ended()) return;
+            one.canceled = true;
+            if (one.now == waiter::stage::asking) one.asking->cancel();
+            one.signal(waiter::look);
+        });
+        return client;
+    }
+
+private:
+    next_step ask(std::unique_lock<std::mutex>& guard, waiter& one, boot_clock::time_point now) noexcept
+    {
+        if (auto const at = turns_.pause(one, now)) return {*at};
+        if (!turns_.may_ask(one, now)) {
+            pass_on(guard);
+            return {};
+        }
+        try {
+            begin_asking(one);
+            one.look_pause = std::chrono::seconds{1};
+            one.look_at = now + one.look_pause;
+            return {one.look_at, true};
+        } catch (...) {
+            one.thrown = std::current_exception();
+            one.now = waiter::stage::ended;
+            pass_on(guard);
+            return {};
+        }
+    }
+
+    void begin_asking(waiter& one)
+    {
+        one.asked_since = turns_.unavailable_since(one);
+        auto const request = request_for(*one.options, one.limit, lease_.state().handoffs_for(one), one.asked_since);
+        one.patience_in_outage = request.unavailable_after;
+        one.releasing = std::make_unique<release_call>(store().release(key()));
+        one.asking = store().acquire(key(), request);
+        one.now = waiter::stage::asking;
+        one.asking->start(one);
+    }
+
+    /// Effects: checks now and then, while `one` waits, whether the obstacle is something other than a lock; that is
+    /// reported once.
+    next_step look(std::unique_lock<std::mutex>& guard, waiter& one, boot_clock::time_point now) noexcept
+    {
+        if (now < one.look_at) return {one.look_at, true};
+        one.look_pause = std::min<boot_clock::duration>(2 * one.look_pause, std::chrono::minutes{1});
+        one.look_at = now + one.look_pause;
+        auto const at = one.look_at;
+        tell_obstacle(guard, one);
+        return {at, true};
+    }
+
+    /// The hook is called in a thread that is started for it: it may be slow, and may ask for the lock.
+    void tell_obstacle(std::unique_lock<std::mutex>& guard, waiter const& one) noexcept
+    try {
+        auto const what = one.options->on_error && !told_of_obstacle_ ? one.asking->obstacle() : std::nullopt;
+        if (!what) return;
+        told_of_obstacle_ = true;
+        guard.unlock();
+        report(hook_of(&renewer().calls, one.options), name(), *what);
+        guard.lock();
+    } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): it is told next time
+    }
+
+    /// Effects: acts on the answer to the request of `one`.
+    next_step settle(std::unique_lock<std::mutex>& guard, waiter& one) noexcept
+    try {
+        tell_obstacle(guard, one);
+        auto const got = one.asking->outcome();
+        // The answer may have come late: a store that fixes the lease does not show how late.
+        bool const shown = got && got->ttl.count() == 0;
+        auto const now = boot_clock::now();
+        turns_.asked(one, got.code(), shown ? sent_at(got->valid_until, one.options->ttl) : now, now);
+        auto const asked = std::move(one.asking);
+        one.now = waiter::stage::ended;
+        if (!got) {
+            one.why_not = got.why();
+            pass_on(guard);
+            return {};
+        }
+        auto& lease = lease_.state();
+        lease.begin(*got, one.options);
+        lease.give(one, lease.deadline_for(got->valid_until), std::move(one.releasing));
+        if (!one.owner->client) {
+            give_up_grant(guard, one);
+            return {};
+        }
+        lease_.schedule();
+        return {};
+    } catch (...) {  // no memory for the text of a failure
+        one.thrown = std::current_exception();
+        one.now = waiter::stage::ended;
+        pass_on(guard);
+        return {};
+    }
+
+    /// Effects: gives back what `one` was granted: its object was destroyed meanwhile.
+    void give_up_grant(std::unique_lock<std::mutex>& guard, waiter& one) noexcept
+    {
+        auto const token = one.owner->token;
+        one.why_not = failure{std::make_error_code(std::errc::operation_canceled), {}};
+        if (auto call = let_go(guard, *one.owner)) start_deferred(guard, std::move(call), token);
+    }
+
+    bool told_of_obstacle_ = false;
+};
+
+}  // namespace holdfast::detail

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/parker.hpp>
+#include <holdfast/core/token.hpp>
+#include <holdfast/io/reactor.hpp>
+#include <holdfast/io/service.hpp>
+#include <holdfast/memory/data.hpp>
+#include <holdfast/memory/operations.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::memory {
+
+/// Leases in the memory of this process, as one client sees them. Its reactor has no sockets, only timers.
+class memory_client final : public lock_store {
+public:
+    explicit memory_client(std::shared_ptr<data> d) : data_{std::move(d)} { service_.add(*reactor_); }
+
+    [[nodiscard]] std::shared_ptr<data> const& shared() const noexcept { return data_; }
+
+    [[nodiscard]] shared_key make_key(std::string_view name) const override
+    {
+        return std::make_shared<lock_key const>(std::string{name});
+    }
+
+    [[nodiscard]] std::unique_ptr<pending_acquire> acquire(shared_key const& key,
+                                                           acquire_request const& request) override
+    {
+        return std::make_unique<acquire_operation>(data_, reactor_, key, request);
+    }
+
+    [[nodiscard]] std::unique_ptr<pending_extend> extend(shared_key const& key, owner_token const& token,
+                                                         std::chrono::milliseconds ttl) override
+    {
+        return std::make_unique<extend_operation>(data_, key, token, ttl);
+    }
+
+    [[nodiscard]] std::unique_ptr<pending_release> release(shared_key const& key) override
+    {
+        return std::make_unique<release_operation>(data_, key);
+    }
+
+    std::uint32_t drive(shared_key const& /*key*/, holdfast::detail::parker& who,
+                        boot_clock::time_point until) noexcept override
+    {
+        return reactor_->drive(who, until);
+    }
+
+    bool serve(int alarm) override
+    {
+        service_.serve(alarm);
+        return true;
+    }
+
+    void rest() noexcept override { service_.rest(); }
+
+private:
+    std::shared_ptr<data> data_;
+    io::service service_;
+    std::shared_ptr<io::reactor> reactor_ = std::make_shared<io::reactor>(std::size_t{0}, service_.orphaned());
+};
+
+}  // namespace holdfast::memory

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+//
+// For files that only lock: store, mutex, guards, options, errors. It names no server; the file that makes a client
+// also includes the header of its store.
+#pragma once
+
+#include <holdfast/core/language.hpp>
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/lease.hpp>
+#include <holdfast/core/lock.hpp>
+#include <holdfast/core/options.hpp>
+#include <holdfast/core/store.hpp>
+#include <holdfast/lock/leased_lock.hpp>
+#include <holdfast/lock/with_lock.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI {
+
+namespace detail {
+
+/// Calls a user function with the result of an asynchronous call.
+template <class F>
+class callback final : public async_result {
+public:
+    explicit callback(F f) : f_{std::move(f)} {}
+    void deliver(std::error_code ec, bool held) noexcept override { f_(ec, held); }
+    [[nodiscard]] bool runs_user_code() const noexcept override { return true; }
+
+private:
+    F f_;
+};
+
+/// Gives the adapters of asynchronous frameworks access to the lock object of a mutex.
+struct async_access;
+
+}  // namespace detail
+
+/// A lock of the name `name()` in a store. Meets `Lock` (whose clauses say what its members do) and the standard's
+/// *Cpp17TimedLockable*. Any number of objects, in any number of processes, may have the same name; those of one client
+/// share one queue. The object may outlive its store. The destructor unlocks.
+///
+/// `std::lock` and `std::scoped_lock` over several locks wait for one and try the others; if one is not free they give
+/// all back. A thread that does so rests for a random time, 5 ms at most, before it waits again: otherwise two
+/// processes with different orders keep in step. Two objects of one name are one lock, and cannot be taken together:
+/// such a call does not return; `on_error` is called once (`misconfigured`) if they are of one client.
+class mutex {
+public:
+    /// Effects: prepares a lock; no I/O.
+    /// Throws: `error` (`misconfigured`) if the name or an option cannot be used; it says which and why.
+    mutex(store const& in, std::string_view name, lock_options options = {})
+        : object_{in.locks_->make_mutex(name, std::move(options))}
+    {
+    }
+
+    mutex(mutex const&) = delete;
+    mutex& operator=(mutex const&) = delete;
+
+    /// Effects: `unlock()`, if the lock is held. Asynchronous calls that have not ended are cancelled.
+    ~mutex() { object_->close(); }
+
+    /// Effects: waits until the lock is held.
+    /// Throws: `error`: `unavailable` when no quorum could be asked for `unavailable_after`; `misconfigured` at once.
+    void lock() { static_cast<void>(object_->lock({}, {})); }
+
+    /// Effects: waits until the lock is held or `stop` is requested. Returns: whether it is held.
+    [[nodiscard]] bool lock(std::stop_token const& stop) { return object_->lock({}, stop); }
+
+    /// Effects: asks once, and never rests. Returns: whether the lock is held; `false` when another object of this name
+    /// holds it, in this thread or elsewhere. Also `false`, without asking, to let others in: if the lock was given
+    /// back less than 5 ms ago (100 ms if another client is known to wait), and the last attempt was as early. This
+    /// happens only if this client has used the lock for 100 ms or more without a gap, or another client is known to
+    /// wait. The same holds for `try_lock_for` with less time than that.
+    /// Throws: `error`: `unavailable`, `misconfigured`.
+    [[nodiscard]] bool try_lock() { return object_->lock({.once = true}, {}); }
+
+    /// Effects: waits until the lock is held, for `d` at most. Returns: whether it is held.
+    /// Throws: `error`: `unavailable` when no quorum could be asked in that time; `misconfigured` at once.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> const& d)
+    {
+        return try_lock_for(std::stop_token{}, d);
+    }
+
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
+    {
+        return object_->lock({.deadline = saturating_add(boot_clock::now(), d)}, stop);
+    }
+
+    /// As `try_lock_for`, until a point of any clock. That clock is read once.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> const& t)
+    {
+        return try_lock_until(std::stop_token{}, t);
+    }
+
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(std::stop_token const& stop, std::chrono::time_point<Clock, Duration> const& t)
+    {
+        auto const deadline = to_boot_clock(t);
+        constexpr boot_clock::time_point earliest{};  // earlier points have passed as well
+        return object_->lock({.deadline = deadline < earliest ? earliest : deadline}, stop);
+    }
+
+    /// Effects: `unlock(ec)`; errors are reported to `on_error`. As with `std::mutex`, the next holder of this lock may
+    /// destroy the object before this has returned.
+    void unlock() noexcept { object_->unlock(); }
+
+    /// Effects: gives the lock to the next waiter of this process, or back to the store; in that case it waits for the
+    /// answer, one operation timeout at most. No effect if the lock is not held. Never frees another owner's lock.
+    /// Postconditions: `ec` is no error, `lease_lost` or `not_owner`; or `unavailable` or `outcome_unknown`: then the
+    /// lock is free after its ttl at the latest.
+    void unlock(std::error_code& ec) noexcept { object_->unlock(ec); }
+
+    /// Effects: asks for a lease of `ttl` from now on, longer or shorter than before; later renewals use that ttl. A
+    /// shorter one counts for the holder at once; what a server granted before expires there by itself.
+    /// Returns: whether the lease is of that length now. Otherwise `ec` is `not_owner`, `lease_lost`, `misconfigured`
+    /// (`ttl` is out of range), or why the store could not be asked: then the lease runs on as before, but no longer
+    /// than `ttl` until it is renewed.
+    bool extend(std::chrono::milliseconds ttl, std::error_code& ec) { return object_->extend(ttl, ec); }
+
+    /// As above. Throws: `error` with that code.
+    void extend(std::chrono::milliseconds ttl) { object_->extend(ttl); }
+
+    /// Returns: a handle to the present hold; an empty one if the lock is not held.
+    [[nodiscard]] holdfast::lease lease() const { return object_->lease(); }
+
+    [[nodiscard]] std::string const& name() const noexcept { return object_->name(); }
+
+    /// Effects: as `lock()`, but returns at once; `f(ec)` is called when the lock is held (no error) or will not be:
+    /// `std::errc::operation_canceled` after `stop` or when the object was destroyed, or the code that `lock()` throws.
+    /// `f` is called once, never from inside this call, by a thread of the client with no lock of the library held. A
+    /// slow `f` delays no other lock. It should not throw: that ends the program.
+    /// Throws: if memory or a thread is missing; then `f` is not called.
+    void async_lock(std::function<void(std::error_code)> f, std::stop_token stop = {})
+    {
+        auto told = [f = std::move(f)](std::error_code ec, bool) { f(ec); };
+        object_->begin_lock({}, std::move(stop), std::make_unique<detail::callback<decltype(told)>>(std::move(told)));
+    }
+
+    /// As above, waiting for `d` at most: `f(ec, held)`, with no error and `false` if the time passed while others held
+    /// the lock.
+    void async_try_lock_for(std::chrono::nanoseconds d, std::function<void(std::error_code, bool)> f,
+                            std::stop_token stop = {})
+    {
+        auto told = [f = std::move(f)](std::error_code ec, bool held) {
+            f(ec == errc::timed_out ? std::error_code{} : ec, held);
+        };
+        object_->begin_lock({.deadline = saturating_add(boot_clock::now(), d)}, std::move(stop),
+                            std::make_unique<detail::callback<decltype(told)>>(std::move(told)));
+    }
+
+    /// Effects: as `unlock(ec)`, but returns at once; `f(ec)` is called with its result, as above.
+    void async_unlock(std::function<void(std::error_code)> f)
+    {
+        auto told = [f = std::move(f)](std::error_code ec, bool) { f(ec); };
+        object_->begin_unlock(lease(), std::make_unique<detail::callback<decltype(told)>>(std::move(told)));
+    }
+
+protected:
+    explicit mutex(std::unique_ptr<detail::lock_object> object) noexcept : object_{std::move(object)} {}
+
+private:
+    friend struct detail::async_access;
+
+    std::shared_ptr<detail::lock_object> const object_;
+};
+
+static_assert(Lock<mutex>);
+
+}  // namespace holdfast

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/acquire_limits.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/random.hpp>
+#include <holdfast/quorum/acquire_round.hpp>
+#include <holdfast/quorum/acquire_step.hpp>
+#include <holdfast/quorum/report_pace.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <system_error>
+
+namespace holdfast::inline HOLDFAST_ABI::quorum {
+
+/// Takes a lock on a majority of N nodes, round by round; a single server is N = 1. No I/O, clock, thread or
+/// randomness: it is told what happens and says what to do. The votes of a round are counted by `acquire_round`.
+///
+/// | phase   | event                                             | next |
+/// |---------|---------------------------------------------------|------|
+/// | -       | start                                             | asking: a fresh token, acquire to all |
+/// | asking  | the round is won, and the lease can still be used | done: held |
+/// | asking  | the round is lost; won too late; or time          | rolled back on every node, then as below |
+/// | lost    | misconfigured; the deadline; one attempt only; unavailable for too long | done: not held |
+/// | lost    | a majority has votes for others                   | waiting for a release, or for the leases to expire |
+/// | lost    | votes are split among contenders                  | waiting a random time, in a window that doubles |
+/// | lost    | no majority answered                              | waiting a random time before the next connection |
+/// | waiting | time; or a majority reported a release            | asking, or done if the deadline has passed |
+/// | waiting | a majority cannot report releases now             | looks again every half second at least |
+/// | any     | cancel                                            | done, rolled back on every node |
+///
+/// Source: "Distributed Locks with Redis" (redis.io); the fence is holdfast's own, see `acquire_round`.
+class acquire_machine {
+public:
+    explicit acquire_machine(acquire_settings const& settings)
+        : set_{settings},
+          all_{node_set::all(settings.nodes.size)},
+          jitter_{settings.seed},
+          round_{settings.nodes, settings.request.ttl},
+          limits_{settings.request}
+    {
+    }
+
+    /// Returns: when `on_time` is to be called next.
+    [[nodiscard]] boot_clock::time_point wake_at() const noexcept { return wake_at_; }
+    /// Returns: the fence to confirm.
+    [[nodiscard]] std::uint64_t fence() const noexcept { return round_.fence(); }
+
+    /// Returns: whether rounds were lost, and no majority could be asked in any of them; nothing if no round is over.
+    [[nodiscard]] std::optional<bool> unavailable_so_far() const noexcept
+    {
+        bool const asked = limits_.ever_asked();
+        return asked || last_cause_.error ? std::optional{!asked} : std::nullopt;
+    }
+
+    [[nodiscard]] acquire_step start(boot_clock::time_point now)
+    {
+        acquire_step step;
+        ask(now, step);
+        return step;
+    }
+
+    /// Requires: `node` was told to ask or to confirm and has not answered since.
+    [[nodiscard]] acquire_step on_answer(unsigned node, answer const& a, boot_clock::time_point now)
+    {
+        acquire_step step;
+        bool const was_confirming = round_.confirming();
+        auto const next = round_.on_answer(node, a);
+        step.ask = next.ask;
+        step.confirm = next.confirm;
+        if (!was_confirming && round_.confirming()) {
+            auto const asked = set_.request.once ? now : std::min(now, set_.request.deadline);
+            wake_at_ = std::max(wake_at_, asked + set_.nodes.timeout);
+        }
+        evaluate(now, step);
+        return step;
+    }
+
+    [[nodiscard]] acquire_step on_time(boot_clock::time_point now)
+    {
+        acquire_step step;
+        if (phase_ == phase::asking) {
+            step.give_up = round_.time_out();
+            evaluate(now, step);
+        } else if (phase_ == phase::waiting && limits_.last_attempt(now)) {
+            finish(step, unheld(limits_.why_over(now)));
+        } else if (phase_ == phase::waiting) {
+            ask(now, step);
+        }
+        return step;
+    }
+
+    /// Called when a node reported a release, or that it reports from now on: an earlier release may have been missed.
+    [[nodiscard]] acquire_step on_released(unsigned node, boot_clock::time_point now)
+    {
+        acquire_step step;
+        unwatched_.remove(node);
+        released_.add(node);
+        if (phase_ == phase::waiting && waits_for_release_ && seems_free()) look_again(now, step);
+        return step;
+    }
+
+    [[nodiscard]] acquire_step on_watch_failed(unsigned node, std::error_code why, boot_clock::time_point now)
+    {
+        acquire_step step;
+        unwatched_.add(node);
+        if (phase_ == phase::waiting && waits_for_release_) sleep(now, std::min(wake_at_ - now, longest_sleep()));
+        if (why == errc::misconfigured) unwatchable_.add(node);
+        if (phase_ != phase::done && (all_ - unwatchable_).size() < majority()) {
+            roll_back(step);
+            finish(step, {.error = why, .node = node, .cause = why});
+        }
+        return step;
+    }
+
+    /// Requires: no step said that it is done.
+    [[nodiscard]] acquire_step cancel(boot_clock::time_point)
+    {
+        acquire_step step;
+        roll_back(step);
+        finish(step, {.error = std::make_error_code(std::errc::operation_canceled)});
+        return step;
+    }
+
+private:
+    enum class phase : std::uint8_t { asking, waiting, done };
+
+    /// The pause before the second attempt to reach servers that could not be reached.
+    static constexpr std::chrono::milliseconds first_reconnect{10};
+
+    /// The longest pause between two such attempts. An outage lasts up to this much longer for waiters.
+    static constexpr std::chrono::milliseconds longest_reconnect{200};
+
+    /// The longest sleep of a waiter to which no majority reports a release, since its subscriptions were lost.
+    static constexpr std::chrono::milliseconds max_unsubscribed_wait{500};
+
+    [[nodiscard]] unsigned majority() const noexcept { return majority_of(set_.nodes.size); }
+
+    void ask(boot_clock::time_point now, acquire_step& step)
+    {
+        phase_ = phase::asking;
+        round_.begin(now);
+        released_ = {};
+        step.new_token = true;
+        step.ask = all_;
+        wake_at_ = now + set_.nodes.timeout;
+    }
+
+    void evaluate(boot_clock::time_point now, acquire_step& step)
+    {
+        if (round_.won()) limits_.asked(now);
+        if (round_.won() && round_.usable(now))  // mutant: no validity check
+            // mutant: validity counted from the end
+            finish(step, {.valid_until = round_.validity(), .fence = first_of_batch()});
+        else if (round_.won() || round_.lost())
+            lose_round(now, step);
+    }
+
+    [[nodiscard]] std::uint64_t first_of_batch() const noexcept
+    {
+        return round_.fence() == 0 ? 0 : round_.fence() - set_.request.fences + 1;
+    }
+
+    void lose_round(boot_clock::time_point now, acquire_step& step)
+    {
+        step.ask = step.confirm = {};
+        roll_back(step);
+        last_cause_ = round_.why();
+        if (round_.asked()) {
+            limits_.asked(now);
+            outage_pause_ = first_reconnect;
+        } else {
+            limits_.not_asked();
+        }
+        if (round_.hopeless())
+            finish(step, {.error = last_cause_.error, .node = last_cause_.node, .cause = last_cause_.error});
+        else if (auto const why = limits_.why_over(now))
+            finish(step, unheld(why));
+        else
+            wait(now, step);
+    }
+
+    void wait(boot_clock::time_point now, acquire_step& step)
+    {
+        phase_ = phase::waiting;
+        waits_for_release_ = round_.held_by_others();
+        auto const& retry = set_.request.retry;
+        if (round_.grants() > 0)
+            collision_window_ = std::clamp<boot_clock::duration>(2 * collision_window_, retry.first, widest_window());
+        if (waits_for_release_) {
+            step.watch = !watching_;
+            watching_ = true;
+            auto const left = round_.until_majority_expires(retry.most);
+            sleep(now, std::min(left + at_most(left / 8), longest_sleep()));
+            pace_.found(round_.until_majority_expires(report_pace::unknown), now);
+            if (seems_free()) look_again(now, step);
+        } else if (round_.asked()) {
+            sleep(now, at_most(collision_window_));
+        } else {
+            sleep(now, std::min(outage_pause_ / 2 + at_most(outage_pause_ / 2), limits_.outage_ends() - now));
+            outage_pause_ = std::min<boot_clock::duration>({2 * outage_pause_, longest_reconnect, retry.most});
+        }
+    }
+
+    /// Returns: the longest wait for a message.
+    [[nodiscard]] boot_clock::duration longest_sleep() const noexcept
+    {
+        boot_clock::duration const most = set_.request.retry.most;
+        bool const told = (all_ - unwatched_).size() >= majority();
+        return told ? most : std::min<boot_clock::duration>(most, max_unsubscribed_wait);
+    }
+
+    /// Wide enough for many contenders to miss each other. If it were wider, contenders that collided would starve:
+    /// newcomers would be faster.
+    [[nodiscard]] boot_clock::duration widest_window() const noexcept
+    {
+        return std::min<boot_clock::duration>(16 * set_.request.retry.first, set_.request.retry.most);
+    }
+
+    [[nodiscard]] bool seems_free() const noexcept { return released_.size() >= majority(); }
+
+    /// Contenders that collided before spread out. A waiter that did not collide asks at once, unless such reports were
+    /// false.
+    void look_again(boot_clock::time_point now, acquire_step& step)
+    {
+        waits_for_release_ = false;
+        auto const paced = pace_.reported(now);
+        auto const pause = at_most(collision_window_) + (paced.count() == 0 ? paced : paced / 2 + at_most(paced / 2));
+        pause.count() == 0 ? ask(now, step) : sleep(now, pause);
+    }
+
+    void sleep(boot_clock::time_point now, boot_clock::duration d) noexcept
+    {
+        wake_at_ = std::min(now + d, set_.request.deadline);
+    }
+
+    [[nodiscard]] boot_clock::duration at_most(boot_clock::duration bound) noexcept
+    {
+        auto const drawn = jitter_.below(static_cast<std::uint64_t>(bound.count()));
+        return boot_clock::duration{static_cast<boot_clock::rep>(drawn)};
+    }
+
+    [[nodiscard]] acquire_outcome unheld(std::error_code why) const
+    {
+        if (why != errc::unavailable) return {.error = why};
+        return {.error = why, .node = last_cause_.node, .cause = last_cause_.error};
+    }
+
+    void finish(acquire_step& step, acquire_outcome const& outcome)
+    {
+        phase_ = phase::done;
+        wake_at_ = boot_clock::time_point::max();
+        step.done = outcome;
+    }
+
+    /// Every node, even those that seemed to refuse. Only a single server's "held" is final.
+    void roll_back(acquire_step& step) const noexcept
+    {
+        // mutant: failed round not rolled back
+        if (phase_ == phase::asking && !round_.certainly_held()) step.roll_back = all_;
+    }
+
+    acquire_settings set_;
+    node_set all_;
+    detail::random_sequence jitter_;
+    phase phase_ = phase::waiting;
+    boot_clock::time_point wake_at_ = boot_clock::time_point::max();
+    acquire_round round_;
+    node_set released_;  // since the round began
+
+    detail::acquire_limits limits_;
+    node_failures::cause last_cause_{};
+    bool watching_ = false;
+    bool waits_for_release_ = false;
+    report_pace pace_;
+    node_set unwatched_;    // cannot report releases now
+    node_set unwatchable_;  // never will
+    boot_clock::duration collision_window_{};
+    boot_clock::duration outage_pause_ = first_reconnect;
+};
+
+}  // namespace holdfast::quorum

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/lock_store.hpp>
+#include <holdfast/quorum/node_group.hpp>
+#include <holdfast/quorum/node_set.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <system_error>
+
+namespace holdfast::inline HOLDFAST_ABI::quorum {
+
+struct acquire_settings {
+    node_group nodes{};
+    acquire_request request{};
+    std::uint64_t seed = 0;  ///< for the jitter
+};
+
+/// The result of an acquire. `error` is none, `timed_out`, `operation_canceled`, `unavailable`, or a permanent error
+/// that a node reported. If a node is the cause, `node` and `cause` say which and why.
+struct acquire_outcome {
+    std::error_code error{};
+    boot_clock::time_point valid_until{};
+    std::uint64_t fence = 0;  ///< the first of the batch
+    unsigned node = max_nodes;
+    std::error_code cause{};
+};
+
+/// What the driver must do, in this order.
+struct acquire_step {
+    node_set give_up{};      ///< the answers of these nodes are overdue
+    node_set roll_back{};    ///< send release for the present token; its answer does not matter
+    bool new_token = false;  ///< draw a fresh token for what follows
+    node_set ask{};          ///< send acquire for the present token
+    node_set confirm{};      ///< send confirm of `fence()`
+    bool watch = false;      ///< ask the nodes to report releases from now on
+    std::optional<acquire_outcome> done{};
+};
+
+}  // namespace holdfast::quorum

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/quorum/answer.hpp>
+#include <holdfast/quorum/node_set.hpp>
+
+#include <system_error>
+#include <tuple>
+
+namespace holdfast::inline HOLDFAST_ABI::quorum {
+
+/// Which nodes have to be asked once more, and why nodes failed.
+class node_failures {
+public:
+    struct cause {
+        unsigned node = max_nodes;
+        std::error_code error{};
+        bool unknown = false;  ///< the node may have done what it was asked
+    };
+
+    /// Returns: whether to ask the node once more: its answer is unknown, for the first time.
+    [[nodiscard]] bool asks_again(unsigned node, answer const& a) noexcept
+    {
+        if (a.what != answer::kind::unknown || asked_again_.has(node)) return false;
+        asked_again_.add(node);
+        return true;
+    }
+
+    /// Effects: notes that a node failed.
+    void add(cause const& c) noexcept
+    {
+        if (c.error == errc::misconfigured) ++misconfigured_;
+        if (c.error && rank(c) < rank(why_)) why_ = c;
+    }
+
+    /// Returns: the error to report: that of a misconfigured node before others, one that is certain before a missing
+    /// answer. Among equals it is that of the lowest node, not the earliest: a failure that lasts is reported as the
+    /// same one, whichever answer comes first.
+    [[nodiscard]] cause const& why() const noexcept { return why_; }
+
+    [[nodiscard]] unsigned misconfigured() const noexcept { return misconfigured_; }
+    [[nodiscard]] node_set asked_again() const noexcept { return asked_again_; }
+
+private:
+    [[nodiscard]] static std::tuple<bool, bool, unsigned> rank(cause const& c) noexcept
+    {
+        return {c.error != errc::misconfigured, c.unknown || !c.error, c.node};
+    }
+
+    node_set asked_again_;
+    unsigned misconfigured_ = 0;
+    cause why_;
+};
+
+}  // namespace holdfast::quorum

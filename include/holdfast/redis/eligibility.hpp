@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/quorum/node_set.hpp>
+#include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <system_error>
+
+namespace holdfast::inline HOLDFAST_ABI::redis {
+
+/// Returns: why the restart guard does not cover a lease of `ttl`; empty if it does, or is off. Follows the ttl and a
+/// comma.
+[[nodiscard]] inline std::string uncovered(std::chrono::milliseconds ttl, std::chrono::milliseconds restart_guard)
+{
+    if (restart_guard.count() == 0 || ttl <= restart_guard) return {};
+    return "longer than restart_guard, " + std::to_string(restart_guard.count()) +
+           " ms: a server that is restarted would grant the lock again while it is held; set restart_guard to cover it, the same for every client";
+}
+
+/// Decides which nodes have a vote, and what value missing counters begin with. No I/O, no clock: it is told what a
+/// connection learns when it is made. A node that
+///
+/// | is known to                                                            | may vote |
+/// |------------------------------------------------------------------------|----------|
+/// | have no connection                                                     | no: `cannot_connect` |
+/// | run for less than the guard: it may have forgotten what it granted     | no: `restarted_recently`, until the guard has passed |
+/// | have a clock that cannot be compared, as too few others are known      | no: `clock_not_compared` |
+/// | have a clock that no majority of the nodes is within half the guard of | no: `clock_out_of_line` |
+/// | none of these                                                          | yes |
+///
+/// The guard is at least the longest ttl in use, and the same for every client. 0: every connected node has a vote.
+///
+/// A clock must be near those of a majority of all nodes, not near the median of the known clocks. Two majorities share
+/// a node, so the clocks of two voters are within the guard, whichever clocks each client knows. A fence that a node
+/// forgot, or brings back from an old snapshot, was at most a guard and a half ahead of its clock; its fences begin
+/// that far after its start, at the `floor`. Why they increase then: docs/fencing-tokens.md.
+class eligibility {
+public:
+    /// `fence_lifetime`: the shortest time that a counter is kept after its last use.
+    eligibility(unsigned nodes, boot_clock::duration guard,
+                std::chrono::milliseconds fence_lifetime = shortest_fence_lifetime) noexcept
+        : nodes_{nodes}, guard_{guard}, fence_lifetime_{fence_lifetime}
+    {
+    }
+
+    /// Effects: notes that a connection was made. The node said that its clock shows `server_time`, since 1970, and
+    /// that it has run for at least `uptime`. Its greeting arrived by `now`, at most `took` after the question: its
+    /// clock is known no better than that. A later greeting replaces an earlier one.
+    void connected(unsigned node, std::chrono::microseconds server_time, boot_clock::duration uptime,
+                   boot_clock::time_point now, boot_clock::duration took = {}) noexcept
+    {
+        auto const doubt = std::chrono::ceil<microseconds>(took) / 2;  // mutant: the time that a greeting took left out
+        seen_[node] = {.connected = true,
+                       .at = now,
+                       .ahead = server_time - since_boot(now) + doubt,
+                       .doubt = doubt,
+                       .started = now - uptime,
+                       .born = server_time - std::chrono::duration_cast<microseconds>(uptime)};
+        compare();
+    }
+
+    /// Effects: notes that the connection was lost. The node's clock still counts when others are compared.
+    void disconnected(unsigned node) noexcept { seen_[node].connected = false; }
+
+    /// Returns: no error, or why the grants of the node do not count now.
+    [[nodiscard]] std::error_code may_vote(unsigned node, boot_clock::time_point now) const noexcept
+    {
+        auto const& seen = seen_[node];
+        if (!seen.connected) return errc::cannot_connect;
+        if (now - seen.started < guard_) return errc::restarted_recently;  // mutant: no restart guard
+        // mutant: clocks not compared
+        if (guard_ == boot_clock::duration::zero() || seen.near >= quorum::majority_of(nodes_)) return {};
+        return out_of_line(node) ? errc::clock_out_of_line : errc::clock_not_compared;
+    }
+
+    /// Returns: whether the clock of a node that is connected looks out of line.
+    [[nodiscard]] bool out_of_line(unsigned node) const noexcept
+    {
+        auto const& seen = seen_[node];
+        return guard_ != boot_clock::duration::zero() && seen.connected &&
+               seen.near + unknown_ < quorum::majority_of(nodes_);
+    }
+
+    /// Returns: whether the node's clock was seen so long ago that it may have been set since.
+    [[nodiscard]] bool outdated(unsigned node, boot_clock::time_point now) const noexcept
+    {
+        return now - seen_[node].at >= std::chrono::seconds{10};
+    }
+
+    /// Returns: whether the node's clock looks out of line but is known only roughly, because its greeting took long.
+    /// Another look may show it in line. Two clocks that agree and are known better than this are always found near.
+    [[nodiscard]] bool vague(unsigned node) const noexcept
+    {
+        return out_of_line(node) && seen_[node].doubt > half_guard() / 4;
+    }
+
+    /// Returns: how long the restart guard still keeps the node from voting.
+    [[nodiscard]] boot_clock::duration guarded_for(unsigned node, boot_clock::time_point now) const noexcept
+    {
+        return std::max(seen_[node].started + guard_ - now, boot_clock::duration::zero());
+    }
+
+    /// Returns: the shortest time that the node can have run.
+    [[nodiscard]] boot_clock::duration running_for(unsigned node, boot_clock::time_point now) const noexcept
+    {
+        return now - seen_[node].started;
+    }
+
+    /// Returns: whether the node's vote depends on clocks that are not known yet.
+    [[nodiscard]] bool undecided(unsigned node, boot_clock::time_point now) const noexcept
+    {
+        return seen_[node].connected && may_vote(node, now) == errc::clock_not_compared;
+    }
+
+    /// Returns: the value that missing counters begin with, in µs since 1970; 0 if no clock is in line. It is ahead of
+    /// every clock that is in line, so that the nodes answer alike, but only so far that a node which begins anew can
+    /// catch up.
+    [[nodiscard]] std::uint64_t proposal(boot_clock::time_point now) const noexcept
+    {
+        if (!fresh_) return 0;
+        auto const fence = *fresh_ + since_boot(now);
+        return fence.count() < 0 ? 0 : static_cast<std::uint64_t>(fence.count());
+    }
+
+    /// Returns: the least fence, in µs since 1970, that the node can have written since it was started and has a vote.
+    /// A lower one is from a snapshot, and counts as forgotten.
+    [[nodiscard]] std::uint64_t floor(unsigned node) const noexcept
+    {
+        auto const f = seen_[node].born + std::chrono::duration_cast<microseconds>(guard_) * 3 / 2;
+        return f.count() < 1 ? 1 : static_cast<std::uint64_t>(f.count());  // mutant: fences of an old snapshot believed
+    }
+
+    /// Returns: how long a counter is kept after its last use. By then every clock that was behind it, by a guard and a
+    /// half at most, has caught up.
+    [[nodiscard]] std::chrono::milliseconds fence_lifetime() const noexcept
+    {
+        return std::max(fence_lifetime_, 2 * std::chrono::ceil<std::chrono::milliseconds>(guard_));
+    }
+
+    /// Returns: how far ahead of its own clock a node may let a counter begin.
+    [[nodiscard]] std::chrono::microseconds max_lead() const noexcept { return half_guard(); }
+
+    /// Returns: the shortest time that a server can have run if it reports `reported` as `uptime_in_seconds` in `INFO
+    /// server`. It subtracts whole seconds of its clock, and so may report one too many.
+    [[nodiscard]] static constexpr std::chrono::seconds certain_uptime(std::chrono::seconds reported) noexcept
+    {
+        return std::max(reported - std::chrono::seconds{1}, std::chrono::seconds{0});
+    }
+
+private:
+    using microseconds = std::chrono::microseconds;
+
+    struct sight {
+        bool connected = false;
+        boot_clock::time_point at{};          ///< when it was seen
+        std::optional<microseconds> ahead{};  ///< the server's clock minus ours
+        microseconds doubt{};                 ///< the error of `ahead`, at most
+        boot_clock::time_point started{};     ///< the latest time at which it can have started
+        microseconds born{};                  ///< the same on the server's clock, since 1970
+        unsigned near = 0;                    ///< how many clocks, its own among them, are within half the guard
+    };
+
+    [[nodiscard]] static microseconds since_boot(boot_clock::time_point now) noexcept
+    {
+        return std::chrono::duration_cast<microseconds>(now.time_since_epoch());
+    }
+
+    [[nodiscard]] microseconds half_guard() const noexcept
+    {
+        return std::chrono::duration_cast<microseconds>(guard_) / 2;
+    }
+
+    /// Effects: compares all clocks. A node that votes is near a majority; this client knows all of their clocks but
+    /// the unknown ones. So at least one of the `known - (nodes - majority)` slowest known clocks is at most half the
+    /// guard ahead of that node.
+    void compare() noexcept
+    {
+        std::array<microseconds, quorum::max_nodes> slowest{};
+        unsigned known = 0;
+        fresh_.reset();
+        for (unsigned node = 0; node < nodes_; ++node) {
+            auto& seen = seen_[node];
+            if (!seen.ahead) continue;
+            slowest[known++] = *seen.ahead - seen.doubt;
+            seen.near = static_cast<unsigned>(std::count_if(seen_.begin(), seen_.begin() + nodes_,
+                                                            [&](auto const& other) { return near(seen, other); }));
+            if (seen.near >= quorum::majority_of(nodes_)) fresh_ = std::max(fresh_.value_or(*seen.ahead), *seen.ahead);
+        }
+        unknown_ = nodes_ - known;
+        if (!fresh_) return;
+        std::sort(slowest.begin(), slowest.begin() + known);
+        auto const lead = std::min<microseconds>(std::chrono::seconds{1}, half_guard() / 2);
+        fresh_ = std::min(*fresh_ + lead, slowest[known + quorum::majority_of(nodes_) - nodes_ - 1] + half_guard());
+    }
+
+    /// Returns: whether the clocks are certainly within half the guard.
+    [[nodiscard]] bool near(sight const& a, sight const& b) const noexcept
+    {
+        if (&a == &b) return true;
+        return b.ahead && std::chrono::abs(*a.ahead - *b.ahead) + a.doubt + b.doubt <= half_guard();
+    }
+
+    unsigned nodes_;
+    boot_clock::duration guard_;
+    std::chrono::milliseconds fence_lifetime_;
+    std::array<sight, quorum::max_nodes> seen_{};
+    unsigned unknown_ = nodes_;
+    std::optional<microseconds> fresh_;  ///< what missing counters begin with, minus our clock
+};
+
+}  // namespace holdfast::redis

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/token.hpp>
+#include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/eligibility.hpp>
+#include <holdfast/redis/error.hpp>
+#include <holdfast/redis/node_reach.hpp>
+#include <holdfast/redis/pending_command.hpp>
+#include <holdfast/redis/pipeline.hpp>
+#include <holdfast/redis/transport.hpp>
+
+#include <chrono>
+#include <new>
+#include <system_error>
+
+namespace holdfast::inline HOLDFAST_ABI::redis {
+
+/// One node of a transport: joins its `pipeline` to its `eligibility`, and both to a connection, which a derived class
+/// makes over a socket or a simulated wire. No I/O and no clock of its own.
+class node {
+public:
+    node(unsigned index, std::chrono::milliseconds node_timeout, eligibility& votes)
+        : index_{index}, votes_{votes}, pipeline_{index, node_timeout}
+    {
+    }
+
+    node(node const&) = delete;
+    node& operator=(node const&) = delete;
+
+    [[nodiscard]] bool up() const noexcept { return pipeline_.up(); }
+    [[nodiscard]] bool busy() const noexcept { return pipeline_.busy(); }
+
+    /// Effects: see `Transport`. A roll-back makes no connection: what was in flight when the last one broke is rolled
+    /// back over the next one in any case.
+    std::error_code send(command const& c, listener* whom, boot_clock::time_point now) noexcept
+    try {
+        node_reach now_is{.why_not = errc::cannot_connect};
+        if (whom || up()) now_is = {.why_not = connect(now), .undecided = undecided(now)};
+        auto const why = pipeline_.send(c, whom, now_is, now);
+        write_ready(now);
+        return whom ? why : std::error_code{};
+    } catch (std::bad_alloc const&) {
+        if (whom) pipeline_.forget(*whom);
+        return std::make_error_code(std::errc::not_enough_memory);
+    }
+
+    void began(owner_token const& token) noexcept { pipeline_.began(token); }
+    void forget(listener& whom) noexcept { pipeline_.forget(whom); }
+
+    /// Effects: gives up a connection that no longer answers in time. A quorum that decides without this node does not
+    /// wait long enough to notice.
+    void discard_unanswered(boot_clock::time_point now) noexcept
+    {
+        if (pipeline_.stopped(now)) disconnect_silent(now);
+    }
+
+    /// Effects: see `Transport`. A connection that is being made, or was just made, still has its time.
+    void give_up(listener& whom, boot_clock::time_point now) noexcept
+    {
+        if (pipeline_.give_up(whom, now)) disconnect_silent(now);
+    }
+
+    /// Effects: gives up an idle connection whose greeting showed a clock out of line a while ago: the next one shows
+    /// the clock again.
+    void discard_outdated(boot_clock::time_point now) noexcept
+    {
+        if (up() && !busy() && votes_.out_of_line(index_) && votes_.outdated(index_, now))
+            disconnect(errc::connection_lost, now);
+    }
+
+    [[nodiscard]] bool undecided(boot_clock::time_point now) const noexcept
+    {
+        return up() && votes_.undecided(index_, now);
+    }
+
+    /// Returns: no error, or why the node has no vote. No error, too, while that is not decided.
+    [[nodiscard]] std::error_code may_vote(boot_clock::time_point now) const noexcept
+    {
+        return up() && !undecided(now) ? votes_.may_vote(index_, now) : std::error_code{};
+    }
+
+    /// Returns: see `Transport`.
+    [[nodiscard]] bool may_reacquire(owner_token const& token, boot_clock::time_point now) const noexcept
+    {
+        if (!pipeline_.may_reacquire(token) || undecided(now)) return false;
+        return !may_vote(now);  // mutant: a lost vote taken back from who has none
+    }
+
+    /// Effects: sends or fails what waited for the decision on the node's vote.
+    void decide(boot_clock::time_point now) noexcept
+    try {
+        if (!up() || undecided(now)) return;
+        pipeline_.decided(may_vote(now), now);
+        tell_failures(now);
+        // The next connection may show the clock more exactly.
+        if (up() && votes_.vague(index_)) return disconnect(errc::clock_out_of_line, now);
+        write_ready(now);
+    } catch (std::bad_alloc const&) {
+        disconnect(std::make_error_code(std::errc::not_enough_memory), now);
+    }
+
+protected:
+    ~node() = default;
+
+    /// Effects: begins to connect if necessary. Returns: no error if the node is connected or being connected to;
+    /// otherwise why not.
+    virtual std::error_code connect(boot_clock::time_point now) = 0;
+
+    /// Effects: ends the connection, if there is one, because of `why`.
+    virtual void disconnect(std::error_code why, boot_clock::time_point now) = 0;
+
+    /// Effects: ends the connection, over which an answer is overdue, unless something has arrived.
+    virtual void disconnect_silent(boot_clock::time_point now) = 0;
+
+    /// Effects: puts `next` on the wire; does not disconnect. Throws: `std::bad_alloc`; then `next` stays where it was.
+    virtual void write(pending_command const& next) = 0;
+
+    /// What there is to write and to expect, as the connection sees it.
+    [[nodiscard]] pipeline const& commands() const noexcept { return pipeline_; }
+    [[nodiscard]] unsigned index() const noexcept { return index_; }
+
+    /// Effects: the node is connected. Its greeting took `took`, and said what its clock shows, and for how long it has
+    /// certainly run. Throws: `std::bad_alloc`.
+    void came_up(std::chrono::microseconds server_time, boot_clock::duration uptime, boot_clock::duration took,
+                 boot_clock::time_point now)
+    {
+        votes_.connected(index_, server_time, uptime, now, took);
+        pipeline_.connected({.floor = votes_.floor(index_), .fence_lifetime = votes_.fence_lifetime()}, now);
+        write_ready(now);
+    }
+
+    /// Effects: the node has answered `a` to the oldest command. Throws: `std::bad_alloc`.
+    void answered(answer const& a, boot_clock::time_point now)
+    {
+        if (auto* const whom = pipeline_.answered(a, now)) whom->on_answer(index_, a, now);
+        write_ready(now);
+    }
+
+    /// Effects: the connection is gone, or could not be made, because of `why`.
+    void went_down(std::error_code why, boot_clock::time_point now) noexcept
+    {
+        votes_.disconnected(index_);
+        pipeline_.went_down(why, now);
+        tell_failures(now);
+    }
+
+private:
+    void write_ready(boot_clock::time_point now)
+    {
+        while (up()) {
+            auto const* const next = pipeline_.next_to_write();
+            if (!next) return;
+            write(*next);
+            pipeline_.written(now);
+        }
+    }
+
+    void tell_failures(boot_clock::time_point now) noexcept
+    {
+        for (auto one = pipeline_.next_failure(); one.whom; one = pipeline_.next_failure())
+            one.whom->on_answer(index_, answer::failed(one.why), now);
+    }
+
+    unsigned index_;
+    eligibility& votes_;
+    pipeline pipeline_;
+};
+
+}  // namespace holdfast::redis

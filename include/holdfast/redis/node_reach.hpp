@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/redis/commands.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <system_error>
+
+namespace holdfast::inline HOLDFAST_ABI::redis {
+
+/// Whether a command can be sent to the node now.
+struct node_reach {
+    std::error_code why_not{};  ///< no connection can be made, or none is made for this
+    bool undecided = false;     ///< its vote depends on what other nodes will say
+};
+
+/// What a node said about itself over a new connection, as far as commands depend on it; see `eligibility`.
+struct node_facts {
+    std::uint64_t floor = 1;
+    std::chrono::milliseconds fence_lifetime = shortest_fence_lifetime;
+};
+
+}  // namespace holdfast::redis

@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/token.hpp>
+#include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/error.hpp>
+#include <holdfast/redis/node_reach.hpp>
+#include <holdfast/redis/pending_command.hpp>
+#include <holdfast/redis/pulse.hpp>
+#include <holdfast/redis/release_retries.hpp>
+#include <holdfast/redis/script_forms.hpp>
+#include <holdfast/redis/transport.hpp>
+#include <holdfast/redis/vote_ledger.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <system_error>
+
+namespace holdfast::inline HOLDFAST_ABI::redis {
+
+/// The commands to one node: which are not answered yet, which must be repeated or undone over the next connection, and
+/// how the node has voted. No I/O, clock or thread: its owner tells it what happens. After each event the owner asks
+/// what to write (`next_to_write`), and which listener gets no answer (`next_failure`).
+///
+/// A command is in one of these places:
+///
+/// | place   | meaning                                            | left by |
+/// |---------|----------------------------------------------------|---------|
+/// | waiting | for a connection; an acquire: for the node's vote  | decided → ready; refused, down → failed |
+/// | ready   | to be written                                      | written → sent; down → failed |
+/// | sent    | on the wire                                        | answered; down → failed |
+/// | failed  | its listener must be told                          | told |
+/// | retries | a release, see `release_retries`                   | → ready |
+///
+/// What becomes of a command when the connection breaks, or cannot be made:
+///
+/// | command                    | a listener waits           | no listener waits    |
+/// |----------------------------|----------------------------|----------------------|
+/// | acquire, sent              | fails; its release is kept | dropped: its holder will release it |
+/// | release                    | fails; it is kept          | it is kept |
+/// | reacquire, extend, confirm | fails                      | dropped |
+/// | acquire, not sent          | fails                      | dropped |
+///
+/// If an acquire is given up with its connection, its release is kept, too: its round is lost. No command turns into
+/// another. Only releases are repeated, and a command whose script the server did not know; that is sent as text.
+class pipeline {
+public:
+    static constexpr std::size_t most = 65536;
+
+    pipeline(unsigned node, std::chrono::milliseconds node_timeout) noexcept : node_{node}, pulse_{node_timeout} {}
+
+    pipeline(pipeline const&) = delete;
+    pipeline& operator=(pipeline const&) = delete;
+
+    [[nodiscard]] bool up() const noexcept { return connected_; }
+
+    /// Effects: notes that an owner token was drawn, of which nothing has been sent.
+    void began(owner_token const& token) noexcept { ledger_.began(token); }
+
+    /// Effects: accepts `c`; its answer is for `whom`, or for no listener if null. Returns: why it cannot be sent; a
+    /// release is kept then, if the node may have voted. Throws: `std::bad_alloc`; the only effect then is that a
+    /// release is known to be wanted.
+    std::error_code send(command const& c, listener* whom, node_reach const& now_is, boot_clock::time_point now)
+    {
+        bool const releases = c.what == command::verb::release;
+        bool const may_be_there = releases && (whom != nullptr || connected_ || ledger_.voted_for(c.token));
+        if (releases) ledger_.released(c.token);
+        auto const why = refuses(c, now_is);
+        if (why && may_be_there) retries_.keep(c, now);
+        if (why) return why;
+        pending_commands one;
+        one.push_back({.what = c, .whom = whom, .since = now});
+        if (whom) listener_link::set(*whom, node_, &one.front());
+        if (releases) retries_.drop(c.token);
+        if (!connected_ || (c.what == command::verb::acquire && now_is.undecided))
+            waiting_.splice(waiting_.end(), one);
+        else
+            prepare(one, now);
+        return {};
+    }
+
+    /// Effects: `whom` no longer wants its answer. What was not written is not sent, unless it is a release.
+    void forget(listener& whom) noexcept
+    {
+        auto* const e = pending_command::of(whom, node_);
+        if (!e) return;
+        e->let_go(node_);
+        if (e->on_the_wire() || e->releases()) return;
+        for (auto* some : {&waiting_, &ready_}) some->remove_if([e](auto const& one) { return &one == e; });
+    }
+
+    /// Effects: as `forget`, because the answer is overdue. Returns: whether the node has answered nothing at all since
+    /// it was asked; then the connection must be ended.
+    [[nodiscard]] bool give_up(listener& whom, boot_clock::time_point now) noexcept
+    {
+        auto const* const e = pending_command::of(whom, node_);
+        bool const silent = e && connected_ && e->on_the_wire() && pulse_.silent_since(e->written, now);
+        if (silent && e->acquires()) retries_.keep(e->what, now);
+        forget(whom);
+        return silent;
+    }
+
+    /// Effects: there is a connection, and the node has said `facts` about itself. Its vote is not decided yet.
+    void connected(node_facts const& facts, boot_clock::time_point now) noexcept
+    {
+        connected_ = true;
+        facts_ = facts;
+        forms_ = script_forms{};
+        pulse_.beat(now);
+        for (auto const& e : waiting_)
+            if (e.whom && e.extends() && ledger_.no_release_in_flight(e.what.token)) retries_.drop(e.what.token);
+        retries_.take(release_retries::most, ready_, now);  // mutant: a lost acquire undone after its repetition
+        pending_commands waiting;
+        waiting.swap(waiting_);
+        while (!waiting.empty()) {
+            pending_commands one;
+            one.splice(one.end(), waiting, waiting.begin());
+            if (one.front().acquires())
+                waiting_.splice(waiting_.end(), one);
+            else if (one.front().wanted(now))
+                prepare(one, now);
+        }
+    }
+
+    /// Effects: the node's vote is decided. What waited for it is sent, or fails if `why` says that there is no vote.
+    void decided(std::error_code why, boot_clock::time_point now) noexcept
+    {
+        while (connected_ && !waiting_.empty()) {
+            pending_commands one;
+            one.splice(one.end(), waiting_, waiting_.begin());
+            why ? fail(one, why) : prepare(one, now);
+        }
+    }
+
+    /// Effects: the connection is gone, or could not be made, because of `why`.
+    void went_down(std::error_code why, boot_clock::time_point now) noexcept
+    {
+        connected_ = false;
+        for (auto* some : {&sent_, &ready_, &waiting_}) {
+            pending_commands old;
+            old.swap(*some);
+            while (!old.empty()) {
+                pending_commands one;
+                one.splice(one.end(), old, old.begin());
+                auto const& e = one.front();
+                bool const sent = some == &sent_;
+                if (sent) ledger_.lost(e.what);
+                if (e.whom && (e.releases() || (sent && e.acquires()))) retries_.keep(e.what, now);
+                if (e.whom)
+                    fail(one, why);
+                else if (e.wanted(now))
+                    retries_.keep_first(one);
+            }
+        }
+    }
+
+    /// Returns: whether no command on the wire is unanswered.
+    [[nodiscard]] bool answered_all() const noexcept { return sent_.empty(); }
+
+    /// Returns: the command that the node answers next. Requires: not `answered_all()`.
+    [[nodiscard]] pending_command const& oldest() const noexcept { return sent_.front(); }
+
+    /// Returns: whether `a` says that the server did not know the script of `oldest()`. Then it is sent again, as text.
+    [[nodiscard]] bool repeats(answer const& a) const noexcept
+    {
+        return a.error == errc::no_script && oldest().form == script_form::by_hash;
+    }
+
+    /// Effects: the node has answered `a` to `oldest()`. Returns: the listener to tell, or null.
+    [[nodiscard]] listener* answered(answer const& a, boot_clock::time_point now) noexcept
+    {
+        bool const again = repeats(a);
+        pulse_.beat(now);
+        pending_commands one;
+        one.splice(one.end(), sent_, sent_.begin());
+        auto& e = one.front();
+        ledger_.answered(e.what, a);
+        forms_.note(e.what, e.form, a.error);
+        if (again) {
+            // An acquire without a listener may have been rolled back since it was first sent. The roll-back itself is
+            // always sent again.
+            e.written = {};
+            if (e.wanted(now)) prepare(one, now);
+            return nullptr;
+        }
+        auto* const whom = e.let_go(node_);
+        auto const more = e.releases() ? release_retries::most : e.asks_for_vote() ? 1 : 0;
+        bool const refused = e.releases() && a.error == holdfast::errc::unavailable;
+        if (refused && (whom || !is_asked_again(e.what.token))) retries_.keep_first(one);
+        if (!a.error) retries_.take(more, ready_, now);
+        return whom;
+    }
+
+    /// Returns: what to write next, or null.
+    [[nodiscard]] pending_command const* next_to_write() const noexcept
+    {
+        return ready_.empty() ? nullptr : &ready_.front();
+    }
+
+    /// Effects: `next_to_write()` is on the wire.
+    void written(boot_clock::time_point now) noexcept
+    {
+        ready_.front().written = now;
+        sent_.splice(sent_.end(), ready_, ready_.begin());
+    }
+
+    struct failure {
+        listener* whom = nullptr;  ///< null: no more
+        std::error_code why{};
+    };
+
+    /// Returns: a listener that gets no answer, and why.
+    [[nodiscard]] failure next_failure() noexcept
+    {
+        while (!failed_.empty()) {
+            failure const one{failed_.front().let_go(node_), failed_.front().failed};
+            failed_.pop_front();
+            if (one.whom) return one;
+        }
+        return {};
+    }
+
+    /// Returns: whether a renewal may ask, over the current connection, for the node's vote for `token`, which lacks
+    /// it.
+    [[nodiscard]] bool may_reacquire(owner_token const& token) const noexcept
+    {
+        return connected_ && ledger_.may_reacquire(token);
+    }
+
+    /// Returns: whether the connection must be ended because the node no longer answers in time.
+    [[nodiscard]] bool stopped(boot_clock::time_point now) const noexcept
+    {
+        return connected_ && !sent_.empty() && pulse_.stopped(sent_.front().written, now);
+    }
+
+    /// Returns: whether a command waits for an answer, or to be sent.
+    [[nodiscard]] bool busy() const noexcept { return !sent_.empty() || !ready_.empty() || !waiting_.empty(); }
+
+    /// Returns: whether something on the wire must not arrive after the connection is given up. An acquire is rolled
+    /// back over the next connection; one that arrived after that would leave a lock that no client knows of.
+    [[nodiscard]] bool harmful_later() const noexcept
+    {
+        return std::any_of(sent_.begin(), sent_.end(), [](auto const& e) { return e.asks_for_vote(); });
+    }
+
+private:
+    [[nodiscard]] std::error_code refuses(command const& c, node_reach const& now_is) const noexcept
+    {
+        if (now_is.why_not) return now_is.why_not;
+        if (sent_.size() + waiting_.size() >= most) return errc::no_answer;
+        bool const too_late = c.what == command::verb::reacquire && (!connected_ || now_is.undecided);
+        return too_late ? make_error_code(errc::cannot_connect) : std::error_code{};
+    }
+
+    /// Effects: queues the only element of `one` for writing, after the releases that must precede it.
+    void prepare(pending_commands& one, boot_clock::time_point now) noexcept
+    {
+        auto& e = one.front();
+        if (e.extends() && ledger_.no_release_in_flight(e.what.token)) retries_.drop(e.what.token);
+        if (!e.releases()) retries_.take(e.what.token, ready_);  // mutant: a lost acquire undone after its repetition
+        if (e.asks_for_vote()) retries_.take(1, ready_, now);    // mutant: a lost acquire undone after its repetition
+        // As text, so that it need not be repeated: a reacquire is rare, and no listener waits for the others.
+        bool const as_text = !e.whom || e.what.what == command::verb::reacquire;
+        e.form = as_text ? script_form::by_text : forms_.next(e.what);
+        e.what.floor = facts_.floor;
+        e.what.fence_lifetime = facts_.fence_lifetime;
+        ready_.splice(ready_.end(), one);
+    }
+
+    void fail(pending_commands& one, std::error_code why) noexcept
+    {
+        one.front().failed = why;
+        failed_.splice(failed_.end(), one);
+    }
+
+    [[nodiscard]] bool is_asked_again(owner_token const& token) const noexcept
+    {
+        return asked_again(sent_, token) || asked_again(ready_, token) || asked_again(waiting_, token);
+    }
+
+    unsigned node_;
+    pulse pulse_;
+    bool connected_ = false;
+    node_facts facts_;
+    script_forms forms_;
+    pending_commands waiting_;
+    pending_commands ready_;
+    pending_commands sent_;
+    pending_commands failed_;
+    release_retries retries_;
+    vote_ledger ledger_;
+};
+
+}  // namespace holdfast::redis

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/lock_store.hpp>
+#include <holdfast/quorum/extend_machine.hpp>
+#include <holdfast/quorum/release_machine.hpp>
+#include <holdfast/redis/machine_operation.hpp>
+#include <holdfast/redis/transport.hpp>
+
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::redis {
+
+/// Runs an `extend_machine` or a `release_machine` over a transport.
+template <class Operation, class Machine, Transport T>
+class quorum_operation : public machine_operation<Operation, Machine, T> {
+    using base = machine_operation<Operation, Machine, T>;
+
+public:
+    quorum_operation(quorum_operation const&) = delete;
+    quorum_operation& operator=(quorum_operation const&) = delete;
+
+protected:
+    using base::transport_;
+
+    quorum_operation(T& way, command request, Machine machine)
+        : base{way, std::move(machine)}, request_{std::move(request)}
+    {
+    }
+
+    /// Effects: an operation that has not ended is abandoned: its completion is not told.
+    ~quorum_operation() override
+    {
+        if (!this->runs()) return;
+        std::scoped_lock guard{transport_};
+        this->abandon({});
+    }
+
+    [[nodiscard]] command& request() noexcept { return request_; }
+
+private:
+    bool act(quorum::poll_step const& step) noexcept override
+    {
+        this->give_up(step.give_up);
+        step.ask.for_each([&](unsigned node) { this->send(node, request_for(node)); });
+        if (step.done) this->stop_asking();
+        return step.done;
+    }
+
+    /// Returns: what to send to `node`. An extension asks for the node's vote if the node lost it or never gave it, and
+    /// has one.
+    [[nodiscard]] command request_for(unsigned node) noexcept
+    {
+        auto c = request_;
+        if (c.what == command::verb::extend && transport_.may_reacquire(node, c.token, transport_.now()))
+            c.what = command::verb::reacquire;
+        return c;
+    }
+
+    command request_;
+};
+
+template <Transport T>
+class extend_operation final : public quorum_operation<pending_extend, quorum::extend_machine, T> {
+public:
+    extend_operation(T& transport, shared_keys const& keys, owner_token const& token, std::chrono::milliseconds ttl)
+        : quorum_operation<pending_extend, quorum::extend_machine, T>{
+              transport,
+              {.what = command::verb::extend, .keys = keys, .token = token, .ttl = ttl},
+              {nodes_of(transport), ttl}}
+    {
+    }
+
+    void cancel() noexcept override
+    {
+        std::scoped_lock guard{this->transport_};
+        this->end();
+    }
+
+    /// A node that lacks the lock and has no vote says why it has none.
+    void on_answer(unsigned node, answer const& a, boot_clock::time_point now) override
+    {
+        quorum_operation<pending_extend, quorum::extend_machine, T>::on_answer(node, a, now);
+        if (a.what == answer::kind::refused && !a.error) this->errors_.note(node, this->transport_.may_vote(node, now));
+    }
+
+    [[nodiscard]] result<boot_clock::time_point> outcome() const override
+    {
+        auto const got = this->machine_.outcome();
+        if (!got.error) return got.valid_until;
+        return this->errors_.explain(this->transport_, got.error, got.node, "renewal");
+    }
+};
+
+template <Transport T>
+class release_operation final : public quorum_operation<pending_release, quorum::release_machine, T> {
+public:
+    release_operation(T& transport, shared_keys const& keys)
+        : quorum_operation<pending_release, quorum::release_machine, T>{
+              transport,
+              {.what = command::verb::release, .keys = keys, .token = {}},
+              quorum::release_machine{nodes_of(transport)}}
+    {
+    }
+
+    void bind(owner_token const& token) noexcept override { this->request().token = token; }
+    void cancel() noexcept override {}
+
+    [[nodiscard]] failure outcome() const override
+    {
+        auto const code = this->machine_.outcome();
+        if (code == holdfast::errc::not_owner || !code) return {code, {}};
+        return this->errors_.explain(this->transport_, code, this->machine_.failed_node());
+    }
+
+    [[nodiscard]] bool others_wait() const noexcept override { return this->machine_.others_wait(); }
+};
+
+}  // namespace holdfast::redis

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/error.hpp>
+#include <holdfast/redis/scripts.hpp>
+
+#include <array>
+#include <cstddef>
+#include <system_error>
+
+namespace holdfast::inline HOLDFAST_ABI::redis {
+
+/// Returns: the place in `scripts::all` of the script that the server runs for `c`.
+[[nodiscard]] inline std::size_t script_number(command const& c) noexcept
+{
+    constexpr std::size_t sources = 3;  // an acquire has a script for each source of its fence
+    return c.what == command::verb::acquire ? static_cast<std::size_t>(c.fence)
+                                            : sources - 1 + static_cast<std::size_t>(c.what);
+}
+
+/// Returns: the script that the server runs for `c`.
+[[nodiscard]] inline script const& script_of(command const& c) noexcept { return *scripts::all[script_number(c)]; }
+
+/// How a script is sent to the server.
+enum class script_form {
+    by_hash,  ///< EVALSHA
+    by_text,  ///< EVAL, after NOSCRIPT
+};
+
+/// The form in which each script is sent next over one connection:
+///
+/// | the server                   | form |
+/// |------------------------------|------|
+/// | has not run it yet           | text: nothing is taken before it is known that new scripts may be run |
+/// | has run it                   | hash |
+/// | was found not to know it     | text |
+///
+/// The server may say that it does not know a script when no operation waits for the answer any more, as with a node
+/// that is farther away than the others. So it is the next command, of whatever operation, that sends the text.
+class script_forms {
+public:
+    script_forms() noexcept { as_text_.fill(true); }
+
+    [[nodiscard]] script_form next(command const& c) const noexcept
+    {
+        return as_text_[script_number(c)] ? script_form::by_text : script_form::by_hash;
+    }
+
+    /// Effects: notes what the server answered to `c`, which was sent as `form`.
+    void note(command const& c, script_form form, std::error_code why) noexcept
+    {
+        if (!why || why == errc::no_script) as_text_[script_number(c)] = why && form == script_form::by_hash;
+    }
+
+private:
+    std::array<bool, scripts::all.size()> as_text_{};
+};
+
+}  // namespace holdfast::redis

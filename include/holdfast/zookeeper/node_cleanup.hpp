@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/zookeeper/acquire_machine.hpp>
+#include <holdfast/zookeeper/erase_machine.hpp>
+#include <holdfast/zookeeper/requests.hpp>
+#include <holdfast/zookeeper/session_core.hpp>
+#include <holdfast/zookeeper/session_operation.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
+
+/// Runs an `erase_machine` in the background of a session. If it is refused, it tries again later.
+class node_cleanup final : public session_operation {
+public:
+    node_cleanup(session_core& session, leftover what) : session_{session}, machine_{std::move(what)} {}
+
+    /// Effects: calls `on_time` of `who` when it is settled, and at `limit`.
+    void tell(session_operation& who, boot_clock::time_point limit) noexcept
+    {
+        told_ = &who;
+        session_.look_at(*this, limit);
+    }
+
+    /// Effects: goes on, but no operation waits for it any more.
+    void leave() noexcept { told_ = nullptr; }
+
+    [[nodiscard]] bool settled() const noexcept { return machine_.settled(); }
+    [[nodiscard]] std::error_code outcome() const noexcept { return machine_.outcome(); }
+
+    /// Returns: whether anything was sent.
+    [[nodiscard]] bool asked() const noexcept { return machine_.asked(); }
+
+    void on_answer(unsigned tag, reply const& r) override
+    {
+        machine_.answered(tag, r);
+        act();
+    }
+    void on_connected(std::int64_t session) override
+    {
+        machine_.connected(session);
+        act();
+    }
+    void on_expired() noexcept override
+    {
+        machine_.expired();
+        act();  // it has nothing to send
+    }
+    void on_time(boot_clock::time_point now) noexcept override
+    {
+        if (told_) told_->on_time(now);
+    }
+
+private:
+    void act()
+    {
+        session_.perform(*this, machine_.take_actions());
+        if (machine_.refused() && !machine_.done()) session_.go_on_later();
+        if (!machine_.settled()) return;
+        on_time(boot_clock::now());
+        if (machine_.done()) session_.drop(*this);
+    }
+
+    session_core& session_;
+    erase_machine machine_;
+    session_operation* told_ = nullptr;
+};
+
+/// Effects: removes a node in the background of the session, until that is confirmed or the session is over. Returns:
+/// the operation that does it.
+inline std::shared_ptr<node_cleanup> erase(session_core& session, leftover what)
+{
+    auto one = std::make_shared<node_cleanup>(session, std::move(what));
+    session.keep(one);
+    return one;
+}
+
+}  // namespace holdfast::zookeeper

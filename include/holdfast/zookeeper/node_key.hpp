@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/lock_store.hpp>
+#include <holdfast/zookeeper/acquire_machine.hpp>
+#include <holdfast/zookeeper/ephemeral_recipe.hpp>
+#include <holdfast/zookeeper/node_name.hpp>
+#include <holdfast/zookeeper/node_options.hpp>
+#include <holdfast/zookeeper/sequential_recipe.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
+
+/// What a session knows of one lock: the path of its node, and the kind of its nodes.
+class node_key final : public lock_key {
+public:
+    node_key(std::string_view name, std::string path, node_options nodes)
+        : lock_key{std::string{name}, std::string{kind_of(nodes)}}, path_{std::move(path)}, nodes_{nodes}
+    {
+    }
+
+    [[nodiscard]] std::string const& path() const noexcept { return path_; }
+
+    /// Returns: whether waiting clients have nodes.
+    [[nodiscard]] bool queued() const noexcept { return nodes_.queueing != queueing::none; }
+
+    /// Returns: the machine that takes the lock.
+    [[nodiscard]] std::unique_ptr<acquire_machine> machine(acquire_plan plan) const
+    {
+        if (!queued()) return std::make_unique<ephemeral_recipe>(std::move(plan));
+        return std::make_unique<sequential_recipe>(std::move(plan), nodes_.naming);
+    }
+
+private:
+    [[nodiscard]] static std::string_view kind_of(node_options nodes) noexcept
+    {
+        if (nodes.queueing == queueing::none) return "plain";
+        return nodes.naming == naming::kazoo ? "kazoo" : "";
+    }
+
+    std::string path_;
+    node_options nodes_;
+};
+
+}  // namespace holdfast::zookeeper

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/token.hpp>
+#include <holdfast/zookeeper/acquire_operation.hpp>
+#include <holdfast/zookeeper/contenders_operation.hpp>
+#include <holdfast/zookeeper/extend_operation.hpp>
+#include <holdfast/zookeeper/node_key.hpp>
+#include <holdfast/zookeeper/node_options.hpp>
+#include <holdfast/zookeeper/opened.hpp>
+#include <holdfast/zookeeper/path.hpp>
+#include <holdfast/zookeeper/release_operation.hpp>
+#include <holdfast/zookeeper/session_core.hpp>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
+
+/// The locks of one session. The threads of the C client and of the session serve all operations: a caller that waits
+/// only sleeps.
+class session_store final : public lock_store {
+public:
+    explicit session_store(std::shared_ptr<session_core> in) : session_{std::move(in)} {}
+
+    [[nodiscard]] session_core& session() const noexcept { return *session_; }
+
+    [[nodiscard]] shared_key make_key(std::string_view name) const override { return make_key(name, {}); }
+
+    /// Returns: the key of a lock with nodes as `nodes` says.
+    [[nodiscard]] shared_key make_key(std::string_view name, node_options nodes) const
+    {
+        return std::make_shared<node_key const>(name, lock_path(name, session().chroot()), nodes);
+    }
+
+    [[nodiscard]] std::unique_ptr<pending_acquire> acquire(shared_key const& key,
+                                                           acquire_request const& request) override
+    {
+        return std::make_unique<acquire_operation>(session_, of(key), request);
+    }
+
+    /// The ttl has no effect: it is the session's.
+    [[nodiscard]] std::unique_ptr<pending_extend> extend(shared_key const& /*key*/, owner_token const& token,
+                                                         std::chrono::milliseconds /*ttl*/) override
+    {
+        return std::make_unique<extend_operation>(session_, token);
+    }
+
+    [[nodiscard]] std::unique_ptr<pending_release> release(shared_key const& /*key*/) override
+    {
+        return std::make_unique<release_operation>(session_);
+    }
+
+    /// Asks which clients have the lock or wait for it.
+    [[nodiscard]] std::unique_ptr<operation<result<participants>>> contenders(shared_key const& key) const
+    {
+        return std::make_unique<contenders_operation>(session_, of(key));
+    }
+
+    void on_loss(std::function<void()> f) override
+    {
+        std::scoped_lock guard{session().mutex()};
+        session().mutex().on_expiry(std::move(f));
+    }
+
+    /// Returns: whether the session, as far as it knows, has a node for the lease of `token`.
+    [[nodiscard]] bool still_leased(owner_token const& token) const override
+    {
+        std::scoped_lock guard{session().mutex()};
+        return session().held().find(token) != nullptr;
+    }
+
+private:
+    [[nodiscard]] static std::shared_ptr<node_key const> of(shared_key const& key)
+    {
+        return std::static_pointer_cast<node_key const>(key);
+    }
+
+    std::shared_ptr<session_core> session_;
+};
+
+}  // namespace holdfast::zookeeper

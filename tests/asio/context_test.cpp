@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+//
+// An execution context that is destroyed before its calls have ended: handlers are destroyed with it, uncalled, and no
+// lock is kept.
+#include "stores.hpp"
+#include "support/catch.hpp"
+
+#include <holdfast/asio.hpp>
+
+#include <asio/bind_executor.hpp>
+#include <asio/co_spawn.hpp>
+#include <asio/detached.hpp>
+#include <asio/io_context.hpp>
+#include <asio/thread_pool.hpp>
+#include <asio/use_awaitable.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <random>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::async_lock;
+using holdfast::async_lock_guard;
+using holdfast::async_try_lock_for;
+using holdfast::async_unlock;
+using holdfast::test::comes_free;
+using holdfast::test::eventually;
+
+namespace {
+
+/// A handler on `io` that must not be called, and keeps `alive`.
+auto never_called(asio::io_context& io, std::shared_ptr<int> alive)
+{
+    return asio::bind_executor(
+        io, [alive = std::move(alive)](auto&&...) { FAIL("a handler of a context that was not run"); });
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("a context is destroyed while calls are pending", "", HOLDFAST_LOCKS)
+{
+    TestType locks;
+    holdfast::mutex holder{GENERATE(true, false) ? *locks.one : *locks.other, "orders"};
+    holdfast::mutex m{*locks.one, "orders"};
+    holdfast::mutex second{*locks.one, "orders"};
+    holder.lock();
+    auto alive = std::make_shared<int>(0);
+    std::weak_ptr<int> const seen = alive;
+    {
+        asio::io_context io;
+        async_lock(m, never_called(io, alive));
+        async_try_lock_for(second, 1h, never_called(io, alive));
+        async_lock_guard(second, never_called(io, std::move(alive)));
+    }
+    CHECK(seen.expired());
+    holder.unlock();
+    CHECK(comes_free(locks, "orders"));
+    CHECK_FALSE(m.lease().still_held());
+}
+
+TEMPLATE_TEST_CASE("a context is destroyed when a lock was granted and not told", "", HOLDFAST_LOCKS)
+{
+    TestType locks;
+    holdfast::mutex m{*locks.one, "orders"};
+    auto alive = std::make_shared<int>(0);
+    std::weak_ptr<int> const seen = alive;
+    {
+        asio::io_context io;
+        auto const form = GENERATE(0, 1, 2);
+        if (form == 0) async_lock(m, never_called(io, std::move(alive)));
+        if (form == 1) async_try_lock_for(m, 1h, never_called(io, std::move(alive)));
+        if (form == 2) async_lock_guard(m, never_called(io, std::move(alive)));
+        REQUIRE(eventually([&] { return m.lease().still_held(); }));
+        std::this_thread::sleep_for(GENERATE(0ms, 5ms));
+    }
+    CHECK(seen.expired());
+    CHECK(eventually([&] { return !m.lease().still_held(); }));  // the client's thread may be about to tell it
+    CHECK(comes_free(locks, "orders"));
+}
+
+TEMPLATE_TEST_CASE("a context is destroyed while a lock is given back", "", HOLDFAST_LOCKS)
+{
+    TestType locks;
+    holdfast::mutex m{*locks.one, "orders"};
+    m.lock();
+    {
+        asio::io_context io;
+        async_unlock(m, never_called(io, nullptr));
+    }
+    CHECK(comes_free(locks, "orders"));
+}
+
+TEMPLATE_TEST_CASE("a context is destroyed with a coroutine that owns the mutex it waits for", "", HOLDFAST_LOCKS)
+{
+    TestType locks;
+    holdfast::mutex holder{*locks.other, "orders"};
+    bool const waits = GENERATE(true, false);
+    if (waits) holder.lock();
+    {
+        asio::io_context io;
+        asio::co_spawn(
+            io,
+            [&]() -> asio::awaitable<void> {
+                holdfast::mutex own{*locks.one, "orders"};
+                co_await async_lock(own, asio::use_awaitable);
+                FAIL("a coroutine of a context that was not run");
+            },
+            asio::detached);
+        io.poll_one();
+        std::this_thread::sleep_for(5ms);
+    }
+    holder.unlock();
+    CHECK(comes_free(locks, "orders"));
+}
+
+TEMPLATE_TEST_CASE("a context is destroyed at any moment of a call", "", HOLDFAST_LOCKS)
+{
+    TestType locks;
+    std::mt19937 random{17};
+    std::vector<std::unique_ptr<holdfast::mutex>> mutexes;
+    for (int i = 0; i < 8; ++i)
+        mutexes.push_back(std::make_unique<holdfast::mutex>(i % 2 == 0 ? *locks.one : *locks.other,
+                                                            "orders/" + std::to_string(i / 4)));
+    std::atomic<int> told{0};
+    for (int i = 0; i < 300; ++i) {
+        asio::io_context io;
+        for (auto& m : mutexes)
+            async_lock_guard(*m, asio::bind_executor(io, [&](std::error_code, holdfast::async_guard) { ++told; }));
+        auto const pause = std::chrono::microseconds{random() % 400};
+        if (i % 3 == 0) {
+            io.run_for(pause);
+        } else {
+            std::this_thread::sleep_for(pause);
+        }
+    }
+    CHECK(told > 0);
+    CHECK(comes_free(locks, "orders/0"));
+    CHECK(comes_free(locks, "orders/1"));
+}
+
+TEMPLATE_TEST_CASE("a pool of threads is stopped and destroyed in the middle of its work", "", HOLDFAST_LOCKS)
+{
+    TestType locks;
+    std::vector<std::unique_ptr<holdfast::mutex>> mutexes;
+    for (int i = 0; i < 8; ++i)
+        mutexes.push_back(std::make_unique<holdfast::mutex>(i % 2 == 0 ? *locks.one : *locks.other,
+                                                            "orders/" + std::to_string(i / 4)));
+    std::atomic<int> lost{0};
+    for (int i = 0; i < 20; ++i) {
+        asio::thread_pool pool{4};
+        for (auto& m : mutexes)
+            asio::co_spawn(
+                pool,
+                [&, &m = *m]() -> asio::awaitable<void> {
+                    for (;;) {
+                        auto hold = co_await async_lock_guard(m, asio::use_awaitable);
+                        if (!hold.still_held()) ++lost;
+                        co_await async_unlock(hold, asio::use_awaitable);
+                    }
+                },
+                asio::detached);
+        std::this_thread::sleep_for(5ms);
+        pool.stop();
+    }
+    CHECK(lost == 0);
+    CHECK(comes_free(locks, "orders/0"));
+    CHECK(comes_free(locks, "orders/1"));
+}

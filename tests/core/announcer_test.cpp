@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+#include <holdfast/core/announcer.hpp>
+#include <holdfast/core/clock.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <set>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::detail::announcer;
+using holdfast::test::eventually;
+
+TEST_CASE(
+    "calls are made in the order in which they were posted, in one thread while none takes long, and all before the end")
+{
+    std::vector<int> order;
+    std::set<std::thread::id> threads;
+    {
+        announcer calls;
+        for (int i = 0; i < 1000; ++i) {
+            calls.stop([&, i] {
+                order.push_back(i);  // by one thread at a time: nobody tends
+                threads.insert(std::this_thread::get_id());
+            });
+        }
+    }
+    REQUIRE(order.size() == 1000);
+    for (int i = 0; i < 1000; ++i) CHECK(order[static_cast<std::size_t>(i)] == i);
+    CHECK(threads.count(std::this_thread::get_id()) == 0);
+}
+
+TEST_CASE("behind a call that takes long further threads go on, as many as there may be")
+{
+    std::atomic<bool> go{false};
+    std::atomic<std::size_t> begun{0};
+    std::atomic<std::size_t> done{0};
+    announcer calls;
+    constexpr auto all = 2 * announcer::most_threads;
+    for (std::size_t i = 0; i < all; ++i) {
+        calls.stop([&] {
+            ++begun;
+            while (!go) std::this_thread::sleep_for(1ms);
+            ++done;
+        });
+    }
+    CHECK(eventually([&] {
+        calls.tend(boot_clock::now());
+        return begun == announcer::most_threads;
+    }));
+    CHECK(calls.tend(boot_clock::now()) == boot_clock::time_point::max());  // there may be no more
+    go = true;
+    CHECK(eventually([&] { return done == all; }));
+    calls.stop([&] { ++done; });  // when all threads have ended, or not yet
+    calls.end();
+    CHECK(done == all + 1);
+}
+
+TEST_CASE("a further thread is begun only when a call has taken its time while others wait")
+{
+    std::atomic<bool> go{false};
+    std::atomic<int> begun{0};
+    announcer calls;
+    auto const wait = [&] {
+        ++begun;
+        while (!go) std::this_thread::sleep_for(1ms);
+    };
+    calls.stop(wait);
+    REQUIRE(eventually([&] { return begun == 1; }));
+    CHECK(calls.tend(boot_clock::now() + 1h) == boot_clock::time_point::max());  // nobody waits
+    calls.stop(wait);
+    auto const now = boot_clock::now();
+    auto const next = calls.tend(now - 1h);
+    CHECK(next <= now + announcer::patience);
+    CHECK(begun == 1);
+    calls.tend(next);
+    CHECK(eventually([&] { return begun == 2; }));
+    go = true;
+}
+
+TEST_CASE("an announcer may be destroyed by what it calls, and the calls behind it are made all the same")
+{
+    auto calls = std::make_shared<announcer>();
+    std::weak_ptr<announcer> const seen = calls;
+    std::atomic<bool> destroyed{false};
+    std::atomic<bool> behind{false};
+    std::atomic<bool> go{false};
+    calls->stop([&, mine = calls]() mutable {
+        while (!go) std::this_thread::yield();
+        mine.reset();
+        destroyed = seen.expired();
+    });
+    calls->stop([&] { behind = true; });
+    calls.reset();
+    go = true;
+    CHECK(eventually([&] { return behind.load(); }));
+    CHECK(destroyed);
+}
+
+TEST_CASE("every stop is made before the second report, however slow the first is, and reports are made one at a time")
+{
+    constexpr int locks = 1000;
+    std::atomic<int> stopped{0};
+    std::atomic<int> reporting{0};
+    std::atomic<int> most_at_once{0};
+    std::atomic<bool> go{false};
+    std::vector<int> stopped_before;  // of one thread at a time
+    announcer calls;
+    for (int i = 0; i < locks; ++i) {
+        calls.stop([&] { ++stopped; });
+        calls.report([&] {
+            most_at_once = std::max(most_at_once.load(), ++reporting);
+            stopped_before.push_back(stopped);
+            while (!go) std::this_thread::sleep_for(1ms);
+            --reporting;
+        });
+    }
+    CHECK(eventually([&] {
+        calls.tend(boot_clock::now());
+        return stopped == locks;
+    }));
+    go = true;
+    calls.end();
+    REQUIRE(stopped_before.size() == locks);
+    CHECK(stopped_before[1] == locks);
+    CHECK(most_at_once == 1);
+}
+
+TEST_CASE("an announcer knows its own threads")
+{
+    std::atomic<bool> inside{false};
+    announcer calls;
+    calls.report([&] { inside = calls.here(); });
+    CHECK_FALSE(calls.here());
+    calls.end();
+    CHECK(inside);
+}
+
+TEST_CASE("whoever looks after it is told of each call that a thread is to make, whichever thread posts it")
+{
+    std::atomic<int> told{0};
+    std::atomic<bool> go{false};
+    announcer calls{[&] { ++told; }};
+    calls.report([&] {
+        while (!go) std::this_thread::sleep_for(1ms);
+    });
+    auto const before = told.load();
+    calls.stop([] {});  // it waits until a further thread is begun
+    CHECK(told > before);
+    go = true;
+    calls.end();
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+#include <holdfast/lock/lease_state.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::grant;
+using holdfast::lock_options;
+using holdfast::owner_token;
+using holdfast::detail::lease_state;
+using holdfast::detail::mutex_state;
+using holdfast::detail::waiter;
+
+namespace {
+
+/// One that wants the lock, and needs no signal.
+struct quiet final : waiter {
+    explicit quiet(mutex_state& of) : waiter{of, {}} {}
+    void signal(std::uint32_t) noexcept override {}
+};
+
+/// The object of a lock.
+struct object : mutex_state {
+    explicit object(std::shared_ptr<lock_options const> o) { options = std::move(o); }
+};
+
+/// A lease of an hour, which the store granted just now, and its first holder.
+struct fixture {
+    mutex_state owner;
+    std::optional<quiet> first;
+    lease_state lease;
+    boot_clock::time_point begun = boot_clock::now();
+    boot_clock::time_point valid = holdfast::valid_until(begun, 1h);
+
+    explicit fixture(lock_options options = {})
+    {
+        options.ttl = 1h;
+        owner.options = std::make_shared<lock_options const>(std::move(options));
+        lease.begin(grant{.token = owner_token::from_bits(1, 2), .valid_until = valid, .fence = 70, .fences = 64},
+                    owner.options);
+        first.emplace(owner);
+        lease.give(*first, lease.deadline_for(valid), nullptr);
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a holder has the lease's token, the first fence, and a margin before the end of its validity")
+{
+    fixture f;
+    CHECK(f.owner.held == f.lease.holder());
+    CHECK(f.owner.token == owner_token::from_bits(1, 2));
+    CHECK(f.owner.held->fence() == 70);
+    CHECK(f.owner.held->deadline() == f.valid - holdfast::announcement_margin(1h));
+    CHECK(f.owner.held->still_held());
+    CHECK(f.lease.ttl() == 1h);
+}
+
+TEST_CASE("a lease is renewed a third of its ttl after it was asked for")
+{
+    fixture f;
+    CHECK(f.lease.renew_at() == f.begun + 20min);
+    CHECK(f.lease.renewable());
+    CHECK_FALSE(fixture{{.renew = false}}.lease.renewable());
+}
+
+TEST_CASE("a lease that would be renewed after max_hold is not renewed")
+{
+    CHECK(fixture{{.max_hold = 30min}}.lease.renewable());
+    CHECK_FALSE(fixture{{.max_hold = 10min}}.lease.renewable());
+}
+
+TEST_CASE("the next holder has the next fence")
+{
+    fixture f;
+    object other{f.owner.options};
+    quiet next{other};
+    auto const deadline = f.owner.held->deadline();
+    REQUIRE(f.lease.may_pass_to(next, deadline));
+    f.lease.give(next, deadline, nullptr);
+    CHECK(other.held->fence() == 71);
+    CHECK(other.token == f.owner.token);
+    CHECK(f.lease.holder() == other.held);
+}
+
+TEST_CASE("a lease passes on only while half of it and a handoff are left, and to one who wants the like")
+{
+    fixture f{{.max_local_handoffs = 1}};
+    object other{f.owner.options};
+    quiet next{other};
+    CHECK_FALSE(f.lease.may_pass_to(next, boot_clock::now() + 30min - 1s));
+    CHECK(f.lease.may_pass_to(next, boot_clock::now() + 40min));
+    for (auto const& different : {lock_options{.ttl = 2h}, lock_options{.ttl = 1h, .renew = false},
+                                  lock_options{.ttl = 1h, .fencing = false}}) {
+        next.options = std::make_shared<lock_options const>(different);
+        CHECK_FALSE(f.lease.may_pass_to(next, boot_clock::now() + 40min));
+    }
+    next.options = std::make_shared<lock_options const>(lock_options{.ttl = 1h});
+    CHECK(f.lease.may_pass_to(next, boot_clock::now() + 40min));
+    f.lease.count_handoff();
+    CHECK_FALSE(f.lease.may_pass_to(next, boot_clock::now() + 40min));
+}
+
+TEST_CASE("a request for a shorter lease counts from its sending, a longer one from its answer")
+{
+    fixture f;
+    auto const before = f.owner.held->deadline();
+    auto const longer = f.lease.ask(2h);
+    CHECK(f.owner.held->deadline() == before);
+    auto const shorter = f.lease.ask(30min);
+    CHECK(f.owner.held->deadline() < boot_clock::now() + 30min);
+    CHECK(f.lease.concerns(longer));
+    CHECK(f.lease.renew(longer, holdfast::valid_until(boot_clock::now(), 2h)));
+    CHECK(f.owner.held->deadline() < boot_clock::now() + 30min);
+    CHECK(f.lease.ttl() == 1h);
+    CHECK(f.lease.renew(shorter, holdfast::valid_until(boot_clock::now(), 30min)));
+    CHECK(f.lease.ttl() == 30min);
+}
+
+TEST_CASE("a renewal that brings nothing new is not repeated at once")
+{
+    fixture f;
+    auto const old = holdfast::valid_until(f.begun - 30min, 1h);
+    CHECK(f.lease.renew(f.lease.ask(1h), old));
+    CHECK(f.lease.renew_at() >= f.begun + 3min);
+    CHECK(f.lease.renew_at() < boot_clock::now() + 4min);
+    CHECK(f.lease.renew(f.lease.ask(1h), f.valid));
+    CHECK(f.lease.renew_at() == f.begun + 20min);
+}
+
+TEST_CASE("an answer concerns no lease that has ended, nor the next one", "[lesson-8]")
+{
+    fixture f;
+    auto const request = f.lease.ask(1h);
+    f.lease.end(nullptr);
+    CHECK_FALSE(f.lease.concerns(request));
+    object other{f.owner.options};
+    quiet next{other};
+    f.lease.begin(grant{.token = owner_token::from_bits(3, 4), .valid_until = f.valid, .fence = 200}, other.options);
+    f.lease.give(next, f.lease.deadline_for(f.valid), nullptr);
+    CHECK_FALSE(f.lease.concerns(request));
+    CHECK(f.lease.concerns(f.lease.ask(1h)));
+}
+
+TEST_CASE(
+    "a lease has tokens for all handoffs where the lock is seldom taken, otherwise for as many as the last one needed")
+{
+    CHECK(lease_state{}.handoffs_for(*fixture{}.first) == 63);
+    // Of leases that follow each other at once. On a machine that stood still in between the next has all.
+    auto const after = [](unsigned handoffs, bool wanted, unsigned reserved) {
+        fixture f;
+        f.lease.end(&*f.first);
+        f.lease.begin(grant{.token = {}, .valid_until = f.valid, .fence = 70, .fences = reserved + 1}, f.owner.options);
+        quiet next{f.owner};
+        f.lease.give(next, f.lease.deadline_for(f.valid), nullptr);
+        for (unsigned i = 0; i < handoffs; ++i) f.lease.count_handoff();
+        f.lease.end(wanted ? &*f.first : nullptr);
+        return f.lease.handoffs_for(*f.first);
+    };
+    auto const quick = [&](unsigned expected, auto... how) {
+        return holdfast::test::eventually([&] { return after(how...) == expected; });
+    };
+    CHECK(quick(0, 0U, false, 63U));
+    CHECK(quick(3, 3U, false, 63U));
+    CHECK(quick(3, 3U, true, 63U));
+    CHECK(quick(63, 3U, true, 3U));
+    CHECK(quick(63, 0U, true, 0U));
+}
+
+TEST_CASE("a lease is passed on as often only as it has tokens for")
+{
+    fixture f;
+    quiet next{f.owner};
+    f.lease.end(nullptr);
+    f.lease.begin(grant{.token = {}, .valid_until = f.valid, .fence = 70, .fences = 2}, f.owner.options);
+    quiet again{f.owner};
+    f.lease.give(again, f.lease.deadline_for(f.valid), nullptr);
+    auto const deadline = f.lease.deadline_for(f.valid);
+    CHECK(f.lease.may_pass_to(next, deadline));
+    f.lease.count_handoff();
+    CHECK_FALSE(f.lease.may_pass_to(next, deadline));
+}
+
+TEST_CASE("a renewal that failed is tried again when a quarter of the time left has passed", "[lesson-9]")
+{
+    fixture f;
+    f.lease.retry_later();
+    CHECK(f.lease.renew_at() > f.begun + 14min);
+    CHECK(f.lease.renew_at() < boot_clock::now() + 15min);
+}
+
+TEST_CASE("a lease is looked at when a renewal is due, or at its deadline")
+{
+    fixture f;
+    CHECK(f.lease.next_look() == f.begun + 20min);
+    CHECK_FALSE(f.lease.due(f.begun + 20min - 1ns));
+    CHECK(f.lease.due(f.begun + 20min));
+    fixture const kept{{.renew = false}};
+    CHECK(kept.lease.next_look() == kept.owner.held->deadline());
+    CHECK_FALSE(kept.lease.due(kept.begun + 30min));
+}
+
+TEST_CASE("the answer to a renewal says whether the lease is lost")
+{
+    fixture f;
+    using holdfast::detail::loss;
+    CHECK_FALSE(f.lease.settle(f.lease.ask(1h), f.valid + 1s).lost);
+    CHECK(f.owner.held->deadline() == f.lease.deadline_for(f.valid + 1s));
+    CHECK_FALSE(f.lease.settle(f.lease.ask(1h), make_error_code(holdfast::errc::unavailable)).lost);
+    CHECK(f.lease.renew_at() < boot_clock::now() + 15min);
+    CHECK(f.lease.settle(f.lease.ask(1h), make_error_code(holdfast::errc::lease_lost)).lost == loss::taken);
+    CHECK(f.lease.settle(f.lease.ask(1h), f.begun).lost == loss::late);
+    auto const request = f.lease.ask(1h);
+    f.lease.end(nullptr);
+    CHECK_FALSE(f.lease.settle(request, f.valid).concerns);
+}
+
+TEST_CASE("the result of a release is a loss if the lease had ended, or if its store does not have it any more")
+{
+    using holdfast::errc;
+    using holdfast::detail::release_result;
+    auto const told = [](bool was_valid, std::error_code answer) {
+        return release_result(was_valid, {answer, {}}).code;
+    };
+    CHECK_FALSE(told(true, {}));
+    CHECK(told(true, make_error_code(errc::outcome_unknown)) == errc::outcome_unknown);
+    CHECK(told(true, make_error_code(errc::not_owner)) == errc::lease_lost);
+    CHECK(told(true, make_error_code(errc::lease_lost)) == errc::lease_lost);
+    CHECK(told(false, {}) == errc::lease_lost);
+    CHECK(told(false, make_error_code(errc::unavailable)) == errc::lease_lost);
+    CHECK(release_result(true, {make_error_code(errc::unavailable), "refused"}).detail == "refused");
+}
+
+TEST_CASE("a renewal that failed when the hold was over is not put off")
+{
+    fixture f;
+    f.owner.held->lose();
+    f.lease.retry_later();
+    CHECK(f.lease.renew_at() <= boot_clock::now() + 2ms);
+}

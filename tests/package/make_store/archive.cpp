@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: MIT
+#include <holdfast/redis.hpp>
+
+int brought_by_an_archive() { return 1; }

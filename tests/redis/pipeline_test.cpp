@@ -1,0 +1,589 @@
+// SPDX-License-Identifier: MIT
+//
+// What is written to a node, repeated, undone, and told, whatever happens to the connection: the tables at `pipeline`.
+#include "answers.hpp"
+#include "support/catch.hpp"
+
+#include <holdfast/redis/pipeline.hpp>
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+using namespace std::chrono_literals;
+using namespace holdfast::test;
+using holdfast::boot_clock;
+using holdfast::owner_token;
+using holdfast::redis::answer;
+using holdfast::redis::command;
+using holdfast::redis::errc;
+using holdfast::redis::lock_keys;
+using holdfast::redis::script_form;
+using verb = command::verb;
+
+namespace {
+
+constexpr auto timeout = 100ms;
+
+/// An operation that is told.
+struct ear final : holdfast::redis::listener {
+    std::vector<answer> got;
+
+    void on_answer(unsigned, answer const& a, boot_clock::time_point) override { got.push_back(a); }
+    void on_watching(unsigned, boot_clock::time_point) override {}
+    void on_watch_failed(unsigned, std::error_code, boot_clock::time_point) override {}
+    void on_released(unsigned, boot_clock::time_point) override {}
+
+    /// Returns: the error it was told, last of all.
+    [[nodiscard]] std::error_code failure() const { return got.empty() ? std::error_code{} : got.back().error; }
+};
+
+owner_token token(unsigned n) { return owner_token::from_bits(n, n); }
+
+/// A pipeline, and what stands for its connection.
+struct line {
+    holdfast::redis::pipeline pipeline{1, timeout};
+    holdfast::redis::shared_keys keys = std::make_shared<lock_keys const>("orders");
+    boot_clock::time_point now = t0;
+    bool up = false;
+    bool undecided = false;
+
+    command make(verb what, unsigned n) const { return {.what = what, .keys = keys, .token = token(n), .ttl = 10s}; }
+
+    std::error_code send(verb what, unsigned n, ear* whom, std::error_code why_not = {})
+    {
+        if (!whom && !up) why_not = errc::cannot_connect;
+        return pipeline.send(make(what, n), whom, {.why_not = why_not, .undecided = undecided}, now);
+    }
+
+    void connect()
+    {
+        up = true;
+        pipeline.connected({}, now);
+    }
+
+    /// Effects: connects to a node whose vote is decided at once. Returns: what is written.
+    std::string connect_and_decide()
+    {
+        connect();
+        auto const first = written();
+        pipeline.decided({}, now);
+        auto const then = written();
+        return first + (first.empty() || then.empty() ? "" : " ") + then;
+    }
+
+    void down(std::error_code why = errc::connection_lost)
+    {
+        up = false;
+        pipeline.went_down(why, now);
+        tell();
+    }
+
+    void tell()
+    {
+        for (auto one = pipeline.next_failure(); one.whom; one = pipeline.next_failure())
+            one.whom->on_answer(1, answer::failed(one.why), now);
+    }
+
+    /// Effects: writes what is ready. Returns: it, each command as its verb and the number of its token.
+    std::string written()
+    {
+        std::string text;
+        for (auto const* next = pipeline.next_to_write(); next; next = pipeline.next_to_write()) {
+            text += (text.empty() ? "" : " ") + name(next->what.what) + number(next->what.token);
+            last_form = next->form;
+            pipeline.written(now);
+        }
+        return text;
+    }
+
+    void answer_with(answer const& a)
+    {
+        if (auto* const whom = pipeline.answered(a, now)) whom->on_answer(1, a, now);
+    }
+
+    /// Effects: has the node vote for a token.
+    void grant(unsigned n)
+    {
+        ear e;
+        REQUIRE_FALSE(send(verb::acquire, n, &e));
+        (void)written();
+        answer_with(yes());
+    }
+
+    script_form last_form{};
+
+private:
+    static std::string name(verb v)
+    {
+        switch (v) {
+        case verb::acquire: return "acquire";
+        case verb::confirm: return "confirm";
+        case verb::extend: return "extend";
+        case verb::reacquire: return "reacquire";
+        case verb::release: return "release";
+        }
+        return "?";
+    }
+
+    static std::string number(owner_token const& t)
+    {
+        for (unsigned n = 0; n < 20; ++n)
+            if (t == token(n)) return std::to_string(n);
+        return "?";
+    }
+};
+
+/// One that is connected, to a node whose vote is decided.
+struct connected_line : line {
+    connected_line() { (void)connect_and_decide(); }
+};
+
+}  // namespace
+
+TEST_CASE("commands are written in the order in which they are sent, and answered in that order, each to its own")
+{
+    connected_line l;
+    ear first;
+    ear second;
+    CHECK(l.pipeline.answered_all());
+    CHECK_FALSE(l.send(verb::acquire, 1, &first));
+    CHECK_FALSE(l.send(verb::extend, 2, &second));
+    CHECK_FALSE(l.send(verb::release, 3, nullptr));
+    CHECK(l.written() == "acquire1 extend2 release3");
+    CHECK(l.pipeline.busy());
+    l.answer_with(yes(70));
+    REQUIRE(first.got.size() == 1);
+    CHECK(first.got[0].fence == 70);
+    CHECK(second.got.empty());
+    l.answer_with(no());
+    CHECK(second.got.size() == 1);
+    l.answer_with(yes());
+    CHECK(first.got.size() + second.got.size() == 2);
+    CHECK(l.pipeline.answered_all());
+    CHECK_FALSE(l.pipeline.busy());
+    CHECK(l.written().empty());
+}
+
+TEST_CASE("what is sent while a connection is made waits for it, and an acquire for the vote to be decided, too")
+{
+    line l;
+    ear acquire;
+    ear extend;
+    ear late;
+    CHECK_FALSE(l.send(verb::acquire, 1, &acquire));
+    CHECK_FALSE(l.send(verb::extend, 2, &extend));
+    CHECK(l.written().empty());
+    l.connect();
+    CHECK(l.written() == "extend2");
+    l.undecided = true;
+    CHECK_FALSE(l.send(verb::acquire, 3, &late));
+    CHECK(l.written().empty());
+    SECTION("and is sent then")
+    {
+        l.pipeline.decided({}, l.now);
+        CHECK(l.written() == "acquire1 acquire3");
+    }
+    SECTION("and is refused if the node has none")
+    {
+        l.pipeline.decided(errc::clock_out_of_line, l.now);
+        l.tell();
+        CHECK(l.written().empty());
+        CHECK(acquire.failure() == errc::clock_out_of_line);
+        CHECK(late.failure() == errc::clock_out_of_line);
+        CHECK(extend.got.empty());
+    }
+}
+
+TEST_CASE("an acquire has the facts of the node that it is written to")
+{
+    line l;
+    ear e;
+    CHECK_FALSE(l.send(verb::acquire, 1, &e));
+    l.pipeline.connected({.floor = 77, .fence_lifetime = 3h}, l.now);
+    l.pipeline.decided({}, l.now);
+    REQUIRE(l.pipeline.next_to_write());
+    CHECK(l.pipeline.next_to_write()->what.floor == 77);
+    CHECK(l.pipeline.next_to_write()->what.fence_lifetime == 3h);
+}
+
+TEST_CASE("what is forgotten before it was written is not sent, but for a release")
+{
+    line l;
+    ear acquire;
+    ear extend;
+    ear release;
+    CHECK_FALSE(l.send(verb::acquire, 1, &acquire));
+    CHECK_FALSE(l.send(verb::extend, 2, &extend));
+    CHECK_FALSE(l.send(verb::release, 3, &release));
+    for (auto* e : {&acquire, &extend, &release}) l.pipeline.forget(*e);
+    CHECK(l.connect_and_decide() == "release3");
+    l.answer_with(yes());
+    CHECK(release.got.empty());
+}
+
+TEST_CASE("the answer to what is forgotten goes to no listener, and the next one to its own")
+{
+    connected_line l;
+    ear first;
+    ear second;
+    CHECK_FALSE(l.send(verb::acquire, 1, &first));
+    CHECK_FALSE(l.send(verb::acquire, 2, &second));
+    CHECK(l.written() == "acquire1 acquire2");
+    l.pipeline.forget(first);
+    l.answer_with(yes(70));
+    l.answer_with(yes(71));
+    CHECK(first.got.empty());
+    REQUIRE(second.got.size() == 1);
+    CHECK(second.got[0].fence == 71);
+}
+
+TEST_CASE("an acquire whose answer is lost fails, and is undone over the next connection, ahead of its repetition")
+{
+    connected_line l;
+    ear e;
+    CHECK_FALSE(l.send(verb::acquire, 1, &e));
+    CHECK(l.written() == "acquire1");
+    l.down();
+    CHECK(e.failure() == errc::connection_lost);
+    CHECK_FALSE(l.send(verb::acquire, 1, &e));
+    CHECK(l.connect_and_decide() == "release1 acquire1");
+}
+
+TEST_CASE("an acquire that was not written when the connection broke fails and leaves nothing to undo")
+{
+    line l;
+    ear e;
+    auto const why = GENERATE(errc::cannot_connect, errc::connection_lost);
+    CHECK_FALSE(l.send(verb::acquire, 1, &e));
+    if (why == errc::connection_lost) l.connect();
+    l.down(why);
+    CHECK(e.failure() == why);
+    CHECK(l.connect_and_decide().empty());
+}
+
+TEST_CASE("an acquire that is forgotten leaves its vote to the holder; one given up with its connection is undone")
+{
+    connected_line l;
+    ear e;
+    CHECK_FALSE(l.send(verb::acquire, 1, &e));
+    CHECK(l.written() == "acquire1");
+    bool const given_up = GENERATE(true, false);
+    l.now += timeout;
+    if (given_up)
+        CHECK(l.pipeline.give_up(e, l.now));
+    else
+        l.pipeline.forget(e);
+    l.down();
+    CHECK(e.got.empty());
+    CHECK(l.connect_and_decide() == (given_up ? "release1" : ""));
+}
+
+TEST_CASE("a release is sent again over the next connection, whether its listener waits or not, until it is answered")
+{
+    connected_line l;
+    ear waits;
+    ear left;
+    CHECK_FALSE(l.send(verb::release, 1, &waits));
+    CHECK_FALSE(l.send(verb::release, 2, &left));
+    CHECK_FALSE(l.send(verb::release, 3, nullptr));
+    CHECK(l.written() == "release1 release2 release3");
+    l.pipeline.forget(left);
+    for (int i = 0; i < 3; ++i) {
+        l.down();
+        CHECK(l.connect_and_decide() == "release1 release2 release3");
+    }
+    CHECK(waits.got.size() == 1);
+    CHECK(waits.failure() == errc::connection_lost);
+    l.answer_with(yes());
+    l.answer_with(no());
+    l.down();
+    CHECK(l.connect_and_decide() == "release3");
+    l.down();
+    l.now += 31s;  // it is gone by itself
+    CHECK(l.connect_and_decide().empty());
+}
+
+TEST_CASE("a release that cannot be sent is kept; its repetition takes its place")
+{
+    line l;
+    ear e;
+    bool const begun = GENERATE(true, false);
+    if (begun) {
+        CHECK_FALSE(l.send(verb::release, 1, &e));
+        l.down(errc::cannot_connect);
+        CHECK(e.failure() == errc::cannot_connect);
+    } else {
+        CHECK(l.send(verb::release, 1, &e, errc::cannot_connect) == errc::cannot_connect);
+        CHECK(e.got.empty());
+    }
+    if (GENERATE(true, false)) CHECK_FALSE(l.send(verb::release, 1, &e));
+    CHECK(l.connect_and_decide() == "release1");
+}
+
+TEST_CASE("a lost round is rolled back over the next connection if the node voted, and needs no connection otherwise")
+{
+    connected_line l;
+    l.pipeline.began(token(1));
+    l.pipeline.began(token(2));
+    l.grant(1);
+    l.down();
+    for (unsigned n : {1U, 2U, 3U}) CHECK(l.send(verb::release, n, nullptr) == errc::cannot_connect);
+    CHECK(l.connect_and_decide() == "release1");
+}
+
+TEST_CASE("an extension drops the release that is kept of its token: its holder has the lock")
+{
+    connected_line l;
+    ear acquire;
+    ear extend;
+    l.pipeline.began(token(1));
+    CHECK_FALSE(l.send(verb::acquire, 1, &acquire));
+    CHECK(l.written() == "acquire1");
+    l.down();
+    CHECK_FALSE(l.send(verb::extend, 1, &extend));
+    SECTION("if it goes over the next connection") { CHECK(l.connect_and_decide() == "extend1"); }
+    SECTION("but not if the release may still arrive: it goes ahead")
+    {
+        l.pipeline.forget(extend);
+        CHECK(l.connect_and_decide() == "release1");
+        l.down();
+        CHECK_FALSE(l.send(verb::extend, 1, &extend));
+        CHECK(l.connect_and_decide() == "release1 extend1");
+    }
+    SECTION("nor if the holder has sent one")
+    {
+        ear release;
+        l.pipeline.forget(extend);
+        CHECK(l.send(verb::release, 1, &release, errc::cannot_connect));
+        CHECK_FALSE(l.send(verb::extend, 1, &extend));
+        CHECK(l.connect_and_decide() == "release1 extend1");
+    }
+}
+
+TEST_CASE("a vote may be reacquired over a connection, as long as no release of it has been sent")
+{
+    line l;
+    ear e;
+    l.pipeline.began(token(1));
+    CHECK_FALSE(l.pipeline.may_reacquire(token(1)));
+    CHECK_FALSE(l.pipeline.may_reacquire(token(2)));
+    (void)l.connect_and_decide();
+    REQUIRE(l.pipeline.may_reacquire(token(1)));
+    CHECK_FALSE(l.pipeline.may_reacquire(token(2)));
+    CHECK_FALSE(l.send(verb::reacquire, 1, &e));
+    CHECK(l.written() == "reacquire1");
+    CHECK(l.last_form == script_form::by_text);
+    SECTION("and not again when it was given")
+    {
+        l.answer_with(yes());
+        CHECK_FALSE(l.pipeline.may_reacquire(token(1)));
+        CHECK_FALSE(l.send(verb::extend, 1, &e));
+        (void)l.written();
+        l.answer_with(no());
+        CHECK(l.pipeline.may_reacquire(token(1)));
+    }
+    SECTION("nor when it may have been given")
+    {
+        l.down();
+        CHECK(e.failure() == errc::connection_lost);
+        CHECK(l.connect_and_decide().empty());
+        CHECK_FALSE(l.pipeline.may_reacquire(token(1)));
+    }
+    SECTION("nor behind a release")
+    {
+        l.answer_with(no());
+        CHECK(l.pipeline.may_reacquire(token(1)));
+        CHECK_FALSE(l.send(verb::release, 1, nullptr));
+        CHECK_FALSE(l.pipeline.may_reacquire(token(1)));
+    }
+}
+
+TEST_CASE("a reacquire that comes too late for its connection is not sent, and no extension in its place")
+{
+    line l;
+    ear e;
+    l.pipeline.began(token(1));
+    CHECK(l.send(verb::reacquire, 1, &e) == errc::cannot_connect);
+    CHECK(l.connect_and_decide().empty());
+    l.undecided = true;
+    CHECK(l.send(verb::reacquire, 1, &e) == errc::cannot_connect);
+    CHECK(l.written().empty());
+}
+
+TEST_CASE("a script goes as text first, then by its hash, and as text again if the server does not know it")
+{
+    connected_line l;
+    ear e;
+    auto const ask = [&](std::string const& expected, script_form form) {
+        CHECK(l.written() == expected);
+        CHECK(l.last_form == form);
+    };
+    CHECK_FALSE(l.send(verb::extend, 1, &e));
+    ask("extend1", script_form::by_text);
+    l.answer_with(yes());
+    CHECK_FALSE(l.send(verb::extend, 1, &e));
+    ask("extend1", script_form::by_hash);
+    CHECK(l.pipeline.repeats(failed(errc::no_script)));
+    l.answer_with(failed(errc::no_script));
+    CHECK(e.got.size() == 1);
+    ask("extend1", script_form::by_text);
+    CHECK_FALSE(l.pipeline.repeats(failed(errc::no_script)));
+    l.answer_with(failed(errc::no_script));
+    CHECK(e.failure() == errc::no_script);
+
+    CHECK_FALSE(l.send(verb::extend, 1, &e));
+    (void)l.written();
+    l.answer_with(yes());
+    CHECK_FALSE(l.send(verb::extend, 1, &e));
+    ask("extend1", script_form::by_hash);
+    l.pipeline.forget(e);
+    l.answer_with(failed(errc::no_script));
+    CHECK(l.written().empty());  // nothing waits for it
+    l.down();
+    (void)l.connect_and_decide();
+    CHECK_FALSE(l.send(verb::extend, 1, &e));
+    ask("extend1", script_form::by_text);  // another connection, another server
+}
+
+TEST_CASE("releases that the server refuses for now are tried one by one, and all when one is answered")
+{
+    connected_line l;
+    ear e;
+    for (unsigned n = 1; n <= 4; ++n) {
+        ear release;
+        CHECK_FALSE(l.send(verb::release, n, &release));
+        CHECK(l.written() == "release" + std::to_string(n));
+        l.answer_with(failed(errc::loading));
+        CHECK(release.failure() == errc::loading);
+    }
+    CHECK(l.written().empty());
+    CHECK_FALSE(l.send(verb::acquire, 9, &e));
+    CHECK(l.written() == "release1 acquire9");
+    l.answer_with(failed(errc::busy));
+    l.answer_with(no());
+    CHECK(l.written() == "release2");
+    l.answer_with(no());
+    CHECK(l.written() == "release3 release4 release1");
+    for (int i = 0; i < 3; ++i) l.answer_with(yes());
+    CHECK_FALSE(l.send(verb::acquire, 9, &e));
+    CHECK(l.written() == "acquire9");
+}
+
+TEST_CASE("a release that is refused for good is not repeated")
+{
+    connected_line l;
+    ear e;
+    CHECK_FALSE(l.send(verb::release, 1, &e));
+    (void)l.written();
+    l.answer_with(failed(errc::not_permitted));
+    CHECK(e.failure() == errc::not_permitted);
+    l.down();
+    CHECK(l.connect_and_decide().empty());
+}
+
+TEST_CASE("a roll-back that is refused is not kept if its token is asked for again behind it")
+{
+    connected_line l;
+    ear e;
+    CHECK_FALSE(l.send(verb::acquire, 1, &e));
+    (void)l.written();
+    l.down();
+    CHECK_FALSE(l.send(verb::acquire, 1, &e));
+    l.undecided = GENERATE(true, false);
+    l.connect();
+    CHECK(l.written() == "release1");
+    if (!l.undecided) {
+        l.pipeline.decided({}, l.now);
+        CHECK(l.written() == "acquire1");
+    }
+    l.answer_with(failed(errc::loading));
+    if (l.undecided) {
+        l.pipeline.decided({}, l.now);
+        CHECK(l.written() == "acquire1");
+    }
+    l.answer_with(yes());
+    CHECK(l.written().empty());
+    l.down();
+    CHECK(l.connect_and_decide().empty());
+}
+
+TEST_CASE("a roll-back that is refused is not kept if an extension is behind it, even if nobody waits for that any more")
+{
+    connected_line l;
+    {
+        ear acquire;
+        CHECK_FALSE(l.send(verb::acquire, 1, &acquire));
+        (void)l.written();
+        l.down();
+    }
+    CHECK(l.connect_and_decide() == "release1");
+    ear extension;
+    CHECK_FALSE(l.send(verb::extend, 1, &extension));
+    CHECK(l.written() == "extend1");
+    l.pipeline.forget(extension);  // the others have granted it
+    l.answer_with(failed(errc::loading));
+    l.answer_with(yes());
+    CHECK(l.written().empty());
+    l.down();
+    CHECK(l.connect_and_decide().empty());
+}
+
+TEST_CASE("a node that has answered since it was asked is late, one that has not is silent")
+{
+    connected_line l;
+    ear first;
+    ear second;
+    CHECK_FALSE(l.send(verb::extend, 1, &first));
+    CHECK_FALSE(l.pipeline.give_up(first, l.now + 1h));  // not written
+    CHECK_FALSE(l.send(verb::extend, 1, &first));
+    (void)l.written();
+    CHECK_FALSE(l.send(verb::extend, 2, &second));
+    (void)l.written();
+    l.now += timeout;
+    if (GENERATE(true, false)) {
+        l.answer_with(yes());
+        CHECK_FALSE(l.pipeline.give_up(second, l.now));
+        CHECK_FALSE(l.pipeline.stopped(l.now));
+    } else {
+        CHECK_FALSE(l.pipeline.stopped(l.now));
+        CHECK(l.pipeline.stopped(l.now + 1ms));
+        CHECK(l.pipeline.give_up(second, l.now));
+    }
+    CHECK(second.got.empty());
+}
+
+TEST_CASE("an acquire on the wire must not arrive any more when the connection is given up")
+{
+    connected_line l;
+    ear e;
+    CHECK_FALSE(l.send(verb::extend, 1, &e));
+    (void)l.written();
+    CHECK_FALSE(l.pipeline.harmful_later());
+    ear acquire;
+    CHECK_FALSE(l.send(GENERATE(verb::acquire, verb::reacquire), 2, &acquire));
+    (void)l.written();
+    CHECK(l.pipeline.harmful_later());
+    l.down();
+    CHECK_FALSE(l.pipeline.harmful_later());
+}
+
+TEST_CASE("an operation that is forgotten while others are told that the connection broke is not told")
+{
+    connected_line l;
+    ear first;
+    ear second;
+    CHECK_FALSE(l.send(verb::extend, 1, &first));
+    CHECK_FALSE(l.send(verb::extend, 2, &second));
+    (void)l.written();
+    l.pipeline.went_down(errc::protocol_error, l.now);
+    auto const one = l.pipeline.next_failure();
+    CHECK(one.whom == &first);
+    CHECK(one.why == errc::protocol_error);
+    l.pipeline.forget(second);
+    CHECK(l.pipeline.next_failure().whom == nullptr);
+}
+

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: MIT
+#include "sweep/exclusion.hpp"
+#include "sweep/fencing.hpp"
+#include "sweep/history.hpp"
+
+#include <holdfast/sim.hpp>
+
+#include "support/catch.hpp"
+#include "support/code_of.hpp"
+#include "support/refusal.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <system_error>
+
+using namespace holdfast;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// Servers, and two clients of them whose clocks are far apart.
+struct fixture {
+    sim::world world{1};
+    sim::store servers;
+    sim::client one{servers, {.ahead = 3h}};
+    sim::client other{servers, {.ahead = 70h}};
+
+    explicit fixture(unsigned nodes = 5) : servers{world, nodes} {}
+
+    void run(boot_clock::duration d) { world.run_until(world.now() + d); }
+};
+
+}  // namespace
+
+TEST_CASE("a simulated lock is taken, refused to another client, and given back")
+{
+    auto const nodes = GENERATE(1U, 3U, 5U);
+    fixture f{nodes};
+    std::uint64_t first = 0;
+    std::uint64_t second = 0;
+    f.one.run([&](sim::client& me) -> sim::process {
+        sim::mutex orders{me, "orders"};
+        co_await orders.async_lock();
+        CHECK(orders.lease().still_held());
+        first = orders.lease().fencing_token();
+        co_await me.sleep_for(1h);
+        CHECK(orders.lease().still_held());
+        std::error_code ec;
+        co_await orders.async_unlock(ec);
+        CHECK_FALSE(ec);
+        CHECK_FALSE(orders.lease().still_held());
+        co_await orders.async_unlock(ec);
+        CHECK(ec == errc::not_owner);
+    });
+    f.other.run([&](sim::client& me) -> sim::process {
+        sim::mutex orders{me, "orders"};
+        co_await me.sleep_for(1s);
+        bool held = co_await orders.async_try_lock();
+        CHECK_FALSE(held);
+        auto const begun = me.host().now();
+        held = co_await orders.async_try_lock_for(10min);
+        CHECK_FALSE(held);
+        CHECK(me.host().now() - begun >= 10min);
+        CHECK(me.host().now() - begun < 10min + 1s);
+        held = co_await orders.async_lock();
+        CHECK(held);
+        second = orders.lease().fencing_token();
+        co_await orders.async_unlock();
+    });
+    f.run(2h);
+    CHECK(f.one.done());
+    CHECK(f.other.done());
+    CHECK(first > 0);
+    CHECK(second > first);
+}
+
+TEST_CASE("a simulated lease that is not renewed is lost, announced before another is granted it")
+{
+    fixture f;
+    boot_clock::time_point lost_at{};
+    boot_clock::time_point granted_at{};
+    f.one.run([&](sim::client& me) -> sim::process {
+        sim::mutex orders{me, "orders", {.ttl = 10s, .renew = false}};
+        co_await orders.async_lock();
+        std::stop_callback const when_lost{orders.lease().lost_token(), [&] { lost_at = f.world.now(); }};
+        co_await me.sleep_for(1min);
+        CHECK_FALSE(orders.lease().still_held());
+        std::error_code ec;
+        co_await orders.async_unlock(ec);
+        CHECK(ec == errc::lease_lost);
+    });
+    f.other.run([&](sim::client& me) -> sim::process {
+        sim::mutex orders{me, "orders"};
+        co_await me.sleep_for(1s);
+        co_await orders.async_lock();
+        granted_at = f.world.now();
+        co_await me.sleep_for(2min);
+        CHECK(orders.lease().still_held());
+    });
+    f.run(5min);
+    CHECK(f.one.done());
+    CHECK(f.other.done());
+    CHECK(lost_at > boot_clock::time_point{} + 9s);
+    CHECK(granted_at > lost_at);
+    CHECK(granted_at < lost_at + 2s);
+}
+
+TEST_CASE("a simulated holder that stood still finds its lease lost on the first question")
+{
+    fixture f;
+    bool asked = false;
+    f.one.run([&](sim::client& me) -> sim::process {
+        sim::mutex orders{me, "orders", {.ttl = 10s}};
+        co_await orders.async_lock();
+        me.host().pause(1min);
+        CHECK_FALSE(orders.lease().still_held());
+        asked = true;
+    });
+    f.other.run([&](sim::client& me) -> sim::process {
+        sim::mutex orders{me, "orders"};
+        co_await me.sleep_for(1s);
+        bool const held = co_await orders.async_try_lock_for(15s);
+        CHECK(held);
+    });
+    f.run(2min);
+    CHECK(asked);
+    CHECK(f.one.done());
+    CHECK(f.other.done());
+}
+
+TEST_CASE("the release of a simulated lease that its server forgot says that it is lost, and announces that")
+{
+    fixture f{1};
+    f.one.run([&](sim::client& me) -> sim::process {
+        sim::mutex orders{me, "orders", {.ttl = 10s, .renew = false}};
+        co_await orders.async_lock();
+        auto const hold = orders.lease();
+        auto const lost = hold.lost_token();
+        f.servers.crash(0, 10ms, sim::node::memory::lost);
+        co_await me.sleep_for(2s);
+        CHECK(hold.still_held());
+        CHECK_FALSE(lost.stop_requested());
+        std::error_code ec;
+        co_await orders.async_unlock(ec);
+        CHECK(ec == errc::lease_lost);
+        CHECK(lost.stop_requested());
+    });
+    f.run(1min);
+    CHECK(f.one.done());
+}
+
+TEST_CASE("a simulated holder that stood still and then unlocks has its loss announced")
+{
+    fixture f;
+    f.one.run([&](sim::client& me) -> sim::process {
+        sim::mutex orders{me, "orders", {.ttl = 10s}};
+        co_await orders.async_lock();
+        auto const lost = orders.lease().lost_token();
+        me.host().pause(1min);
+        std::error_code ec;
+        co_await orders.async_unlock(ec);
+        CHECK(ec == errc::lease_lost);
+        CHECK(lost.stop_requested());
+    });
+    f.run(2min);
+    CHECK(f.one.done());
+}
+
+TEST_CASE("a simulated client that dies leaves its lock for no longer than the ttl")
+{
+    fixture f;
+    bool got = false;
+    f.one.run([&](sim::client& me) -> sim::process {
+        sim::mutex orders{me, "orders", {.ttl = 10s}};
+        co_await orders.async_lock();
+        me.host().pause(24h);
+    });
+    f.other.run([&](sim::client& me) -> sim::process {
+        sim::mutex orders{me, "orders"};
+        co_await me.sleep_for(1s);
+        got = co_await orders.async_try_lock_for(12s);
+    });
+    f.run(1min);
+    CHECK(got);
+}
+
+TEST_CASE("with three of five simulated masters down a lock throws, also through those that wait for its process")
+{
+    fixture f;
+    for (unsigned node = 0; node < 3; ++node) f.servers.crash(node, 24h, sim::node::memory::kept);
+    std::optional<std::error_code> why;
+    auto const take = [](sim::client& me) -> sim::process {
+        sim::mutex orders{me, "orders", {.unavailable_after = 5s}};
+        co_await orders.async_lock();
+    };
+    f.one.run([&](sim::client& me) -> sim::process {
+        try {
+            co_await take(me);
+        } catch (error const& e) {
+            why = e.code();
+        }
+    });
+    f.run(4s);
+    CHECK_FALSE(why);
+    f.run(4s);
+    REQUIRE(why);
+    CHECK(*why == errc::unavailable);
+}
+
+TEST_CASE("a simulated lock that is destroyed is given back")
+{
+    fixture f;
+    f.one.run([&](sim::client& me) -> sim::process {
+        sim::mutex orders{me, "orders"};
+        co_await orders.async_lock();
+    });
+    f.run(1s);
+    CHECK(f.one.done());
+    for (unsigned node = 0; node < 5; ++node) CHECK_FALSE(f.servers[node].get("orders", f.world.now()));
+}
+
+TEST_CASE("every clock that a simulated client reads is that of its computer")
+{
+    fixture f;
+    auto const before = std::chrono::steady_clock::now();
+    f.one.run([](sim::client& me) -> sim::process {
+        auto const steady = std::chrono::steady_clock::now();
+        auto const system = std::chrono::system_clock::now();
+        auto const boot = boot_clock::now();
+        me.host().set_wall_clock(24h);
+        co_await me.sleep_for(1h);
+        CHECK(std::chrono::steady_clock::now() - steady == 1h);
+        CHECK(std::chrono::system_clock::now() - system == 25h);
+        CHECK(boot_clock::now() - boot == 1h);
+    });
+    f.run(2h);
+    CHECK(f.one.done());
+    CHECK(std::chrono::steady_clock::now() - before < 10min);
+}
+
+TEST_CASE("a simulated lock says what of its name and options cannot be")
+{
+    sim::world world{1};
+    sim::store five{world, 5};
+    sim::client one{five};
+    CHECK(test::code_of([&] { sim::mutex{one, ""}; }) == errc::misconfigured);
+    CHECK(test::code_of([&] { sim::mutex{one, "orders", {.ttl = 50ms}}; }) == errc::misconfigured);
+    CHECK(test::code_of([&] { sim::mutex{one, "orders", {.ttl = 2min}}; }) == errc::misconfigured);
+    CHECK(test::code_of([&] { sim::mutex{one, "holdfast:orders"}; }) == errc::misconfigured);
+    CHECK(test::refusal([&] { sim::mutex{one, "orders", {.ttl = 2min}}; }, &error::lock_name) == "orders");
+}
+
+namespace {
+
+struct outcome {
+    test::history claims;
+    std::uint64_t hash = 0;
+    std::uint64_t faults = 0;
+};
+
+enum class server_memory { sound, lost };
+
+/// What came of ten minutes in which much goes wrong; if memory is lost, also what a lock on one server cannot stand.
+outcome disturbed(std::uint64_t seed, unsigned nodes, server_memory m = server_memory::sound)
+{
+    sim::world world{seed, {.late = 20,
+                            .very_late = 15s,
+                            .lost_request = 5,
+                            .lost_reply = 5,
+                            .repeated_request = 5,
+                            .cut = 5,
+                            .lost_report = 100,
+                            .pause = 5,
+                            .longest_pause = 15s}};
+    sim::store servers{world, nodes};
+    std::deque<sim::client> clients;
+    outcome o;
+    for (unsigned i = 0; i < 4; ++i) {
+        clients.emplace_back(servers, sim::clock{.ahead = i * 1h, .drift_ppm = std::int64_t{i} * 1000});
+        clients.back().run([&](sim::client& me) -> sim::process {
+            sim::mutex orders{me, "orders", {.ttl = 10s, .renew = me.host().index() != 3}};
+            for (;;) {
+                try {
+                    if (!co_await orders.async_try_lock_for(30s)) continue;
+                } catch (error const& e) {
+                    CHECK(e.code() == errc::unavailable);
+                    continue;
+                }
+                auto const hold = orders.lease();
+                if (!hold.still_held()) {  // it stood still between the answer and here
+                    co_await orders.async_unlock();
+                    continue;
+                }
+                o.claims.push_back({.client = me.host().index(),
+                                    .granted = me.host().present(),
+                                    .valid_until = me.host().when(hold.expires_at()),
+                                    .first_fence = hold.fencing_token(),
+                                    .last_fence = hold.fencing_token()});
+                auto const mine = o.claims.size() - 1;
+                for (auto left = me.host().below(20); left > 0 && hold.still_held(); --left) {
+                    o.claims[mine].valid_until = me.host().when(hold.expires_at());
+                    co_await me.sleep_for(1s);
+                }
+                o.claims[mine].ended = me.host().present();
+                co_await orders.async_unlock();
+                co_await me.sleep_for(1s);
+            }
+        });
+    }
+    servers.disturb(world.now() + 10min, 1min, 30s);
+    for (auto t = 1min; m == server_memory::lost && t < 10min; t += 1min)
+        world.at(world.now() + t, [&servers] { servers.crash(0, 10ms, sim::node::memory::lost); });
+    world.run_until(world.now() + 10min);
+    o.hash = world.hash();
+    for (auto const n : world.happened().of) o.faults += n;
+    return o;
+}
+
+}  // namespace
+
+TEST_CASE("holders of a simulated lock exclude each other and have greater and greater tokens, whatever goes wrong")
+{
+    auto const nodes = GENERATE(1U, 5U);
+    std::size_t claims = 0;
+    std::uint64_t faults = 0;
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+        INFO("seed " << seed);
+        auto const o = disturbed(seed, nodes);
+        claims += o.claims.size();
+        faults += o.faults;
+        CHECK(test::exclusion::breach(o.claims).value_or("") == "");
+        CHECK(test::fencing::breach(o.claims).value_or("") == "");
+    }
+    CHECK(claims > 1000);
+    CHECK(faults > 1000);
+}
+
+TEST_CASE("holders of a simulated lock do not exclude each other on one server that forgets them")
+{
+    unsigned breaches = 0;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed)
+        if (test::exclusion::breach(disturbed(seed, 1, server_memory::lost).claims)) ++breaches;
+    CHECK(breaches > 0);
+}
+
+TEST_CASE("a seed of one's own code replays to the same trace hash, and another one does not")
+{
+    std::set<std::uint64_t> hashes;
+    for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+        auto const hash = disturbed(seed, 5).hash;
+        CHECK(hash == disturbed(seed, 5).hash);
+        hashes.insert(hash);
+    }
+    CHECK(hashes.size() == 10);
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+//
+// A session without servers and without a thread: the test says what its transport tells, and when it is attended to.
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/token.hpp>
+#include <holdfast/zookeeper/session_engine.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::test::eventually;
+using holdfast::zookeeper::request;
+using holdfast::zookeeper::session_engine;
+using holdfast::zookeeper::session_host;
+using holdfast::zookeeper::session_options;
+using holdfast::zookeeper::session_state;
+using holdfast::zookeeper::transport;
+using holdfast::zookeeper::transport_events;
+
+namespace {
+
+/// A way to servers that never answer.
+struct silence final : transport {
+    explicit silence(boot_clock::time_point& when) : closed{when} {}
+    silence(silence const&) = delete;
+    silence& operator=(silence const&) = delete;
+    ~silence() override { closed = boot_clock::now(); }
+    void authenticate(std::string const&, std::string const&) override {}
+    bool send(request const&, transport_events::call&, bool) override { return true; }
+
+    boot_clock::time_point& closed;
+};
+
+struct host final : session_host {
+    host(transport_events*& told, boot_clock::time_point& when) : to{told}, closed{when} {}
+    std::unique_ptr<transport> open(transport_events& events) override
+    {
+        to = &events;
+        return std::make_unique<silence>(closed);
+    }
+    [[nodiscard]] std::string problem() const override { return {}; }
+    [[nodiscard]] holdfast::owner_token fresh_token() const override { return holdfast::owner_token::fresh(); }
+    [[nodiscard]] bool in_child() const noexcept override { return false; }
+    void ensure_running(session_engine&, std::string_view) override {}
+    void wake() noexcept override {}
+    void end(std::shared_ptr<session_engine>) noexcept override {}
+
+    transport_events*& to;
+    boot_clock::time_point& closed;
+};
+
+struct session {
+    explicit session(session_options options) : engine{{}, std::move(options), std::make_unique<host>(events, closed)}
+    {
+        attend();
+    }
+
+    void attend()
+    {
+        session_engine::lock guard{engine.mutex()};
+        static_cast<void>(engine.attend(guard));
+    }
+
+    transport_events* events = nullptr;
+    boot_clock::time_point closed{};  // when a way to the servers was, last
+    session_engine engine;
+};
+
+}  // namespace
+
+TEST_CASE("of more changes of state than are kept the last is told in the end")
+{
+    using tell = transport_events::state;
+    std::mutex mutex;
+    std::vector<session_state> told;
+    std::atomic<bool> go{false};
+    session zk{{.on_state = [&](session_state s) {
+        while (!go) std::this_thread::sleep_for(1ms);
+        std::scoped_lock guard{mutex};
+        told.push_back(s);
+    }}};
+    REQUIRE(zk.events != nullptr);
+    for (int i = 0; i < 500; ++i) {
+        zk.events->on_state(tell::connected, 1, 10s);
+        zk.events->on_state(tell::suspended, 1, 10s);
+        zk.attend();
+    }
+    zk.events->on_state(tell::expired, 1, 10s);
+    go = true;
+    CHECK(eventually([&] {
+        zk.attend();
+        std::scoped_lock guard{mutex};
+        return !told.empty() && told.back() == session_state::lost;
+    }));
+    std::scoped_lock guard{mutex};
+    CHECK(told.size() > 10);
+    CHECK(told.size() < 1'000);
+    CHECK(told.front() == session_state::connected);
+}
+
+TEST_CASE("a session without memory is over at once, and the servers are told when no lease of it can be held")
+{
+    bool const holds = GENERATE(false, true);
+    session zk{{}};
+    REQUIRE(zk.events != nullptr);
+    zk.events->on_state(transport_events::state::connected, 1, 400ms);
+    boot_clock::time_point until{};
+    {
+        session_engine::lock const guard{zk.engine.mutex()};
+        until = zk.engine.lease().until();
+        if (holds) zk.engine.held().add(holdfast::owner_token::fresh(), {{}, until});
+        zk.engine.abandon_session(1);
+    }
+    zk.attend();
+    CHECK(zk.engine.state() == session_state::lost);
+    CHECK(zk.engine.held().empty());
+    if (!holds) CHECK(zk.closed != boot_clock::time_point{});
+    while (zk.closed == boot_clock::time_point{}) zk.attend();
+    if (holds) CHECK(zk.closed >= until);
+}
