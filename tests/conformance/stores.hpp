@@ -41,6 +41,7 @@
 #endif
 
 #include <chrono>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -184,7 +185,7 @@ struct zookeeper_store {
     [[nodiscard]] client connected() const  // a session takes longer to make than some test waits for a lock
     {
         auto made = another();
-        static_cast<void>(made.connect_for(std::chrono::minutes{2}));
+        if (!made.connect_for(std::chrono::minutes{2})) throw std::runtime_error{"no session: " + server.log()};
         return made;
     }
     void break_lock(std::string const& name)

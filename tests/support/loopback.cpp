@@ -56,8 +56,6 @@ bound_socket bind_free_port()
     throw std::system_error{EADDRINUSE, std::system_category(), "no free port on 127.0.0.1"};
 }
 
-std::uint16_t free_port() { return bind_free_port().port; }
-
 file_descriptor start_connecting(std::uint16_t port)
 {
     file_descriptor fd = tcp_socket();

@@ -31,7 +31,8 @@ private:
     int fd_ = -1;
 };
 
-/// A TCP socket bound to a port of 127.0.0.1, not listening yet: connections are refused.
+/// A TCP socket bound to a port of 127.0.0.1, not listening yet: connections are refused. A server that sets
+/// SO_REUSEADDR, as Redis and Java do, can listen at the port meanwhile; nobody else is given it.
 struct bound_socket {
     file_descriptor fd;
     std::uint16_t port = 0;
@@ -41,9 +42,6 @@ struct bound_socket {
 /// Inside it, whoever connects again and again to a dead server's port is in the end given that very
 /// port and connected to itself, and a server that restarts can find its port taken.
 [[nodiscard]] bound_socket bind_free_port();
-
-/// Returns: a port that was free just now; who binds it must be ready to try another one.
-[[nodiscard]] std::uint16_t free_port();
 
 /// Returns: a non-blocking socket that connects to the port of 127.0.0.1.
 [[nodiscard]] file_descriptor start_connecting(std::uint16_t port);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "redis_server.hpp"
 
-#include "loopback.hpp"
 #include "overheard.hpp"
 
 #include <fcntl.h>
@@ -18,8 +17,6 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr auto start_limit = 60s;
-
-std::chrono::steady_clock::time_point start_deadline() { return std::chrono::steady_clock::now() + start_limit; }
 
 // Between fork and exec: calls nothing that could wait for a lock of another thread.
 int become(char const* const* words, char const* const* environment, char const* log)
@@ -40,21 +37,16 @@ redis_server::redis_server(redis_options options)
     : options_{std::move(options)}, inspector_{std::make_unique<connection>(socket(), options_.password)}
 {
     everything_heard().keep(options_.password);
-    auto const deadline = start_deadline();
-    do port_ = free_port();
-    while (!start(deadline));
+    start();
 }
 
-std::string redis_server::url() const
-{
-    return url("", options_.password);
-}
+std::string redis_server::url() const { return url("", options_.password); }
 
 std::string redis_server::url(std::string const& user, std::string const& password, std::string const& host) const
 {
     everything_heard().keep(password);
     auto const who = user.empty() && password.empty() ? "" : user + ':' + password + '@';
-    return (options_.tls ? "rediss://" : "redis://") + who + host + ':' + std::to_string(port_);
+    return (options_.tls ? "rediss://" : "redis://") + who + host + ':' + std::to_string(at_.port);
 }
 
 std::string redis_server::log() const
@@ -66,26 +58,20 @@ std::string redis_server::log() const
 void redis_server::restart()
 {
     kill();
-    auto const deadline = start_deadline();
-    while (!start(deadline)) std::this_thread::sleep_for(10ms);
+    start();
 }
 
-/// Returns: false when somebody else has the port.
-bool redis_server::start(time_point deadline)
+void redis_server::start()
 {
+    auto const deadline = std::chrono::steady_clock::now() + start_limit;
     launch();
     for (auto pause = 500us; !answers(); pause = std::min<std::chrono::microseconds>(2 * pause, 5ms)) {
-        bool const late = std::chrono::steady_clock::now() >= deadline;
-        if (auto const status = process_.exit_status(); status || late) {
-            auto const said = log();
-            if (!late && said.find("in use") != std::string::npos) return false;
+        if (auto const status = process_.exit_status(); status || std::chrono::steady_clock::now() >= deadline)
             throw std::runtime_error{options_.program +
                                      (status ? " ended with status " + std::to_string(*status) : " does not answer") +
-                                     ": " + said};
-        }
+                                     ": " + log()};
         std::this_thread::sleep_for(pause);
     }
-    return true;
 }
 
 /// It listens on the socket after the port, and only this server has the socket: so whoever answers
@@ -106,7 +92,7 @@ void redis_server::launch()
     {
         std::ofstream file{config};
         file << "bind 127.0.0.1\n"
-             << (options_.tls ? "port 0\ntls-port " : "port ") << port_ << "\nunixsocket " << socket().string()
+             << (options_.tls ? "port 0\ntls-port " : "port ") << at_.port << "\nunixsocket " << socket().string()
              << "\ndir " << folder_.path().string() << "\nsave \"\"\nappendonly no\ndaemonize no\n";
         if (!options_.password.empty()) file << "requirepass " << options_.password << '\n';
         if (auto const& tls = options_.tls)

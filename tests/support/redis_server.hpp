@@ -2,6 +2,7 @@
 #pragma once
 
 #include "connection.hpp"
+#include "loopback.hpp"
 #include "process.hpp"
 #include "temporary_folder.hpp"
 
@@ -47,7 +48,7 @@ public:
     redis_server& operator=(redis_server&&) noexcept = default;
     ~redis_server() = default;
 
-    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+    [[nodiscard]] std::uint16_t port() const noexcept { return at_.port; }
     [[nodiscard]] std::string url() const;
     [[nodiscard]] std::string url(std::string const& user, std::string const& password,
                                   std::string const& host = "127.0.0.1") const;
@@ -74,15 +75,13 @@ public:
     [[nodiscard]] std::chrono::seconds uptime();
 
 private:
-    using time_point = std::chrono::steady_clock::time_point;
-
-    [[nodiscard]] bool start(time_point deadline);
+    void start();
     [[nodiscard]] bool answers();
     void launch();
 
     redis_options options_;
     temporary_folder folder_;
-    std::uint16_t port_ = 0;
+    bound_socket at_ = bind_free_port();  // nobody else is given the port while the server starts, or is down
     std::unique_ptr<connection> inspector_;
     child process_;  // last: it ends before its folder goes
 };

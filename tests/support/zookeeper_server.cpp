@@ -2,7 +2,6 @@
 #include "zookeeper_server.hpp"
 
 #include "eventually.hpp"
-#include "loopback.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -14,7 +13,6 @@
 #include <array>
 #include <cstdlib>
 #include <fstream>
-#include <functional>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -65,31 +63,16 @@ private:
     std::chrono::steady_clock::time_point asked_ = std::chrono::steady_clock::now();
 };
 
-/// Effects: calls `start`, again where somebody else has taken a port before it was bound.
-void with_free_ports(std::function<void()> const& start)
-{
-    for (int attempt = 0;; ++attempt) {
-        try {
-            return start();
-        } catch (std::runtime_error const& e) {
-            if (attempt == 3 || std::string_view{e.what()}.find("in use") == std::string_view::npos) throw;
-        }
-    }
-}
-
 }  // namespace
 
 zookeeper_server::zookeeper_server(zookeeper_options options) : options_{std::move(options)}
 {
-    with_free_ports([&] {
-        port_ = free_port();
-        launch();
-        await();
-    });
+    launch();
+    await();
 }
 
-zookeeper_server::zookeeper_server(member_tag, zookeeper_options options, std::uint16_t port, int id)
-    : options_{std::move(options)}, port_{port}, id_{id}
+zookeeper_server::zookeeper_server(member_tag, zookeeper_options options, bound_socket at, int id)
+    : options_{std::move(options)}, at_{std::move(at)}, id_{id}
 {
     std::ofstream{folder() / "myid"} << id_ << '\n';
     launch();
@@ -178,7 +161,7 @@ void zookeeper_server::launch()
     auto const config = (folder() / "zoo.cfg").string();
     {
         std::ofstream file{config};
-        file << "tickTime=" << options_.tick.count() << "\ndataDir=" << folder().string() << "\nclientPort=" << port_
+        file << "tickTime=" << options_.tick.count() << "\ndataDir=" << folder().string() << "\nclientPort=" << port()
              << "\nclientPortAddress=127.0.0.1\nmaxClientCnxns=0\n4lw.commands.whitelist=*\nmaxSessionTimeout="
              << options_.longest_session.count() << '\n';
         for (auto const& line : options_.config) file << line << '\n';
@@ -215,17 +198,16 @@ void zookeeper_server::await()
     bool up = false;
     auto const look = [&] {
         patience const with{limit};
-        up = running() && serves(limit) && log().find("Address already in use") == std::string::npos;
+        up = running() && serves(limit);
         return up || !running();
     };
     static_cast<void>(eventually(look, java_start_limit));
-    if (!up)
-        throw std::runtime_error{"ZooKeeper does not serve: " + log()};
+    if (!up) throw std::runtime_error{"ZooKeeper does not serve: " + log()};
 }
 
 std::string zookeeper_server::ask(std::string_view word, std::chrono::milliseconds limit) const
 {
-    auto const fd = start_connecting(port_);
+    auto const fd = start_connecting(port());
     if (!fd || !ready(fd.get(), POLLOUT, limit)) return {};
     if (::send(fd.get(), word.data(), word.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(word.size())) return {};
     std::string answer;
@@ -247,25 +229,18 @@ long zookeeper_server::figure(std::string_view word, std::string_view name) cons
 
 zookeeper_ensemble::zookeeper_ensemble(std::size_t size, zookeeper_options const& options)
 {
-    with_free_ports([&] { start(size, options); });
-}
-
-void zookeeper_ensemble::start(std::size_t size, zookeeper_options const& options)
-{
-    servers_.clear();
-    quorum_ports_.clear();
     auto all = options;
     // Of two lines for one setting the last counts: those of `options`.
     all.config.insert(all.config.begin(), {"initLimit=200", "syncLimit=100"});
-    std::vector<std::uint16_t> ports;
     for (std::size_t i = 1; i <= size; ++i) {
-        ports.push_back(free_port());
-        quorum_ports_.push_back(free_port());
-        all.config.push_back("server." + std::to_string(i) + "=127.0.0.1:" + std::to_string(quorum_ports_.back()) +
-                             ':' + std::to_string(free_port()));
+        quorum_at_.push_back(bind_free_port());
+        election_at_.push_back(bind_free_port());
+        all.config.push_back("server." + std::to_string(i) + "=127.0.0.1:" + std::to_string(quorum_at_.back().port) +
+                             ':' + std::to_string(election_at_.back().port));
     }
     for (std::size_t i = 0; i < size; ++i)
-        servers_.push_back(zookeeper_server{zookeeper_server::member_tag{}, all, ports[i], static_cast<int>(i) + 1});
+        servers_.push_back(
+            zookeeper_server{zookeeper_server::member_tag{}, all, bind_free_port(), static_cast<int>(i) + 1});
     for (auto& server : servers_) server.await();
 }
 

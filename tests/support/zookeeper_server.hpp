@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "loopback.hpp"
 #include "process.hpp"
 #include "temporary_folder.hpp"
 
@@ -33,9 +34,9 @@ public:
     /// Throws: std::runtime_error with the server's log when it does not serve within 5 minutes.
     explicit zookeeper_server(zookeeper_options options = {});
 
-    [[nodiscard]] std::uint16_t port() const noexcept { return port_; }
+    [[nodiscard]] std::uint16_t port() const noexcept { return at_.port; }
     /// Returns: "127.0.0.1:port", a connection string.
-    [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+    [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port()); }
     [[nodiscard]] ::pid_t pid() const noexcept { return process_.pid(); }
     [[nodiscard]] bool running() { return process_.running(); }
     [[nodiscard]] bool paused() const noexcept { return process_.paused(); }
@@ -78,7 +79,7 @@ private:
     friend class zookeeper_ensemble;
     struct member_tag {};
 
-    zookeeper_server(member_tag, zookeeper_options options, std::uint16_t port, int id);
+    zookeeper_server(member_tag, zookeeper_options options, bound_socket at, int id);
     void launch();
     void await();
     /// Returns: the number behind `name` in the answer to `word`; -1 where there is none.
@@ -86,7 +87,7 @@ private:
 
     zookeeper_options options_;
     std::unique_ptr<temporary_folder> folder_ = std::make_unique<temporary_folder>();
-    std::uint16_t port_ = 0;
+    bound_socket at_ = bind_free_port();  // nobody else is given the port while the server starts, or is down
     int id_ = 0;
     child process_;  // last: it ends before its folder goes
 };
@@ -106,16 +107,15 @@ public:
     [[nodiscard]] std::string addresses() const;
 
     /// Returns: the port on which the others follow server `i` while it leads.
-    [[nodiscard]] std::uint16_t quorum_port(std::size_t i) const { return quorum_ports_.at(i); }
+    [[nodiscard]] std::uint16_t quorum_port(std::size_t i) const { return quorum_at_.at(i).port; }
 
     /// Effects: waits for a leader. Returns: its number. Throws: std::runtime_error when there is none within 5
     /// minutes.
     [[nodiscard]] std::size_t leader();
 
 private:
-    void start(std::size_t size, zookeeper_options const& options);
-
-    std::vector<std::uint16_t> quorum_ports_;
+    std::vector<bound_socket> quorum_at_;
+    std::vector<bound_socket> election_at_;
     std::vector<zookeeper_server> servers_;
 };
 
