@@ -7,7 +7,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -15,8 +17,8 @@ using holdfast::test::eventually;
 
 namespace {
 
-/// How a thread asks for the lock.
-enum class asking { waits, for_20_ms, tries };
+/// How a thread asks for the lock. `anew` waits, too, with a lock object of its own for each section.
+enum class asking { waits, anew, for_20_ms, tries };
 
 template <class Mutex>
 [[nodiscard]] bool locked(Mutex& m, asking how)
@@ -26,7 +28,7 @@ try {
     m.lock();
     return true;
 } catch (holdfast::error const&) {
-    if (how == asking::waits) throw;
+    if (how == asking::waits || how == asking::anew) throw;
     return false;  // nobody answered in so little time
 }
 
@@ -40,13 +42,14 @@ public:
         options.unavailable_after = 5min;  // nothing can be thrown out of a thread
         for (int i = 0; i < threads; ++i)
             threads_.emplace_back([this, &client, options, &last, me, how, section] {
-                typename Store::mutex m{client, "orders", options};
+                std::optional<typename Store::mutex> m{std::in_place, client, "orders", options};
                 while (!stop_) {
-                    if (!locked(m, how)) continue;
+                    if (how == asking::anew) m.emplace(client, "orders", options);
+                    if (!locked(*m, how)) continue;
                     std::this_thread::sleep_for(section);
                     if (last.exchange(me) != me) ++turns_;
                     ++sections_;
-                    m.unlock();
+                    m->unlock();
                 }
             });
     }
@@ -86,16 +89,17 @@ TEMPLATE_TEST_CASE("a client that only polls gets its turn beside busy threads",
     CHECK(turns == 60);
 }
 
-TEMPLATE_TEST_CASE("a client that only polls gets its turn beside one that has little time for each attempt", "",
-                   HOLDFAST_STORES)
+TEMPLATE_TEST_CASE(
+    "a client that only polls gets its turn beside one with little time for each attempt, or a new lock for each section",
+    "", HOLDFAST_STORES)
 {
-    auto const how = GENERATE(asking::for_20_ms, asking::tries);
+    auto const how = GENERATE(asking::anew, asking::for_20_ms, asking::tries);
     bool const deferred = GENERATE(false, true);
     CAPTURE(static_cast<int>(how), deferred);
     TestType store;
     std::atomic<int> last{0};
     auto const section =
-        how == asking::tries ? 200ms : 500ms;  // for which more than 20 ms are owed; hardly ever free by chance
+        how == asking::for_20_ms ? 500ms : 200ms;  // for which more than 20 ms are owed; hardly ever free by chance
     busy_client<TestType> const busy{store.one, 1, {.deferred_release = deferred}, last, 1, how, section};
     REQUIRE(eventually([&] { return busy.sections() > 0; }));
     typename TestType::mutex poller{store.other, "orders"};

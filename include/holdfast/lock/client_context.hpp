@@ -27,7 +27,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 
 /// What the locks of one client share: the store, the thread that renews their leases, and one queue for each name. The
 /// program's handles own it, and nothing else: those of the store, and each lock. The client ends with the last of
-/// them. The end waits for the user functions that the client's threads run, except for one that is the caller.
+/// them. The end waits for the user functions that the client's threads run, unless such a function is the caller.
 class client_context final : public lock_factory, public std::enable_shared_from_this<client_context> {
 public:
     explicit client_context(std::shared_ptr<lock_store> store)
@@ -61,16 +61,16 @@ public:
     }
 
 private:
-    /// Returns: the queue of `key`. All callers share it as long as one of them has it.
+    /// Returns: the queue of `key`. All callers share it. It is kept for a while when no lock has it any more: it knows
+    /// whether other clients wait, which a program that makes a new lock for each section would forget.
     [[nodiscard]] std::shared_ptr<wait_queue> queue(shared_key const& key)
     {
         std::scoped_lock guard{mutex_};
         auto const found = queues_.find(id_of(*key));
-        if (found != queues_.end())
-            if (auto shared = found->second.lock()) return shared;
+        if (found != queues_.end()) return found->second;
         auto made = std::make_shared<wait_queue>(store_, renewer_, reports_, origin_, key);
-        if (found == queues_.end()) forget_unused();
-        queues_.insert_or_assign(id_of(*key), made);
+        forget_unused();
+        queues_.emplace(id_of(*key), made);
         return made;
     }
 
@@ -99,7 +99,7 @@ private:
     void forget_unused()
     {
         if (queues_.size() < sweep_at_) return;
-        std::erase_if(queues_, [](auto const& one) { return one.second.expired(); });
+        std::erase_if(queues_, [](auto const& one) { return one.second.use_count() == 1; });
         sweep_at_ = 2 * queues_.size() + 64;
     }
 
@@ -110,7 +110,7 @@ private:
     std::shared_ptr<renewer> renewer_;
     std::shared_ptr<failure_reports> reports_ = std::make_shared<failure_reports>();
     std::mutex mutex_;
-    std::map<std::string, std::weak_ptr<wait_queue>, std::less<>> queues_;
+    std::map<std::string, std::shared_ptr<wait_queue>, std::less<>> queues_;
     std::size_t sweep_at_ = 64;
     std::shared_ptr<lock_options const> options_;  // of the lock that was made last
 };
