@@ -33,22 +33,30 @@ namespace {
 
 /// A way to servers that never answer.
 struct silence final : transport {
-    explicit silence(boot_clock::time_point& when) : closed{when} {}
+    silence(boot_clock::time_point& when, std::vector<bool>& answers) : closed{when}, identifies{answers} {}
     silence(silence const&) = delete;
     silence& operator=(silence const&) = delete;
     ~silence() override { closed = boot_clock::now(); }
-    void authenticate(std::string const&, std::string const&) override {}
+    bool authenticate(std::string const&, std::string const&) override
+    {
+        identifies.push_back(!identifies.empty());
+        return identifies.back();
+    }
     bool send(request const&, transport_events::call&, bool) override { return true; }
 
     boot_clock::time_point& closed;
+    std::vector<bool>& identifies;  // the answers: no at first
 };
 
 struct host final : session_host {
-    host(transport_events*& told, boot_clock::time_point& when) : to{told}, closed{when} {}
+    host(transport_events*& told, boot_clock::time_point& when, std::vector<bool>& answers)
+        : to{told}, closed{when}, identifies{answers}
+    {
+    }
     std::unique_ptr<transport> open(transport_events& events) override
     {
         to = &events;
-        return std::make_unique<silence>(closed);
+        return std::make_unique<silence>(closed, identifies);
     }
     [[nodiscard]] std::string problem() const override { return {}; }
     [[nodiscard]] holdfast::owner_token fresh_token() const override { return holdfast::owner_token::fresh(); }
@@ -59,10 +67,12 @@ struct host final : session_host {
 
     transport_events*& to;
     boot_clock::time_point& closed;
+    std::vector<bool>& identifies;
 };
 
 struct session {
-    explicit session(session_options options) : engine{{}, std::move(options), std::make_unique<host>(events, closed)}
+    explicit session(session_options options)
+        : engine{{}, std::move(options), std::make_unique<host>(events, closed, identified)}
     {
         attend();
     }
@@ -75,6 +85,7 @@ struct session {
 
     transport_events* events = nullptr;
     boot_clock::time_point closed{};  // when a way to the servers was, last
+    std::vector<bool> identified;     // what it was answered when it said who it is
     session_engine engine;
 };
 
@@ -108,6 +119,25 @@ TEST_CASE("of more changes of state than are kept the last is told in the end")
     CHECK(told.size() > 10);
     CHECK(told.size() < 1'000);
     CHECK(told.front() == session_state::connected);
+}
+
+TEST_CASE("a session whose connection broke before it could say who it is says it over the next one")
+{
+    using tell = transport_events::state;
+    session zk{{.auth_scheme = "digest", .auth_credential = "app:secret"}};
+    REQUIRE(zk.events != nullptr);
+    auto const reconnect = [&](std::int64_t id) {
+        zk.events->on_state(tell::connected, id, 10s);
+        zk.events->on_state(tell::suspended, id, 10s);
+    };
+    reconnect(1);
+    CHECK(zk.identified == std::vector{false});
+    reconnect(1);
+    CHECK(zk.identified == std::vector{false, true});
+    reconnect(1);
+    CHECK(zk.identified == std::vector{false, true});
+    reconnect(2);
+    CHECK(zk.identified == std::vector{false, true, true});
 }
 
 TEST_CASE("a session without memory is over at once, and the servers are told when no lease of it can be held")

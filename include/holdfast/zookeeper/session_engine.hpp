@@ -232,11 +232,12 @@ private:
             if (session != std::exchange(session_, session)) {
                 lease_.begin(opened_at_, timeout);
                 last_answered_ = opened_at_;
-                if (!options().auth_scheme.empty())
-                    way_->authenticate(options().auth_scheme, options().auth_credential);
+                identified_ = options().auth_scheme.empty();
             } else {
                 lease_.reconnected(last_answered_);
             }
+            // Not if the connection that is announced has broken meanwhile.
+            if (!identified_) identified_ = way_->authenticate(options().auth_scheme, options().auth_credential);
             announce(session_state::connected);
             go_on();
         } else if (s == transport_events::state::suspended) {
@@ -283,6 +284,7 @@ private:
 
     std::vector<session_state> news_;  // that the user must still be told
     bool calling_ = false;             // the user is being told one
+    bool identified_ = false;          // what the session says of itself is sent whenever it connects
     bool over_ = false;                // the transport must be closed, from `close_at_` on
     boot_clock::time_point close_at_{};
     boot_clock::time_point open_at_{};

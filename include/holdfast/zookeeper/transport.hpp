@@ -46,8 +46,8 @@ public:
     /// answer.
     virtual ~transport() = default;
 
-    /// Effects: the session identifies itself with every server.
-    virtual void authenticate(std::string const& scheme, std::string const& credential) = 0;
+    /// Effects: the session identifies itself with every server. Returns: whether it does from now on.
+    virtual bool authenticate(std::string const& scheme, std::string const& credential) = 0;
 
     /// Effects: sends `r`. `as` is answered with `on_reply`. `creator_only`: others may not use what it makes.
     /// Returns: whether it was sent; otherwise no answer comes.

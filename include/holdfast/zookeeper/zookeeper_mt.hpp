@@ -62,10 +62,10 @@ public:
         if (auto* const zh = zh_.load()) ::zookeeper_close(zh);
     }
 
-    void authenticate(std::string const& scheme, std::string const& credential) override
+    bool authenticate(std::string const& scheme, std::string const& credential) override
     {
         auto const size = static_cast<int>(credential.size());
-        ::zoo_add_auth(zh_, scheme.c_str(), credential.data(), size, [](int, void const*) {}, nullptr);
+        return ::zoo_add_auth(zh_, scheme.c_str(), credential.data(), size, [](int, void const*) {}, nullptr) == ZOK;
     }
 
     bool send(request const& r, transport_events::call& as, bool creator_only) override

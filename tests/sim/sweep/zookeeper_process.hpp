@@ -130,7 +130,7 @@ private:
         way(way const&) = delete;
         way& operator=(way const&) = delete;
         ~way() override { handle_->close(); }
-        void authenticate(std::string const&, std::string const&) override {}
+        bool authenticate(std::string const&, std::string const&) override { return true; }
         bool send(zookeeper::request const& r, zookeeper::transport_events::call& as, bool) override
         {
             handle_->send(r, as);
