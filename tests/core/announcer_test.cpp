@@ -134,14 +134,31 @@ TEST_CASE("every stop is made before the second report, however slow the first i
     CHECK(most_at_once == 1);
 }
 
-TEST_CASE("an announcer knows its own threads")
+TEST_CASE("a call of the user's is known to be one")
 {
     std::atomic<bool> inside{false};
     announcer calls;
-    calls.report([&] { inside = calls.here(); });
-    CHECK_FALSE(calls.here());
+    calls.report([&] { inside = announcer::here(); });
+    CHECK_FALSE(announcer::here());
     calls.end();
     CHECK(inside);
+}
+
+TEST_CASE("two calls that end each other's announcer do not wait for each other")
+{
+    std::atomic<int> begun{0};
+    std::atomic<int> ended{0};
+    auto one = std::make_unique<announcer>();
+    auto other = std::make_unique<announcer>();
+    auto const end = [&](std::unique_ptr<announcer>& another) {
+        ++begun;
+        static_cast<void>(eventually([&] { return begun == 2; }));
+        another->end();
+        ++ended;
+    };
+    one->report([&] { end(other); });
+    other->report([&] { end(one); });
+    CHECK(eventually([&] { return ended == 2; }));
 }
 
 TEST_CASE("whoever looks after it is told of each call that a thread is to make, whichever thread posts it")

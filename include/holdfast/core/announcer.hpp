@@ -6,7 +6,6 @@
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/signals_blocked.hpp>
 
-#include <algorithm>
 #include <array>
 #include <bitset>
 #include <chrono>
@@ -63,12 +62,8 @@ public:
     /// Effects: as `report`, but does nothing if memory or threads are short. Returns: whether `c` will be called.
     [[nodiscard]] bool try_report(call& c) noexcept { return post(shared_->reports, c); }
 
-    /// Returns: whether this is one of its threads. Requires: `end` is not called meanwhile.
-    [[nodiscard]] bool here() const noexcept
-    {
-        std::scoped_lock guard{shared_->mutex};
-        return std::ranges::count(threads_, std::this_thread::get_id(), [](auto const& t) { return t.get_id(); }) != 0;
-    }
+    /// Returns: whether this thread is one of an announcer, of this or another one.
+    [[nodiscard]] static bool here() noexcept { return here_; }
 
     /// Effects: starts one more thread if the others have been busy for too long and another call could be made.
     /// Returns: when to call it again.
@@ -83,16 +78,16 @@ public:
         return shared_->moved + patience;
     }
 
-    /// Effects: waits until all calls have been made. If the caller is one of its own threads, that thread is detached.
-    /// In a child of fork(), where there are no threads, leaks their handles. The destructor does the same for what is
-    /// posted after this.
+    /// Effects: waits until all calls have been made; not if it is called by such a call, of whichever announcer, as two
+    /// would wait for each other. In a child of fork(), where there are no threads, leaks their handles. The destructor
+    /// does the same for what is posted after this.
     void end() noexcept
     {
         for (auto& one : threads_) {
             if (!one.joinable()) continue;
             if (origin_.in_child())
                 leak_after_fork(one);
-            else if (one.get_id() == std::this_thread::get_id())
+            else if (here())
                 one.detach();
             else
                 one.join();
@@ -159,6 +154,7 @@ private:
 
     static void run(shared& s, std::size_t me) noexcept
     {
+        here_ = true;
         bool reporting = false;
         for (;;) {
             calls one;
@@ -178,6 +174,8 @@ private:
             one.front()();
         }
     }
+
+    static inline thread_local bool here_ = false;
 
     std::function<void()> const attend_;
     std::shared_ptr<shared> shared_ = std::make_shared<shared>();

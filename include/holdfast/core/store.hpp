@@ -98,7 +98,8 @@ public:
 /// `redlock::masters`, `zookeeper::session` and `memory::store` are stores. A handle that is cheap to copy; copies
 /// share connections, thread and queues. Thread-safe. Locks may outlive it. The client ends with the last handle and
 /// the last lock. Its end waits until what is under way has ended, for one operation timeout at most, and until the
-/// user functions that its threads have called return, except one that ends it.
+/// user functions that its threads have called return, unless one of this or another client ends it: two could wait for
+/// each other.
 class store {
 public:
     /// Effects: makes a handle from the factory of its locks. For authors of a new store; see `lock_store`.

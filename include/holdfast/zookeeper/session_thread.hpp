@@ -87,7 +87,7 @@ public:
             return;
         }
         bool const here =
-            thread_.get_id() == std::this_thread::get_id() || session_mutex::completing() || session->calls.here();
+            thread_.get_id() == std::this_thread::get_id() || session_mutex::completing() || holdfast::detail::announcer::here();
         {
             std::scoped_lock guard{session->mutex()};
             stopping_ = true;
