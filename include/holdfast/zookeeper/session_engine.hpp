@@ -110,7 +110,7 @@ private:
             if (now >= open_at_) open(now);
             if (!way_) next = std::min(next, open_at_);
         }
-        return unsent_.empty() ? next : now;
+        return unsent_.empty() && !abandoned_ ? next : now;
     }
 
     void deliver_unsent() noexcept
