@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -14,6 +15,18 @@ struct script {
     std::string_view text;
     std::string_view sha1;
 };
+
+/// The text of a script that has several parts.
+template <std::string_view const&... Parts>
+inline constexpr auto text_of = [] {
+    std::array<char, (Parts.size() + ...)> all{};
+    auto at = all.begin();
+    ((at = std::copy(Parts.begin(), Parts.end(), at)), ...);
+    return all;
+}();
+
+template <std::string_view const&... Parts>
+inline constexpr std::string_view joined{text_of<Parts...>.data(), text_of<Parts...>.size()};
 
 namespace scripts {
 
@@ -33,68 +46,36 @@ namespace scripts {
 // with a guard, it is replaced by a note: '-' and the most that it can have been. Then {0, 1} is answered, and {0, 0}
 // until the clock has come near the note. A note that is older than the lifetime of a fence is foreign, too.
 
-inline constexpr script acquire{R"lua(
-local value = redis.pcall('GETRANGE', KEYS[1], 0, 32)
-if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
-  redis.call('GETRANGE', KEYS[1], 0, 32)
-end
-local left = redis.call('PTTL', KEYS[1])
-if left == -2 then
-  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-  if type(redis.pcall('PEXPIRE', KEYS[1], ARGV[2])) == 'table' then
-    redis.call('SET', KEYS[1], '', 'PX', 1)
-    redis.call('PEXPIRE', KEYS[1], 1)
-  end
-elseif value ~= ARGV[1] then
-  return -2 - left - (type(value) == 'table' and 4503599627370496 or 0)
-end
-return 1
-)lua",
-                                "c22be3c7e08c852bde74790be2a79db22ef4f901"};
+namespace parts {
 
-inline constexpr script acquire_by_clock{R"lua(
+inline constexpr std::string_view look = R"lua(
 local value = redis.pcall('GETRANGE', KEYS[1], 0, 32)
 if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
   redis.call('GETRANGE', KEYS[1], 0, 32)
 end
 local left = redis.call('PTTL', KEYS[1])
 if left ~= -2 and value ~= ARGV[1] then return -2 - left - (type(value) == 'table' and 4503599627370496 or 0) end
+)lua";
+
+inline constexpr std::string_view look_at_fence = R"lua(
 local time = redis.call('TIME')
 local clock = time[1] * 1000000 + time[2]
 local kept = redis.pcall('GETRANGE', KEYS[2], 0, 32)
 if kept == '' then
   kept = redis.call('PTTL', KEYS[2]) ~= -2
 end
+)lua";
+
+inline constexpr std::string_view fence_by_clock = R"lua(
 local last = type(kept) == 'string' and #kept <= 16 and string.find(kept, '^%d+$') and tonumber(kept)
 local foreign = kept and not (last and last <= clock + ARGV[5])
 if foreign then last = clock + ARGV[5] end
 local fence = math.max((last or 0) + 1, clock) + ARGV[3] - 1
 local lifetime = ARGV[4] + math.max(0, fence - clock) / 1000
 redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', string.format('%.0f', lifetime))
-if left == -2 then
-  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-  if type(redis.pcall('PEXPIRE', KEYS[1], ARGV[2])) == 'table' then
-    redis.call('SET', KEYS[1], '', 'PX', 1)
-    redis.call('PEXPIRE', KEYS[1], 1)
-  end
-end
-return foreign and {fence, 1} or fence
-)lua",
-                                         "df43755b1d736afd5bb3dbc1b60714664be27055"};
+)lua";
 
-inline constexpr script acquire_by_count{R"lua(
-local value = redis.pcall('GETRANGE', KEYS[1], 0, 32)
-if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
-  redis.call('GETRANGE', KEYS[1], 0, 32)
-end
-local left = redis.call('PTTL', KEYS[1])
-if left ~= -2 and value ~= ARGV[1] then return -2 - left - (type(value) == 'table' and 4503599627370496 or 0) end
-local time = redis.call('TIME')
-local clock = time[1] * 1000000 + time[2]
-local kept = redis.pcall('GETRANGE', KEYS[2], 0, 32)
-if kept == '' then
-  kept = redis.call('PTTL', KEYS[2]) ~= -2
-end
+inline constexpr std::string_view fence_by_count = R"lua(
 local number = type(kept) == 'string' and #kept <= 17 and string.find(kept, '^-?%d+$') and tonumber(kept)
 local last = number and math.abs(number) or 0
 local lead = tonumber(ARGV[7])
@@ -113,6 +94,9 @@ if last < tonumber(ARGV[8]) then
 end
 local fence = last + ARGV[3]
 redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[4])
+)lua";
+
+inline constexpr std::string_view take = R"lua(
 if left == -2 then
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
   if type(redis.pcall('PEXPIRE', KEYS[1], ARGV[2])) == 'table' then
@@ -120,9 +104,23 @@ if left == -2 then
     redis.call('PEXPIRE', KEYS[1], 1)
   end
 end
-return foreign and {fence, 1} or fence
-)lua",
-                                         "71a0f71b2360452391ebac5b1531f5329683cf11"};
+)lua";
+
+inline constexpr std::string_view answer_yes = "return 1\n";
+inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} or fence\n";
+
+}  // namespace parts
+
+inline constexpr script acquire{joined<parts::look, parts::take, parts::answer_yes>,
+                                "9d5e3ab493c75aab2200b83763f607c8f2445e9a"};
+
+inline constexpr script acquire_by_clock{
+    joined<parts::look, parts::look_at_fence, parts::fence_by_clock, parts::take, parts::answer_fence>,
+    "71485da79418d39df131ef490d003179ad6eaa68"};
+
+inline constexpr script acquire_by_count{
+    joined<parts::look, parts::look_at_fence, parts::fence_by_count, parts::take, parts::answer_fence>,
+    "f6728bd0270a3110cb9464a9ed2d947900b8590b"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.
@@ -157,7 +155,7 @@ if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 1
 )lua",
-                               "5addbad67398e1a9cc9669f84a2131cc90097f21"};
+                                  "5addbad67398e1a9cc9669f84a2131cc90097f21"};
 
 // release: KEYS lock; ARGV token channel. Answers 1 + the number of subscribers told, or 0. PEXPIRE with 0 deletes, as
 // DEL does; since the acquire it is known that the user may call it. A user without the right to publish still
