@@ -4,9 +4,9 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/acquire_limits.hpp>
 #include <holdfast/core/clock.hpp>
-#include <holdfast/core/random.hpp>
 #include <holdfast/quorum/acquire_round.hpp>
 #include <holdfast/quorum/acquire_step.hpp>
+#include <holdfast/quorum/attempt_pause.hpp>
 #include <holdfast/quorum/report_pace.hpp>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ public:
     explicit acquire_machine(acquire_settings const& settings)
         : set_{settings},
           all_{node_set::all(settings.nodes.size)},
-          jitter_{settings.seed},
+          pause_{settings.request.retry, settings.seed},
           round_{settings.nodes, settings.request.ttl},
           limits_{settings.request}
     {
@@ -129,12 +129,6 @@ public:
 private:
     enum class phase : std::uint8_t { asking, waiting, done };
 
-    /// The pause before the second attempt to reach servers that could not be reached.
-    static constexpr std::chrono::milliseconds first_reconnect{10};
-
-    /// The longest pause between two such attempts. An outage lasts up to this much longer for waiters.
-    static constexpr std::chrono::milliseconds longest_reconnect{200};
-
     /// The longest sleep of a waiter to which no majority reports a release, since its subscriptions were lost.
     static constexpr std::chrono::milliseconds max_unsubscribed_wait{500};
 
@@ -172,7 +166,7 @@ private:
         last_cause_ = round_.why();
         if (round_.asked()) {
             limits_.asked(now);
-            outage_pause_ = first_reconnect;
+            pause_.asked();
         } else {
             limits_.not_asked();
         }
@@ -188,21 +182,18 @@ private:
     {
         phase_ = phase::waiting;
         waits_for_release_ = round_.held_by_others();
-        auto const& retry = set_.request.retry;
-        if (round_.grants() > 0)
-            collision_window_ = std::clamp<boot_clock::duration>(2 * collision_window_, retry.first, widest_window());
+        if (round_.grants() > 0) pause_.collided();
         if (waits_for_release_) {
             step.watch = !watching_;
             watching_ = true;
-            auto const left = round_.until_majority_expires(retry.most);
-            sleep(now, std::min(left + at_most(left / 8), longest_sleep()));
+            auto const left = round_.until_majority_expires(set_.request.retry.most);
+            sleep(now, std::min(left + pause_.up_to(left / 8), longest_sleep()));
             pace_.found(round_.until_majority_expires(report_pace::unknown), now);
             if (seems_free()) look_again(now, step);
         } else if (round_.asked()) {
-            sleep(now, at_most(collision_window_));
+            sleep(now, pause_.among_contenders());
         } else {
-            sleep(now, std::min(outage_pause_ / 2 + at_most(outage_pause_ / 2), limits_.outage_ends() - now));
-            outage_pause_ = std::min<boot_clock::duration>({2 * outage_pause_, longest_reconnect, retry.most});
+            sleep(now, std::min(pause_.in_outage(), limits_.outage_ends() - now));
         }
     }
 
@@ -214,13 +205,6 @@ private:
         return told ? most : std::min<boot_clock::duration>(most, max_unsubscribed_wait);
     }
 
-    /// Wide enough for many contenders to miss each other. If it were wider, contenders that collided would starve:
-    /// newcomers would be faster.
-    [[nodiscard]] boot_clock::duration widest_window() const noexcept
-    {
-        return std::min<boot_clock::duration>(16 * set_.request.retry.first, set_.request.retry.most);
-    }
-
     [[nodiscard]] bool seems_free() const noexcept { return released_.size() >= majority(); }
 
     /// Contenders that collided before spread out. A waiter that did not collide asks at once, unless such reports were
@@ -228,20 +212,13 @@ private:
     void look_again(boot_clock::time_point now, acquire_step& step)
     {
         waits_for_release_ = false;
-        auto const paced = pace_.reported(now);
-        auto const pause = at_most(collision_window_) + (paced.count() == 0 ? paced : paced / 2 + at_most(paced / 2));
+        auto const pause = pause_.among_contenders() + pause_.about(pace_.reported(now));
         pause.count() == 0 ? ask(now, step) : sleep(now, pause);
     }
 
     void sleep(boot_clock::time_point now, boot_clock::duration d) noexcept
     {
         wake_at_ = std::min(now + d, set_.request.deadline);
-    }
-
-    [[nodiscard]] boot_clock::duration at_most(boot_clock::duration bound) noexcept
-    {
-        auto const drawn = jitter_.below(static_cast<std::uint64_t>(bound.count()));
-        return boot_clock::duration{static_cast<boot_clock::rep>(drawn)};
     }
 
     [[nodiscard]] acquire_outcome unheld(std::error_code why) const
@@ -266,7 +243,7 @@ private:
 
     acquire_settings set_;
     node_set all_;
-    detail::random_sequence jitter_;
+    attempt_pause pause_;
     phase phase_ = phase::waiting;
     boot_clock::time_point wake_at_ = boot_clock::time_point::max();
     acquire_round round_;
@@ -279,8 +256,6 @@ private:
     report_pace pace_;
     node_set unwatched_;    // cannot report releases now
     node_set unwatchable_;  // never will
-    boot_clock::duration collision_window_{};
-    boot_clock::duration outage_pause_ = first_reconnect;
 };
 
 }  // namespace holdfast::quorum
