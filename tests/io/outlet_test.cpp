@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "support/catch.hpp"
+#include "support/eventually.hpp"
 #include "support/loopback.hpp"
 
 #include <holdfast/io/outlet.hpp>
@@ -7,13 +8,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <string>
 #include <thread>
+#include <vector>
 
 using holdfast::io::outlet;
 using holdfast::test::bind_free_port;
+using holdfast::test::eventually;
 using holdfast::test::file_descriptor;
 using holdfast::test::start_connecting;
 
@@ -61,4 +66,38 @@ TEST_CASE("a connection may be given up while another thread sends on it: it is 
         CHECK(reset);
         stop = true;
     }
+}
+
+TEST_CASE("what a thread flushes while another one sends goes out, too")
+{
+    constexpr int threads = 4;
+    constexpr std::size_t each = 20'000;
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+    file_descriptor const theirs{ends[1]};
+    outlet to{ends[0]};
+    std::atomic<std::size_t> got{0};
+    std::jthread const reader{[&] {
+        std::array<char, 4096> bytes{};
+        while (got < threads * each) {
+            auto const n = ::read(theirs.get(), bytes.data(), bytes.size());
+            if (n <= 0) return;
+            got += static_cast<std::size_t>(n);
+        }
+    }};
+    {
+        std::vector<std::jthread> senders;
+        for (int i = 0; i < threads; ++i)
+            senders.emplace_back([&] {
+                for (std::size_t n = 0; n < each; ++n) {
+                    to.append("x");
+                    if (to.flush()) to.flush_again();
+                }
+            });
+    }
+    CHECK(eventually([&] {
+        if (to.blocked()) to.flush_again();  // the socket took no more, and nobody has tried again since
+        return got == threads * each;
+    }));
+    to.cut();
 }

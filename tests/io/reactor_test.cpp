@@ -578,13 +578,11 @@ TEST_CASE(
     CHECK(sent().empty());
     CHECK(holdfast::io::poll_for(polled, 1min) == 1);  // the thread is woken for that
     static_cast<void>(f.r.end_turn(polled.data()));
-    CHECK(sent() == "bc");
-
     send("d");
     CHECK(sent().empty());
     polled.clear();
     REQUIRE(f.r.begin_turn(polled, until));
-    CHECK(sent() == "d");
+    CHECK(sent() == "bcd");
     static_cast<void>(f.r.end_turn(polled.data()));
 
     send("e");

@@ -18,6 +18,7 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::io {
 
@@ -42,8 +43,8 @@ inline void set_tcp_options(int descriptor) noexcept
 }
 
 /// A socket, and what is to be sent on it. Bytes are appended under the reactor's lock and flushed without it, so that
-/// a thread in `send` keeps no other thread waiting. What others append meanwhile goes out with its next `send`. The
-/// descriptor is closed when the last owner drops the outlet.
+/// a thread in `send` keeps no other thread waiting. Who wants to flush meanwhile leaves that to its next `send`; what
+/// is appended without that waits for more. The descriptor is closed when the last owner drops the outlet.
 class outlet {
 public:
     explicit outlet(int descriptor) noexcept : descriptor_{descriptor} {}
@@ -71,10 +72,11 @@ public:
     {
         if (origin_.in_child()) return false;
         std::unique_lock guard{mutex_};
+        again_ = true;
         if (flushing_) return false;
         flushing_ = true;
         blocked_ = false;
-        while (!unsent_.empty() && !blocked_) {
+        while (std::exchange(again_, false) && !unsent_.empty() && !blocked_) {
             sending_.swap(unsent_);
             guard.unlock();
             auto const sent = send_all();
@@ -140,6 +142,7 @@ private:
     std::string unsent_;
     std::string sending_;  // of the thread that flushes
     bool flushing_ = false;
+    bool again_ = false;  // another thread wants to flush while it does
     std::atomic<bool> blocked_{false};
 };
 

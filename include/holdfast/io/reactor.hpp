@@ -160,7 +160,7 @@ public:
         serve(polled);
         leads_ = false;
         promote();
-        release(unsent_.take());
+        release({});  // what is to be sent goes along with the next turn
         return count;
     }
 
