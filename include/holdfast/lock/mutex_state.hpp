@@ -5,12 +5,11 @@
 #include <holdfast/core/hold_state.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/token.hpp>
+#include <holdfast/lock/release_call.hpp>
 
 #include <memory>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
-
-class release_call;
 
 /// The state of one mutex object; guarded by the queue's mutex. It is occupied from a grant to the `unlock`, even if
 /// the lease was lost in between: a late `unlock` must not free a later grant of the same object.
@@ -18,7 +17,7 @@ struct mutex_state {
     mutex_state() = default;
     mutex_state(mutex_state const&) = delete;
     mutex_state& operator=(mutex_state const&) = delete;
-    ~mutex_state();
+    ~mutex_state() = default;
 
     std::shared_ptr<hold_state> held;
     owner_token token;

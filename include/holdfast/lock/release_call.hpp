@@ -4,7 +4,6 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/lock/awaited.hpp>
-#include <holdfast/lock/mutex_state.hpp>
 
 #include <memory>
 #include <system_error>
@@ -61,7 +60,5 @@ private:
     std::shared_ptr<receiver> receiver_;
     boot_clock::time_point begun_{};
 };
-
-inline mutex_state::~mutex_state() = default;
 
 }  // namespace holdfast::detail
