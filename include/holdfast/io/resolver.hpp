@@ -3,16 +3,14 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/signals_blocked.hpp>
+#include <holdfast/io/wake_up.hpp>
 
 #include <netdb.h>
 #include <netinet/in.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -88,8 +86,8 @@ public:
     resolver& operator=(resolver const&) = delete;
     ~resolver() = default;
 
-    /// Effects: begins to look up `host`. Throws: `std::system_error`, `std::bad_alloc` if the system has no thread
-    /// left.
+    /// Effects: begins to look up `host`. Throws: `std::system_error` if the system has no thread or descriptor
+    /// left; `std::bad_alloc`.
     void start(std::string const& host, std::string const& port)
     {
         cancel();
@@ -110,8 +108,7 @@ public:
             std::scoped_lock guard{shared->mutex};
             shared->got = std::move(got);
             shared->ended = true;
-            std::uint64_t const one = 1;
-            [[maybe_unused]] auto const written = ::write(shared->done, &one, sizeof one);
+            shared->done.signal();
         }}.detach();
         shared_ = begun;
     }
@@ -124,7 +121,7 @@ public:
     }
 
     /// Returns: a descriptor that is readable when the look-up has ended; negative if there is none.
-    [[nodiscard]] int descriptor() const noexcept { return shared_ ? shared_->done : -1; }
+    [[nodiscard]] int descriptor() const noexcept { return shared_ ? shared_->done.descriptor() : -1; }
 
     /// Effects: ends the look-up. Returns: what it found.
     [[nodiscard]] resolution take()
@@ -136,14 +133,7 @@ public:
 
 private:
     struct look_up {
-        look_up(std::string h, std::string p)
-            : host{std::move(h)}, port{std::move(p)}, done{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)}
-        {
-            if (done < 0) throw std::system_error{errno, std::system_category()};
-        }
-        look_up(look_up const&) = delete;
-        look_up& operator=(look_up const&) = delete;
-        ~look_up() { ::close(done); }
+        look_up(std::string h, std::string p) : host{std::move(h)}, port{std::move(p)} {}
 
         [[nodiscard]] bool under_way(std::string const& h, std::string const& p)
         {
@@ -156,7 +146,7 @@ private:
         std::mutex mutex;
         bool ended = false;
         resolution got;
-        int const done;
+        wake_up const done;
     };
 
     std::shared_ptr<look_up> shared_;  // the one that is waited for
