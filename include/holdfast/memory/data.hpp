@@ -26,6 +26,10 @@ public:
 
     /// Called when the lock may be free, with no lock of the store held.
     virtual void wake() noexcept = 0;
+
+    /// Called when it waits no longer, with no lock of the store held. Waits for a `wake()` that runs meanwhile; a
+    /// later one has no effect.
+    virtual void forget() noexcept = 0;
 };
 
 /// The leases of a store, and their waiters. Thread-safe.
@@ -87,21 +91,22 @@ public:
         if (auto const found = records_.find(name); found != records_.end()) free(guard, found);
     }
 
-    /// Effects: moves the only element of `who` to the end of the line of waiters for `name`.
-    void watch(std::string const& name, waiters& who)
+    /// Effects: puts `who` at the end of the line of waiters for `name`. Returns: its place there.
+    waiters::iterator watch(std::string const& name, std::shared_ptr<watcher> who)
     {
         std::scoped_lock guard{mutex_};
         auto& line = records_[name].line;
-        line.splice(line.end(), who);
+        return line.insert(line.end(), std::move(who));
     }
 
-    /// Effects: moves the waiter at `place` from the line to `who`, and wakes the next one if the lock is free: a
-    /// wake-up may have been meant for it.
-    void unwatch(std::string const& name, waiters::iterator place, waiters& who)
+    /// Effects: the waiter at `place` is not woken any more. Removes it from the line, and wakes the next one if the
+    /// lock is free: a wake-up may have been meant for it.
+    void unwatch(std::string const& name, waiters::iterator place)
     {
+        (*place)->forget();
         std::unique_lock guard{mutex_};
         auto const found = records_.find(name);
-        who.splice(who.end(), found->second.line, place);
+        found->second.line.erase(place);
         if (found->second.expires <= boot_clock::now()) free(guard, found);
     }
 

@@ -14,6 +14,7 @@
 #include <holdfast/quorum/release_machine.hpp>
 
 #include <chrono>
+#include <concepts>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -24,10 +25,15 @@ namespace holdfast::inline HOLDFAST_ABI::memory {
 /// The leases are one node, which answers at once and never fails.
 inline quorum::node_group const one_node{.size = 1, .timeout = std::chrono::hours{1}};
 
-/// Returns: the node's answer to a request that compares owners.
-[[nodiscard]] inline quorum::answer answered(bool owned) noexcept
+/// Effects: runs `machine`, whose step is to ask the node once. `ask(sent)` says whether the lease is the owner's.
+template <class Machine, std::predicate<boot_clock::time_point> Ask>
+void ask_once(Machine& machine, completion& done, Ask const& ask)
 {
-    return owned ? quorum::answer::applied() : quorum::answer::refused();
+    auto const sent = boot_clock::now();
+    static_cast<void>(machine.start(sent));
+    auto const answer = ask(sent) ? quorum::answer::applied() : quorum::answer::refused();
+    static_cast<void>(machine.on_answer(0, answer, boot_clock::now()));
+    done.complete();
 }
 
 /// Runs a `quorum::acquire_machine`; while it waits, it is in the store's line.
@@ -50,26 +56,14 @@ public:
             std::scoped_lock guard{*reactor_};
             reactor_->abandon(*this);
         }
-        if (!place_) return;
-        entry_->forget();
-        data::waiters self;
-        data_->unwatch(key_->name(), *place_, self);
+        if (place_) data_->unwatch(key_->name(), *place_);
     }
 
     void start(completion& done) override
     {
-        data::waiters self;
-        auto made = std::make_shared<line_entry>(*this);
-        self.push_back(made);
-        auto const place = self.begin();
         std::scoped_lock guard{*reactor_};
         reactor_->begin(*this, done);
         perform(machine_.start(boot_clock::now()));
-        if (outcome_) return;
-        entry_ = std::move(made);
-        place_ = place;
-        data_->watch(key_->name(), self);
-        released();  // the lock may have been released in between
     }
 
     void cancel() noexcept override
@@ -99,11 +93,11 @@ private:
             if (!of_) return;
             auto const reactor = of_->reactor_;  // its client may be gone when the operation has ended
             std::scoped_lock const running{*reactor};
-            of_->released();
+            if (!of_->outcome_) of_->perform(of_->machine_.on_released(0, boot_clock::now()));
             guard.unlock();  // the completion may destroy the operation
         }
 
-        void forget() noexcept
+        void forget() noexcept override
         {
             std::scoped_lock guard{mutex_};
             of_ = nullptr;
@@ -114,23 +108,14 @@ private:
         acquire_operation* of_;
     };
 
-    void released() noexcept
-    {
-        if (!outcome_) perform(machine_.on_released(0, boot_clock::now()));
-    }
-
     /// Nothing is rolled back: a grant that came too late to be used ends within its drift and the margin for the
     /// announcement of a loss, and other waiters must not be woken from here.
     void perform(quorum::acquire_step step) noexcept
     try {
-        while (!step.done && !step.ask.empty()) {
-            token_ = owner_token::fresh();
-            auto const sent = boot_clock::now();
-            auto const got = data_->acquire(key_->name(), token_, request_.fences, sent, sent + request_.ttl);
-            auto const left = std::chrono::ceil<std::chrono::milliseconds>(got.expires - sent);
-            step = machine_.on_answer(
-                0, got.granted ? quorum::answer::applied(got.last_fence) : quorum::answer::refused(left),
-                boot_clock::now());
+        while (!step.done && (step.watch || !step.ask.empty())) {
+            if (step.watch) place_ = data_->watch(key_->name(), std::make_shared<line_entry>(*this));
+            // The lock may have been released before this was in line.
+            step = step.ask.empty() ? machine_.on_released(0, boot_clock::now()) : ask();
         }
         if (!step.done) return reactor_->updated(*this);
         if (step.done->error) return end(step.done->error);
@@ -140,6 +125,16 @@ private:
                   .fences = request_.fences});
     } catch (...) {
         end(holdfast::detail::current_exception_code());
+    }
+
+    [[nodiscard]] quorum::acquire_step ask()
+    {
+        token_ = owner_token::fresh();
+        auto const sent = boot_clock::now();
+        auto const got = data_->acquire(key_->name(), token_, request_.fences, sent, sent + request_.ttl);
+        auto const left = std::chrono::ceil<std::chrono::milliseconds>(got.expires - sent);
+        auto const answer = got.granted ? quorum::answer::applied(got.last_fence) : quorum::answer::refused(left);
+        return machine_.on_answer(0, answer, boot_clock::now());
     }
 
     void end(result<grant> outcome) noexcept
@@ -155,7 +150,6 @@ private:
     quorum::acquire_machine machine_;
     owner_token token_;
     std::optional<result<grant>> outcome_;
-    std::shared_ptr<line_entry> entry_;
     std::optional<data::waiters::iterator> place_;
 };
 
@@ -169,11 +163,7 @@ public:
 
     void start(completion& done) override
     {
-        auto const sent = boot_clock::now();
-        static_cast<void>(machine_.start(sent));
-        auto const got = answered(data_->extend(key_->name(), token_, sent, sent + ttl_));
-        static_cast<void>(machine_.on_answer(0, got, boot_clock::now()));
-        done.complete();
+        ask_once(machine_, done, [&](auto sent) { return data_->extend(key_->name(), token_, sent, sent + ttl_); });
     }
 
     void cancel() noexcept override {}
@@ -202,10 +192,7 @@ public:
 
     void start(completion& done) override
     {
-        auto const sent = boot_clock::now();
-        static_cast<void>(machine_.start(sent));
-        static_cast<void>(machine_.on_answer(0, answered(data_->release(key_->name(), token_, sent)), sent));
-        done.complete();
+        ask_once(machine_, done, [&](auto sent) { return data_->release(key_->name(), token_, sent); });
     }
 
     void cancel() noexcept override {}
