@@ -54,16 +54,16 @@ public:
             if (!state.holder()) co_return;
             if (!state.holder()->still_held()) co_return l->lose();
             if (!state.due(host.now())) continue;
-            auto const request = state.ask(state.ttl());
+            state.ask(state.ttl());
             call extending{host};
-            client::extend_operation extend{l->client_.way(), l->key_, state.token(), request.ttl};
+            client::extend_operation extend{l->client_.way(), l->key_, state.token(), state.ttl()};
             l->renewing_ = &extend;
             extend.start(extending);
             co_await extending.ended_by(host.when(state.holder()->deadline()));
             l->renewing_ = nullptr;
             if (!state.holder()) co_return;
             if (!extending.ended()) continue;
-            if (state.settle(request, extend.outcome()).lost) co_return l->lose();
+            if (state.settle(extend.outcome())) co_return l->lose();
         }
     }
 

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <chrono>
 #include <stop_token>
+#include <system_error>
+#include <thread>
 
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
@@ -15,6 +17,7 @@ using holdfast::test::goes_on;
 using holdfast::test::is_free;
 using holdfast::test::not_renewed;
 using holdfast::test::renewed;
+using holdfast::test::sleeper;
 
 TEMPLATE_TEST_CASE("a lease is renewed for as long as it is held", "", HOLDFAST_STORES)
 {
@@ -200,6 +203,31 @@ TEMPLATE_TEST_CASE("what cannot be extended is refused", "[lesson-4]", HOLDFAST_
     CHECK(lease.lost_token().stop_requested());
     CHECK_FALSE(m.extend(1min, ec));
     CHECK(ec == errc::lease_lost);
+    CHECK(is_free(store, "orders"));
+}
+
+TEMPLATE_TEST_CASE("a lock may be given back while threads extend it", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex m{store.one, "orders", {.ttl = 1h}};
+    auto const extend_until_over = [&] {
+        std::error_code ec;
+        do m.extend(1h, ec);
+        while (ec != errc::lease_lost && ec != errc::not_owner);
+    };
+    for (int i = 0; i < 20; ++i) {
+        m.lock();
+        auto const lease = m.lease();
+        sleeper one{extend_until_over};
+        sleeper other{extend_until_over};
+        std::this_thread::sleep_for(std::chrono::milliseconds{i / 4});
+        CHECK(lease.still_held());
+        std::error_code ec;
+        m.unlock(ec);
+        CHECK_FALSE(ec);
+        one.join();
+        other.join();
+    }
     CHECK(is_free(store, "orders"));
 }
 

@@ -130,7 +130,7 @@ public:
     std::atomic<bool> mutable ends_lease{
         false};  ///< the next lease that is asked about has ended; an extension does not find it
     std::atomic<bool> cancel_ends{
-        true};  ///< an acquire that is canceled ends in `cancel`; otherwise when it is answered
+        true};  ///< what is canceled ends in `cancel`; otherwise when it is answered
     std::atomic<bool> serves{false};          ///< it wants to be served
     std::atomic<int> served{0};               ///< how often it was served
     std::atomic<int> broken{0};               ///< how often what `operation` says was not kept to
@@ -292,7 +292,7 @@ private:
         {
             auto const mine = call;
             mine->canceled = true;
-            mine->answer(std::make_error_code(std::errc::operation_canceled));
+            if (store.cancel_ends) mine->answer(std::make_error_code(std::errc::operation_canceled));
         }
     };
 

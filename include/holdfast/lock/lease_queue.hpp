@@ -5,9 +5,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/lock_store.hpp>
-#include <holdfast/core/result.hpp>
 #include <holdfast/lock/announce.hpp>
-#include <holdfast/lock/awaited.hpp>
 #include <holdfast/lock/failure_reports.hpp>
 #include <holdfast/lock/mutex_state.hpp>
 #include <holdfast/lock/renewal.hpp>
@@ -20,6 +18,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -47,30 +46,23 @@ public:
     [[nodiscard]] failure_reports& reports() const noexcept { return lease_.reports(); }
 
     /// Effects: asks for a lease of `ttl` from now on for the hold of `owner`; later renewals use that ttl.
-    /// Returns: no error, `not_owner`, `lease_lost`, or why the lease was not extended. In the last case it runs on as
-    /// before, but no longer than `ttl` until it is renewed.
+    /// One call at a time asks; the others wait for it. Returns: no error, `not_owner`, `lease_lost`, also as soon as
+    /// the lease ends meanwhile, or why the lease was not extended. In the last case it runs on as before, but no
+    /// longer than `ttl` until it is renewed.
     std::error_code extend(mutex_state& owner, std::chrono::milliseconds ttl)
     {
         std::unique_lock guard{mutex_};
         auto const mine = owner.held;
         if (!mine) return make_error_code(errc::not_owner);
+        // After a wait `owner` may be gone.
+        while (mine == lease_.state().holder() && lease_.extending()) extended_.wait(guard);
         if (mine != lease_.state().holder() || !mine->still_held()) return make_error_code(errc::lease_lost);
-        awaited done;
-        auto const extending = store().extend(key(), owner.token, ttl);
-        auto const request = lease_.state().ask(ttl);
-        try {
-            extending->start(done);
-        } catch (...) {
-            lease_.schedule();  // its end may have come nearer
-            throw;
-        }
-        lease_.begin_extension();
+        auto const extending = lease_.extend(ttl);
         guard.unlock();
-        done.wait(store(), key());
-        auto const outcome = outcome_of(*extending);
+        extending->wait(store(), key());
         guard.lock();
-        lease_.end_extension();
-        return settle_request(std::move(guard), request, outcome, nullptr);
+        extended_.notify_all();
+        return settle(std::move(guard), *extending, nullptr);
     }
 
     /// Returns: whether the object of `owner` was destroyed.
@@ -142,21 +134,23 @@ private:
             pass_on(guard);
             guard.lock();
         }
-        auto const renewed = lease_.take_answered();
+        auto const renewed = lease_.answered();
         if (!renewed) return guard;
-        settle_request(std::move(guard), renewed->request(), renewed->outcome(), &renewer().calls);
+        settle(std::move(guard), *renewed, &renewer().calls);
         return std::unique_lock{mutex_};
     }
 
-    /// Effects: acts on the answer to `request`; the user is told in a thread of `background`, or in this one if that
-    /// is null.
-    std::error_code settle_request(std::unique_lock<std::mutex> guard, lease_request const& request,
-                                   result<boot_clock::time_point> const& outcome, announcer* background) noexcept
+    /// Effects: acts on the answer to `one`; the user is told in a thread of `background`, or in this one if that is
+    /// null.
+    std::error_code settle(std::unique_lock<std::mutex> guard, renewal const& one, announcer* background) noexcept
     {
+        if (!lease_.awaits(one)) return make_error_code(errc::lease_lost);
         auto const options = lease_.state().options();
-        auto const found = lease_.settle(request, outcome);
-        if (found.lost) lose(guard, *found.lost, background);
-        if (found.lost || !found.concerns) return make_error_code(errc::lease_lost);
+        auto const outcome = one.outcome();
+        if (auto const how = lease_.settle(outcome)) {
+            lose(guard, *how, background);
+            return make_error_code(errc::lease_lost);
+        }
         guard.unlock();
         auto const hook = hook_of(background, options);
         reports().note(hook, name(), outcome);
@@ -167,6 +161,7 @@ private:
 protected:
     fork_guard const origin_;                    // NOLINT(*-non-private-member-variables-in-classes)
     mutable std::mutex mutex_;                   // NOLINT(*-non-private-member-variables-in-classes)
+    std::condition_variable extended_;           // NOLINT(*-non-private-member-variables-in-classes)
     std::atomic<bool> release_answered_{false};  // NOLINT(*-non-private-member-variables-in-classes)
     turns turns_;                                // NOLINT(*-non-private-member-variables-in-classes)
     renewed_lease lease_;                        // NOLINT(*-non-private-member-variables-in-classes)

@@ -20,25 +20,12 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// A request for more time for an existing lease.
-struct lease_request {
-    std::uint64_t lease;
-    std::uint64_t number;
-    std::chrono::milliseconds ttl;
-};
-
 /// How a lease was found lost.
 enum class loss {
     deadline,  ///< it was not renewed in time
     session,   ///< the store said so without being asked
     taken,     ///< the answer to a renewal says that the lock is not ours
     late,      ///< the answer to a renewal came too late
-};
-
-/// What the answer to a request for more time means.
-struct verdict {
-    bool concerns = true;  ///< the request was for the present lease
-    std::optional<loss> lost{};
 };
 
 /// Returns: what the holder is told of a release whose result was `answer`. `was_valid`: the holder still had the lease
@@ -56,7 +43,6 @@ public:
     /// Effects: begins a lease with what the store granted for `options`.
     void begin(grant const& got, std::shared_ptr<lock_options const> options) noexcept
     {
-        ++number_;
         options_ = std::move(options);
         token_ = got.token;
         fixed_ = got.ttl.count() != 0;
@@ -127,25 +113,21 @@ public:
                deadline - boot_clock::now() >= boot_clock::duration{ttl_} / 2;
     }
 
-    /// Effects: notes that a lease of `ttl` is about to be asked for. If that ends before the present lease, the
-    /// earlier deadline counts at once: the store may grant the request, and the answer may be lost.
-    [[nodiscard]] lease_request ask(std::chrono::milliseconds ttl) noexcept
+    /// Effects: notes that a lease of `ttl` is about to be asked for; the answer to an earlier request does not count
+    /// any more. If that ends before the present lease, the earlier deadline counts at once: the store may grant the
+    /// request, and the answer may be lost.
+    void ask(std::chrono::milliseconds ttl) noexcept
     {
-        if (fixed_) ttl = ttl_;
-        holder_->shorten(valid_until(boot_clock::now(), ttl) - announcement_margin(ttl));
-        return {.lease = number_, .number = ++asked_, .ttl = ttl};
+        asked_for_ = fixed_ ? ttl_ : ttl;
+        holder_->shorten(valid_until(boot_clock::now(), asked_for_) - announcement_margin(asked_for_));
     }
 
-    /// Returns: whether the lease of `r` still has a holder.
-    [[nodiscard]] bool concerns(lease_request const& r) const noexcept { return holder_ && r.lease == number_; }
-
-    /// Effects: makes the lease valid until `t`, as the answer to `r` says, unless another request was sent after `r`.
-    /// Returns: whether the answer came in time.
-    [[nodiscard]] bool renew(lease_request const& r, boot_clock::time_point t) noexcept
+    /// Effects: makes the lease valid until `t`, as the answer to the last request says. Returns: whether it came in
+    /// time.
+    [[nodiscard]] bool renew(boot_clock::time_point t) noexcept
     {
-        if (r.number != asked_) return true;
-        if (!holder_->renew(t - announcement_margin(r.ttl))) return false;
-        ttl_ = r.ttl;
+        if (!holder_->renew(t - announcement_margin(asked_for_))) return false;
+        ttl_ = asked_for_;
         count_renewal(t);
         // The store may say yes although its last proof is old: do not ask again at once.
         auto const now = boot_clock::now();
@@ -154,14 +136,13 @@ public:
         return true;
     }
 
-    /// Effects: acts on the answer to `r`; the caller handles a loss.
-    [[nodiscard]] verdict settle(lease_request const& r, result<boot_clock::time_point> const& outcome) noexcept
+    /// Effects: acts on the answer to the last request; the caller handles a loss. Requires: the lease has a holder.
+    [[nodiscard]] std::optional<loss> settle(result<boot_clock::time_point> const& outcome) noexcept
     {
-        if (!concerns(r)) return {.concerns = false};
-        if (outcome && !renew(r, *outcome)) return {.lost = loss::late};
-        if (outcome.code() == errc::lease_lost) return {.lost = loss::taken};
+        if (outcome && !renew(*outcome)) return loss::late;
+        if (outcome.code() == errc::lease_lost) return loss::taken;
         if (!outcome) retry_later();
-        return {};
+        return std::nullopt;
     }
 
     /// Effects: schedules the retry of a failed renewal after a quarter of the time left.
@@ -205,7 +186,6 @@ private:
         renew_at_ = sent_at(t, ttl_) + boot_clock::duration{ttl_} / 3;
     }
 
-    std::uint64_t number_ = 0;  // unique among the leases of the queue
     std::shared_ptr<hold_state> holder_;
     boot_clock::time_point held_since_{};
     std::shared_ptr<lock_options const> options_;
@@ -218,7 +198,7 @@ private:
     unsigned handed_on_ = 0;
     unsigned needed_ = 0;  // for the next lease: what the last one needed, or more
     boot_clock::time_point begun_{};
-    std::uint64_t asked_ = 0;
+    std::chrono::milliseconds asked_for_{};
     boot_clock::time_point renew_at_{};
 };
 

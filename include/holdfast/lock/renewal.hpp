@@ -5,9 +5,8 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/result.hpp>
-#include <holdfast/lock/lease_state.hpp>
+#include <holdfast/lock/awaited.hpp>
 #include <holdfast/lock/renewer.hpp>
-#include <holdfast/lock/scheduled.hpp>
 
 #include <atomic>
 #include <memory>
@@ -15,51 +14,56 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// Returns: the outcome of an extension; an exception becomes an error code.
-[[nodiscard]] inline result<boot_clock::time_point> outcome_of(pending_extend const& extension) noexcept
-try {
-    return extension.outcome();
-} catch (...) {
-    return current_exception_code();
-}
-
-/// A renewal under way. Before its answer comes, its lease may end and another one begin. When it is answered, the
-/// client's thread is woken.
-class renewal final : public completion {
+/// A request for more time for the lease of a queue: a renewal, or an extension, which a thread waits for. Its lease may
+/// end before it is answered.
+class renewal final : public awaited, public std::enable_shared_from_this<renewal> {
 public:
-    /// `of` is kept alive until the answer.
-    renewal(std::unique_ptr<pending_extend> operation, std::shared_ptr<scheduled> of, std::shared_ptr<renewer> renews,
+    /// If `of` is null, a thread waits. Otherwise this keeps itself alive until it is answered, and `of`, to which
+    /// `renews` and `timer` belong; then `timer` is poked.
+    renewal(std::unique_ptr<pending_extend> operation, std::shared_ptr<void const> of, renewer& renews,
             renewer::timer& timer)
-        : operation_{std::move(operation)}, of_{std::move(of)}, renewer_{std::move(renews)}, timer_{timer}
+        : of_{std::move(of)}, operation_{std::move(operation)}, renewer_{renews}, timer_{timer}
     {
     }
-    renewal(renewal const&) = delete;
-    renewal& operator=(renewal const&) = delete;
-    ~renewal() = default;
 
-    void asks(lease_request const& request) noexcept { request_ = request; }
-    void start() { operation_->start(*this); }
+    void start()
+    try {
+        if (of_) self_ = shared_from_this();
+        operation_->start(*this);
+    } catch (...) {
+        self_ = nullptr;
+        throw;
+    }
     void cancel() noexcept { operation_->cancel(); }
 
+    [[nodiscard]] bool waited_for() const noexcept { return !of_; }
+
+    /// Returns: whether it is answered, and no thread waits for it.
     [[nodiscard]] bool answered() const noexcept { return answered_.load(std::memory_order_acquire); }
-    [[nodiscard]] lease_request const& request() const noexcept { return request_; }
-    [[nodiscard]] result<boot_clock::time_point> outcome() const noexcept { return outcome_of(*operation_); }
+
+    /// Returns: the answer; an exception becomes an error code.
+    [[nodiscard]] result<boot_clock::time_point> outcome() const noexcept
+    try {
+        return operation_->outcome();
+    } catch (...) {
+        return current_exception_code();
+    }
 
 private:
     void complete() noexcept override
     {
-        auto const renews = renewer_;  // this may be gone as soon as it is answered
-        auto const of = of_;
-        auto& timer = timer_;
+        if (waited_for()) return awaited::complete();
+        auto const self = std::move(self_);
         answered_.store(true, std::memory_order_release);
-        renews->poke(timer);
+        renewer_.end_renewal();  // before the client's thread looks for what else may be sent
+        renewer_.poke(timer_);
     }
 
+    std::shared_ptr<void const> of_;  // destroyed last
     std::unique_ptr<pending_extend> operation_;
-    std::shared_ptr<scheduled> of_;
-    std::shared_ptr<renewer> renewer_;
+    renewer& renewer_;
     renewer::timer& timer_;
-    lease_request request_{};
+    std::shared_ptr<renewal> self_;
     std::atomic<bool> answered_{false};
 };
 

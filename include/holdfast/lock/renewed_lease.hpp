@@ -20,13 +20,15 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// The lease of a queue and its renewals. Guarded by the queue's mutex.
+/// The lease of a queue and the requests for more time for it, one at a time: renewals, and extensions by the holder.
+/// Guarded by the queue's mutex.
 ///
 /// | the lease is | event                                   | next |
 /// |--------------|-----------------------------------------|------|
-/// | held         | a third of its ttl has passed           | a renewal is sent, unless one is under way |
-/// | held         | renewed, in time                        | held, until the new deadline |
-/// | held         | the renewal failed                      | held, until the old deadline; tried again when a quarter of the rest has passed |
+/// | held         | a third of its ttl has passed           | a renewal is sent, unless a request is under way |
+/// | held         | an extension by the holder              | it is sent, and a renewal that is under way cancelled |
+/// | held         | the answer is yes, in time              | held, until the new deadline |
+/// | held         | the request failed                      | held, until the old deadline; tried again when a quarter of the rest has passed |
 /// | held         | the store says that it is not ours; the deadline; the store knows that it ended | lost |
 /// | held         | released                                | over; what is under way is cancelled |
 class renewed_lease {
@@ -61,7 +63,7 @@ public:
     /// Effects: ends the lease; nothing more is sent for it. If `next` is not null, it would have taken the lease over.
     void end(waiter const* next) noexcept
     {
-        if (renewing_) renewing_->cancel();
+        drop();
         state_.end(next);
         record_.end();
         renewer_->cancel(timer_);
@@ -83,72 +85,85 @@ public:
     /// Returns: the failure to report for a loss.
     [[nodiscard]] failure explain(loss how) const noexcept { return record_.explain(how, state_); }
 
-    /// Effects: sends a renewal for `of`, unless one is under way, and schedules the next look. Requires: the lease is
-    /// held.
-    void renew(std::shared_ptr<scheduled> of) noexcept
+    /// Effects: sends a renewal, unless a request is under way, and schedules the next look. `of` has this. Requires:
+    /// the lease is held.
+    void renew(std::shared_ptr<void const> of) noexcept
     {
-        if (idle() && state_.renewable()) begin_renewal(std::move(of));
+        if (!asked_ && state_.renewable()) begin_renewal(std::move(of));
         schedule();
     }
 
-    /// Returns: the answered renewal, which is no longer under way; null if there is none.
-    [[nodiscard]] std::unique_ptr<renewal> take_answered() noexcept
+    /// Effects: asks for a lease of `ttl` from now on; a renewal that is under way is cancelled. Returns: what the
+    /// caller waits for, and then settles. Throws: what the store throws. Requires: the lease is held, no extension is
+    /// under way.
+    [[nodiscard]] std::shared_ptr<renewal> extend(std::chrono::milliseconds ttl)
     {
-        if (!renewing_ || !renewing_->answered()) return nullptr;
-        renewer_->end_renewal();
-        return std::exchange(renewing_, nullptr);
+        drop();
+        state_.ask(ttl);
+        schedule();  // its end may have come nearer
+        return send(ttl, nullptr);
     }
 
-    /// Effects: mark the begin and the end of an extension by the holder. In between no renewal is sent: the later of
-    /// the two would undo the other.
-    void begin_extension() noexcept
+    /// Returns: whether an extension is under way.
+    [[nodiscard]] bool extending() const noexcept { return asked_ && asked_->waited_for(); }
+
+    /// Returns: the renewal that is answered; null if there is none.
+    [[nodiscard]] std::shared_ptr<renewal> answered() const noexcept
     {
-        ++extending_;
+        return asked_ && asked_->answered() ? asked_ : nullptr;
+    }
+
+    /// Returns: whether `one` is under way, and was not cancelled.
+    [[nodiscard]] bool awaits(renewal const& one) const noexcept { return asked_.get() == &one; }
+
+    /// Effects: acts on the answer to what is under way; the caller handles a loss.
+    [[nodiscard]] std::optional<loss> settle(result<boot_clock::time_point> const& outcome) noexcept
+    {
+        asked_ = nullptr;
+        if (auto const how = state_.settle(outcome)) return how;
+        record_.note(outcome);
         schedule();
-    }
-    void end_extension() noexcept { --extending_; }
-    [[nodiscard]] bool extending() const noexcept { return extending_ != 0; }
-
-    /// Effects: acts on the answer to `request`; the caller handles a loss.
-    [[nodiscard]] verdict settle(lease_request const& request, result<boot_clock::time_point> const& outcome) noexcept
-    {
-        auto const found = state_.settle(request, outcome);
-        if (found.lost) return found;
-        if (found.concerns) record_.note(outcome);
-        if (state_.holder()) schedule();
-        return found;
+        return std::nullopt;
     }
 
     /// Effects: schedules the client's thread for the next renewal and for the end of the lease. Requires: it is held.
     void schedule() noexcept
     {
         auto const end = state_.holder()->deadline();
-        renewer_->put(timer_, idle() ? state_.next_look() : end, end);
+        renewer_->put(timer_, asked_ ? end : state_.next_look(), end);
     }
 
 private:
-    /// Returns: whether no request for more time is under way.
-    [[nodiscard]] bool idle() const noexcept { return !renewing_ && extending_ == 0; }
-
-    void begin_renewal(std::shared_ptr<scheduled> of) noexcept
+    void begin_renewal(std::shared_ptr<void const> of) noexcept
     try {
-        auto made = std::make_unique<renewal>(store_->extend(key_, state_.token(), state_.ttl()), std::move(of),
-                                              renewer_, timer_);
-        made->asks(state_.ask(state_.ttl()));
-        renewing_ = std::move(made);
         renewer_->begin_renewal();
-        renewing_->start();
+        state_.ask(state_.ttl());
+        static_cast<void>(send(state_.ttl(), std::move(of)));
     } catch (...) {  // the deadline stands, and the renewal is tried again before it
-        if (std::exchange(renewing_, nullptr)) renewer_->end_renewal();
+        renewer_->end_renewal();
         state_.retry_later();
+    }
+
+    /// Effects: asks the store for a lease of `ttl` from now on. Requires: no request is under way.
+    std::shared_ptr<renewal> send(std::chrono::milliseconds ttl, std::shared_ptr<void const> of)
+    {
+        auto made =
+            std::make_shared<renewal>(store_->extend(key_, state_.token(), ttl), std::move(of), *renewer_, timer_);
+        made->start();
+        return asked_ = std::move(made);
+    }
+
+    /// Effects: cancels the request that is under way; its answer does not count.
+    void drop() noexcept
+    {
+        if (auto const gone = std::exchange(asked_, nullptr)) gone->cancel();
     }
 
     std::shared_ptr<lock_store> const store_;
     std::shared_ptr<detail::renewer> const renewer_;
     shared_key const key_;
     lease_state state_;
-    std::unique_ptr<renewal> renewing_;
-    unsigned extending_ = 0;
+    std::shared_ptr<renewal> asked_;  // the request that is under way
     renewal_record record_;
     detail::renewer::timer timer_;
     bool prepared_ = false;

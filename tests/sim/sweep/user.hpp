@@ -151,7 +151,7 @@ private:
             auto const length =
                 longer ? lease.ttl() + std::chrono::floor<std::chrono::milliseconds>(up_to(plan_.ttl - lease.ttl()))
                        : lease.ttl();
-            auto const request = lease.ask(length);
+            lease.ask(length);
             auto const asked = begin_call(call::kind::renew, mine);
             redis::extend_operation<sim::transport> extend{way_, key_, got.token, length};
             sim::call extending{me_};
@@ -160,7 +160,7 @@ private:
             auto const until = extend.outcome();
             if (until) end_call(asked, call::answer::done, answered, me_.when(*until));
             if (until.code() == errc::lease_lost) end_call(asked, call::answer::refused, answered);
-            refused = lease.settle(request, until).lost.has_value();
+            refused = lease.settle(until).has_value();
             if (until && !refused) {
                 note("renewed", 0);
                 ++record_.verdict.renewed;

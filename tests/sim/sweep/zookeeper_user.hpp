@@ -147,14 +147,14 @@ private:
             believe(mine, held->deadline() + announcement_margin(options_->ttl));
             if (me_.present() >= leave_at) break;
             if (!lease.due(me_.now())) continue;
-            auto const request = lease.ask(lease.ttl());
+            lease.ask(lease.ttl());
             auto const asked = begin_call(call::kind::renew, mine);
             auto const extending = store_->extend(key_, got.token, lease.ttl());
             sim::call confirming{me_};
             extending->start(confirming);
             auto const done_at = co_await confirming.ended_by();
             auto const until = extending->outcome();
-            lost = lease.settle(request, until).lost.has_value();
+            lost = lease.settle(until).has_value();
             if (until) {
                 end_call(asked, call::answer::done, done_at, me_.when(*until));
                 if (lost) continue;
