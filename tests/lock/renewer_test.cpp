@@ -49,16 +49,12 @@ struct item final : scheduled {
         if (by) by->remove(timer);
     }
 
-    void on_due(boot_clock::time_point now) noexcept override
+    void on_due(boot_clock::time_point now, bool alarmed) noexcept override
     {
         called_at = now;
+        alarms += alarmed ? 1 : 0;
         if (due) due();
         ++calls;
-    }
-    void on_alarm(boot_clock::time_point now) noexcept override
-    {
-        ++alarms;
-        on_due(now);
     }
 
     renewer* by;

@@ -23,7 +23,7 @@ constexpr boot_clock::time_point t0{1000s};
 struct lease final : scheduled {
     explicit lease(boot_clock::duration t) : ttl{t} {}
 
-    void on_due(boot_clock::time_point) noexcept override {}
+    void on_due(boot_clock::time_point, bool) noexcept override {}
 
     boot_clock::duration ttl;
     boot_clock::time_point end{};

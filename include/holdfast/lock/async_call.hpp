@@ -100,7 +100,7 @@ public:
         thread().poke(timer_);
     }
 
-    void on_due(boot_clock::time_point) noexcept override
+    void on_due(boot_clock::time_point, bool) noexcept override
     {
         {
             std::scoped_lock guard{stepping_};
@@ -184,7 +184,7 @@ public:
         if (result_) thread().poke(timer_);
     }
 
-    void on_due(boot_clock::time_point) noexcept override
+    void on_due(boot_clock::time_point, bool) noexcept override
     {
         {
             std::scoped_lock begun{beginning_};  // the answer may come before `begin` has ended

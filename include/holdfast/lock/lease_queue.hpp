@@ -86,20 +86,13 @@ public:
         return in_child() ? nullptr : (static_cast<void>(std::scoped_lock{mutex_}), owner.held);
     }
 
-    void on_due(boot_clock::time_point now) noexcept override
+    void on_due(boot_clock::time_point now, bool alarmed) noexcept override
     {
         auto guard = settle_answers();
         if (!lease_.state().holder()) return;
-        if (auto const how = lease_.lost()) return lose(guard, *how, &renewer().calls);
-        lease_.state().due(now) ? lease_.renew(this->shared_from_this()) : lease_.schedule();
-    }
-
-    void on_alarm(boot_clock::time_point) noexcept override
-    {
-        auto guard = settle_answers();
-        if (!lease_.state().holder()) return;
-        if (auto const how = lease_.lost_in_store()) return lose(guard, *how, &renewer().calls);
-        lease_.renew(this->shared_from_this());
+        if (auto const how = alarmed ? lease_.lost_in_store() : lease_.lost())
+            return lose(guard, *how, &renewer().calls);
+        alarmed || lease_.state().due(now) ? lease_.renew(this->shared_from_this()) : lease_.schedule();
     }
 
 protected:

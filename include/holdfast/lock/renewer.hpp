@@ -250,8 +250,7 @@ private:
                     return serves ? what::serve : what::sleep;
                 }
             }
-            for (std::size_t i = 0; i < count; ++i)
-                due[i].alarmed ? due[i].whom->on_alarm(now) : due[i].whom->on_due(now);
+            for (std::size_t i = 0; i < count; ++i) due[i].whom->on_due(now, due[i].alarmed);
         }
     }
 

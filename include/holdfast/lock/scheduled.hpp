@@ -11,12 +11,9 @@ class scheduled {
 public:
     virtual ~scheduled() = default;
 
-    /// Effects: does what is due at `now`, and schedules the next time. Called by the client's thread only, with no
-    /// lock held, like the next.
-    virtual void on_due(boot_clock::time_point now) noexcept = 0;
-
-    /// Effects: the same, as if everything were due: leases may be lost.
-    virtual void on_alarm(boot_clock::time_point now) noexcept { on_due(now); }
+    /// Effects: does what is due at `now`, and schedules the next time. `alarmed`: leases may be lost, as if everything
+    /// were due. Called by the client's thread only, with no lock held.
+    virtual void on_due(boot_clock::time_point now, bool alarmed) noexcept = 0;
 };
 
 }  // namespace holdfast::detail
