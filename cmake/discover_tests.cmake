@@ -55,6 +55,6 @@ foreach(line IN LISTS lines)
   endforeach()
   string(APPEND script
     "add_test([==[${NAME}/${test}]==] [==[${EXECUTABLE}]==] [==[${pattern}]==])\n"
-    "set_tests_properties([==[${NAME}/${test}]==] PROPERTIES LABELS \"${labels}\" TIMEOUT ${TIMEOUT} ENVIRONMENT HOLDFAST_TEST_TIMEOUT=${TIMEOUT} COST ${COST} PROCESSORS ${slots})\n")
+    "set_tests_properties([==[${NAME}/${test}]==] PROPERTIES LABELS \"${labels}\" TIMEOUT ${TIMEOUT} COST ${COST} PROCESSORS ${slots})\n")
 endforeach()
 file(WRITE "${OUTPUT}" "${script}")

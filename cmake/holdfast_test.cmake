@@ -5,15 +5,14 @@
 # One Catch2 executable, holdfast_test_<name>; each of its test cases is a CTest test "<name>/<test case>"
 # with the label <name>, so that `ctest -L name`, `-R words` and `-j` work case by case.
 #
-# A TIMEOUT only has to end a test that hangs: 600 where none is given. The test knows it, and says before where it hangs. Those of a greater COST begin before the others.
+# A TIMEOUT only has to end a test that hangs: 600 where none is given. Those of a greater COST begin before the others.
 #
 # Catch2 2.13 and 3 both do. Its main and its precompiled header are built once, in holdfast_catch.
 
 find_package(Catch2 REQUIRED)
 
 set(support "${PROJECT_SOURCE_DIR}/tests/support")
-add_library(holdfast_catch STATIC
-  "${support}/catch_main.cpp" "${support}/hang.cpp" "${support}/overheard.cpp" "${support}/precompiled.cpp")
+add_library(holdfast_catch STATIC "${support}/catch_main.cpp" "${support}/overheard.cpp" "${support}/precompiled.cpp")
 target_include_directories(holdfast_catch PUBLIC "${PROJECT_SOURCE_DIR}/tests")
 target_link_libraries(holdfast_catch PUBLIC Catch2::Catch2 holdfast::core PRIVATE holdfast_warnings)
 # Every message of an error passes through overheard.cpp, which is linked for that, wherever it stands in the order.
