@@ -227,17 +227,18 @@ private:
     void on_state(transport_events::state s, std::int64_t session, std::chrono::milliseconds timeout) noexcept override
     {
         std::scoped_lock locked{mutex()};
-        if (!way_ || over_) return;
+        if (!way_ || over_ || abandoned_) return;
         if (s == transport_events::state::connected) {
             if (session != std::exchange(session_, session)) {
                 lease_.begin(opened_at_, timeout);
                 last_answered_ = opened_at_;
-                identified_ = options().auth_scheme.empty();
+                // What it sent without its identity would be refused. The connection may have broken meanwhile.
+                if (!options().auth_scheme.empty() &&
+                    !way_->authenticate(options().auth_scheme, options().auth_credential))
+                    return abandon_session(session_);
             } else {
                 lease_.reconnected(last_answered_);
             }
-            // Not if the connection that is announced has broken meanwhile.
-            if (!identified_) identified_ = way_->authenticate(options().auth_scheme, options().auth_credential);
             announce(session_state::connected);
             go_on();
         } else if (s == transport_events::state::suspended) {
@@ -284,7 +285,6 @@ private:
 
     std::vector<session_state> news_;  // that the user must still be told
     bool calling_ = false;             // the user is being told one
-    bool identified_ = false;          // what the session says of itself is sent whenever it connects
     bool over_ = false;                // the transport must be closed, from `close_at_` on
     boot_clock::time_point close_at_{};
     boot_clock::time_point open_at_{};
