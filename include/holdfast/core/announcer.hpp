@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -63,7 +64,7 @@ public:
     [[nodiscard]] bool try_report(call& c) noexcept { return post(shared_->reports, c); }
 
     /// Returns: whether this thread is one of an announcer, of this or another one.
-    [[nodiscard]] static bool here() noexcept { return here_; }
+    [[nodiscard]] static bool here() noexcept { return here_ && !here_->in_child(); }
 
     /// Effects: starts one more thread if the others have been busy for too long and another call could be made.
     /// Returns: when to call it again.
@@ -154,7 +155,7 @@ private:
 
     static void run(shared& s, std::size_t me) noexcept
     {
-        here_ = true;
+        here_.emplace();
         bool reporting = false;
         for (;;) {
             calls one;
@@ -175,7 +176,7 @@ private:
         }
     }
 
-    static inline thread_local bool here_ = false;
+    static inline thread_local std::optional<fork_guard> here_;  // in the threads that call
 
     std::function<void()> const attend_;
     std::shared_ptr<shared> shared_ = std::make_shared<shared>();
