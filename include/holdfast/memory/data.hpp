@@ -7,6 +7,7 @@
 #include <holdfast/memory/opened.hpp>
 
 #include <cstdint>
+#include <iterator>
 #include <list>
 #include <map>
 #include <memory>
@@ -94,9 +95,12 @@ public:
     /// Effects: puts `who` at the end of the line of waiters for `name`. Returns: its place there.
     waiters::iterator watch(std::string const& name, std::shared_ptr<watcher> who)
     {
+        waiters one;
+        one.push_back(std::move(who));
         std::scoped_lock guard{mutex_};
         auto& line = records_[name].line;
-        return line.insert(line.end(), std::move(who));
+        line.splice(line.end(), one);
+        return std::prev(line.end());
     }
 
     /// Effects: the waiter at `place` is not woken any more. Removes it from the line, and wakes the next one if the
