@@ -73,7 +73,7 @@ TEST_CASE("an extension under way is cancelled when the lease is lost")
 {
     fake_client f;
     bool const by_deadline = GENERATE(true, false);
-    mutex m{f.locks, "orders", lock_options{.ttl = by_deadline ? 2s : 1h, .renew = false}};
+    mutex m{f.locks, "orders", lock_options{.ttl = by_deadline ? 10s : 1h, .renew = false}};
     f.store->extends.answered_at_once = false;
     m.lock();
     auto const lost = m.lease().lost_token();
@@ -126,7 +126,7 @@ TEST_CASE("an extension takes the place of a renewal under way, whose answer doe
 TEST_CASE("a lease is renewed after an extension that failed, or could not be started in place of a renewal")
 {
     fake_client f;
-    mutex m{f.locks, "orders", lock_options{.ttl = 4s}};
+    mutex m{f.locks, "orders", lock_options{.ttl = 20s}};
     f.store->extends.answered_at_once = false;
     m.lock();
     auto const lease = m.lease();
@@ -137,14 +137,14 @@ TEST_CASE("a lease is renewed after an extension that failed, or could not be st
     CHECK(ec == std::errc::not_enough_memory);
     f.store->cannot_extend = false;
     REQUIRE(eventually([&] { return f.store->extends.size() == 2; }));
-    CHECK(f.store->extends.at(1)->ttl == 4s);
-    extending e{m, 5s};
+    CHECK(f.store->extends.at(1)->ttl == 20s);
+    extending e{m, 25s};
     REQUIRE(eventually([&] { return f.store->extends.size() == 3; }));
     f.store->extends.at(2)->answer(errc::unavailable);
     CHECK_FALSE(e.thread.join());
     CHECK(e.ec == errc::unavailable);
     REQUIRE(eventually([&] { return f.store->extends.size() == 4; }));
-    CHECK(f.store->extends.at(3)->ttl == 4s);
+    CHECK(f.store->extends.at(3)->ttl == 20s);
     auto const end = lease.expires_at();
     extend_now(f, 3);
     CHECK(eventually([&] { return lease.expires_at() > end; }));

@@ -105,8 +105,8 @@ TEST_CASE("a server that may evict keys is told, once for each client")
 
 TEST_CASE("a node of a cluster is refused, also where it owns the slot of the key")
 {
-    auto const bus = holdfast::test::bind_free_port().port;
-    redis_server server{{.config = {"cluster-enabled yes", "cluster-port " + std::to_string(bus)}}};
+    auto const bus = holdfast::test::bind_free_port();  // nobody else is given it
+    redis_server server{{.config = {"cluster-enabled yes", "cluster-port " + std::to_string(bus.port)}}};
     REQUIRE(server.command({"CLUSTER", "ADDSLOTSRANGE", "0", "16383"}).text == "OK");
     REQUIRE(eventually([&] {
         return server.command({"CLUSTER", "INFO"}).text.find("cluster_state:ok") != std::string::npos;
