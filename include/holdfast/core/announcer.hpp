@@ -79,9 +79,9 @@ public:
         return shared_->moved + patience;
     }
 
-    /// Effects: waits until all calls have been made; not if it is called by such a call, of whichever announcer, as two
-    /// would wait for each other. In a child of fork(), where there are no threads, leaks their handles. The destructor
-    /// does the same for what is posted after this.
+    /// Effects: waits until all calls have been made; not if it is called by such a call, of whichever announcer, as
+    /// two would wait for each other. In a child of fork(), where there are no threads, leaks their handles. The
+    /// destructor does the same for what is posted after this.
     void end() noexcept
     {
         for (auto& one : threads_) {

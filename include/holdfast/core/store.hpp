@@ -49,8 +49,8 @@ public:
     [[nodiscard]] virtual bool runs_user_code() const noexcept = 0;
 };
 
-/// The lock object behind a `mutex`; the `mutex` knows nothing of stores. Its members are those of `mutex`.
-/// Asynchronous calls may keep it after the `mutex` is gone; then it is closed.
+/// What a `mutex` calls: it implements the members of `mutex` for one store. Asynchronous calls may keep it after the
+/// `mutex` is destroyed; then it is closed.
 class lock_object {
 public:
     lock_object() = default;

@@ -27,8 +27,8 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 
 /// What the locks of one client share: the store, the thread that renews their leases, and one queue for each name. The
 /// program's handles own it, and nothing else: those of the store, and each lock. The client ends with the last of
-/// them. The end waits for the user functions that the client's threads run, unless a user function of any client is the
-/// caller.
+/// them. The end waits for the user functions that the client's threads run, unless a user function of any client is
+/// the caller.
 class client_context final : public lock_factory, public std::enable_shared_from_this<client_context> {
 public:
     explicit client_context(std::shared_ptr<lock_store> store)

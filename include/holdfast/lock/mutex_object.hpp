@@ -27,7 +27,7 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// The lock object behind one `mutex`; its lock is that of a queue.
+/// Implements one `mutex`; all objects of one name and client share a queue.
 class mutex_object final : public lock_object {
 public:
     mutex_object(std::shared_ptr<wait_queue> queue, std::shared_ptr<void const> client,
@@ -68,8 +68,8 @@ public:
             report(
                 hook, name(),
                 {make_error_code(errc::misconfigured),
-                 "two lock objects of this name are taken together, by std::scoped_lock or std::lock; they are one lock, so "
-                 "that never succeeds: take one of them"});
+                 "two lock objects of this name are taken together, by std::scoped_lock or std::lock; they are one "
+                 "lock, so that never succeeds: take one of them"});
         if (why->code == errc::timed_out || why->code == std::errc::operation_canceled) return false;
         throw error_of(name(), *why);
     }

@@ -14,8 +14,8 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// A request for more time for the lease of a queue: a renewal, or an extension, which a thread waits for. Its lease may
-/// end before it is answered.
+/// A request for more time for the lease of a queue: a renewal, or an extension, which a thread waits for. Its lease
+/// may end before it is answered.
 class renewal final : public awaited, public std::enable_shared_from_this<renewal> {
 public:
     /// If `of` is null, a thread waits. Otherwise this keeps itself alive until it is answered, and `of`, to which

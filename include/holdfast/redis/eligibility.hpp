@@ -23,7 +23,8 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 {
     if (restart_guard.count() == 0 || ttl <= restart_guard) return {};
     return "longer than restart_guard, " + std::to_string(restart_guard.count()) +
-           " ms: a server that is restarted would grant the lock again while it is held; set restart_guard to cover it, the same for every client";
+           " ms: a server that is restarted would grant the lock again while it is held; set restart_guard to cover it, "
+           "the same for every client";
 }
 
 /// Decides which nodes have a vote, and what value missing counters begin with. No I/O, no clock: it is told what a
@@ -139,8 +140,8 @@ public:
         return f.count() < 1 ? 1 : static_cast<std::uint64_t>(f.count());  // mutant: fences of an old snapshot believed
     }
 
-    /// Returns: how long a counter is kept after its last use. By then every clock that was behind it, by a guard and a
-    /// half at most, has caught up.
+    /// Returns: how long a counter is kept after its last use. A clock may be behind the counter, by up to one and a
+    /// half guards; it has caught up before the counter expires.
     [[nodiscard]] std::chrono::milliseconds fence_lifetime() const noexcept
     {
         return std::max(fence_lifetime_, 2 * std::chrono::ceil<std::chrono::milliseconds>(guard_));

@@ -77,7 +77,8 @@ inline constexpr std::array error_words{
     error_word{
         errc::foreign_fence, "",
         "the lock's counter of fencing tokens is not one that holdfast writes: another client wrote it, with another "
-        "restart_guard perhaps, or the server's clock was set back; it is replaced, and a master has no vote for the lock until the restart guard has passed"},
+        "restart_guard perhaps, or the server's clock was set back; it is replaced, "
+        "and a master has no vote for the lock until the restart guard has passed"},
     error_word{errc::server_error, "", "the server answered with an error"},
     error_word{errc::authentication_failed, "NOAUTH", "authentication failed; check user and password"},
     error_word{errc::authentication_failed, "WRONGPASS", "authentication failed; check user and password"},

@@ -26,9 +26,9 @@ public:
         return last_ <= written && now - written > time_ / 2;
     }
 
-    /// Returns: whether to give up the connection; `written` is when the oldest pending command was sent. True if
-    /// nothing was answered within the time of an answer, or if the answers lag so far behind that they are of no use:
-    /// an overloaded server would lag more and more.
+    /// Returns: whether to give up the connection; `written` is when the oldest pending command was sent. True if no
+    /// answer came for the time that a command has, or if the oldest command has waited for eight times as long: an
+    /// overloaded server would fall behind more and more.
     [[nodiscard]] bool stopped(boot_clock::time_point written, boot_clock::time_point now) const noexcept
     {
         return now - std::max(written, last_) > time_ || now - written > longest_lag * time_;

@@ -23,7 +23,8 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
     if (first == servers.end()) {
         if (options == tls::options{}) return nullptr;
         throw error{holdfast::errc::misconfigured,
-                    "TLS options are set, and no server is asked in TLS: write rediss:// in a URL, or set `tls` of an endpoint"};
+                    "TLS options are set, and no server is asked in TLS: write rediss:// in a URL, or set `tls` of an "
+                    "endpoint"};
     }
     if (auto* const make = &io::make_secure_layer) return make(options);
     throw error{

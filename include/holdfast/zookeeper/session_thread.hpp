@@ -86,8 +86,8 @@ public:
             new std::shared_ptr<session_engine>{std::move(session)};
             return;
         }
-        bool const here =
-            thread_.get_id() == std::this_thread::get_id() || session_mutex::completing() || holdfast::detail::announcer::here();
+        bool const here = thread_.get_id() == std::this_thread::get_id() || session_mutex::completing() ||
+                          holdfast::detail::announcer::here();
         {
             std::scoped_lock guard{session->mutex()};
             stopping_ = true;
