@@ -95,7 +95,7 @@ TEST_CASE(
     }));
     way.let_go();
     std::jthread waiter{[&] { m.lock(); }};
-    CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 1; }));
+    CHECK(eventually([&] { return holdfast::test::waiters(server) == 1; }));
     held.unlock();
     waiter.join();
     m.unlock();
@@ -117,10 +117,15 @@ TEST_CASE("those who wait for many locks share the connections that report relea
         auto& mine = wanted.emplace_back(redis, name);
         waiters.emplace_back([&mine](std::stop_token const& stop) { (void)mine.lock(stop); });
     }
-    CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 40; }));
+    CHECK(eventually([&] {
+        long in_line = 0;
+        for (int i = 0; i < 40; ++i) in_line += holdfast::test::waiters(server, "orders/" + std::to_string(i));
+        return in_line == 40;
+    }));
+    CHECK(holdfast::test::subscriptions(server) == static_cast<long>(told));
     CHECK(way.connections() <= static_cast<int>(2 * told));
     waiters.clear();
-    CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 0; }));
+    CHECK(eventually([&] { return server.command({"KEYS", "holdfast:queue:*"}).elements.empty(); }));
 }
 
 TEST_CASE("all objects of one name share a connection, and nobody makes one before it is needed")

@@ -65,7 +65,7 @@ TEST_CASE("a lock that is released without a message is found free by looking ag
         m.lock();
         done = true;
     }};
-    CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 1; }));
+    CHECK(eventually([&] { return holdfast::test::waiters(server) == 1; }));
     CHECK_FALSE(done);
     server.command({"DEL", "orders"});
     CHECK(eventually([&] { return done.load(); }));
@@ -127,7 +127,7 @@ TEST_CASE("a unix socket leads to the same locks")
     CHECK_FALSE(b.try_lock());
     CHECK(c.try_lock());
     std::jthread waiter{[&] { b.lock(); }};
-    CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 1; }));
+    CHECK(eventually([&] { return holdfast::test::waiters(server) == 1; }));
     a.unlock();
     waiter.join();
     CHECK(b.lease().still_held());

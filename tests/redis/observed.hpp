@@ -56,4 +56,10 @@ inline long subscriptions(redis_server& server)
     return static_cast<long>(server.command({"PUBSUB", "CHANNELS"}).elements.size());
 }
 
+/// Returns: how many clients are in the queue of a lock.
+inline long waiters(redis_server& server, std::string const& lock = "orders")
+{
+    return static_cast<long>(server.command({"ZCARD", "holdfast:queue:{" + lock + "}"}).integer);
+}
+
 }  // namespace holdfast::test

@@ -97,9 +97,7 @@ TEST_CASE("who waits behind one who waits for another client is not told of an o
     std::stop_source stop;
     holdfast::test::sleeper waits{[&] { return before.lock(stop.get_token()); }};
     CHECK(waits.sleeps());
-    CHECK(eventually([&] {
-        return server.command({"PUBSUB", "CHANNELS"}).elements.size() == 1;
-    }));  // it has been told who has it
+    CHECK(eventually([&] { return holdfast::test::waiters(server) == 1; }));  // it has been told who has it
     CHECK_FALSE(behind.try_lock());
     CHECK_FALSE(behind.try_lock_for(10ms));
     stop.request_stop();
@@ -264,7 +262,7 @@ TEST_CASE("what is unlocked is renewed no more", "[lesson-8]")
     mutex warm{redis, "orders", {.ttl = 1h}};
     warm.lock();
     warm.extend(1h);
-    warm.unlock();  // the server knows all scripts
+    warm.unlock();          // the server knows all scripts
     CHECK(eventually([&] {  // once more where the lease is over before it was to be renewed
         m.lock();
         auto const lease = m.lease();
@@ -332,7 +330,7 @@ TEST_CASE("a waiter whose server is restarted gets the lock")
     mutex waiting{elsewhere, "orders", {.unavailable_after = 1min}};
     m.lock();
     std::jthread waiter{[&] { waiting.lock(); }};
-    CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 1; }));
+    CHECK(eventually([&] { return holdfast::test::waiters(server) == 1; }));
     server.restart();
     waiter.join();
     CHECK(waiting.lease().still_held());
@@ -349,9 +347,9 @@ TEST_CASE("a waiter whose connections were cut is woken by a release all the sam
     m.lock();
     std::atomic<bool> done{false};
     std::jthread waiter{[&] { done = waiting.try_lock_for(60s); }};
-    CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 1; }));
+    CHECK(eventually([&] { return holdfast::test::waiters(server) == 1; }));
     way.cut_all();
-    CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 1; }));
+    CHECK(eventually([&] { return holdfast::test::waiters(server) == 1; }));
     m.unlock();
     CHECK(eventually([&] { return done.load(); }));
 }

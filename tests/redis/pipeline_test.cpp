@@ -125,6 +125,7 @@ private:
         case verb::extend: return "extend";
         case verb::reacquire: return "reacquire";
         case verb::release: return "release";
+        case verb::leave: return "leave";
         }
         return "?";
     }
@@ -480,6 +481,8 @@ TEST_CASE("a release that is refused for good is not repeated")
     CHECK_FALSE(l.send(verb::release, 1, &e));
     (void)l.written();
     l.answer_with(failed(errc::not_permitted));
+    CHECK(l.written() == "release1");  // without the queue
+    l.answer_with(failed(errc::not_permitted));
     CHECK(e.failure() == errc::not_permitted);
     l.down();
     CHECK(l.connect_and_decide().empty());
@@ -511,7 +514,8 @@ TEST_CASE("a roll-back that is refused is not kept if its token is asked for aga
     CHECK(l.connect_and_decide().empty());
 }
 
-TEST_CASE("a roll-back that is refused is not kept if an extension is behind it, even if nobody waits for that any more")
+TEST_CASE(
+    "a roll-back that is refused is not kept if an extension is behind it, even if nobody waits for that any more")
 {
     connected_line l;
     {
@@ -586,4 +590,3 @@ TEST_CASE("an operation that is forgotten while others are told that the connect
     l.pipeline.forget(second);
     CHECK(l.pipeline.next_failure().whom == nullptr);
 }
-

@@ -112,17 +112,19 @@ TEST_CASE(
 
 TEST_CASE("acquire calls the script that its fence comes from")
 {
+    std::string const queue = "holdfast:queue:{orders}";
+    std::string const next = "holdfast:next:{orders}";
     CHECK(sent(make(verb::acquire)) ==
-          words{"EVALSHA", std::string{scripts::acquire.sha1}, "1", "orders", token, "30000"});
+          words{"EVALSHA", std::string{scripts::acquire.sha1}, "3", "orders", queue, next, token, "30000"});
     CHECK(sent(make(verb::acquire, fence_source::clock)) ==
-          words{"EVALSHA", std::string{scripts::acquire_by_clock.sha1}, "2", "orders", "holdfast:fence:{orders}", token,
-                "30000", "33", hour, "86400000000"});
+          words{"EVALSHA", std::string{scripts::acquire_by_clock.sha1}, "4", "orders", "holdfast:fence:{orders}", queue,
+                next, token, "30000", "33", hour, "86400000000"});
     CHECK(sent(make(verb::acquire, fence_source::counter)) ==
-          words{"EVALSHA", std::string{scripts::acquire_by_count.sha1}, "2", "orders", "holdfast:fence:{orders}", token,
-                "30000", "33", hour, "45000000", "1700000000000123", "15000000", "1699999999000000"});
+          words{"EVALSHA", std::string{scripts::acquire_by_count.sha1}, "4", "orders", "holdfast:fence:{orders}", queue,
+                next, token, "30000", "33", hour, "45000000", "1700000000000123", "15000000", "1699999999000000"});
     auto unguarded = make(verb::acquire, fence_source::counter);
     unguarded.max_lead = 0us;
-    CHECK(sent(unguarded)[9] == "86400000000");
+    CHECK(sent(unguarded)[11] == "86400000000");
 }
 
 TEST_CASE("confirm, extend and release call their scripts")
@@ -134,8 +136,44 @@ TEST_CASE("confirm, extend and release call their scripts")
           words{"EVALSHA", std::string{scripts::extend.sha1}, "1", "orders", token, "30000"});
     CHECK(sent(make(verb::reacquire)) ==
           words{"EVALSHA", std::string{scripts::reacquire.sha1}, "1", "orders", token, "30000"});
-    CHECK(sent(make(verb::release)) ==
-          words{"EVALSHA", std::string{scripts::release.sha1}, "1", "orders", token, "holdfast:free:{orders}"});
+    CHECK(sent(make(verb::release)) == words{"EVALSHA", std::string{scripts::release.sha1}, "3", "orders",
+                                             "holdfast:queue:{orders}", "holdfast:next:{orders}", token,
+                                             "holdfast:free:{orders}"});
+}
+
+TEST_CASE("a waiter is named by who can get in line or out of it, as text that can be read")
+{
+    holdfast::redis::waiter_id const who{.inbox = 0xabc, .number = 18'446'744'073'709'551'615U, .reserve = 75ms};
+    std::string const text = "0000000000000abc004b18446744073709551615";
+    CHECK(holdfast::redis::waiter_text{who}.view() == text);
+    CHECK(holdfast::redis::waiter_text::read(0xabc, text.substr(16)) == who);
+    for (auto const* const wrong : {"", "004b",
+                                    "00-1"
+                                    "7",
+                                    "004x7", "004b7x", "004b-7", "004b99999999999999999999"})
+        CHECK_FALSE(holdfast::redis::waiter_text::read(0xabc, wrong));
+    auto c = make(verb::acquire);
+    c.waiter = who;
+    c.score = 1'700'000'000'000'123;
+    CHECK(sent(c).back() == "1700000000000123");
+    CHECK(sent(c).at(sent(c).size() - 2) == text);
+    CHECK(decoded(c, ":-1502\r\n").in_line);
+    c.score = 0;
+    CHECK_FALSE(decoded(c, ":-1502\r\n").in_line);
+    c.score = 1'700'000'000'000'123;
+    c.what = verb::release;
+    words const rest{
+        "3",  "orders",          "holdfast:queue:{orders}", "holdfast:next:{orders}", token, "holdfast:free:{orders}",
+        text, "1700000000000123"};
+    auto all = sent(c);
+    CHECK(all.at(1) == scripts::give_back.sha1);
+    CHECK(words{all.begin() + 2, all.end()} == rest);
+    c.what = verb::leave;
+    CHECK(sent(c) == all);
+    c.leave_queue_out();
+    c.what = verb::acquire;
+    CHECK(sent(c) == words{"EVALSHA", std::string{scripts::acquire.sha1}, "1", "orders", token, "30000"});
+    CHECK_FALSE(decoded(c, ":-1502\r\n").in_line);
 }
 
 TEST_CASE("a script is sent as text where the server does not know its hash, with the same arguments")
@@ -167,14 +205,18 @@ TEST_CASE("the greatest numbers fit into a request")
     c.value = std::numeric_limits<std::uint64_t>::max();
     c.max_lead = std::chrono::microseconds::max() / 3;
     c.floor = std::numeric_limits<std::uint64_t>::max();
+    c.waiter = {.inbox = c.value, .number = c.value, .reserve = 1000ms};
+    c.score = c.value;
     auto const all = sent(c);
-    REQUIRE(all.size() == 13);
-    CHECK(all[6] == "9223372036854775807");
-    CHECK(all[7] == "4294967295");
-    CHECK(all[9] == "9223372036854775806");
-    CHECK(all[10] == "18446744073709551615");
-    CHECK(all[11] == "3074457345618258602");
+    REQUIRE(all.size() == 17);
+    CHECK(all[8] == "9223372036854775807");
+    CHECK(all[9] == "4294967295");
+    CHECK(all[11] == "9223372036854775806");
     CHECK(all[12] == "18446744073709551615");
+    CHECK(all[13] == "3074457345618258602");
+    CHECK(all[14] == "18446744073709551615");
+    CHECK(all[15] == "ffffffffffffffff03e818446744073709551615");
+    CHECK(all[16] == "18446744073709551615");
 }
 
 TEST_CASE("an acquire with a fence is granted with it, or says how long the key has left")

@@ -107,8 +107,8 @@ TEST_CASE("a channel is subscribed to when its last question is confirmed, and t
     CHECK(f.confirm());
     CHECK((f.one.take() == lines{"watching"} && f.other.take() == lines{"watching"}));
     CHECK_FALSE(f.node.waits());
-    f.node.reported("a", t0);
-    f.node.reported("b", t0);
+    f.node.reported("a", "", t0);
+    f.node.reported("b", "", t0);
     CHECK((f.one.take() == lines{"released"} && f.other.take() == lines{"released"}));
 }
 
@@ -127,7 +127,7 @@ TEST_CASE("a channel without a watcher is given up; one who comes meanwhile is t
     CHECK(f.other.take() == lines{"watching"});
     f.unwatch(f.other);
     CHECK_FALSE(f.confirm_end());
-    f.node.reported("a", t0);
+    f.node.reported("a", "", t0);
     CHECK((f.one.take().empty() && f.other.take().empty()));
 }
 
@@ -235,11 +235,11 @@ TEST_CASE("more reports in a second than there can be end the connection, not co
     fixture f;
     f.come_up();
     f.node.bytes = 4'194'305;
-    f.node.reported("a", t0 + 500ms);
+    f.node.reported("a", "", t0 + 500ms);
     CHECK(f.node.up());
     CHECK(f.one.take() == lines{"released"});
     f.node.bytes += 2;
-    f.node.reported("unknown", t0 + 999ms);
+    f.node.reported("unknown", "", t0 + 999ms);
     CHECK_FALSE(f.node.up());
     CHECK(f.one.take() == lines{text(errc::protocol_error)});
 }

@@ -49,6 +49,12 @@ struct rude_transport {
     [[nodiscard]] static bool undecided(unsigned, boot_clock::time_point) { return false; }
     [[nodiscard]] static std::error_code watch(unsigned, shared_keys const&, listener*) { return {}; }
     static void unwatch(shared_keys const&, listener*) {}
+    [[nodiscard]] static holdfast::redis::waiter_id enter(listener*) { return {}; }
+    static void leave(holdfast::redis::waiter_id const&) {}
+    [[nodiscard]] static bool calls() { return false; }
+    [[nodiscard]] static bool calls(unsigned) { return false; }
+    [[nodiscard]] static bool queues(unsigned) { return true; }
+    [[nodiscard]] static std::uint64_t score(boot_clock::time_point) { return 0; }
 
     std::error_code send(unsigned node, command const& c, listener* whom)
     {
@@ -105,7 +111,8 @@ shared_keys orders() { return std::make_shared<lock_keys const>("orders"); }
 
 }  // namespace
 
-TEST_CASE("an acquire that hears of a lost subscription while it asks ends after the step, and leaves nothing in flight")
+TEST_CASE(
+    "an acquire that hears of a lost subscription while it asks ends after the step, and leaves nothing in flight")
 {
     rude_transport t{[&](unsigned node, command const&, listener* whom) -> std::error_code {
         if (node != 2) return errc::cannot_connect;

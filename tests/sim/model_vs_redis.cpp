@@ -3,6 +3,7 @@
 // The simulated node is worth as much as it is like a server: the same random commands go to it and, through the
 // shipped scripts, to a real one, and have to get the same answers.
 #include "support/catch.hpp"
+#include "support/connection.hpp"
 #include "support/loopback.hpp"
 #include "support/redis_server.hpp"
 
@@ -92,7 +93,7 @@ public:
         bool const counted_on =
             c.fence == redis::fence_source::counter && node_.fence(c.keys->fence) >= c.floor && !poisoned_;
         auto const real = speaker_(c);
-        auto const model = node_.execute(c, now());
+        auto const model = execute(c);
         INFO("verb " << static_cast<int>(c.what) << ", fence source " << static_cast<int>(c.fence) << ", "
                      << c.keys->lock);
         INFO(real.error.message());
@@ -100,6 +101,7 @@ public:
         REQUIRE(std::chrono::abs(real.time_left - model.time_left) < 50s);
         REQUIRE((real.time_left < 0ms) == (model.time_left < 0ms));
         REQUIRE(real.error == model.error);
+        REQUIRE(real.in_line == model.in_line);
         REQUIRE(real.fence_replaced == model.fence_replaced);
         REQUIRE((real.fence == 0) == (model.fence == 0));
         auto const apart = std::max(real.fence, model.fence) - std::min(real.fence, model.fence);
@@ -118,9 +120,18 @@ public:
     [[nodiscard]] bool agree(redis::command const& c)
     {
         auto const real = speaker_(c);
-        auto const model = node_.execute(c, now());
+        auto const model = execute(c);
         return real.what == model.what && !real.error == !model.error;
     }
+
+    /// Returns: the node's answer. One of two inboxes is listened to.
+    redis::answer execute(redis::command const& c)
+    {
+        return node_.execute(c, now(),
+                             [](redis::waiter_id const& w, auto const&) { return w.inbox == heard ? 1U : 0U; });
+    }
+
+    static constexpr std::uint64_t heard = 0xabc;
 
     /// Effects: the key is another client's, on both, has this value, and does not expire.
     void take_away(redis::lock_keys const& keys, std::string const& value)
@@ -280,4 +291,47 @@ TEST_CASE("a simulated node lets a key expire as a real server does: not before 
     while (!gone()) REQUIRE(pair::now() < asked_by + 10s);
     CHECK(pair::now() - begin >= 299ms);
     CHECK_FALSE(both.node().get("orders", std::max(pair::now(), asked_by + 300ms)));
+}
+
+TEST_CASE("a simulated node keeps the waiters of a lock as a real server does")
+{
+    pair both;
+    test::connection inbox{both.server().port()};
+    inbox({"SUBSCRIBE", "holdfast:wake:0000000000000abc"});
+    holdfast::detail::random_sequence chance{7};
+    auto const key = std::make_shared<redis::lock_keys const>("orders");
+    std::array const tokens{owner_token::from_bits(1, 1), owner_token::from_bits(2, 2), owner_token::from_bits(3, 3)};
+    std::array const verbs{verb::acquire, verb::acquire, verb::acquire, verb::release, verb::release, verb::leave};
+    auto const begin = static_cast<std::uint64_t>(both.node().time(pair::now()).count());
+    std::array<unsigned, 2> answered{};
+    unsigned reserved = 0;
+    auto since = pair::now();
+    for (int i = 0; i < 3000; ++i) {
+        // No reservation ends between two clocks that are not quite the same.
+        if (pair::now() - since > 500ms) {
+            both.forget_fences();
+            since = pair::now();
+        }
+        auto const pick = [&](auto const& from) { return from[chance.below(from.size())]; };
+        redis::command c{.what = pick(verbs), .keys = key, .token = pick(tokens), .ttl = 10min};
+        c.use_queue = chance.below(8) != 0;
+        if (chance.below(4) != 0) {
+            c.waiter = {
+                .inbox = chance.below(3) == 0 ? 0xdef : pair::heard, .number = 1 + chance.below(4), .reserve = 1s};
+            c.score = begin + c.waiter.number;
+        }
+        if (c.what != verb::acquire && chance.below(2) == 0) c.score = 0;
+        if (c.what == verb::leave) {
+            c.token = {};
+            if (!c.waiter || !c.use_queue) continue;
+        }
+        if (!c.use_queue) c.leave_queue_out();
+        auto const a = both.ask(c);
+        ++answered[a.what == kind::applied ? 0 : 1];
+        reserved += a.what == kind::refused && a.time_left < 2s && c.what == verb::acquire ? 1U : 0U;
+        if (chance.below(100) == 0) both.free(*key);
+    }
+    CHECK(answered[0] > 500);
+    CHECK(answered[1] > 500);
+    CHECK(reserved > 50);
 }

@@ -20,7 +20,7 @@ TEST_CASE("every lock that is shipped is simulated")
 {
     std::set<std::string_view> names;
     for (auto const& m : test::machines()) names.insert(m.name);
-    CHECK(names == std::set<std::string_view>{"redis", "redlock", "zookeeper", "zookeeper-plain"});
+    CHECK(names == std::set<std::string_view>{"line", "redis", "redlock", "zookeeper", "zookeeper-plain"});
 }
 
 TEST_CASE("a seed replays to the same trace hash, and another one does not")

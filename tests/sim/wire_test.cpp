@@ -54,7 +54,8 @@ struct fixture {
     void run(boot_clock::duration d) { world.run_until(world.now() + d); }
     void hang(boot_clock::duration d) { servers.hang(0, d); }
 
-    void send(verb what, std::function<void(redis::answer const&)> told = [](auto const&) {})
+    void send(
+        verb what, std::function<void(redis::answer const&)> told = [](auto const&) {})
     {
         static auto const key = std::make_shared<redis::lock_keys const>("orders");
         way->send({.what = what, .keys = key, .token = owner_token::from_bits(1, 1), .ttl = 1h, .batch = 1},
@@ -169,7 +170,8 @@ struct subscribed_fixture : fixture {
     explicit subscribed_fixture(sim::faults wrong = {}) : fixture{1, wrong}
     {
         subscription->on_cut([this] { ++breaks; });
-        subscription->on_message([this](std::string const& of) { told += of == channel ? 1 : 100; });
+        subscription->on_message(
+            [this](std::string const& of, std::string const&) { told += of == channel ? 1 : 100; });
         subscription->open([](auto const&) {});
         run(10ms);
     }

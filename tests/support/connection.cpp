@@ -99,6 +99,15 @@ reply connection::operator()(std::vector<std::string> const& command)
     return exchange(command);
 }
 
+reply connection::read()
+{
+    std::lock_guard const lock{mutex_};
+    void* raw = nullptr;
+    if (!context_ || ::redisGetReply(context_.get(), &raw) != REDIS_OK) throw std::runtime_error{"nothing to read"};
+    std::unique_ptr<void, decltype(&::freeReplyObject)> const owned{raw, &::freeReplyObject};
+    return converted(*static_cast<::redisReply const*>(raw));
+}
+
 void connection::close()
 {
     std::lock_guard const lock{mutex_};

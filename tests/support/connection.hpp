@@ -46,6 +46,9 @@ public:
     /// Throws: std::runtime_error when there is none.
     reply operator()(std::vector<std::string> const& command);
 
+    /// Returns: what the server sends next by itself. Throws: std::runtime_error when there is nothing for a minute.
+    reply read();
+
     /// Effects: the next command is sent over a new connection.
     void close();
 

@@ -11,6 +11,7 @@ namespace holdfast::test {
 
 inline constexpr std::string_view lock_commands =
     "+set +getrange +pttl +pexpire +time +eval +evalsha +publish +subscribe +unsubscribe";
+inline constexpr std::string_view queue_commands = "+zadd +zrem +zrank +zpopmin";
 inline constexpr std::string_view redlock_commands = "+info";
 inline constexpr std::string_view guard_commands = "+info";
 inline constexpr std::string_view database_commands = "+select";
@@ -29,12 +30,21 @@ inline std::string lock_keys_of(std::string_view names)
     return "~" + std::string{names} + " " + beside("~holdfast:fence:", names);
 }
 
+/// Returns: those of the queues of their waiters.
+inline std::string queue_keys_of(std::string_view names)
+{
+    return beside("~holdfast:queue:", names) + " " + beside("~holdfast:next:", names);
+}
+
+inline constexpr std::string_view queue_channels = "&holdfast:wake:*";
+
 /// Returns: the patterns of their channels.
 inline std::string free_channels_of(std::string_view names) { return beside("&holdfast:free:", names); }
 
 /// Returns: a line of redis.conf for the user `app`, who may do what locks do whose names match `names` ("orders*
-/// invoices"), and `more`, and nothing else.
-inline std::string least_rights(std::string_view password, std::string_view names, std::string_view more = {})
+/// invoices"), and `more`, and nothing else. Without the queue: what 0.1 asked for.
+inline std::string least_rights(std::string_view password, std::string_view names, std::string_view more = {},
+                                bool queue = true)
 {
     std::string keys;
     std::string channels;
@@ -42,11 +52,15 @@ inline std::string least_rights(std::string_view password, std::string_view name
         auto const one = names.substr(0, names.find(' '));
         names.remove_prefix(one.size() == names.size() ? names.size() : one.size() + 1);
         keys.append(" ").append(lock_keys_of(one));
+        if (queue) keys.append(" ").append(queue_keys_of(one));
         channels.append(" ").append(free_channels_of(one));
     }
+    if (queue) channels.append(" ").append(queue_channels);
     std::string line = "user app on >";
     line.append(password).append(keys).append(" resetchannels").append(channels);
-    return line.append(" -@all ").append(lock_commands).append(" ").append(more);
+    line.append(" -@all ").append(lock_commands).append(" ");
+    if (queue) line.append(queue_commands).append(" ");
+    return line.append(more);
 }
 
 }  // namespace holdfast::test

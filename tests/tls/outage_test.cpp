@@ -22,13 +22,13 @@ using holdfast::boot_clock;
 using holdfast::errc;
 using holdfast::redis::client;
 using holdfast::redis::mutex;
-using holdfast::test::plain_bytes;
-using holdfast::test::proxy;
 using holdfast::test::child;
 using holdfast::test::code_of;
 using holdfast::test::contains;
 using holdfast::test::eventually;
 using holdfast::test::exists;
+using holdfast::test::plain_bytes;
+using holdfast::test::proxy;
 using holdfast::test::secured_server;
 
 namespace {
@@ -139,7 +139,7 @@ TEST_CASE("a server that is restarted is found again over TLS, also by who waits
     mutex waiting{elsewhere, "orders", {.unavailable_after = 1min}};
     m.lock();
     std::jthread waiter{[&] { waiting.lock(); }};
-    CHECK(eventually([&] { return holdfast::test::subscriptions(s.server) == 1; }));
+    CHECK(eventually([&] { return holdfast::test::waiters(s.server) == 1; }));
     s.server.restart();
     waiter.join();
     CHECK(waiting.lease().still_held());

@@ -7,6 +7,7 @@
 #include <holdfast/quorum/acquire_round.hpp>
 #include <holdfast/quorum/acquire_step.hpp>
 #include <holdfast/quorum/attempt_pause.hpp>
+#include <holdfast/quorum/place_in_line.hpp>
 #include <holdfast/quorum/report_pace.hpp>
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::quorum {
 
@@ -26,10 +28,10 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
 /// | asking  | the round is won, and the lease can still be used | done: held |
 /// | asking  | the round is lost; won too late; or time          | rolled back on every node, then as below |
 /// | lost    | misconfigured; the deadline; one attempt only; unavailable for too long | done: not held |
-/// | lost    | a majority has votes for others                   | waiting for a release, or for the leases to expire |
-/// | lost    | votes are split among contenders                  | waiting a random time, in a window that doubles |
+/// | lost    | a majority has votes for others; or a node put us in its queue | waiting for a call or a release, or for the leases to expire |
+/// | lost    | votes are split among contenders, without a queue | waiting a random time, in a window that doubles |
 /// | lost    | no majority answered                              | waiting a random time before the next connection |
-/// | waiting | time; or a majority reported a release            | asking, or done if the deadline has passed |
+/// | waiting | time; or calls or reports, see `place_in_line`    | asking, or done if the deadline has passed |
 /// | waiting | a majority cannot report releases now             | looks again every half second at least |
 /// | any     | cancel                                            | done, rolled back on every node |
 ///
@@ -70,11 +72,12 @@ public:
         acquire_step step;
         bool const was_confirming = round_.confirming();
         auto const next = round_.on_answer(node, a);
+        if (a.in_line) place_.joined(node_set::of(node));
         step.ask = next.ask;
         step.confirm = next.confirm;
         if (!was_confirming && round_.confirming()) {
             auto const asked = set_.request.once ? now : std::min(now, set_.request.deadline);
-            wake_at_ = std::max(wake_at_, asked + set_.nodes.timeout);
+            wake_at_ = overdue_at_ = std::max(overdue_at_, asked + set_.nodes.timeout);
         }
         evaluate(now, step);
         return step;
@@ -84,7 +87,7 @@ public:
     {
         acquire_step step;
         if (phase_ == phase::asking) {
-            step.give_up = round_.time_out();
+            if (now >= overdue_at_) step.give_up = round_.time_out();
             evaluate(now, step);
         } else if (phase_ == phase::waiting && limits_.last_attempt(now)) {
             finish(step, unheld(limits_.why_over(now)));
@@ -94,13 +97,20 @@ public:
         return step;
     }
 
-    /// Called when a node reported a release, or that it reports from now on: an earlier release may have been missed.
+    /// Called when a node reported a release, or called this waiter.
     [[nodiscard]] acquire_step on_released(unsigned node, boot_clock::time_point now)
+    {
+        calls_.add(node);
+        return on_watching(node, now);
+    }
+
+    /// Called when a node reports from now on: an earlier release may have been missed.
+    [[nodiscard]] acquire_step on_watching(unsigned node, boot_clock::time_point now)
     {
         acquire_step step;
         unwatched_.remove(node);
         released_.add(node);
-        if (phase_ == phase::waiting && waits_for_release_ && seems_free()) look_again(now, step);
+        if (phase_ == phase::waiting && waits_for_release_) called(now, step);
         return step;
     }
 
@@ -129,19 +139,18 @@ public:
 private:
     enum class phase : std::uint8_t { asking, waiting, done };
 
-    /// The longest sleep of a waiter to which no majority reports a release, since its subscriptions were lost.
-    static constexpr std::chrono::milliseconds max_unsubscribed_wait{500};
-
     [[nodiscard]] unsigned majority() const noexcept { return majority_of(set_.nodes.size); }
 
     void ask(boot_clock::time_point now, acquire_step& step)
     {
         phase_ = phase::asking;
         round_.begin(now);
-        released_ = {};
+        if (calls_.size() >= majority()) place_.called();
+        released_ = calls_ = {};
+        rest_until_.reset();
         step.new_token = true;
         step.ask = all_;
-        wake_at_ = now + set_.nodes.timeout;
+        wake_at_ = overdue_at_ = now + set_.nodes.timeout;
     }
 
     void evaluate(boot_clock::time_point now, acquire_step& step)
@@ -150,8 +159,18 @@ private:
         if (round_.won() && round_.usable(now))  // mutant: no validity check
             // mutant: validity counted from the end
             finish(step, {.valid_until = round_.validity(), .fence = first_of_batch()});
-        else if (round_.won() || round_.lost())
+        else if (round_.won() || (round_.lost() && !hears_the_rest(now)))
             lose_round(now, step);
+    }
+
+    /// Returns: whether a lost round, which puts a waiter in line, goes on for a moment: a node that has answered by
+    /// then need not be told that the round is over.
+    [[nodiscard]] bool hears_the_rest(boot_clock::time_point now) noexcept
+    {
+        if (!place_.taken() || !round_.pending() || now >= overdue_at_ || limits_.last_attempt(now)) return false;
+        if (!rest_until_) rest_until_ = std::min(now + place_in_line::most_for_the_rest, overdue_at_);
+        wake_at_ = *rest_until_;
+        return now < *rest_until_;
     }
 
     [[nodiscard]] std::uint64_t first_of_batch() const noexcept
@@ -181,15 +200,17 @@ private:
     void wait(boot_clock::time_point now, acquire_step& step)
     {
         phase_ = phase::waiting;
-        waits_for_release_ = round_.held_by_others();
-        if (round_.grants() > 0) pause_.collided();
+        step.stays = place_.taken();
+        if (step.stays) place_.joined(step.roll_back);
+        waits_for_release_ = round_.held_by_others() || (round_.asked() && place_.taken());
+        if (round_.grants() > 0 && !place_.taken()) pause_.collided();
+        if (round_.asked()) step.watch = !std::exchange(watching_, true);
         if (waits_for_release_) {
-            step.watch = !watching_;
-            watching_ = true;
             auto const left = round_.until_majority_expires(set_.request.retry.most);
             sleep(now, std::min(left + pause_.up_to(left / 8), longest_sleep()));
+            if (place_.taken()) wake_by(now + pause_.about(place_.look()));
             pace_.found(round_.until_majority_expires(report_pace::unknown), now);
-            if (seems_free()) look_again(now, step);
+            called(now, step);
         } else if (round_.asked()) {
             sleep(now, pause_.among_contenders());
         } else {
@@ -202,17 +223,29 @@ private:
     {
         boot_clock::duration const most = set_.request.retry.most;
         bool const told = (all_ - unwatched_).size() >= majority();
-        return told ? most : std::min<boot_clock::duration>(most, max_unsubscribed_wait);
+        return told ? most : std::min<boot_clock::duration>(most, place_in_line::longest_unheard);
     }
 
     [[nodiscard]] bool seems_free() const noexcept { return released_.size() >= majority(); }
 
+    /// Effects: looks again if nodes have called this waiter, or reported a release, since the round began.
+    void called(boot_clock::time_point now, acquire_step& step)
+    {
+        if (!place_.taken()) return seems_free() ? look_again(now, step) : void();
+        if (released_.empty()) return;
+        if (!seems_free()) return wake_by(now + pause_.about(place_.after_minority()));
+        auto const rest = place_.nodes() - released_ - unwatched_;
+        rest.empty() ? look_again(now, step) : wake_by(now + place_in_line::grace);
+    }
+
+    void wake_by(boot_clock::time_point t) noexcept { wake_at_ = std::min(wake_at_, t); }
     /// Contenders that collided before spread out. A waiter that did not collide asks at once, unless such reports were
     /// false.
     void look_again(boot_clock::time_point now, acquire_step& step)
     {
         waits_for_release_ = false;
-        auto const pause = pause_.among_contenders() + pause_.about(pace_.reported(now));
+        auto const spread = place_.taken() ? boot_clock::duration{} : pause_.among_contenders();
+        auto const pause = spread + pause_.about(pace_.reported(now));
         pause.count() == 0 ? ask(now, step) : sleep(now, pause);
     }
 
@@ -231,14 +264,16 @@ private:
     {
         phase_ = phase::done;
         wake_at_ = boot_clock::time_point::max();
+        step.leave = outcome.error ? place_.nodes() - step.roll_back : round_.in_line();
         step.done = outcome;
     }
 
-    /// Every node, even those that seemed to refuse. Only a single server's "held" is final.
+    /// Every node, even those that seemed to refuse. Final is only a single server's "held", and that of a node that
+    /// put us in line.
     void roll_back(acquire_step& step) const noexcept
     {
         // mutant: failed round not rolled back
-        if (phase_ == phase::asking && !round_.certainly_held()) step.roll_back = all_;
+        if (phase_ == phase::asking && !round_.certainly_held()) step.roll_back = all_ - round_.in_line();
     }
 
     acquire_settings set_;
@@ -246,8 +281,12 @@ private:
     attempt_pause pause_;
     phase phase_ = phase::waiting;
     boot_clock::time_point wake_at_ = boot_clock::time_point::max();
+    boot_clock::time_point overdue_at_{};               // when an answer of the round is overdue
+    std::optional<boot_clock::time_point> rest_until_;  // until when a lost round waits for the answers that are left
     acquire_round round_;
+    place_in_line place_;
     node_set released_;  // since the round began
+    node_set calls_;     // the same, without those that only began to report
 
     detail::acquire_limits limits_;
     node_failures::cause last_cause_{};

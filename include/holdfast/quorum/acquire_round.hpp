@@ -71,7 +71,7 @@ public:
         if (to_confirm)
             v.now = applied ? vote::confirmed : vote::failed;
         else
-            v = {applied ? vote::granted : held ? vote::held : vote::failed, a.fence, a.time_left};
+            v = {applied ? vote::granted : held ? vote::held : vote::failed, a.in_line, a.fence, a.time_left};
         if (v.now == vote::failed) failures_.add({.node = node, .error = a.error});
         if (!settled_ && count(vote::granted) >= majority()) return {.confirm = settle_fence()};
         if (settled_ && !to_confirm) return {.confirm = below_fence(node)};
@@ -133,6 +133,18 @@ public:
         return nodes_ == 1 && votes_[0].now == vote::held && failures_.asked_again().empty();
     }
 
+    /// Returns: the nodes that certainly refused, each asked once, and call us when it is our turn.
+    [[nodiscard]] node_set in_line() const noexcept
+    {
+        node_set nodes;
+        for (unsigned node = 0; node < nodes_; ++node)
+            if (votes_[node].in_line) nodes.add(node);
+        return nodes - failures_.asked_again();
+    }
+
+    /// Returns: whether a node has not answered.
+    [[nodiscard]] bool pending() const noexcept { return count(vote::pending) > 0; }
+
     /// Returns: how long until so many of the others' leases have expired that a majority is free. `unknown` stands for
     /// a lease that does not expire, and for a node that did not say.
     [[nodiscard]] boot_clock::duration until_majority_expires(boot_clock::duration unknown) const
@@ -160,6 +172,7 @@ private:
     struct vote {
         enum state : std::uint8_t { pending, granted, confirmed, held, failed };
         state now = pending;
+        bool in_line = false;
         std::uint64_t fence = 0;
         std::chrono::milliseconds time_left{};
     };

@@ -33,6 +33,8 @@ struct acquire_outcome {
 struct acquire_step {
     node_set give_up{};      ///< the answers of these nodes are overdue
     node_set roll_back{};    ///< send release for the present token; its answer does not matter
+    bool stays = false;      ///< with it, get in line again
+    node_set leave{};        ///< get out of line
     bool new_token = false;  ///< draw a fresh token for what follows
     node_set ask{};          ///< send acquire for the present token
     node_set confirm{};      ///< send confirm of `fence()`

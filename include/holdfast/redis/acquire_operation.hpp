@@ -107,7 +107,10 @@ public:
         base::on_answer(node, a, now);
     }
 
-    void on_watching(unsigned node, boot_clock::time_point now) override { on_released(node, now); }
+    void on_watching(unsigned node, boot_clock::time_point now) override
+    {
+        if (!outcome_) this->perform(machine_.on_watching(node, now));
+    }
 
     void on_released(unsigned node, boot_clock::time_point now) override
     {
@@ -117,6 +120,14 @@ public:
     void on_watch_failed(unsigned node, std::error_code why, boot_clock::time_point now) override
     {
         if (outcome_) return;
+        bool const others_may =
+            why == holdfast::errc::misconfigured && !transport_.queues(node) && !told_all_.has(node);
+        if (others_may) {
+            told_all_.add(node);
+            unwatched_.add(node);
+            if (!this->acting()) this->perform({});
+            return;
+        }
         deaf_.add(node);
         deaf_why_ = why;
         if (!this->acting()) this->perform(next_deaf(now));
@@ -127,14 +138,20 @@ private:
     {
         this->give_up(step.give_up);
         if (step.new_token || !step.roll_back.empty() || step.done) this->stop_asking();
-        step.roll_back.for_each([&](unsigned node) { transport_.send(node, make(command::verb::release), nullptr); });
+        give_back(step);
         if (step.new_token) draw_token();  // mutant: token used again
         if (!step.ask.empty()) {
             auto const now = transport_.now();
             auto ask = make(command::verb::acquire);
             ask.value = ask.fence == fence_source::counter ? transport_.proposal(now) : 0;
-            step.ask.for_each(
-                [&](unsigned node) { this->send(node, ask, no_token_ ? no_token_ : transport_.may_vote(node, now)); });
+            if (transport_.calls()) enter(now);
+            ask.waiter = waiter_;
+            step.ask.for_each([&](unsigned node) {
+                bool const called = waiter_ && transport_.calls(node) && transport_.queues(node);
+                called ? called_.add(node) : called_.remove(node);
+                ask.score = called ? score_ : 0;
+                this->send(node, ask, no_token_ ? no_token_ : transport_.may_vote(node, now));
+            });
         }
         if (!step.confirm.empty()) {
             auto confirm = make(command::verb::confirm);
@@ -142,13 +159,37 @@ private:
             step.confirm.for_each([&](unsigned node) { this->send(node, confirm); });
         }
         if (step.watch) {
+            enter(transport_.now());
             watching_ = true;
             unwatched_ = node_set::all(transport_.size());
         }
         if (!step.done) return false;
         outcome_ = step.done;
         if (watching_) transport_.unwatch(keys_, this);
+        transport_.leave(waiter_);
         return true;
+    }
+
+    void give_back(quorum::acquire_step const& step) noexcept
+    {
+        auto c = make(command::verb::release);
+        c.waiter = waiter_;
+        step.roll_back.for_each([&](unsigned node) {
+            // mutant: a roll-back that forgets to register again
+            c.score = step.stays && called_.has(node) ? score_ : 0;
+            transport_.send(node, c, nullptr);
+        });
+        c.score = 0;
+        c.what = command::verb::leave;
+        step.leave.for_each([&](unsigned node) { transport_.send(node, c, nullptr); });
+    }
+
+    /// Effects: it is a waiter that nodes can call. Its score is that of its beginning.
+    void enter(boot_clock::time_point now) noexcept
+    {
+        if (waiter_ || request_.once) return;
+        score_ = transport_.score(now);
+        waiter_ = transport_.enter(this);
     }
 
     /// Watches the nodes, after a step that said so, and tells the machine of those that cannot report releases.
@@ -158,9 +199,12 @@ private:
             if (unwatched_.empty()) return std::nullopt;
             auto const node = base::take_first(unwatched_);
             auto const why = transport_.watch(node, keys_, this);
-            if (!why) continue;
-            deaf_.add(node);
-            deaf_why_ = why;
+            if (why) {
+                deaf_.add(node);
+                deaf_why_ = why;
+            } else if (!called_.has(node) && transport_.calls(node) && transport_.queues(node)) {
+                return machine_.on_watching(node, transport_.now());  // it can get in line there now
+            }
         }
         return next_deaf(transport_.now());
     }
@@ -203,6 +247,10 @@ private:
     node_set strange_;          // whose key does not expire, or is of another type
     node_set other_type_;       // those whose key is of another type
     bool watching_ = false;
+    waiter_id waiter_;  // none: no node can call it
+    std::uint64_t score_ = 0;
+    node_set called_;    // in the present round, those that were told whom to call
+    node_set told_all_;  // where only what all are told can be heard
     std::optional<quorum::acquire_outcome> outcome_;
 };
 

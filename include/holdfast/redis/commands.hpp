@@ -6,6 +6,7 @@
 #include <holdfast/quorum/answer.hpp>
 #include <holdfast/redis/error.hpp>
 #include <holdfast/redis/keys.hpp>
+#include <holdfast/redis/waiter_id.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -35,7 +36,21 @@ inline constexpr std::chrono::microseconds unguarded_fence_bound = std::chrono::
 /// | confirm | the key holds `token`                     | the fence := max(fence, `value`)                            |
 /// | extend  | the key holds `token`                     | the key expires at now + ttl, or later if it would anyway   |
 /// | reacquire  | no key, or the key holds `token` already  | no key: key := token, expires at now + ttl; otherwise as extend. No fence moves |
-/// | release | the key holds `token`                     | the key is deleted; the release is published; yes says whether a subscriber was told |
+/// | release | the key holds `token`                     | the key is deleted; the next waiter is called; yes says whether others were told of it |
+/// | leave   | the lock is free                          | the next waiter is called |
+///
+/// The waiters are in a queue, by `score`, the servers' clock in µs when the wait began. With `use_queue`:
+///
+/// | what                          | is done |
+/// |-------------------------------|---------|
+/// | the next waiter is called     | unless one is waited for: the first one leaves the queue, and is told over its inbox. The lock is reserved for it for a while. If nobody listens to that inbox, the waiter is gone, and the next one is called |
+/// | acquire, reserved for another | no, with the time that the reservation has left |
+/// | no to an acquire of `waiter`  | it is in the queue now, unless `score` is 0; a reservation for it is over. The time left is longer by 4 ms for each that is ahead |
+/// | yes to it                     | it is not in the queue any more; a reservation for it is over |
+/// | release or leave of `waiter`  | it joins the queue if `score` is not 0, and leaves it otherwise; a reservation for it is over |
+///
+/// Queue and reservation only ever refuse. Losing them costs time: who waits looks by the clock, too. The layout for
+/// other clients: docs/queue-of-waiters.md.
 ///
 /// With `counter`, a fence that is missing or below `floor` is first set to the greatest of the clock (in µs), `floor`
 /// and the proposal `value`. A proposal that is more than `max_lead` ahead of the clock is ignored. A fence expires
@@ -53,7 +68,7 @@ inline constexpr std::chrono::microseconds unguarded_fence_bound = std::chrono::
 ///
 /// The answer to a confirm is no if the fence or `value` is foreign.
 struct command {
-    enum class verb : std::uint8_t { acquire, confirm, extend, reacquire, release };
+    enum class verb : std::uint8_t { acquire, confirm, extend, reacquire, release, leave };
 
     verb what = verb::acquire;
     fence_source fence = fence_source::none;
@@ -66,6 +81,17 @@ struct command {
     std::chrono::milliseconds fence_lifetime = shortest_fence_lifetime;
     /// The least fence that the server can have written since its start: a lower one comes from an old snapshot.
     std::uint64_t floor = 1;
+    bool use_queue = true;
+    waiter_id waiter{};
+    std::uint64_t score = 0;
+
+    /// Effects: it does without the queue.
+    void leave_queue_out() noexcept
+    {
+        use_queue = false;
+        waiter = {};
+        score = 0;
+    }
 };
 
 /// Returns: how far ahead of the server's clock a fence that holdfast wrote can be. The guard is twice `max_lead`.
@@ -78,6 +104,13 @@ struct command {
 [[nodiscard]] inline bool asks_for_vote(command const& c) noexcept
 {
     return c.what == command::verb::acquire || c.what == command::verb::reacquire;
+}
+
+/// Returns: whether `c` can have to do with the queue.
+[[nodiscard]] inline bool may_queue(command const& c) noexcept
+{
+    using enum command::verb;
+    return c.what == acquire || c.what == release || c.what == leave;
 }
 
 /// Returns: whether `c` comes from the holder of the lock, who will release it.

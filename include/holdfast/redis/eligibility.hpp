@@ -61,6 +61,7 @@ public:
     {
         auto const doubt = std::chrono::ceil<microseconds>(took) / 2;  // mutant: the time that a greeting took left out
         seen_[node] = {.connected = true,
+                       .shows_clock = server_time.count() != 0,
                        .at = now,
                        .ahead = server_time - since_boot(now) + doubt,
                        .doubt = doubt,
@@ -132,6 +133,15 @@ public:
         return fence.count() < 0 ? 0 : static_cast<std::uint64_t>(fence.count());
     }
 
+    /// Returns: the most that a server's clock shows now, in µs since 1970; 0 if none is known.
+    [[nodiscard]] std::uint64_t latest(boot_clock::time_point now) const noexcept
+    {
+        microseconds most{0};
+        for (unsigned node = 0; node < nodes_; ++node)
+            if (seen_[node].shows_clock) most = std::max(most, *seen_[node].ahead + since_boot(now));
+        return static_cast<std::uint64_t>(most.count());
+    }
+
     /// Returns: the least fence, in µs since 1970, that the node can have written since it was started and has a vote.
     /// A lower one is from a snapshot, and counts as forgotten.
     [[nodiscard]] std::uint64_t floor(unsigned node) const noexcept
@@ -162,6 +172,7 @@ private:
 
     struct sight {
         bool connected = false;
+        bool shows_clock = false;             ///< it has told the time
         boot_clock::time_point at{};          ///< when it was seen
         std::optional<microseconds> ahead{};  ///< the server's clock minus ours
         microseconds doubt{};                 ///< the error of `ahead`, at most

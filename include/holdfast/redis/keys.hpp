@@ -20,6 +20,8 @@ struct lock_keys : lock_key {
     std::string lock;     ///< `SET key token NX PX`
     std::string fence;    ///< the counter of fencing tokens; kept for at least an hour after its last use
     std::string channel;  ///< the channel on which a release is published
+    std::string queue;    ///< the waiters, in the order in which they are called; see `scripts`
+    std::string next;     ///< who was called last, until he has asked: the reservation
 
     /// `name` is what the user calls the lock; empty: the same as its key. Throws: `error` (`misconfigured`) if the key
     /// is reserved.
@@ -34,6 +36,8 @@ struct lock_keys : lock_key {
         auto const tagged = in_slot_of(lock);
         fence = std::string{reserved_prefix} + "fence:" + tagged;
         channel = std::string{reserved_prefix} + "free:" + tagged;
+        queue = std::string{reserved_prefix} + "queue:" + tagged;
+        next = std::string{reserved_prefix} + "next:" + tagged;
     }
 
     /// Names that begin with this are refused: they could be another lock's counter.

@@ -47,6 +47,12 @@ public:
         return std::make_error_code(std::errc::not_enough_memory);
     }
 
+    /// Returns: whether the user may use the queues of waiters, as far as is known.
+    [[nodiscard]] bool queues() const noexcept { return pipeline_.queues(); }
+
+    /// Returns: how long its fastest answer took; as long as possible if it has not answered.
+    [[nodiscard]] boot_clock::duration fastest() const noexcept { return pipeline_.fastest(); }
+
     void began(owner_token const& token) noexcept { pipeline_.began(token); }
     void forget(listener& whom) noexcept { pipeline_.forget(whom); }
 

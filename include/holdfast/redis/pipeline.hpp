@@ -161,17 +161,21 @@ public:
     /// Returns: the command that the node answers next. Requires: not `answered_all()`.
     [[nodiscard]] pending_command const& oldest() const noexcept { return sent_.front(); }
 
-    /// Returns: whether `a` says that the server did not know the script of `oldest()`. Then it is sent again, as text.
+    /// Returns: whether `oldest()`, which was answered with `a`, is sent again: as text, or without the queue.
     [[nodiscard]] bool repeats(answer const& a) const noexcept
     {
-        return a.error == errc::no_script && oldest().form == script_form::by_hash;
+        return script_forms::repeats(oldest().what, oldest().form, a.error);
     }
+
+    /// Returns: whether the user may use the queues of waiters, as far as is known.
+    [[nodiscard]] bool queues() const noexcept { return forms_.queues(); }
+    [[nodiscard]] boot_clock::duration fastest() const noexcept { return pulse_.fastest(); }
 
     /// Effects: the node has answered `a` to `oldest()`. Returns: the listener to tell, or null.
     [[nodiscard]] listener* answered(answer const& a, boot_clock::time_point now) noexcept
     {
         bool const again = repeats(a);
-        pulse_.beat(now);
+        pulse_.beat(oldest().written, now);
         pending_commands one;
         one.splice(one.end(), sent_, sent_.begin());
         auto& e = one.front();
@@ -265,6 +269,7 @@ private:
         e.form = as_text ? script_form::by_text : forms_.next(e.what);
         e.what.floor = facts_.floor;
         e.what.fence_lifetime = facts_.fence_lifetime;
+        if (!queues()) e.what.leave_queue_out();
         ready_.splice(ready_.end(), one);
     }
 

@@ -8,6 +8,7 @@
 #include <holdfast/redis/hiredis.hpp>
 #include <holdfast/redis/request.hpp>
 #include <holdfast/redis/script_forms.hpp>
+#include <holdfast/redis/waiter_id.hpp>
 
 #include <array>
 #include <charconv>
@@ -47,7 +48,7 @@ public:
 private:
     std::array<std::string_view, max_words> list_{};
     std::size_t count_ = 0;
-    std::array<char, 160> digits_{};
+    std::array<char, 224> digits_{};
     std::size_t used_ = 0;
 };
 
@@ -62,21 +63,33 @@ inline void encode(std::string& bytes, command const& c, script_form form)
     detail::words w;
     w.add(by_hash ? "EVALSHA" : "EVAL");
     w.add(by_hash ? script_of(c).sha1 : script_of(c).text);
-    w.add(fenced ? 2 : 1);
+    bool const queued = c.use_queue && may_queue(c);
+    waiter_text const waiter{c.waiter};
+    auto const add_waiter = [&] {
+        if (!queued || !c.waiter) return;
+        w.add(waiter.view());
+        w.add(c.score);
+    };
+    w.add((fenced ? 2 : 1) + (queued ? 2 : 0));
     w.add(c.keys->lock);
     if (fenced) w.add(c.keys->fence);
+    if (queued) w.add(c.keys->queue);
+    if (queued) w.add(c.keys->next);
     w.add(c.token.view());
     switch (c.what) {
     case command::verb::acquire:
         w.add(c.ttl.count());
-        if (!fenced) break;
-        w.add(c.batch);
-        w.add(c.fence_lifetime.count());
-        w.add(fence_bound(c).count());
-        if (c.fence != fence_source::counter) break;
-        w.add(c.value);
-        w.add(c.max_lead.count());
-        w.add(c.floor);
+        if (fenced) {
+            w.add(c.batch);
+            w.add(c.fence_lifetime.count());
+            w.add(fence_bound(c).count());
+        }
+        if (c.fence == fence_source::counter) {
+            w.add(c.value);
+            w.add(c.max_lead.count());
+            w.add(c.floor);
+        }
+        add_waiter();
         break;
     case command::verb::confirm:
         w.add(c.value);
@@ -85,7 +98,11 @@ inline void encode(std::string& bytes, command const& c, script_form form)
         break;
     case command::verb::extend:
     case command::verb::reacquire: w.add(c.ttl.count()); break;
-    case command::verb::release: w.add(c.keys->channel); break;
+    case command::verb::release:
+    case command::verb::leave:
+        w.add(c.keys->channel);
+        add_waiter();
+        break;
     }
     format(bytes, w.get());
 }
@@ -111,7 +128,7 @@ inline void encode(std::string& bytes, command const& c, script_form form)
         return decode_foreign(r[0], r[1]);
     if (r.what() != reply::kind::integer) return answer::failed(errc::protocol_error);
     auto const n = r.integer();
-    if (c.what == command::verb::release && n > 0) {
+    if ((c.what == command::verb::release || c.what == command::verb::leave) && n > 0) {
         auto got = answer::yes();
         got.others_wait = n > 1;
         return got;
@@ -121,6 +138,7 @@ inline void encode(std::string& bytes, command const& c, script_form form)
         bool const other_type = n < -other_type_mark;
         auto got = answer::no(std::chrono::milliseconds{-2 - (other_type ? n + other_type_mark : n)});
         got.other_type = other_type;
+        got.in_line = c.waiter && c.score != 0;
         return got;
     }
     if (c.fence == fence_source::none) return n == 1 ? answer::yes() : answer::no();

@@ -16,8 +16,18 @@ public:
     /// Effects: a command must be answered within `t`.
     explicit pulse(std::chrono::milliseconds t) noexcept : time_{t} {}
 
-    /// Effects: notes that the server has answered a command, or the greeting.
+    /// Effects: notes that the server has answered the greeting.
     void beat(boot_clock::time_point now) noexcept { last_ = now; }
+
+    /// Effects: notes that the server has answered a command sent at `written`.
+    void beat(boot_clock::time_point written, boot_clock::time_point now) noexcept
+    {
+        beat(now);
+        fastest_ = std::min(fastest_, now - written);
+    }
+
+    /// Returns: how long the fastest answer took; nothing like it if there was none.
+    [[nodiscard]] boot_clock::duration fastest() const noexcept { return fastest_; }
 
     /// Returns: whether a command sent at `written` is overdue and nothing has been answered since. A command that was
     /// sent only a moment ago, because the connection had to be made first, still has its time.
@@ -39,6 +49,7 @@ private:
 
     std::chrono::milliseconds time_;
     boot_clock::time_point last_{};
+    boot_clock::duration fastest_ = boot_clock::duration::max();
 };
 
 }  // namespace holdfast::redis

@@ -13,7 +13,7 @@
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
 /// The most words that a request has.
-inline constexpr std::size_t max_words = 16;
+inline constexpr std::size_t max_words = 20;
 
 /// Effects: appends a request of these words in the server's format: an array of bulk strings.
 /// Source: "Redis serialization protocol specification" (redis.io). Throws: `std::bad_alloc`.

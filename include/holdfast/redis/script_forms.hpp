@@ -16,8 +16,9 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 [[nodiscard]] inline std::size_t script_number(command const& c) noexcept
 {
     constexpr std::size_t sources = 3;  // an acquire has a script for each source of its fence
-    return c.what == command::verb::acquire ? static_cast<std::size_t>(c.fence)
-                                            : sources - 1 + static_cast<std::size_t>(c.what);
+    if (c.what == command::verb::acquire) return static_cast<std::size_t>(c.fence);
+    bool const of_waiter = c.what == command::verb::release && c.waiter;
+    return sources - 1 + static_cast<std::size_t>(of_waiter ? command::verb::leave : c.what);
 }
 
 /// Returns: the script that the server runs for `c`.
@@ -48,13 +49,30 @@ public:
         return as_text_[script_number(c)] ? script_form::by_text : script_form::by_hash;
     }
 
+    /// Returns: whether the user may use the queues of waiters, as far as is known.
+    [[nodiscard]] bool queues() const noexcept { return queues_; }
+
+    /// Returns: whether `c`, which was sent as `form` and failed with `why`, is to be sent again in another form: as
+    /// text, or without the queue.
+    [[nodiscard]] static bool repeats(command const& c, script_form form, std::error_code why) noexcept
+    {
+        return (why == errc::no_script && form == script_form::by_hash) || refuses_queue(c, why);
+    }
+
     /// Effects: notes what the server answered to `c`, which was sent as `form`.
     void note(command const& c, script_form form, std::error_code why) noexcept
     {
+        if (refuses_queue(c, why)) queues_ = false;
         if (!why || why == errc::no_script) as_text_[script_number(c)] = why && form == script_form::by_hash;
     }
 
 private:
+    [[nodiscard]] static bool refuses_queue(command const& c, std::error_code why) noexcept
+    {
+        return why == errc::not_permitted && c.use_queue && may_queue(c);
+    }
+
+    bool queues_ = true;
     std::array<bool, scripts::all.size()> as_text_{};
 };
 

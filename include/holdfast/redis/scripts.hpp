@@ -30,9 +30,10 @@ inline constexpr std::string_view joined{text_of<Parts...>.data(), text_of<Parts
 
 namespace scripts {
 
-// acquire: KEYS lock [fence]; ARGV token ttl [batch fence-lifetime bound [proposal max-lead floor]]. If the lock is the
-// token's now, or was already, it answers the fence, or 1 without one. If another token has it, it answers -2 - PTTL,
-// which is not positive.
+// acquire: KEYS lock [fence] [queue next]; ARGV token ttl [batch fence-lifetime bound [proposal max-lead floor]]
+// [waiter score]. If the lock is the token's now, or was already, it answers the fence, or 1 without one. If another
+// token has it, or it is reserved for another waiter, it answers -2 - PTTL, which is not positive, and the waiter is in
+// the queue.
 // - GETRANGE is a pcall: a key of another type counts as held, and the answer is less by `other_type_mark`. It reads
 //   one byte more than a token has, since the value may be long.
 // - PTTL is -2 if there is no key: this tells an empty value from none.
@@ -40,6 +41,7 @@ namespace scripts {
 // - The first write is a SET: a server without memory lets a script go on that has written.
 // - The fence is written before the lock: if that fails, nothing is taken.
 // - Each call that may be refused has its own line: servers name the line.
+// - A score more than an hour from the clock counts as that: one client must not be ahead of all others for good.
 //
 // A fence is read as text. It counts as a number only if it has so few digits that a double holds it. It is foreign if
 // it is no number, or further ahead of the clock than the bound; {fence, 1} is answered if it was replaced. By count,
@@ -54,7 +56,65 @@ if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) t
   redis.call('GETRANGE', KEYS[1], 0, 32)
 end
 local left = redis.call('PTTL', KEYS[1])
-if left ~= -2 and value ~= ARGV[1] then return -2 - left - (type(value) == 'table' and 4503599627370496 or 0) end
+local refused = left ~= -2 and value ~= ARGV[1]
+)lua";
+
+// Whose turn it is. Without the last two keys, whoever comes.
+inline constexpr std::string_view keys = "local queue, next = KEYS[2], KEYS[3]\n";
+inline constexpr std::string_view keys_after_fence = "local queue, next = KEYS[3], KEYS[4]\n";
+inline constexpr std::string_view waiter = "local waiter, score = ARGV[3], ARGV[4]\n";
+inline constexpr std::string_view waiter_by_clock = "local waiter, score = ARGV[6], ARGV[7]\n";
+inline constexpr std::string_view waiter_by_count = "local waiter, score = ARGV[9], ARGV[10]\n";
+
+inline constexpr std::string_view enqueue = R"lua(
+local function enqueue()
+  local time = redis.call('TIME')
+  local clock = time[1] * 1000000 + time[2]
+  local at = math.min(math.max(score, clock - 3600000000), clock + 3600000000)
+  local added = redis.pcall('ZADD', queue, string.format('%.0f', at), waiter)
+  if type(added) == 'number' then
+    redis.call('PEXPIRE', queue, 3600000)
+  elseif not string.find(added.err, 'OOM', 1, true) then
+    redis.call('ZADD', queue, string.format('%.0f', at), waiter)
+  end
+end
+)lua";
+
+inline constexpr std::string_view wait_for_turn = R"lua(
+local reserved = next and redis.call('GETRANGE', next, 0, 63) or ''
+local reserved_for_us = waiter and reserved == waiter
+if left == -2 and reserved ~= '' and not reserved_for_us then
+  refused = true
+  left = redis.call('PTTL', next)
+end
+if refused and waiter then
+  if reserved_for_us then redis.call('PEXPIRE', next, 0) end
+  if score ~= '0' then
+    enqueue()
+    if left >= 0 then left = left + 4 * (redis.call('ZRANK', queue, waiter) or 0) end
+  end
+end
+if refused then return -2 - left - (type(value) == 'table' and 4503599627370496 or 0) end
+)lua";
+
+// Calls the first waiter to whose inbox somebody listens, unless one is waited for. The message is short, also if the
+// name of the lock is not.
+inline constexpr std::string_view call_next = R"lua(
+local function call_next()
+  if not next or redis.call('PTTL', next) ~= -2 then return end
+  local told
+  repeat
+    local first = redis.pcall('ZPOPMIN', queue)[1]
+    if not first then return end
+    local lock = #KEYS[1] <= 512 and KEYS[1] or ''
+    told = redis.pcall('PUBLISH', 'holdfast:wake:' .. string.sub(first, 1, 16), string.sub(first, 17) .. ' ' .. lock)
+    if type(told) ~= 'number' then return end
+    if told > 0 then
+      local reserve = tonumber(string.sub(first, 17, 20), 16) or 50
+      redis.call('SET', next, first, 'PX', math.max(50, math.min(reserve, 1000)))
+    end
+  until told > 0
+end
 )lua";
 
 inline constexpr std::string_view look_at_fence = R"lua(
@@ -104,6 +164,8 @@ if left == -2 then
     redis.call('PEXPIRE', KEYS[1], 1)
   end
 end
+if reserved_for_us then redis.pcall('PEXPIRE', next, 0) end
+if waiter then redis.pcall('ZREM', queue, waiter) end
 )lua";
 
 inline constexpr std::string_view answer_yes = "return 1\n";
@@ -111,16 +173,19 @@ inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} 
 
 }  // namespace parts
 
-inline constexpr script acquire{joined<parts::look, parts::take, parts::answer_yes>,
-                                "9d5e3ab493c75aab2200b83763f607c8f2445e9a"};
+inline constexpr script acquire{joined<parts::look, parts::keys, parts::waiter, parts::enqueue, parts::wait_for_turn,
+                                       parts::take, parts::answer_yes>,
+                                "273221e1a54b439597a0bc3b538a5fdcace61723"};
 
 inline constexpr script acquire_by_clock{
-    joined<parts::look, parts::look_at_fence, parts::fence_by_clock, parts::take, parts::answer_fence>,
-    "71485da79418d39df131ef490d003179ad6eaa68"};
+    joined<parts::look, parts::keys_after_fence, parts::waiter_by_clock, parts::enqueue, parts::wait_for_turn,
+           parts::look_at_fence, parts::fence_by_clock, parts::take, parts::answer_fence>,
+    "f8ac86bc7a26a99a347f5ae0c18642d5793c6898"};
 
 inline constexpr script acquire_by_count{
-    joined<parts::look, parts::look_at_fence, parts::fence_by_count, parts::take, parts::answer_fence>,
-    "f6728bd0270a3110cb9464a9ed2d947900b8590b"};
+    joined<parts::look, parts::keys_after_fence, parts::waiter_by_count, parts::enqueue, parts::wait_for_turn,
+           parts::look_at_fence, parts::fence_by_count, parts::take, parts::answer_fence>,
+    "e70f3a667a635215edf3ab3741f5a6b58ed8ac83"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.
@@ -157,20 +222,46 @@ return 1
 )lua",
                                   "5addbad67398e1a9cc9669f84a2131cc90097f21"};
 
-// release: KEYS lock; ARGV token channel. Answers 1 + the number of subscribers told, or 0. PEXPIRE with 0 deletes, as
-// DEL does; since the acquire it is known that the user may call it. A user without the right to publish still
-// releases: waiters then use the clock.
-inline constexpr script release{R"lua(
+namespace parts {
+
+inline constexpr std::string_view compare_and_delete = R"lua(
 if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
 redis.call('PEXPIRE', KEYS[1], 0)
+)lua";
+
+inline constexpr std::string_view leave_or_stay = R"lua(
+local ours = redis.pcall('GETRANGE', KEYS[1], 0, 32) == ARGV[1]
+if ours then redis.call('PEXPIRE', KEYS[1], 0) end
+if next and waiter then
+  if score ~= '0' then enqueue() else redis.pcall('ZREM', queue, waiter) end
+  if redis.call('GETRANGE', next, 0, 63) == waiter then redis.call('PEXPIRE', next, 0) end
+end
+if not ours and redis.call('PTTL', KEYS[1]) ~= -2 then return 0 end
+)lua";
+
+// For those who do not know the queue. A user without the right to publish still releases: waiters then use the clock.
+inline constexpr std::string_view tell_all = R"lua(
+call_next()
 local told = redis.pcall('PUBLISH', ARGV[2], '')
 return type(told) == 'number' and 1 + told or 1
-)lua",
-                                "b0466e79820253d39e4bdfb3560d13052ba00cd4"};
+)lua";
+
+}  // namespace parts
+
+// release: KEYS lock [queue next]; ARGV token channel. Answers 1 + the number of subscribers told, or 0. PEXPIRE with 0
+// deletes, as DEL does; since the acquire it is known that the user may call it.
+inline constexpr script release{joined<parts::compare_and_delete, parts::keys, parts::call_next, parts::tell_all>,
+                                "a895446ca186922d2d9ddc8e09d0f52abc59e34f"};
+
+// release of a waiter, leave: KEYS lock queue next; ARGV token channel waiter score. As release; the waiter leaves the
+// queue, or joins it if the score is not 0.
+inline constexpr script give_back{
+    joined<parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay, parts::tell_all>,
+    "6fee449d097782d8bcae531e2d3a7aa609536448"};
 
 /// Those of an acquire in the order of `fence_source`, then those of the other verbs in theirs.
-inline constexpr std::array<script const*, 7> all{&acquire, &acquire_by_clock, &acquire_by_count, &confirm,
-                                                  &extend,  &reacquire,        &release};
+inline constexpr std::array<script const*, 8> all{&acquire, &acquire_by_clock, &acquire_by_count, &confirm,
+                                                  &extend,  &reacquire,        &release,          &give_back};
 
 }  // namespace scripts
 

@@ -78,9 +78,16 @@ public:
     }
 
     /// Effects: notes that the fence of a lock was foreign there and has been replaced; reported once for each lock.
-    void replaced_fence(lock_keys const& of) noexcept
+    void replaced_fence(lock_keys const& of) noexcept { news_->fence_replaced(server_, of); }
+
+    /// Effects: notes that the user may not use the queues of waiters; reported once.
+    void queue_refused() noexcept
     {
-        news_->fence_replaced(server_, of);
+        if (std::exchange(queue_refused_, true)) return;
+        auto const text = [&] {
+            return server_ + ": the user may not use the queues of waiters, who are not served in turn therefore";
+        };
+        news_->begins(server_, errc::not_permitted, text, server_news::queue);
     }
 
     /// Effects: notes that its subscription was refused or ended. Not reported: a single failure, or one together with
@@ -139,6 +146,7 @@ private:
     std::shared_ptr<server_news> news_;
     bool asked_ = false;
     bool may_evict_ = false;
+    bool queue_refused_ = false;
     unsigned misses_ = 0;
     std::error_code last_error_;
     bool answered_since_ = false;  // a command was answered since the subscription last failed

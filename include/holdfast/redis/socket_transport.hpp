@@ -47,10 +47,10 @@ class socket_transport final : public transport_base, private greeting_listener 
 public:
     /// `orphaned`: see `io::reactor`.
     socket_transport(pool_options const& options, io::wake_up const* orphaned)
-        : transport_base{static_cast<unsigned>(options.servers.size()), options.restart_guard},
+        : transport_base{static_cast<unsigned>(options.servers.size()), random_bits(), options.restart_guard},
           options_{options},
           reactor_{2 * options_.servers.size(), orphaned},
-          seed_{first_seed()}
+          seed_{random_bits()}
     {
         for (unsigned i = 0; i < size(); ++i) {
             auto const& one = servers_.emplace_back(std::make_unique<server>(*this, i));
@@ -191,7 +191,7 @@ private:
         return options_.servers[n].tls ? options_.tls : nullptr;
     }
 
-    static std::uint64_t first_seed()
+    static std::uint64_t random_bits()
     {
         std::uint64_t bits = 0;
         owner_token::fill_random(&bits, sizeof bits);

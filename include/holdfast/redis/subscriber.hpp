@@ -64,7 +64,7 @@ private:
         if (r.what() == reply::kind::error) return on_error(r, now);
         auto const kind = r.size() == 3 ? r[0].text() : std::string_view{};
         if (kind == "message")
-            reported(r[1].text(), now);
+            reported(r[1].text(), r[2].text(), now);
         else if (kind == "subscribe" || kind == "unsubscribe")
             on_confirmation(kind == "subscribe" ? verb::subscribe : verb::unsubscribe, r[1].text(), now);
         else

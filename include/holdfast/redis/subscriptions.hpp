@@ -146,18 +146,18 @@ protected:
         return true;
     }
 
-    /// Effects: the node reports a release. Throws: `std::bad_alloc`.
-    void reported(std::string_view channel, boot_clock::time_point now)
+    /// Effects: the node reports a release, or says `text`. Throws: `std::bad_alloc`.
+    void reported(std::string_view channel, std::string_view text, boot_clock::time_point now)
     {
         if (now - counts_since_ >= std::chrono::seconds{1}) {
             counts_since_ = now;
             counts_from_ = received();
         }
-        counts_from_ += std::min(channel.size(), longest_name_);
+        counts_from_ += std::min(channel.size(), longest_name_) + std::min(text.size(), longest_call);
         if (received() > counts_from_ + most_in_a_second)
             return disconnect(errc::protocol_error, now, "it reports more releases than there can be");
         if (auto const found = channels_.find(channel); found != channels_.end())
-            tell(found->second, [&](listener& l) { l.on_released(node_, now); });
+            tell(found->second, [&](listener& l) { l.on_message(node_, text, now); });
     }
 
     /// Effects: the connection is gone, or could not be made, because of `why`.
@@ -193,6 +193,9 @@ private:
     /// More bytes in a second than a server needs to report releases, not counting the names of locks: a release takes
     /// about 40, and no server runs 100,000 of its scripts in a second.
     static constexpr std::uint64_t most_in_a_second = 4'194'304;
+
+    /// Of what calls a waiter.
+    static constexpr std::size_t longest_call = 600;
 
     using channel_map = std::map<std::string, channel_state, std::less<>>;
 

@@ -13,6 +13,7 @@
 #include <concepts>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -36,8 +37,14 @@ public:
     /// The node cannot report releases; `why` is `misconfigured` if it never will.
     virtual void on_watch_failed(unsigned node, std::error_code why, boot_clock::time_point now) = 0;
 
-    /// The watched lock was released on the node.
+    /// The watched lock was released on the node, or it is this waiter's turn there.
     virtual void on_released(unsigned node, boot_clock::time_point now) = 0;
+
+    /// The node says `text` on a channel that this listener watches.
+    virtual void on_message(unsigned node, std::string_view /*text*/, boot_clock::time_point now)
+    {
+        on_released(node, now);
+    }
 
 protected:
     virtual ~listener() = default;
@@ -83,7 +90,11 @@ protected:
 /// - `proposal(now)`: the value that missing counters begin with: ahead of every server's clock, in µs since 1970; 0
 ///   for none.
 /// - `watch(node, keys, l)` tells `l` of releases on the node until `unwatch(keys, l)`. If the node cannot report any
-///   now, the code says why; `l` is told when it can.
+///   now, the code says why; `l` is told when it can. Where there is a queue (`queues(node)`), only those are told that
+///   are in it, when it is their turn.
+/// - `enter(l)`: the waiter that `l` is until `leave(waiter)`; none for want of memory. `calls()`, `calls(node)`:
+///   whether any node, or this one, calls waiters now. `score(now)`: the place in a queue of one that comes now; 0 if
+///   no clock of a server is known.
 /// - `begin(operation, done)` runs the operation: from now on `on_time` is called when `wake_at()` has come.
 ///   `updated(operation)`: its `wake_at()` may have changed. `ended(operation)`: it no longer runs, and `done` is told
 ///   when the lock is given up. `abandon(operation)`: the same, and `done` is not told.
@@ -130,6 +141,16 @@ concept Transport =
             transport.watch(node, keys, l)
         } -> std::same_as<std::error_code>;
         transport.unwatch(keys, l);
+        {
+            transport.enter(l)
+        } -> std::same_as<waiter_id>;
+        transport.leave(waiter_id{});
+        {
+            transport.calls() || transport.calls(node) || transport.queues(node)
+        } -> std::same_as<bool>;
+        {
+            transport.score(now)
+        } -> std::same_as<std::uint64_t>;
         {
             transport.fresh_token()
         } -> std::same_as<owner_token>;

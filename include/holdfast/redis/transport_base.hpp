@@ -6,13 +6,22 @@
 #include <holdfast/core/token.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/eligibility.hpp>
+#include <holdfast/redis/inbox.hpp>
+#include <holdfast/redis/keys.hpp>
 #include <holdfast/redis/node.hpp>
 #include <holdfast/redis/subscriptions.hpp>
 #include <holdfast/redis/transport.hpp>
+#include <holdfast/redis/waiter_id.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
@@ -62,7 +71,10 @@ public:
 
     std::error_code watch(unsigned n, shared_keys const& keys, listener* whom) noexcept
     {
-        return nodes_[n].releases->watch(keys->channel, whom, now());
+        auto& releases = *nodes_[n].releases;
+        if (!queues(n)) return releases.watch(keys->channel, whom, now());
+        if (inbox_.begins(n)) return releases.watch(inbox_.channel(), &inbox_, now());
+        return inbox_.works(n) ? std::error_code{} : make_error_code(errc::cannot_connect);
     }
 
     void unwatch(shared_keys const& keys, listener* whom) noexcept
@@ -70,10 +82,30 @@ public:
         for (auto const& one : nodes_) one.releases->unwatch(keys->channel, whom, now());
     }
 
+    [[nodiscard]] waiter_id enter(listener* whom) noexcept
+    try {
+        return inbox_.enter(*whom, reservation());
+    } catch (std::bad_alloc const&) {
+        return {};
+    }
+
+    void leave(waiter_id const& w) noexcept { inbox_.leave(w); }
+
+    [[nodiscard]] bool calls() const noexcept { return inbox_.works(); }
+    [[nodiscard]] bool calls(unsigned n) const noexcept { return inbox_.works(n); }
+    [[nodiscard]] bool queues(unsigned n) const noexcept { return nodes_[n].commands->queues() && !inbox_.refused(n); }
+    [[nodiscard]] std::uint64_t score(boot_clock::time_point now) const noexcept
+    {
+        return votes_.latest(now);  // mutant: a place by the client's own clock
+    }
+
 protected:
-    transport_base(unsigned size, std::chrono::milliseconds restart_guard,
+    /// `inbox_number`: no other client has it.
+    transport_base(unsigned size, std::uint64_t inbox_number, std::chrono::milliseconds restart_guard,
                    std::chrono::milliseconds fence_lifetime = shortest_fence_lifetime)
-        : size_{size}, votes_{size, restart_guard, fence_lifetime}
+        : size_{size},
+          votes_{size, restart_guard, fence_lifetime},
+          inbox_{inbox_number, [this](unsigned n, waiter_id const& w, std::string_view lock) { pass_on(n, w, lock); }}
     {
     }
     ~transport_base() = default;
@@ -105,9 +137,29 @@ private:
         subscriptions* releases;
     };
 
+    /// Returns: for how long a lock is kept for a waiter here: by the time that is lost on the way to the farthest
+    /// node.
+    [[nodiscard]] std::chrono::milliseconds reservation() const noexcept
+    {
+        boot_clock::duration farthest{};
+        for (auto const& one : nodes_)
+            if (auto const d = one.commands->fastest(); d < waiter_id::longest_reservation)
+                farthest = std::max(farthest, d);
+        auto const d = waiter_id::shortest_reservation + std::chrono::ceil<std::chrono::milliseconds>(3 * farthest);
+        return std::min<std::chrono::milliseconds>(d, waiter_id::longest_reservation);
+    }
+
+    void pass_on(unsigned n, waiter_id const& w, std::string_view lock) noexcept
+    try {
+        auto keys = std::make_shared<lock_keys const>(std::string{lock});
+        send(n, {.what = command::verb::leave, .keys = std::move(keys), .token = {}, .waiter = w}, nullptr);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): the reservation runs out
+    }
+
     unsigned size_;
     eligibility votes_;
     std::vector<way> nodes_;
+    inbox inbox_;
 };
 
 }  // namespace holdfast::redis

@@ -21,8 +21,8 @@
 namespace holdfast::inline HOLDFAST_ABI::sim {
 
 /// A process of a user, on a computer of its own, as a client of a simulated store. It runs coroutines that wait for
-/// locks and for times; all clocks that they read are the computer's. It stands still after `host().pause(d)`; a
-/// process that dies stands still for ever. When a client has been destroyed, the world must not go on.
+/// locks and for times; all clocks that they read are the computer's. It stands still after `host().pause(d)`, and for
+/// ever after `kill()`. When a client has been destroyed, the world must not go on.
 class client {
 public:
     // The shipped operations, over the shipped pipeline and a simulated network.
@@ -44,6 +44,9 @@ public:
 
     /// Effects: ends its coroutines where they stand.
     ~client() { std::exchange(lives_, {}).clear(); }
+
+    /// Effects: the process is killed: its connections end, and it does nothing any more.
+    void kill() { way_.kill(); }
 
     [[nodiscard]] sim::host& host() noexcept { return host_; }
     [[nodiscard]] transport& way() noexcept { return way_; }

@@ -30,6 +30,7 @@ public:
     }
 
     std::error_code connect(boot_clock::time_point now) override { return link::connect(now); }
+    using link::kill;
 
 private:
     void disconnect(std::error_code, boot_clock::time_point) override { link::disconnect(); }

@@ -67,6 +67,12 @@ public:
         on_down(was_up ? redis::errc::connection_lost : redis::errc::cannot_connect, client_.now());
     }
 
+    /// Effects: its process is killed: the server sees the connection end.
+    void kill()
+    {
+        if (wire_) wire_->close();
+    }
+
 protected:
     ~link() = default;
 

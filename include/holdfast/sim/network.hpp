@@ -23,8 +23,8 @@ public:
         /// The connections to the node are gone.
         virtual void on_crash(unsigned node) = 0;
 
-        /// The node has published something on `channel`.
-        virtual void on_publish(unsigned node, std::string const& channel) = 0;
+        /// The node has published `text` on `channel`. Returns: whether it was sent over this connection.
+        virtual bool on_publish(unsigned node, std::string const& channel, std::string const& text) = 0;
 
     protected:
         ~peer() = default;
@@ -71,10 +71,12 @@ public:
         world_.note("does nothing, us", event::nobody, index, static_cast<std::uint64_t>(d.count() / 1000));
     }
 
-    /// Effects: tells those who asked the server for what is published on `channel`.
-    void publish(unsigned index, std::string const& channel)
+    /// Effects: tells those who asked the server for what is published on `channel`. Returns: how many these are.
+    unsigned publish(unsigned index, std::string const& channel, std::string const& text = {})
     {
-        tell([&](peer& p) { p.on_publish(index, channel); });
+        unsigned told = 0;
+        tell([&](peer& p) { told += p.on_publish(index, channel, text) ? 1U : 0U; });
+        return told;
     }
 
 private:

@@ -6,6 +6,7 @@
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
 #include <holdfast/sim/clock.hpp>
+#include <holdfast/sim/waiting_lines.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -32,8 +33,8 @@ public:
 
     explicit node(clock c = {}) : clock_{c} {}
 
-    /// Effects: runs a command at `now` of the world. Requires: `running()`.
-    redis::answer execute(redis::command const& c, boot_clock::time_point now)
+    /// Effects: runs a command at `now` of the world; `call` tells waiters. Requires: `running()`.
+    redis::answer execute(redis::command const& c, boot_clock::time_point now, waiting_lines::caller const& call = {})
     {
         using enum redis::command::verb;
         auto const t = time(now);
@@ -43,7 +44,10 @@ public:
         bool const ours = found != keys_.end() && found->second.holds == c.token.view();
         switch (c.what) {
         case acquire:
-            if (found != keys_.end() && !ours) return redis::answer::no(time_left(found->second, t));
+            // mutant: a reservation that grants
+            if (found != keys_.end() && !ours) return refuse(c, time_left(found->second, t), t);
+            if (auto const left = !ours && c.use_queue ? lines_.reserved_for_another(name, c.waiter) : std::nullopt)
+                return refuse(c, *left - whole(t), t);
             return acquire_with_fence(c, ours, t);
         case confirm:
             // mutant: a fence passed on however far ahead
@@ -60,8 +64,13 @@ public:
             prolong(found->second, c, t);
             return redis::answer::yes();
         case release:
-            if (!ours) return redis::answer::no();  // mutant: delete without compare
-            keys_.erase(found);
+        case leave:
+            if (c.use_queue && c.waiter)
+                c.score != 0 ? static_cast<void>(lines_.enter(c, t)) : lines_.leave(name, c.waiter);
+            if (!ours && found != keys_.end()) return redis::answer::no();  // mutant: delete without compare
+            if (!ours && !c.waiter) return redis::answer::no();
+            if (found != keys_.end()) keys_.erase(found);
+            if (c.use_queue) lines_.call_next(c.keys, whole(t), call);
             return redis::answer::yes();
         }
         return {};
@@ -117,14 +126,15 @@ public:
 
     void stop() noexcept { running_ = false; }
 
-    void save() { saved_ = {keys_, fences_}; }
+    void save() { saved_ = {keys_, fences_, lines_}; }
 
     void start(boot_clock::time_point now, memory m)
     {
-        if (m == memory::saved) std::tie(keys_, fences_) = saved_;
+        if (m == memory::saved) std::tie(keys_, fences_, lines_) = saved_;
         if (m == memory::lost) {
             keys_.clear();
             fences_.clear();
+            lines_ = {};
         }
         started_ = now;
         ++incarnation_;
@@ -173,11 +183,24 @@ private:
     {
         std::erase_if(keys_, [&](auto const& one) { return one.second.expires && *one.second.expires <= whole(t); });
         std::erase_if(fences_, [&](auto const& one) { return one.second.expires <= whole(t); });
+        lines_.forget_expired(whole(t));
     }
 
     [[nodiscard]] static std::chrono::milliseconds time_left(entry const& e, microseconds t)
     {
         return e.expires ? *e.expires - whole(t) : redis::unknown_time_left;
+    }
+
+    /// Effects: the waiter of `c` is in line. Returns: no, for `left` more.
+    redis::answer refuse(redis::command const& c, std::chrono::milliseconds left, microseconds t)
+    {
+        auto no = redis::answer::no(left);
+        if (c.use_queue) lines_.end_reservation(c.keys->lock, c.waiter);
+        no.in_line = c.use_queue && c.waiter && c.score != 0;
+        if (!no.in_line) return no;
+        auto const ahead = static_cast<int>(lines_.enter(c, t));
+        if (left.count() >= 0) no.time_left += std::chrono::milliseconds{4 * ahead};
+        return no;
     }
 
     void grant(redis::command const& c, microseconds t)
@@ -214,6 +237,7 @@ private:
     {
         auto const granted = [&](std::uint64_t fence, bool replaced) {
             if (!ours) grant(c, t);
+            if (c.use_queue) lines_.leave(c.keys->lock, c.waiter);
             auto got = redis::answer::yes(fence);
             got.fence_replaced = replaced;
             return got;
@@ -260,7 +284,8 @@ private:
     boot_clock::time_point hung_until_{};
     key_table keys_;
     fence_table fences_;
-    std::pair<key_table, fence_table> saved_;
+    waiting_lines lines_;
+    std::tuple<key_table, fence_table, waiting_lines> saved_;
     std::uint64_t grants_ = 0;
 };
 

@@ -12,6 +12,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::sim {
@@ -24,6 +25,12 @@ public:
     explicit store(sim::world& w, unsigned nodes = 1) : network{w, std::vector<clock>(nodes)}
     {
         if (nodes == 1) options.restart_guard = options.longest_ttl = {};
+    }
+
+    /// Effects: makes one server for each clock.
+    store(sim::world& w, std::span<clock const> clocks) : network{w, clocks}
+    {
+        if (clocks.size() == 1) options.restart_guard = options.longest_ttl = {};
     }
 
     /// The options of clients made from now on: the defaults of `redlock::masters`; for one server, without a guard.

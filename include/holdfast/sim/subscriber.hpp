@@ -24,6 +24,8 @@ public:
     {
     }
 
+    using link::kill;
+
 private:
     std::error_code connect(boot_clock::time_point now) override { return link::connect(now); }
     void disconnect(std::error_code, boot_clock::time_point, std::string) override { link::disconnect(); }
@@ -39,7 +41,8 @@ private:
 
     void on_up(wire::greeting const&, boot_clock::duration, boot_clock::time_point now) override
     {
-        way().on_message([this](std::string const& channel) { reported(channel, client().now()); });
+        way().on_message(
+            [this](std::string const& channel, std::string const& text) { reported(channel, text, client().now()); });
         came_up(now);
     }
 

@@ -42,7 +42,9 @@ struct transport_options {
 class transport final : public redis::transport_base {
 public:
     transport(host& client, network& servers, transport_options const& options)
-        : transport_base{servers.size(), guard_of(options), options.fence_lifetime}, client_{client}, options_{options}
+        : transport_base{servers.size(), client.random(), guard_of(options), options.fence_lifetime},
+          client_{client},
+          options_{options}
     {
         for (unsigned n = 0; n < size(); ++n)
             add(connections_.emplace_back(client, servers, n, options.node_timeout, options.connect_timeout, votes(),
@@ -56,6 +58,14 @@ public:
     void connect()
     {
         for (auto& c : connections_) static_cast<void>(c.connect(now()));
+    }
+
+    /// Effects: the process is killed: its connections end, and it does nothing any more.
+    void kill()
+    {
+        for (auto& c : connections_) c.kill();
+        for (auto& s : subscribers_) s.kill();
+        client_.pause(std::chrono::hours{24 * 365});
     }
 
     /// Returns: whether there is a connection to every server.

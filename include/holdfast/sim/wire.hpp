@@ -62,7 +62,8 @@ public:
     void send(redis::command const& c, std::function<void(redis::answer const&)> const& done,
               copies more = copies::possible)
     {
-        client_.stumble();
+        // Who leaves the queue because it has the lock has judged the lease; as in `ask`.
+        if (c.what != redis::command::verb::leave) client_.stumble();
         auto const number = next_;
         auto const arrives = request([c, done](wire& self, node& server, boot_clock::time_point now) {
             auto const got = self.execute(c, server, now);
@@ -94,8 +95,8 @@ public:
         });
     }
 
-    /// Effects: calls `told` in the client with the channel of each message that was asked for.
-    void on_message(std::function<void(std::string const&)> told) { told_ = std::move(told); }
+    /// Effects: calls `told` in the client with the channel and the text of each message that was asked for.
+    void on_message(std::function<void(std::string const&, std::string const&)> told) { told_ = std::move(told); }
 
     /// Effects: calls `noticed` in the client when the connection breaks by itself.
     void on_cut(std::function<void()> noticed) { noticed_ = std::move(noticed); }
@@ -123,11 +124,12 @@ public:
         if (node == node_) cut();
     }
 
-    void on_publish(unsigned node, std::string const& channel) override
+    bool on_publish(unsigned node, std::string const& channel, std::string const& text) override
     {
-        if (node != node_ || !intact_ || !channels_.contains(channel)) return;
-        if (strikes(decision::kind::lost_report, world().wrong().lost_report)) return;
-        reply([this, channel] { told_(channel); });
+        if (node != node_ || !intact_ || !channels_.contains(channel)) return false;
+        if (!strikes(decision::kind::lost_report, world().wrong().lost_report))
+            reply([this, channel, text] { told_(channel, text); });
+        return true;
     }
 
 private:
@@ -184,10 +186,15 @@ private:
     std::optional<redis::answer> execute(redis::command const& c, node& server, boot_clock::time_point now)
     {
         if (!reaches(server)) return {};
-        auto const got = server.execute(c, now);
+        auto const got = server.execute(c, now, [&](redis::waiter_id const& w, redis::shared_keys const& of) {
+            redis::waiter_text const text{w};
+            return servers_.publish(node_, "holdfast:wake:" + std::string{text.inbox()},
+                                    std::string{text.view().substr(text.inbox().size())} + " " + of->lock);
+        });
         bool const yes = got.what == redis::answer::kind::applied;
         world().note(name(c.what, yes), client_.index(), node_, got.fence);
-        if (c.what == redis::command::verb::release && yes) servers_.publish(node_, c.keys->channel);
+        bool const frees = c.what == redis::command::verb::release || c.what == redis::command::verb::leave;
+        if (frees && yes) servers_.publish(node_, c.keys->channel);
         return got;
     }
 
@@ -213,6 +220,7 @@ private:
         case redis::command::verb::extend: return yes ? "extend: yes" : "extend: not ours";
         case redis::command::verb::reacquire: return yes ? "reacquire: yes" : "reacquire: held";
         case redis::command::verb::release: return yes ? "release: yes" : "release: not ours";
+        case redis::command::verb::leave: return yes ? "leave: the lock is free" : "leave";
         }
         return "?";
     }
@@ -230,7 +238,7 @@ private:
     inbox inbox_;
     std::function<void()> noticed_;
     std::set<std::string> channels_;  ///< subscribed to
-    std::function<void(std::string const&)> told_;
+    std::function<void(std::string const&, std::string const&)> told_;
 };
 
 }  // namespace holdfast::sim

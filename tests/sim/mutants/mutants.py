@@ -28,6 +28,8 @@ def mutant(simulations, *changes, labels=""):
 
 # One and several masters.
 REDIS = ("redis",)
+# Those who wait in line for it.
+LINE_OF = ("line",)
 # Both forms of a lock, in time.
 ZOOKEEPER = ("zookeeper",)
 # The queue, in every order.
@@ -84,7 +86,7 @@ MUTANTS = {
     ),
     # Whose it is.
     "delete without compare": mutant(
-        REDIS, ("if (!ours)", "if (MUTANT ? found == keys_.end() : !ours)"), labels="lesson-2"
+        REDIS, ("if (!ours &&", "if (!MUTANT && !ours &&"), labels="lesson-2"
     ),
     "extend true on a missing key": mutant(
         REDIS, "if (MUTANT && found == keys_.end()) return redis::answer::yes(); LINE", labels="lesson-4 lesson-20"
@@ -109,6 +111,19 @@ MUTANTS = {
         REDIS, ("foreign(c, c.value, t) || !counts(c, t)", "(!MUTANT && (foreign(c, c.value, t) || !counts(c, t)))")
     ),
     "a lost fence begun at the clock": mutant(REDIS, ("most(c, t)", "MUTANT ? clock : most(c, t)")),
+    # Whose turn it is.
+    "a reservation that grants": mutant(
+        REDIS + LINE_OF, ("!ours)", "!ours && !(MUTANT && lines_.reserved_for(name, c.waiter)))")
+    ),
+    "a roll-back that forgets to register again": mutant(LINE_OF, ("step.stays", "!MUTANT && step.stays")),
+    "a waiter that is gone ends the search": mutant(LINE_OF, "if (MUTANT && told == 0) return; LINE"),
+    "a place by the client's own clock": mutant(
+        LINE_OF,
+        ("votes_.latest(now)",
+         "(MUTANT ? static_cast<std::uint64_t>(now.time_since_epoch().count() / 1000) + 1'700'000'000'000'000U"
+         " : votes_.latest(now))"),
+    ),
+    "a release that calls everybody": mutant(LINE_OF, "if (MUTANT) continue; LINE"),
     # Who may vote.
     "no restart guard": mutant(REDIS, ("if (", "if (!MUTANT && ")),
     "a guard as long as the client's own ttl": mutant(

@@ -19,6 +19,7 @@ struct machine {
     std::string_view about;
     verdict (*run)(std::uint64_t seed, run_options const& options);
     std::vector<sim::decision::kind> faults;  ///< that have to happen, or the schedules mean nothing
+    bool long_holds = true;                   ///< leases are renewed, and some of them lost
 };
 
 /// Returns: those of this program, in the order of their names.

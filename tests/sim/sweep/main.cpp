@@ -165,7 +165,7 @@ int main(int argc, char** argv)
             status = 1;
             break;
         }
-        auto const missing = s.sum().missing(m->faults);
+        auto const missing = s.sum().missing(m->faults, m->long_holds);
         if (seeds >= 1000 && !missing.empty()) {
             std::printf("%.*s: too little happened for this to mean anything:%s\n", static_cast<int>(m->name.size()),
                         m->name.data(), missing.c_str());

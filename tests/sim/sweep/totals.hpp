@@ -54,15 +54,15 @@ struct totals {
     }
 
     /// Returns: what too little happened of for a breach to have shown; empty where all did.
-    [[nodiscard]] std::string missing(std::vector<sim::decision::kind> const& expected) const
+    [[nodiscard]] std::string missing(std::vector<sim::decision::kind> const& expected, bool long_holds) const
     {
         std::string all;
         auto const want = [&](std::string_view what, bool enough) {
             if (!enough) (all += ' ') += what;
         };
         want("acquired", acquired >= 3 * schedules);
-        want("renewed", renewed >= schedules / 2);
-        want("lost", lost >= schedules / 20);
+        want("renewed", !long_holds || renewed >= schedules / 2);
+        want("lost", !long_holds || lost >= schedules / 20);
         want("refused", refused >= schedules / 20);
         want("heirs", judged >= schedules / 2);
         want("idle", idle <= schedules / 4);

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/quorum/node_set.hpp>
+
+#include <algorithm>
+#include <chrono>
+
+namespace holdfast::inline HOLDFAST_ABI::quorum {
+
+/// A waiter in the queues of the nodes, each of which calls it when it is its turn there: in which it is, and for how
+/// long it relies on calls. Arithmetic only.
+///
+/// | called by         | it asks |
+/// |-------------------|---------|
+/// | all that can call | at once |
+/// | a majority        | after 1 ms: the others are about to call |
+/// | a minority        | after 10 ms; twice as long each time, up to 250 ms, so that reservations of two waiters that are in line at different nodes run out |
+/// | no node           | after 250 ms; twice as long each time. After a call in vain 2 ms: who was faster may call nobody |
+class place_in_line {
+public:
+    /// How long a majority waits for the others.
+    static constexpr std::chrono::milliseconds grace{1};
+
+    /// How long a lost round waits for the answers that are left.
+    static constexpr std::chrono::milliseconds most_for_the_rest{3};
+
+    /// The longest sleep of a waiter to which no majority reports a release, since its subscriptions were lost.
+    static constexpr std::chrono::milliseconds longest_unheard{500};
+
+    void joined(node_set nodes) noexcept { nodes_ = nodes_ | nodes; }
+
+    /// Returns: the nodes in whose queues it may be.
+    [[nodiscard]] node_set nodes() const noexcept { return nodes_; }
+    [[nodiscard]] bool taken() const noexcept { return !nodes_.empty(); }
+
+    /// Effects: notes that it asks because a majority has called it.
+    void called() noexcept
+    {
+        look_ = first_after_call;
+        after_minority_ = first_after_minority;
+    }
+
+    /// Returns: when it asks although no node has called it; the next time will be longer.
+    [[nodiscard]] boot_clock::duration look() noexcept { return take(look_, longest_look); }
+
+    /// Returns: when it asks after a minority has called it; the next time will be longer.
+    [[nodiscard]] boot_clock::duration after_minority() noexcept
+    {
+        return take(after_minority_, longest_after_minority);
+    }
+
+private:
+    static constexpr std::chrono::milliseconds first_look{250};
+    static constexpr std::chrono::milliseconds first_after_call{2};
+    static constexpr std::chrono::hours longest_look{1};
+    static constexpr std::chrono::milliseconds first_after_minority{10};
+    static constexpr std::chrono::milliseconds longest_after_minority{250};
+
+    static boot_clock::duration take(boot_clock::duration& next, boot_clock::duration most) noexcept
+    {
+        auto const now = next;
+        next = std::min(2 * next, most);
+        return now;
+    }
+
+    node_set nodes_;
+    boot_clock::duration look_ = first_look;
+    boot_clock::duration after_minority_ = first_after_minority;
+};
+
+}  // namespace holdfast::quorum

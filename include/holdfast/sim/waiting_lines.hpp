@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/waiter_id.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::sim {
+
+/// Those who wait for the locks of a simulated server, and for whom each lock is reserved; see `redis::command`. It is
+/// told the time in whole milliseconds, and for scores in microseconds.
+class waiting_lines {
+public:
+    using milliseconds = std::chrono::milliseconds;
+    using microseconds = std::chrono::microseconds;
+
+    /// Tells a waiter, over its inbox, that it is its turn. Returns: how many listen to that inbox.
+    using caller = std::function<unsigned(redis::waiter_id const&, redis::shared_keys const&)>;
+
+    void forget_expired(milliseconds now)
+    {
+        std::erase_if(next_, [&](auto const& one) { return one.second.expires <= now; });
+        std::erase_if(lines_, [&](auto const& one) { return one.second.expires <= now || one.second.who.empty(); });
+    }
+
+    /// Returns: until when the lock is reserved for a waiter that is not `w`; nothing if it is not.
+    [[nodiscard]] std::optional<milliseconds> reserved_for_another(std::string const& lock,
+                                                                   redis::waiter_id const& w) const
+    {
+        auto const found = next_.find(lock);
+        if (found == next_.end() || found->second.who == w) return std::nullopt;
+        return found->second.expires;
+    }
+
+    /// Returns: whether the lock is reserved for `w`.
+    [[nodiscard]] bool reserved_for(std::string const& lock, redis::waiter_id const& w) const
+    {
+        auto const found = next_.find(lock);
+        return found != next_.end() && w && found->second.who == w;
+    }
+
+    /// Effects: a reservation for `w` is over.
+    void end_reservation(std::string const& lock, redis::waiter_id const& w)
+    {
+        if (auto const found = next_.find(lock); found != next_.end() && found->second.who == w) next_.erase(found);
+    }
+
+    /// Effects: the waiter of `c` is in line; a reservation for it is over. Returns: how many are ahead of it.
+    std::size_t enter(redis::command const& c, microseconds now)
+    {
+        end_reservation(c.keys->lock, c.waiter);
+        auto const clock = static_cast<std::uint64_t>(now.count());
+        auto const score = std::clamp(c.score, clock - farthest, clock + farthest);
+        auto& mine = lines_[c.keys->lock];
+        remove(mine, c.waiter);
+        auto const [place, fresh] =
+            mine.who.emplace(std::pair{score, std::string{redis::waiter_text{c.waiter}.view()}}, c.waiter);
+        mine.expires = std::chrono::floor<milliseconds>(now) + lifetime;
+        return static_cast<std::size_t>(std::distance(mine.who.begin(), place));
+    }
+
+    /// Effects: `w` is not in line any more; a reservation for it is over.
+    void leave(std::string const& lock, redis::waiter_id const& w)
+    {
+        if (!w) return;
+        end_reservation(lock, w);
+        if (auto const found = lines_.find(lock); found != lines_.end()) remove(found->second, w);
+    }
+
+    /// Effects: calls the first waiter that hears it, and reserves the lock for it; unless it is reserved.
+    void call_next(redis::shared_keys const& of, milliseconds now, caller const& call)
+    {
+        if (next_.contains(of->lock)) return;
+        auto const found = lines_.find(of->lock);
+        while (found != lines_.end() && !found->second.who.empty()) {
+            auto const first = found->second.who.extract(found->second.who.begin()).mapped();
+            auto const told = call ? call(first, of) : 0;
+            // mutant: a waiter that is gone ends the search
+            if (told == 0) continue;
+            // mutant: a release that calls everybody
+            auto const reserve = std::clamp(first.reserve, redis::waiter_id::shortest_reservation,
+                                            redis::waiter_id::longest_reservation);
+            next_.insert_or_assign(of->lock, reservation{first, now + reserve});
+            return;
+        }
+    }
+
+private:
+    struct line {
+        std::map<std::pair<std::uint64_t, std::string>, redis::waiter_id> who;
+        milliseconds expires{};
+    };
+    struct reservation {
+        redis::waiter_id who;
+        milliseconds expires{};
+    };
+
+    static constexpr milliseconds lifetime{3'600'000};
+    static constexpr std::uint64_t farthest = 3'600'000'000;
+
+    static void remove(line& of, redis::waiter_id const& w)
+    {
+        std::erase_if(of.who, [&](auto const& one) { return one.second == w; });
+    }
+
+    std::map<std::string, line, std::less<>> lines_;
+    std::map<std::string, reservation, std::less<>> next_;
+};
+
+}  // namespace holdfast::sim

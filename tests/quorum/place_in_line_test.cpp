@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+//
+// An acquire whose nodes put it into their queues: how it waits to be called, and what it does if it is not.
+#include "acquire.hpp"
+
+using namespace std::chrono_literals;
+using namespace holdfast::test;
+using holdfast::boot_clock;
+using holdfast::quorum::acquire_step;
+using holdfast::quorum::answer;
+using holdfast::quorum::node_set;
+
+namespace {
+
+answer in_line(std::chrono::milliseconds left = 10s)
+{
+    auto a = no(left);
+    a.in_line = true;
+    return a;
+}
+
+/// Effects: all of five nodes refuse, and put the waiter in line. Returns: the last step.
+acquire_step refused_by_all(acquire& a, boot_clock::time_point now)
+{
+    acquire_step step;
+    for (unsigned node = 0; node < 5; ++node) step = a.machine.on_answer(node, in_line(), now);
+    return step;
+}
+
+}  // namespace
+
+TEST_CASE("a round that all nodes refuse needs no roll-back: they have put the waiter in line")
+{
+    acquire a{5};
+    (void)a.machine.start(t0);
+    auto const step = refused_by_all(a, t0);
+    CHECK(step.roll_back.empty());
+    CHECK(step.leave.empty());
+    CHECK(step.watch);
+    CHECK_FALSE(step.done);
+}
+
+TEST_CASE("a lost round waits up to 3 ms for the answers that are left, and rolls back only what it must")
+{
+    acquire a{5};
+    (void)a.machine.start(t0);
+    (void)a.machine.on_answer(0, yes(70), t0);
+    (void)a.machine.on_answer(1, in_line(), t0);
+    (void)a.machine.on_answer(2, in_line(), t0);
+    auto step = a.machine.on_answer(3, in_line(), t0);
+    CHECK(step.roll_back.empty());
+    CHECK(a.machine.wake_at() == t0 + 3ms);
+    SECTION("the rest comes")
+    {
+        step = a.machine.on_answer(4, in_line(), t0 + 1ms);
+        CHECK(step.roll_back == nodes(0));
+    }
+    SECTION("it does not")
+    {
+        step = a.machine.on_time(t0 + 3ms);
+        CHECK(step.roll_back == nodes(0, 4));
+        CHECK(step.give_up.empty());
+    }
+    CHECK(step.stays);
+    CHECK_FALSE(step.done);
+}
+
+TEST_CASE("a single attempt does not wait for the rest")
+{
+    acquire a{5, {.once = true}};
+    (void)a.machine.start(t0);
+    for (unsigned node = 0; node < 3; ++node) (void)a.machine.on_answer(node, no(1s), t0);
+    CHECK(a.machine.wake_at() == boot_clock::time_point::max());
+}
+
+TEST_CASE("a waiter asks when all nodes have called it, or a millisecond after a majority, or some after fewer")
+{
+    acquire a{5};
+    (void)a.machine.start(t0);
+    (void)refused_by_all(a, t0);
+    auto const now = t0 + 20ms;
+    CHECK(a.machine.on_released(0, now).ask.empty());
+    CHECK(a.machine.wake_at() >= now + 5ms);
+    CHECK(a.machine.wake_at() <= now + 10ms);
+    SECTION("fewer") { CHECK(a.machine.on_time(now + 10ms).ask == node_set::all(5)); }
+    SECTION("a majority")
+    {
+        CHECK(a.machine.on_released(3, now + 1ms).ask.empty());
+        CHECK(a.machine.on_released(4, now + 2ms).ask.empty());
+        CHECK(a.machine.wake_at() == now + 3ms);
+        CHECK(a.machine.on_time(now + 3ms).ask == node_set::all(5));
+    }
+    SECTION("all")
+    {
+        for (unsigned node = 1; node < 4; ++node) CHECK(a.machine.on_released(node, now).ask.empty());
+        CHECK(a.machine.on_released(4, now).ask == node_set::all(5));
+    }
+    SECTION("all that can")
+    {
+        (void)a.machine.on_watch_failed(4, make_error_code(node_error::connection_lost), now);
+        for (unsigned node = 1; node < 3; ++node) CHECK(a.machine.on_released(node, now).ask.empty());
+        CHECK(a.machine.on_released(3, now).ask == node_set::all(5));
+    }
+}
+
+TEST_CASE("a waiter that nobody calls looks after a quarter of a second, and twice as long each time")
+{
+    acquire a{5, {.retry = {.most = 1min}}};
+    auto now = t0;
+    (void)a.machine.start(now);
+    for (auto const pause : {250ms, 500ms, 1000ms, 2000ms, 4000ms}) {
+        (void)refused_by_all(a, now);
+        CHECK(a.machine.wake_at() > now + pause / 2 - 1ms);
+        CHECK(a.machine.wake_at() <= now + pause);
+        now = a.machine.wake_at();
+        CHECK(a.machine.on_time(now).ask == node_set::all(5));
+    }
+}
+
+TEST_CASE("a waiter that was called, and another was faster, looks again soon: that one may call nobody")
+{
+    acquire a{1};
+    (void)a.machine.start(t0);
+    (void)a.machine.on_answer(0, in_line(), t0);
+    CHECK(a.machine.on_released(0, t0 + 1ms).ask == node_set::all(1));
+    auto now = t0 + 1ms;
+    for (auto const pause : {2ms, 4ms, 8ms, 16ms}) {
+        (void)a.machine.on_answer(0, in_line(), now);
+        CHECK(a.machine.wake_at() >= now + pause / 2);
+        CHECK(a.machine.wake_at() <= now + pause);
+        now = a.machine.wake_at();
+        (void)a.machine.on_time(now);
+    }
+}
+
+TEST_CASE("who got the lock leaves the queues of the nodes that refused it")
+{
+    acquire a{5};
+    (void)a.machine.start(t0);
+    (void)a.machine.on_answer(0, in_line(), t0);
+    (void)a.machine.on_answer(1, yes(), t0);
+    (void)a.machine.on_answer(2, yes(), t0);
+    auto const step = a.machine.on_answer(3, yes(), t0);
+    REQUIRE(step.done);
+    CHECK_FALSE(step.done->error);
+    CHECK(step.leave == nodes(0));
+    CHECK(step.roll_back.empty());
+}
+
+TEST_CASE("who gives up leaves all queues: by the roll-back where there is one")
+{
+    acquire a{5};
+    (void)a.machine.start(t0);
+    (void)refused_by_all(a, t0);
+    SECTION("while it waits")
+    {
+        auto const step = a.machine.cancel(t0 + 1ms);
+        CHECK(step.leave == node_set::all(5));
+        CHECK(step.roll_back.empty());
+        CHECK_FALSE(step.stays);
+    }
+    SECTION("while it asks")
+    {
+        (void)a.machine.on_time(a.machine.wake_at());
+        (void)a.machine.on_answer(3, in_line(), t0 + 1s);
+        auto const step = a.machine.cancel(t0 + 1s);
+        CHECK(step.roll_back == nodes(0, 1, 2, 4));
+        CHECK(step.leave == nodes(3));
+        CHECK_FALSE(step.stays);
+    }
+}
+
+TEST_CASE("votes that are split among those in line do not spread them out at random: the first one is called")
+{
+    acquire a{3};
+    (void)a.machine.start(t0);
+    (void)a.machine.on_answer(0, yes(70), t0);
+    (void)a.machine.on_answer(1, in_line(50ms), t0);
+    auto const step = a.machine.on_answer(2, failed(node_error::loading), t0);
+    CHECK(step.roll_back == nodes(0, 2));
+    CHECK(step.stays);
+    CHECK(step.watch);
+    CHECK(a.machine.wake_at() > t0 + 20ms);
+    CHECK(a.machine.on_released(0, t0 + 1ms).ask.empty());
+    (void)a.machine.on_released(1, t0 + 1ms);
+    CHECK(a.machine.on_time(t0 + 2ms).ask == node_set::all(3));
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+//
+// Users who may not use the queues of waiters: they have just the rights that 0.1 asked for.
+#include "observed.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/redis_rights.hpp"
+
+#include <holdfast/redis.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::redis::client;
+using holdfast::redis::mutex;
+using holdfast::test::eventually;
+using holdfast::test::least_rights;
+using holdfast::test::redis_server;
+using holdfast::test::unhurried;
+
+namespace {
+
+redis_server server_with(std::string const& line) { return redis_server{{.config = {line}}}; }
+
+}  // namespace
+
+TEST_CASE("a user without rights to the queue waits for messages to all, and is told so once")
+{
+    auto server = server_with(least_rights("secret", "orders*", {}, false));
+    client holding{server.url(), unhurried()};
+    client redis{server.url("app", "secret"), unhurried()};
+    std::mutex guard;
+    std::vector<std::string> told;
+    holdfast::lock_options const patient{.ttl = 1h, .retry = {.most = 1h}, .on_error = [&](holdfast::error const& e) {
+                                             std::scoped_lock lock{guard};
+                                             told.emplace_back(e.what());
+                                         }};
+    mutex held{holding, "orders", patient};
+    mutex m{redis, "orders", patient};
+    for (int i = 0; i < 3; ++i) {
+        held.lock();
+        std::jthread waiter{[&] { m.lock(); }};
+        CHECK(eventually([&] { return holdfast::test::subscriptions(server) >= 1; }));
+        CHECK(holdfast::test::waiters(server) == 0);
+        held.unlock();
+        waiter.join();
+        m.unlock();
+    }
+    CHECK(eventually([&] {
+        std::scoped_lock lock{guard};
+        return told.size() == 1 && told[0].find("not served in turn") != std::string::npos;
+    }));
+}
+
+TEST_CASE("a user who may not listen to its inbox waits for messages to all")
+{
+    auto server = server_with("user app on >secret ~* resetchannels &holdfast:free:{orders} +@all");
+    client holding{server.url(), unhurried()};
+    client redis{server.url("app", "secret"), unhurried()};
+    mutex held{holding, "orders", {.ttl = 1h, .retry = {.most = 1h}}};
+    mutex m{redis, "orders", {.ttl = 1h, .retry = {.most = 1h}}};
+    for (int i = 0; i < 3; ++i) {
+        held.lock();
+        std::jthread waiter{[&] { m.lock(); }};
+        CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 1; }));
+        held.unlock();
+        waiter.join();
+        m.unlock();
+    }
+}
+
+TEST_CASE("users with and without rights to the queue get a lock by turns")
+{
+    auto server = server_with(least_rights("secret", "orders*", {}, false));
+    client with{server.url(), unhurried()};
+    client without{server.url("app", "secret"), unhurried()};
+    client another{server.url("app", "secret"), unhurried()};
+    std::vector<std::jthread> threads;
+    std::atomic<int> inside{0};
+    std::atomic<bool> alone{true};
+    for (auto* const one : {&with, &without, &another})
+        threads.emplace_back([&, one] {
+            mutex m{*one, "orders", {.ttl = 1h, .retry = {.most = 1h}}};
+            for (int i = 0; i < 100; ++i) {
+                m.lock();
+                if (++inside != 1) alone = false;
+                --inside;
+                m.unlock();
+            }
+        });
+    threads.clear();
+    CHECK(alone);
+}

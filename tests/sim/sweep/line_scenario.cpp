@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+#include "line_scenario.hpp"
+
+#include "exclusion.hpp"
+#include "fencing.hpp"
+#include "history.hpp"
+#include "machine.hpp"
+
+#include <holdfast/core/random.hpp>
+#include <holdfast/sim.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace holdfast::test {
+
+namespace {
+
+using namespace std::chrono_literals;
+using kind = sim::decision::kind;
+constexpr auto nobody = sim::decision::nobody;
+using time_point = boot_clock::time_point;
+using duration = boot_clock::duration;
+
+/// One who wanted the lock, and got it.
+struct turn {
+    unsigned client = 0;
+    time_point wanted{};
+    time_point granted{};
+    time_point awake{};  ///< since when its process has run
+};
+
+class line_scenario {
+public:
+    line_scenario(std::uint64_t seed, run_options const& options)
+        : chance_{~seed}, calm_{seed % 2 == 0}, world_{seed, calm_ ? sim::faults{} : wrong()}
+    {
+        if (options.observer) world_.observe(options.observer);
+        if (options.keep) world_.decided().keep_only(*options.keep);
+        if (options.remember) world_.decided().remember();
+        servers_.emplace(world_, clocks());
+        auto& o = servers_->options;
+        o.node_timeout = 50ms;
+        o.connect_timeout = 100ms;
+        if (servers_->size() > 1) o.restart_guard = o.longest_ttl = 40s;
+        for (unsigned node = 0; node < servers_->size() / 2 && one_in(3); ++node)
+            servers_->crash(node, 1h, sim::node::memory::lost);
+    }
+
+    verdict run()
+    {
+        auto const count = static_cast<std::uint8_t>(3 + chance_.below(6));
+        for (std::uint8_t i = 0; i < count; ++i) {
+            if (!world_.comes_true({kind::client, i, nobody, 0})) continue;
+            auto& one = clients_.emplace_back(*servers_, sim::clock{.ahead = below(10h)});
+            one.run([this, i](sim::client& me) { return work(me, i); });
+        }
+        for (std::size_t i = 0; i < clients_.size() / 3 && one_in(2); ++i) befall(clients_[i]);
+        if (!calm_ && servers_->size() > 1)
+            world_.at(world_.now() + below(300ms), [this] {
+                auto const last = servers_->size() - 1;
+                if (!anybody_down() && world_.comes_true({kind::crash, nobody, static_cast<std::uint8_t>(last), 0}))
+                    servers_->crash(last, 20ms, sim::node::memory::lost);
+            });
+        if (!calm_ && one_in(2)) poll(world_.now() + below(5ms), 0);
+        auto const last = world_.now() + 60s;
+        while (!all_done() && world_.step(last)) {
+        }
+        judge();
+        return std::move(verdict_);
+    }
+
+private:
+    static constexpr std::chrono::milliseconds ttl{10'000};
+    static constexpr std::chrono::milliseconds ttl_of_victims{100};  ///< what it asked for last may be granted to it
+    static constexpr duration reservation = 60ms;  ///< by a waiter that is as far away as they are here
+    static constexpr duration longest_look = 1000ms;
+    static constexpr duration longest_delay = 500us;
+
+    /// Until a client that comes is in line everywhere: it connects, asks, subscribes, asks again.
+    static constexpr duration arrival = 16 * longest_delay;
+
+    /// No answers are lost: what is granted without an answer is not free.
+    static sim::faults wrong() { return {.late = 5, .very_late = 20ms, .lost_report = 20}; }
+
+    [[nodiscard]] bool one_in(unsigned n) { return chance_.below(n) == 0; }
+    [[nodiscard]] duration below(duration most)
+    {
+        return duration{static_cast<duration::rep>(chance_.below(static_cast<std::uint64_t>(most.count())))};
+    }
+
+    [[nodiscard]] std::vector<sim::clock> clocks()
+    {
+        std::vector<sim::clock> all(1 + 2 * chance_.below(3));
+        for (auto& one : all) one.ahead = below(10s);
+        return all;
+    }
+
+    [[nodiscard]] bool anybody_down()
+    {
+        for (unsigned node = 0; node < servers_->size(); ++node)
+            if (!(*servers_)[node].running()) return true;
+        return false;
+    }
+
+    /// Effects: the client is killed at some time, or stands still for some time where things go wrong.
+    void befall(sim::client& one)
+    {
+        auto const at = world_.now() + 20ms + below(100ms);
+        bool const dies = calm_ || one_in(2);
+        hung_ += dies ? 0 : 1;
+        auto const length = below(2 * ttl);
+        world_.at(at, [this, &one, dies, length] { strike(one, dies, length); });
+    }
+
+    /// Effects: kills the client, or stops it, as soon as another has the lock, on all servers: what a dead holder
+    /// costs is for other schedules.
+    void strike(sim::client& one, bool dies, duration length)
+    {
+        if (one.done()) return;
+        if (!holder_ || holder_ == one.host().index() || !held_on_all())
+            return world_.at(world_.now() + 50us, [this, &one, dies, length] { strike(one, dies, length); });
+        struck_.push_back(world_.now());
+        if (!dies) return one.host().pause(length);
+        killed_.push_back(one.host().index());
+        one.kill();
+    }
+
+    [[nodiscard]] bool held_on_all()
+    {
+        std::set<std::string> values;
+        for_each_server(
+            [&](sim::node& server) { values.insert(server.get("orders", world_.now()).value_or(std::string{})); });
+        return values.size() == 1 && !values.begin()->empty();
+    }
+
+    template <class F>
+    void for_each_server(F const& f)
+    {
+        for (unsigned node = 0; node < servers_->size(); ++node)
+            if (auto& server = (*servers_)[node]; server.running()) f(server);
+    }
+
+    /// Effects: from `t` on another library's client asks every few milliseconds, and takes the lock if it is free on a
+    /// majority. It tells nobody when it gives it back.
+    void poll(time_point t, unsigned times)
+    {
+        if (times == 100) return;
+        world_.at(t, [this, times] {
+            auto const now = world_.now();
+            unsigned free = 0;
+            for_each_server([&](sim::node& server) { free += server.get("orders", now) ? 0U : 1U; });
+            if (free < quorum::majority_of(servers_->size())) return poll(now + below(2ms), times + 1);
+            for_each_server([&](sim::node& server) {
+                if (!server.get("orders", now)) server.set("orders", "a poller's", ttl, now);
+            });
+            auto const until = now + 1ms + below(2ms);
+            polled_.push_back({.client = 1000, .granted = now, .valid_until = until, .ended = until});
+            world_.at(until, [this, times] {
+                auto const end = world_.now();
+                for_each_server([&](sim::node& server) {
+                    if (server.get("orders", end) == "a poller's") server.set("orders", "", 0ms, end);
+                });
+                poll(end + below(5ms), times + 1);
+            });
+        });
+    }
+
+    sim::process work(sim::client& me, std::uint8_t number)
+    {
+        auto& host = me.host();
+        bool const victim = number < clients_.size() / 3;
+        sim::mutex m{me, "orders", {.ttl = victim ? ttl_of_victims : ttl}};
+        co_await host.sleep_until(host.present() + host.up_to(5ms));
+        for (unsigned round = 0; round < 6; ++round) {
+            co_await host.sleep_until(host.present() + host.up_to(host.below(4) == 0 ? 30ms : 1ms));
+            if (!world_.comes_true({kind::operation, number, nobody, round})) continue;
+            auto const wanted = host.present();
+            bool const patient = calm_ || host.below(8) != 0;
+            bool got = false;
+            try {
+                got = co_await m.async_try_lock_for(patient ? duration{50s} : host.up_to(20ms));
+                if (!got && patient) breach("K6", "client " + std::to_string(host.index()) + " did not get the lock");
+            } catch (error const& e) {
+                if (calm_ || e.code() != errc::unavailable) breach("K6", e.what());
+            }
+            if (!got) {
+                ++verdict_.refused;
+                continue;
+            }
+            ++verdict_.acquired;
+            holder_ = host.index();
+            turns_.push_back({host.index(), wanted, host.present(), host.awake_since()});
+            auto const fence = m.lease().fencing_token();
+            auto const claim = claims_.size();
+            claims_.push_back({.client = host.index(),
+                               .granted = host.present(),
+                               .valid_until = host.present() + (victim ? ttl_of_victims : ttl) * 9 / 10,
+                               .first_fence = fence,
+                               .last_fence = fence});
+            co_await host.sleep_until(host.present() + host.up_to(2ms));
+            claims_[claim].ended = host.present();
+            holder_.reset();
+            std::error_code ec;
+            co_await m.async_unlock(ec);
+        }
+    }
+
+    [[nodiscard]] bool killed(sim::client const& one) const
+    {
+        return std::find(killed_.begin(), killed_.end(), const_cast<sim::client&>(one).host().index()) != killed_.end();
+    }
+
+    [[nodiscard]] bool all_done() const
+    {
+        return std::all_of(clients_.begin(), clients_.end(),
+                           [this](auto const& one) { return one.done() || killed(one); });
+    }
+
+    void breach(std::string_view which, std::string what) { verdict_.breaches.push_back({which, std::move(what)}); }
+
+    void judge()
+    {
+        ++verdict_.judged;
+        if (!all_done()) breach("K6", "a client that waits did not get the lock within a minute");
+        auto all = claims_;
+        all.insert(all.end(), polled_.begin(), polled_.end());
+        if (auto const b = exclusion::breach(all)) breach("K1", *b);
+        if (auto const b = fencing::breach(claims_)) breach("K2", *b);
+        judge_order();
+        judge_idleness();
+        verdict_.plan = std::string{calm_ ? "calm" : "faulty"} + ", " + std::to_string(servers_->size()) +
+                        " servers, " + std::to_string(clients_.size()) + " clients";
+        verdict_.decisions = world_.decided().taken();
+        verdict_.hash = world_.hash();
+        verdict_.happened = world_.happened();
+    }
+
+    /// First come, first served, where nothing goes wrong.
+    void judge_order()
+    {
+        if (!calm_) return;
+        for (auto const& early : turns_)
+            for (auto const& late : turns_)
+                if (early.wanted + arrival < late.wanted && late.granted < early.granted)
+                    return breach("K6", "client " + std::to_string(late.client) + " got the lock before client " +
+                                            std::to_string(early.client) + ", which had waited since " +
+                                            std::to_string((late.wanted - early.wanted).count()) + " ns before");
+    }
+
+    /// While one waits the lock is free for no longer than a reservation; where messages are lost or a waiter hangs, no
+    /// longer than their reservations and until the next look.
+    void judge_idleness()
+    {
+        auto const most = calm_ ? arrival + 2 * place_grace : arrival + (1 + hung_) * reservation + 2 * longest_look;
+        time_point free_since{};
+        for (std::size_t i = 0; i < turns_.size(); ++i) {
+            auto const& t = turns_[i];
+            for (auto const& p : polled_)
+                if (p.granted < t.granted) free_since = std::max(free_since, p.over());
+            auto const since = std::max({free_since, t.wanted, t.awake});
+            bool const dead_has_it = std::any_of(struck_.begin(), struck_.end(), [&](time_point at) {
+                return at <= t.granted && at + 2 * ttl_of_victims > since;
+            });
+            if (t.granted - since > most + (dead_has_it ? duration{ttl_of_victims} : duration{}))
+                return breach("idle", "the lock was free for " + std::to_string((t.granted - since).count()) +
+                                          " ns while client " + std::to_string(t.client) + " waited, until " +
+                                          std::to_string(t.granted.time_since_epoch().count()));
+            free_since = std::max(free_since, claims_[i].over());
+        }
+    }
+
+    static constexpr duration place_grace = 11ms;  ///< of a waiter that a minority has called
+
+    holdfast::detail::random_sequence chance_;
+    bool calm_;
+    sim::world world_;
+    std::optional<sim::store> servers_;
+    std::deque<sim::client> clients_;
+    std::vector<turn> turns_;
+    history claims_;
+    history polled_;
+    std::optional<unsigned> holder_;
+    std::vector<unsigned> killed_;
+    std::vector<time_point> struck_;  ///< when one was killed or stopped
+    unsigned hung_ = 0;
+    verdict verdict_;
+};
+
+shipped_machine const line{{"line",
+                            "those who wait: one Redis, three or five masters",
+                            &run_line,
+                            {kind::late, kind::lost_report, kind::crash},
+                            false}};
+
+}  // namespace
+
+verdict run_line(std::uint64_t seed, run_options const& options) { return line_scenario{seed, options}.run(); }
+
+}  // namespace holdfast::test
