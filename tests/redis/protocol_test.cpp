@@ -158,6 +158,7 @@ TEST_CASE("a waiter is named by who can get in line or out of it, as text that c
     CHECK(sent(c).back() == "1700000000000123");
     CHECK(sent(c).at(sent(c).size() - 2) == text);
     CHECK(decoded(c, ":-1502\r\n").in_line);
+    CHECK(decoded(c, ":1\r\n").in_line);
     c.score = 0;
     CHECK_FALSE(decoded(c, ":-1502\r\n").in_line);
     c.score = 1'700'000'000'000'123;

@@ -96,3 +96,45 @@ TEST_CASE("users with and without rights to the queue get a lock by turns")
     threads.clear();
     CHECK(alone);
 }
+
+TEST_CASE("a name that a user has no right to does not take the queue from its other locks")
+{
+    auto server = server_with(least_rights("secret", "orders*"));
+    client holding{server.url(), unhurried()};
+    client redis{server.url("app", "secret"), unhurried()};
+    mutex held{holding, "orders", {.ttl = 1h}};
+    mutex m{redis, "orders", {.ttl = 1h, .retry = {.most = 1h}}};
+    mutex other{redis, "invoices"};
+    held.lock();
+    CHECK_THROWS(other.try_lock());
+    std::jthread waiter{[&] { m.lock(); }};
+    CHECK(eventually([&] { return holdfast::test::waiters(server) == 1; }));
+    CHECK_THROWS(other.try_lock());
+    held.unlock();
+    waiter.join();
+}
+
+TEST_CASE("who cannot be called gets its turn beside those who are called all the time")
+{
+    bool const tries = GENERATE(true, false);
+    redis_server server;
+    auto options = unhurried();
+    options.subscribe = false;
+    client one{server.url(), unhurried()};
+    client two{server.url(), unhurried()};
+    client outside{server.url(), options};
+    std::vector<std::jthread> threads;
+    for (auto* const busy : {&one, &two})
+        threads.emplace_back([busy](std::stop_token const& stop) {
+            mutex m{*busy, "orders", {.ttl = 1h}};
+            while (!stop.stop_requested()) {
+                m.lock();
+                m.unlock();
+            }
+        });
+    mutex m{tries ? one : outside, "orders", {.ttl = 1h, .retry = {.most = 2ms}}};
+    for (int i = 0; i < 10; ++i) {
+        CHECK(eventually([&] { return tries ? m.try_lock() : m.try_lock_for(100ms); }));
+        m.unlock();
+    }
+}

@@ -44,10 +44,11 @@ struct rude_transport {
     [[nodiscard]] static std::uint64_t random() { return 1; }
     [[nodiscard]] static std::string describe(unsigned n, std::error_code) { return std::to_string(n); }
     static void began(owner_token const&) {}
+    static void refused(unsigned, owner_token const&) {}
     [[nodiscard]] static bool may_reacquire(unsigned, owner_token const&, boot_clock::time_point) { return false; }
     [[nodiscard]] static std::error_code may_vote(unsigned, boot_clock::time_point) { return {}; }
     [[nodiscard]] static bool undecided(unsigned, boot_clock::time_point) { return false; }
-    [[nodiscard]] static std::error_code watch(unsigned, shared_keys const&, listener*) { return {}; }
+    [[nodiscard]] static std::error_code watch(unsigned, shared_keys const&, listener*, bool) { return {}; }
     static void unwatch(shared_keys const&, listener*) {}
     [[nodiscard]] static holdfast::redis::waiter_id enter(listener*) { return {}; }
     static void leave(holdfast::redis::waiter_id const&) {}

@@ -92,7 +92,7 @@ public:
         } else if (phase_ == phase::waiting && limits_.last_attempt(now)) {
             finish(step, unheld(limits_.why_over(now)));
         } else if (phase_ == phase::waiting) {
-            ask(now, step);
+            waits_for_release_&& place_.taken() && seems_free() ? look_again(now, step) : ask(now, step);
         }
         return step;
     }
@@ -182,6 +182,7 @@ private:
     {
         step.ask = step.confirm = {};
         roll_back(step);
+        step.refused = round_.in_line();
         last_cause_ = round_.why();
         if (round_.asked()) {
             limits_.asked(now);
@@ -201,15 +202,14 @@ private:
     {
         phase_ = phase::waiting;
         step.stays = place_.taken();
-        if (step.stays) place_.joined(step.roll_back);
         waits_for_release_ = round_.held_by_others() || (round_.asked() && place_.taken());
         if (round_.grants() > 0 && !place_.taken()) pause_.collided();
         if (round_.asked()) step.watch = !std::exchange(watching_, true);
         if (waits_for_release_) {
             auto const left = round_.until_majority_expires(set_.request.retry.most);
             sleep(now, std::min(left + pause_.up_to(left / 8), longest_sleep()));
+            if (pace_.found(round_.until_majority_expires(report_pace::unknown), now)) place_.others_go_on();
             if (place_.taken()) wake_by(now + pause_.about(place_.look()));
-            pace_.found(round_.until_majority_expires(report_pace::unknown), now);
             called(now, step);
         } else if (round_.asked()) {
             sleep(now, pause_.among_contenders());

@@ -138,7 +138,7 @@ public:
     {
         node_set nodes;
         for (unsigned node = 0; node < nodes_; ++node)
-            if (votes_[node].in_line) nodes.add(node);
+            if (votes_[node].in_line && votes_[node].now == vote::held) nodes.add(node);
         return nodes - failures_.asked_again();
     }
 

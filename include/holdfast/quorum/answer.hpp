@@ -31,8 +31,8 @@ struct answer {
     std::error_code error{};
     std::uint64_t fence = 0;                 ///< acquire, applied: the last token of the batch; 0 without fencing
     std::chrono::milliseconds time_left{0};  ///< acquire, refused: of the other owner's lease; or `unknown_time_left`
-    bool in_line = false;                    ///< acquire, refused: it calls us when it is our turn
-    bool others_wait = false;                ///< release, applied: other clients were told of it
+    bool in_line = false;      ///< acquire: it calls us when it is our turn, if it refused, or is given back
+    bool others_wait = false;  ///< release, applied: other clients were told of it
 
     [[nodiscard]] static answer applied(std::uint64_t fence = 0) { return {.what = kind::applied, .fence = fence}; }
     [[nodiscard]] static answer refused(std::chrono::milliseconds left = {})

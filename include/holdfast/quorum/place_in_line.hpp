@@ -43,6 +43,9 @@ public:
         after_minority_ = first_after_minority;
     }
 
+    /// Effects: notes that others have had the lock meanwhile: it may be released by one who calls nobody.
+    void others_go_on() noexcept { look_ = std::min<boot_clock::duration>(look_, first_look); }
+
     /// Returns: when it asks although no node has called it; the next time will be longer.
     [[nodiscard]] boot_clock::duration look() noexcept { return take(look_, longest_look); }
 

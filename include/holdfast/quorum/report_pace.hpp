@@ -34,16 +34,18 @@ public:
         return std::min<boot_clock::duration>(std::chrono::milliseconds{1 << doublings}, longest);
     }
 
-    /// Effects: notes that a look found a lease that ends after `left`; `unknown` if it is not known.
-    void found(boot_clock::duration left, boot_clock::time_point now) noexcept
+    /// Effects: notes that a look found a lease that ends after `left`; `unknown` if it is not known. Returns: whether
+    /// it is another one than before.
+    bool found(boot_clock::duration left, boot_clock::time_point now) noexcept
     {
         bool const by_report = std::exchange(looks_, false);
         if (left != unknown && (now + left > ends_ + later || now + left + earlier < ends_)) {
             ends_ = now + left;
             in_vain_ = 0;
-        } else if (by_report) {
-            in_vain_ = std::min(in_vain_ + 1, free_looks + 10);
+            return true;
         }
+        if (by_report) in_vain_ = std::min(in_vain_ + 1, free_looks + 10);
+        return false;
     }
 
     static constexpr boot_clock::duration unknown = boot_clock::duration::max();

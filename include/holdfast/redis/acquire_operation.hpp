@@ -150,6 +150,8 @@ private:
                 bool const called = waiter_ && transport_.calls(node) && transport_.queues(node);
                 called ? called_.add(node) : called_.remove(node);
                 ask.score = called ? score_ : 0;
+                // Who cannot be called is as good as a client that does not know of the queue.
+                ask.use_queue = !request_.once && transport_.queues(node);
                 this->send(node, ask, no_token_ ? no_token_ : transport_.may_vote(node, now));
             });
         }
@@ -179,7 +181,9 @@ private:
             c.score = step.stays && called_.has(node) ? score_ : 0;
             transport_.send(node, c, nullptr);
         });
+        step.refused.for_each([&](unsigned node) { transport_.refused(node, token_); });
         c.score = 0;
+        c.token = {};  // it may arrive late, and is not to end a lease
         c.what = command::verb::leave;
         step.leave.for_each([&](unsigned node) { transport_.send(node, c, nullptr); });
     }
@@ -198,7 +202,7 @@ private:
         while (deaf_.empty()) {
             if (unwatched_.empty()) return std::nullopt;
             auto const node = base::take_first(unwatched_);
-            auto const why = transport_.watch(node, keys_, this);
+            auto const why = transport_.watch(node, keys_, this, waiter_ && score_ != 0);
             if (why) {
                 deaf_.add(node);
                 deaf_why_ = why;

@@ -82,8 +82,15 @@ struct command {
     /// The least fence that the server can have written since its start: a lower one comes from an old snapshot.
     std::uint64_t floor = 1;
     bool use_queue = true;
+    bool queue_refused = false;  ///< it is sent again without the queue: the user may not use that
     waiter_id waiter{};
     std::uint64_t score = 0;
+
+    void refuse_queue() noexcept
+    {
+        leave_queue_out();
+        queue_refused = true;
+    }
 
     /// Effects: it does without the queue.
     void leave_queue_out() noexcept
@@ -111,6 +118,12 @@ struct command {
 {
     using enum command::verb;
     return c.what == acquire || c.what == release || c.what == leave;
+}
+
+/// Returns: whether the node knows whom to call, if it refuses `c`, or when that is rolled back.
+[[nodiscard]] inline bool gets_in_line(command const& c) noexcept
+{
+    return c.what == command::verb::acquire && c.use_queue && c.waiter && c.score != 0;
 }
 
 /// Returns: whether `c` comes from the holder of the lock, who will release it.

@@ -90,7 +90,7 @@ private:
     void note(pending_command const& asked, answer const& a, boot_clock::time_point now) noexcept
     {
         bool const yes = a.what == answer::kind::applied;
-        if (!a.error && !asked.what.use_queue) record_.queue_refused();
+        if (!a.error && asked.what.queue_refused) record_.queue_refused();
         if (a.fence_replaced) record_.replaced_fence(*asked.what.keys);
         if (a.error)
             record_.failed(a.error, [&] { return reason(a.error); });

@@ -138,7 +138,8 @@ public:
     {
         microseconds most{0};
         for (unsigned node = 0; node < nodes_; ++node)
-            if (seen_[node].shows_clock) most = std::max(most, *seen_[node].ahead + since_boot(now));
+            if (seen_[node].shows_clock && !out_of_line(node))
+                most = std::max(most, *seen_[node].ahead + since_boot(now));
         return static_cast<std::uint64_t>(most.count());
     }
 

@@ -67,13 +67,17 @@ public:
     void on_watching(unsigned node, boot_clock::time_point now) override
     {
         works_.add(node);
+        refused_.remove(node);
         tell_all([&](listener& l) { l.on_watching(node, now); });
     }
 
     void on_watch_failed(unsigned node, std::error_code why, boot_clock::time_point now) override
     {
         works_.remove(node);
-        why == holdfast::errc::misconfigured ? refused_.add(node) : refused_.remove(node);
+        if (why == holdfast::errc::misconfigured) {
+            if (refused_.has(node)) return;  // they listen elsewhere, since it was refused before
+            refused_.add(node);
+        }
         tell_all([&](listener& l) { l.on_watch_failed(node, why, now); });
     }
 
@@ -81,7 +85,7 @@ public:
     {
         auto const split = text.find(' ');
         auto const who = waiter_text::read(number_, text.substr(0, split));
-        if (!who || split == std::string_view::npos) return;
+        if (!who || who.number > last_ || split == std::string_view::npos || split + 1 == text.size()) return;
         auto const found = waiters_.find(who.number);
         if (found != waiters_.end()) return found->second->on_released(node, now);
         pass_on_(node, who, text.substr(split + 1));

@@ -54,6 +54,7 @@ public:
     [[nodiscard]] boot_clock::duration fastest() const noexcept { return pipeline_.fastest(); }
 
     void began(owner_token const& token) noexcept { pipeline_.began(token); }
+    void refused(owner_token const& token) noexcept { pipeline_.refused(token); }
     void forget(listener& whom) noexcept { pipeline_.forget(whom); }
 
     /// Effects: gives up a connection that no longer answers in time. A quorum that decides without this node does not

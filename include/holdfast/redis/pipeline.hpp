@@ -55,8 +55,9 @@ public:
 
     [[nodiscard]] bool up() const noexcept { return connected_; }
 
-    /// Effects: notes that an owner token was drawn, of which nothing has been sent.
+    /// Effects: notes that an owner token was drawn, of which nothing has been sent; that the node refused it for good.
     void began(owner_token const& token) noexcept { ledger_.began(token); }
+    void refused(owner_token const& token) noexcept { ledger_.released(token); }
 
     /// Effects: accepts `c`; its answer is for `whom`, or for no listener if null. Returns: why it cannot be sent; a
     /// release is kept then, if the node may have voted. Throws: `std::bad_alloc`; the only effect then is that a
@@ -157,7 +158,6 @@ public:
 
     /// Returns: whether no command on the wire is unanswered.
     [[nodiscard]] bool answered_all() const noexcept { return sent_.empty(); }
-
     /// Returns: the command that the node answers next. Requires: not `answered_all()`.
     [[nodiscard]] pending_command const& oldest() const noexcept { return sent_.front(); }
 
@@ -182,9 +182,9 @@ public:
         ledger_.answered(e.what, a);
         forms_.note(e.what, e.form, a.error);
         if (again) {
-            // An acquire without a listener may have been rolled back since it was first sent. The roll-back itself is
-            // always sent again.
+            // An acquire without a listener may have been rolled back. The roll-back itself is always sent again.
             e.written = {};
+            if (script_forms::refuses_queue(e.what, a.error)) e.what.refuse_queue();
             if (e.wanted(now)) prepare(one, now);
             return nullptr;
         }

@@ -138,11 +138,14 @@ inline void encode(std::string& bytes, command const& c, script_form form)
         bool const other_type = n < -other_type_mark;
         auto got = answer::no(std::chrono::milliseconds{-2 - (other_type ? n + other_type_mark : n)});
         got.other_type = other_type;
-        got.in_line = c.waiter && c.score != 0;
+        got.in_line = gets_in_line(c);
         return got;
     }
-    if (c.fence == fence_source::none) return n == 1 ? answer::yes() : answer::no();
-    return n > 0 ? answer::yes(static_cast<std::uint64_t>(n)) : answer::no();
+    bool const plain = c.fence == fence_source::none;
+    if (n == 0 || (plain && n != 1)) return answer::no();
+    auto got = answer::yes(plain ? 0 : static_cast<std::uint64_t>(n));
+    got.in_line = gets_in_line(c);
+    return got;
 }
 
 /// Returns: the clock in a reply to `TIME`; 0 if there is none.

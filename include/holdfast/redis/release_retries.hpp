@@ -35,7 +35,7 @@ public:
     void keep(command c, boot_clock::time_point now) noexcept
     try {
         c.what = command::verb::release;
-        c.score = 0;  // the wait may be over when it is sent
+        c.waiter = {};  // the wait may be over when it is sent, or have begun anew
         pending_commands one;
         one.push_back({.what = std::move(c), .since = now});
         keep_first(one);

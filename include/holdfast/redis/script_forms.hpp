@@ -62,16 +62,17 @@ public:
     /// Effects: notes what the server answered to `c`, which was sent as `form`.
     void note(command const& c, script_form form, std::error_code why) noexcept
     {
-        if (refuses_queue(c, why)) queues_ = false;
+        if (!why && c.queue_refused) queues_ = false;  // it was not for a right that is missing in any case
         if (!why || why == errc::no_script) as_text_[script_number(c)] = why && form == script_form::by_hash;
     }
 
-private:
+    /// Returns: whether `c` failed with `why` because the user may not use the queue, perhaps.
     [[nodiscard]] static bool refuses_queue(command const& c, std::error_code why) noexcept
     {
         return why == errc::not_permitted && c.use_queue && may_queue(c);
     }
 
+private:
     bool queues_ = true;
     std::array<bool, scripts::all.size()> as_text_{};
 };

@@ -33,7 +33,7 @@ namespace scripts {
 // acquire: KEYS lock [fence] [queue next]; ARGV token ttl [batch fence-lifetime bound [proposal max-lead floor]]
 // [waiter score]. If the lock is the token's now, or was already, it answers the fence, or 1 without one. If another
 // token has it, or it is reserved for another waiter, it answers -2 - PTTL, which is not positive, and the waiter is in
-// the queue.
+// the queue, if its score is not 0.
 // - GETRANGE is a pcall: a key of another type counts as held, and the answer is less by `other_type_mark`. It reads
 //   one byte more than a token has, since the value may be long.
 // - PTTL is -2 if there is no key: this tells an empty value from none.
@@ -41,7 +41,9 @@ namespace scripts {
 // - The first write is a SET: a server without memory lets a script go on that has written.
 // - The fence is written before the lock: if that fails, nothing is taken.
 // - Each call that may be refused has its own line: servers name the line.
-// - A score more than an hour from the clock counts as that: one client must not be ahead of all others for good.
+// - A score of more than an hour ago counts as that, and one of more than a minute from now, too: no client may be
+//   ahead of all others for good, and none behind them.
+// - Only a missing right to the queue is an error. What else is wrong with its keys makes waiters slower.
 //
 // A fence is read as text. It counts as a number only if it has so few digits that a double holds it. It is foreign if
 // it is no number, or further ahead of the clock than the bound; {fence, 1} is answered if it was replaced. By count,
@@ -70,28 +72,30 @@ inline constexpr std::string_view enqueue = R"lua(
 local function enqueue()
   local time = redis.call('TIME')
   local clock = time[1] * 1000000 + time[2]
-  local at = math.min(math.max(score, clock - 3600000000), clock + 3600000000)
+  local at = math.min(math.max(score, clock - 3600000000), clock + 60000000)
   local added = redis.pcall('ZADD', queue, string.format('%.0f', at), waiter)
   if type(added) == 'number' then
     redis.call('PEXPIRE', queue, 3600000)
-  elseif not string.find(added.err, 'OOM', 1, true) then
+  elseif string.find(added.err, 'NOPERM', 1, true) then
     redis.call('ZADD', queue, string.format('%.0f', at), waiter)
   end
 end
 )lua";
 
 inline constexpr std::string_view wait_for_turn = R"lua(
-local reserved = next and redis.call('GETRANGE', next, 0, 63) or ''
+local reserved = next and redis.pcall('GETRANGE', next, 0, 63) or ''
 local reserved_for_us = waiter and reserved == waiter
-if left == -2 and reserved ~= '' and not reserved_for_us then
-  refused = true
-  left = redis.call('PTTL', next)
+if left == -2 and type(reserved) == 'string' and reserved ~= '' and not reserved_for_us then
+  local reservation = redis.call('PTTL', next)
+  refused = reservation >= 0 and reservation <= 1000
+  if refused then left = reservation end
 end
 if refused and waiter then
   if reserved_for_us then redis.call('PEXPIRE', next, 0) end
   if score ~= '0' then
     enqueue()
-    if left >= 0 then left = left + 4 * (redis.call('ZRANK', queue, waiter) or 0) end
+    local rank = redis.pcall('ZRANK', queue, waiter)
+    if left >= 0 and type(rank) == 'number' then left = left + 4 * rank end
   end
 end
 if refused then return -2 - left - (type(value) == 'table' and 4503599627370496 or 0) end
@@ -101,14 +105,20 @@ if refused then return -2 - left - (type(value) == 'table' and 4503599627370496 
 // name of the lock is not.
 inline constexpr std::string_view call_next = R"lua(
 local function call_next()
-  if not next or redis.call('PTTL', next) ~= -2 then return end
+  if not next then return end
+  local reservation = redis.call('PTTL', next)
+  if reservation >= 0 and reservation <= 1000 then return end
   local told
   repeat
-    local first = redis.pcall('ZPOPMIN', queue)[1]
+    local popped = redis.pcall('ZPOPMIN', queue)
+    local first = popped[1]
     if not first then return end
     local lock = #KEYS[1] <= 512 and KEYS[1] or ''
     told = redis.pcall('PUBLISH', 'holdfast:wake:' .. string.sub(first, 1, 16), string.sub(first, 17) .. ' ' .. lock)
-    if type(told) ~= 'number' then return end
+    if type(told) ~= 'number' then
+      redis.pcall('ZADD', queue, popped[2], first)
+      return
+    end
     if told > 0 then
       local reserve = tonumber(string.sub(first, 17, 20), 16) or 50
       redis.call('SET', next, first, 'PX', math.max(50, math.min(reserve, 1000)))
@@ -175,17 +185,17 @@ inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} 
 
 inline constexpr script acquire{joined<parts::look, parts::keys, parts::waiter, parts::enqueue, parts::wait_for_turn,
                                        parts::take, parts::answer_yes>,
-                                "273221e1a54b439597a0bc3b538a5fdcace61723"};
+                                "7522e2121ff9617b5462d79cb21daa4d2e3a815c"};
 
 inline constexpr script acquire_by_clock{
     joined<parts::look, parts::keys_after_fence, parts::waiter_by_clock, parts::enqueue, parts::wait_for_turn,
            parts::look_at_fence, parts::fence_by_clock, parts::take, parts::answer_fence>,
-    "f8ac86bc7a26a99a347f5ae0c18642d5793c6898"};
+    "265f9d2c867f18eec71f9d784bcff4adc1a6e7b0"};
 
 inline constexpr script acquire_by_count{
     joined<parts::look, parts::keys_after_fence, parts::waiter_by_count, parts::enqueue, parts::wait_for_turn,
            parts::look_at_fence, parts::fence_by_count, parts::take, parts::answer_fence>,
-    "e70f3a667a635215edf3ab3741f5a6b58ed8ac83"};
+    "4e5d91d29be1898f78d8e49e8f070b5f16865a50"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.
@@ -234,7 +244,7 @@ local ours = redis.pcall('GETRANGE', KEYS[1], 0, 32) == ARGV[1]
 if ours then redis.call('PEXPIRE', KEYS[1], 0) end
 if next and waiter then
   if score ~= '0' then enqueue() else redis.pcall('ZREM', queue, waiter) end
-  if redis.call('GETRANGE', next, 0, 63) == waiter then redis.call('PEXPIRE', next, 0) end
+  if redis.pcall('GETRANGE', next, 0, 63) == waiter then redis.call('PEXPIRE', next, 0) end
 end
 if not ours and redis.call('PTTL', KEYS[1]) ~= -2 then return 0 end
 )lua";
@@ -251,13 +261,13 @@ return type(told) == 'number' and 1 + told or 1
 // release: KEYS lock [queue next]; ARGV token channel. Answers 1 + the number of subscribers told, or 0. PEXPIRE with 0
 // deletes, as DEL does; since the acquire it is known that the user may call it.
 inline constexpr script release{joined<parts::compare_and_delete, parts::keys, parts::call_next, parts::tell_all>,
-                                "a895446ca186922d2d9ddc8e09d0f52abc59e34f"};
+                                "51f7ffdb25661a791f8031902834694719b5753c"};
 
 // release of a waiter, leave: KEYS lock queue next; ARGV token channel waiter score. As release; the waiter leaves the
 // queue, or joins it if the score is not 0.
 inline constexpr script give_back{
     joined<parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay, parts::tell_all>,
-    "6fee449d097782d8bcae531e2d3a7aa609536448"};
+    "5071b628a34c231ba4806ce661e7f73c53e61217"};
 
 /// Those of an acquire in the order of `fence_source`, then those of the other verbs in theirs.
 inline constexpr std::array<script const*, 8> all{&acquire, &acquire_by_clock, &acquire_by_count, &confirm,

@@ -94,10 +94,12 @@ public:
         return noted_vote(n, now);
     }
 
-    std::error_code watch(unsigned n, shared_keys const& keys, listener* whom) noexcept
+    [[nodiscard]] bool queues(unsigned n) const noexcept { return options_.subscribe && transport_base::queues(n); }
+
+    std::error_code watch(unsigned n, shared_keys const& keys, listener* whom, bool in_line) noexcept
     {
         if (!options_.subscribe) return std::make_error_code(std::errc::operation_not_supported);
-        return transport_base::watch(n, keys, whom);
+        return transport_base::watch(n, keys, whom, in_line);
     }
 
     [[nodiscard]] static owner_token fresh_token() { return owner_token::fresh(); }

@@ -78,7 +78,8 @@ protected:
 ///   nothing can be sent, the code says why and no answer follows.
 /// - `send`, `watch` and `give_up` may find that a connection is over. Then what others wait for there fails at once,
 ///   from inside them; so does what the same listener waits for on another node.
-/// - `began(token)`: an owner token was drawn, and nothing of it was sent.
+/// - `began(token)`: an owner token was drawn, and nothing of it was sent. `refused(node, token)`: the node has
+///   certainly refused it, and it is not used again.
 /// - `may_reacquire(node, token, now)`: whether a renewal may send a reacquire now: the node is connected, has a vote,
 ///   and has not given it to `token`, and no release of `token` may still arrive.
 /// - `forget(node, l)`: `l` no longer wants the answer in flight. An acquire that has not been written is not sent.
@@ -89,9 +90,9 @@ protected:
 /// - `undecided(node, now)`: whether its vote depends on what other nodes will say.
 /// - `proposal(now)`: the value that missing counters begin with: ahead of every server's clock, in µs since 1970; 0
 ///   for none.
-/// - `watch(node, keys, l)` tells `l` of releases on the node until `unwatch(keys, l)`. If the node cannot report any
-///   now, the code says why; `l` is told when it can. Where there is a queue (`queues(node)`), only those are told that
-///   are in it, when it is their turn.
+/// - `watch(node, keys, l, in_line)` tells `l` of releases on the node until `unwatch(keys, l)`. If the node cannot
+///   report any now, the code says why; `l` is told when it can. With `in_line`, and where there is a queue
+///   (`queues(node)`), `l` is only told when it is its turn.
 /// - `enter(l)`: the waiter that `l` is until `leave(waiter)`; none for want of memory. `calls()`, `calls(node)`:
 ///   whether any node, or this one, calls waiters now. `score(now)`: the place in a queue of one that comes now; 0 if
 ///   no clock of a server is known.
@@ -114,6 +115,7 @@ concept Transport =
             transport.send(node, c, l)
         } -> std::same_as<std::error_code>;
         transport.began(token);
+        transport.refused(node, token);
         {
             transport.may_reacquire(node, token, now)
         } -> std::same_as<bool>;
@@ -138,7 +140,7 @@ concept Transport =
             transport.fencing()
         } -> std::same_as<fence_source>;
         {
-            transport.watch(node, keys, l)
+            transport.watch(node, keys, l, true)
         } -> std::same_as<std::error_code>;
         transport.unwatch(keys, l);
         {

@@ -49,6 +49,8 @@ public:
         for (auto const& one : nodes_) one.commands->began(token);
     }
 
+    void refused(unsigned n, owner_token const& token) noexcept { nodes_[n].commands->refused(token); }
+
     std::error_code send(unsigned n, command const& c, listener* whom) noexcept
     {
         nodes_[n].releases->keep_up(now());
@@ -69,10 +71,10 @@ public:
         return nodes_[n].commands->undecided(now);
     }
 
-    std::error_code watch(unsigned n, shared_keys const& keys, listener* whom) noexcept
+    std::error_code watch(unsigned n, shared_keys const& keys, listener* whom, bool in_line) noexcept
     {
         auto& releases = *nodes_[n].releases;
-        if (!queues(n)) return releases.watch(keys->channel, whom, now());
+        if (!in_line || !queues(n)) return releases.watch(keys->channel, whom, now());
         if (inbox_.begins(n)) return releases.watch(inbox_.channel(), &inbox_, now());
         return inbox_.works(n) ? std::error_code{} : make_error_code(errc::cannot_connect);
     }
@@ -143,8 +145,9 @@ private:
     {
         boot_clock::duration farthest{};
         for (auto const& one : nodes_)
-            if (auto const d = one.commands->fastest(); d < waiter_id::longest_reservation)
+            if (auto const d = one.commands->fastest(); d != boot_clock::duration::max())
                 farthest = std::max(farthest, d);
+        farthest = std::min<boot_clock::duration>(farthest, waiter_id::longest_reservation);
         auto const d = waiter_id::shortest_reservation + std::chrono::ceil<std::chrono::milliseconds>(3 * farthest);
         return std::min<std::chrono::milliseconds>(d, waiter_id::longest_reservation);
     }

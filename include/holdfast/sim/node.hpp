@@ -196,7 +196,7 @@ private:
     {
         auto no = redis::answer::no(left);
         if (c.use_queue) lines_.end_reservation(c.keys->lock, c.waiter);
-        no.in_line = c.use_queue && c.waiter && c.score != 0;
+        no.in_line = redis::gets_in_line(c);
         if (!no.in_line) return no;
         auto const ahead = static_cast<int>(lines_.enter(c, t));
         if (left.count() >= 0) no.time_left += std::chrono::milliseconds{4 * ahead};
@@ -239,6 +239,7 @@ private:
             if (!ours) grant(c, t);
             if (c.use_queue) lines_.leave(c.keys->lock, c.waiter);
             auto got = redis::answer::yes(fence);
+            got.in_line = redis::gets_in_line(c);
             got.fence_replaced = replaced;
             return got;
         };

@@ -61,7 +61,7 @@ public:
     {
         end_reservation(c.keys->lock, c.waiter);
         auto const clock = static_cast<std::uint64_t>(now.count());
-        auto const score = std::clamp(c.score, clock - farthest, clock + farthest);
+        auto const score = std::clamp(c.score, clock - longest_ago, clock + farthest_ahead);
         auto& mine = lines_[c.keys->lock];
         remove(mine, c.waiter);
         auto const [place, fresh] =
@@ -107,7 +107,8 @@ private:
     };
 
     static constexpr milliseconds lifetime{3'600'000};
-    static constexpr std::uint64_t farthest = 3'600'000'000;
+    static constexpr std::uint64_t longest_ago = 3'600'000'000;
+    static constexpr std::uint64_t farthest_ahead = 60'000'000;
 
     static void remove(line& of, redis::waiter_id const& w)
     {
