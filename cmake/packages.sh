@@ -7,7 +7,7 @@
 #
 # makes sure that each is there: g++ clang++ clang-tidy cmake ninja pkg-config ccache git python3 redis-server cppcheck gcovr valgrind
 # nft (commands), hiredis openssl zookeeper-client asio boost catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run
-# it), curator kazoo matplotlib (of some Python). On Debian and its
+# it), curator kazoo redis-py matplotlib (of some Python). On Debian and its
 # kin the missing ones, and only these, are installed with apt, as root or through sudo; elsewhere they are
 # named, and the script ends with 2.
 # After it $HOLDFAST_CLANG is the name of a Clang of 16 or later, if there is one.
@@ -32,6 +32,7 @@ holdfast_has()
     zookeeper-server) [ -e /usr/share/java/zookeeper.jar ] && command -v java >/dev/null ;;
     curator) [ -e /usr/share/java/curator-recipes.jar ] && command -v javac >/dev/null ;;
     kazoo) /usr/bin/python3 -c 'import kazoo' >/dev/null 2>&1 ;;
+    redis-py) /usr/bin/python3 -c 'import redis' >/dev/null 2>&1 ;;
     nft) [ -x /usr/sbin/nft ] || command -v nft >/dev/null ;;
     asio) holdfast_has_header asio.hpp ;;
     boost) holdfast_has_boost ;;
@@ -113,6 +114,7 @@ holdfast_package()
     # Its rival in the tests is started from its source.
     curator) echo libcurator-recipes-java default-jdk-headless ;;
     kazoo) echo python3-kazoo ;;
+    redis-py) echo python3-redis ;;
     cli11) echo libcli11-dev ;;
     # Cuts connections in networks of their own; nothing of it runs by itself.
     nft) echo nftables ;;

@@ -36,6 +36,7 @@ std::vector<workload> const workloads{
     {"P4", "many_threads", &many_threads},
     {"P5", "one_lock", &one_lock},
     {"P6", "handover", &handover},
+    {"P7", "crowd", &crowd},
 #ifdef HOLDFAST_BENCHMARK_ZOOKEEPER
     {"P9", "one_zookeeper", &one_zookeeper},
     {"P10", "zookeeper_waiters", &zookeeper_waiters},
@@ -70,6 +71,7 @@ try {
     app.add_flag("--check", check, "Exit status 1 where a target is missed");
     app.add_flag("--awake", no_sleep, "Keep the processors from sleeping between the calls");
     app.add_option("--results", folder, "Write benchmark.md and benchmark.json into this folder");
+    app.add_option("--rivals", options.rivals, "The folder with the rivals in other languages");
     app.add_option("--redis-plus-plus", options.redis_plus_plus,
                    "Compiler options with which redis-plus-plus is found");
     app.add_option("workload", chosen, "Which to run; all")->check(CLI::IsMember(names));

@@ -49,7 +49,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-holdfast_need g++ cmake ninja hiredis asio redis-server zookeeper-client zookeeper-server cli11 nlohmann_json matplotlib
+holdfast_need g++ cmake ninja hiredis asio redis-server zookeeper-client zookeeper-server cli11 nlohmann_json matplotlib redis-py
 cd "$root"
 cmake --preset benchmark -B "$build" >/dev/null
 cmake --build "$build" --target holdfast_benchmark -j "${HOLDFAST_JOBS:-$(nproc)}"
@@ -63,9 +63,20 @@ elif [ "$redis_plus_plus" ]; then
   arguments+=("--redis-plus-plus=-I'$redis_plus_plus/include'")
 fi
 
+# Rivals in other languages, where their packages can be had. What npm installs is found beside the script.
+mkdir -p "$build/rivals"
+cp "$here"/rivals/* "$build/rivals"
+if holdfast_has redis-py && command -v npm >/dev/null &&
+  { [ -d "$build/rivals/node_modules/redlock" ] || npm install --silent --prefix "$build/rivals" redlock@5.0.0-beta.2 ioredis@5; }; then
+  arguments+=("--rivals=$build/rivals")
+fi
+
 status=0
 "$build/tests/benchmark/holdfast_benchmark" --results "$results" "${arguments[@]}" || status=$?
 [ $status -le 1 ] || exit $status
 "$(holdfast_plotting_python)" "$here/plot.py" "$results/benchmark.json" "$results/benchmark.svg"
+if grep -q '"P7"' "$results/benchmark.json"; then
+  "$(holdfast_plotting_python)" "$here/plot_crowd.py" "$results/benchmark.json" "$results/crowd.svg"
+fi
 printf '\nStored in %s\n' "$(realpath --relative-to="$OLDPWD" "$results")"
 exit $status

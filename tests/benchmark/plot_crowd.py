@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""Draws how many sections a second a crowd does: plot_crowd.py benchmark.json crowd.svg
+
+One panel for one Redis and one for five masters; a line for each lock, over the number of processes, on a log scale.
+"""
+
+import json
+import re
+import sys
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+
+COLOURS = {"holdfast": "#1a7f5a", "the same in turn": "#8a8f98", "a Lua queue": "#e09a1a", "redis-py": "#c8442c", "node-redlock": "#4a5a70"}
+WHAT = re.compile(r"^(one Redis|five masters), (\d+) processes$")
+
+
+def rate(text):
+    return float(text.removesuffix("/s").replace(",", ""))
+
+
+def lines(rows):
+    """For each place: the name of each lock, and its rate at each number of processes."""
+    found = {}
+    for row in rows:
+        what = WHAT.match(row["what"])
+        if row["workload"] != "P7" or not what or row["unit"] != "×":
+            continue
+        place = found.setdefault(what[1], {})
+        place.setdefault("holdfast", {})[int(what[2])] = rate(row["ours"])
+        place.setdefault(row["rival"], {})[int(what[2])] = rate(row["theirs"])
+    return found
+
+
+def main(source, destination):
+    with open(source, encoding="utf-8") as file:
+        results = json.load(file)
+    places = lines(results["rows"])
+    if not places:
+        sys.exit("there is nothing to draw")
+    figure, panels = plt.subplots(1, len(places), figsize=(10, 4.2), sharey=True, squeeze=False)
+    for axes, (place, locks) in zip(panels[0], places.items()):
+        axes.set_title(place, loc="left", fontsize=11, fontweight="bold")
+        for name, rates in locks.items():
+            numbers = sorted(rates)
+            axes.plot(numbers, [rates[n] for n in numbers], "o-", color=COLOURS[name], linewidth=2.4 if name == "holdfast" else 1.4, markersize=4)
+            axes.annotate(name, (numbers[-1], rates[numbers[-1]]), xytext=(6, 0), textcoords="offset points", va="center", fontsize=8.5, color=COLOURS[name])
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_xticks([2, 8, 32, 64], ["2", "8", "32", "64"])
+        axes.set_xlim(1.8, 150)
+        axes.set_xlabel("processes that want the lock")
+        axes.grid(color="#e4e6ea", linewidth=0.8)
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+    panels[0][0].set_ylabel("sections a second")
+    figure.tight_layout()
+    figure.savefig(destination, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// One process of a crowd, with node-redlock: node_redlock.cjs SECONDS SECTION_US PORT...; as redis_py.py.
+"use strict";
+
+const { default: Redlock } = require("redlock");
+const Redis = require("ioredis");
+const { performance } = require("perf_hooks");
+
+const [seconds, section, ...ports] = process.argv.slice(2).map(Number);
+const redlock = new Redlock(ports.map((port) => new Redis(port)), { retryCount: -1 });
+redlock.on("error", () => {});
+
+async function once() {
+  const begun = performance.now();
+  const lock = await redlock.acquire(["orders"], 30000);
+  const waited = (performance.now() - begun) / 1000;
+  if (section > 0) await new Promise((done) => setTimeout(done, section / 1000));
+  await lock.release();
+  return waited;
+}
+
+async function main() {
+  await once();
+  console.log("ready");
+  await new Promise((go) => process.stdin.once("data", go));
+  const end = performance.now() + seconds * 1000;
+  let sections = 0;
+  let longest = 0;
+  while (performance.now() < end) {
+    longest = Math.max(longest, await once());
+    ++sections;
+  }
+  console.log(sections, longest);
+  process.exit(0);
+}
+
+main();

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: MIT
+"""One process of a crowd, with redis-py's lock: redis_py.py SECONDS SECTION_US PORT
+
+Says "ready" when it has had the lock once, begins when it is told to, and then says how many sections it had and how long it waited at most, in
+seconds.
+"""
+
+import sys
+import time
+
+import redis
+
+seconds, section, port = float(sys.argv[1]), int(sys.argv[2]) * 1e-6, int(sys.argv[3])
+client = redis.Redis(port=port)
+
+
+def once():
+    lock = client.lock("orders", timeout=30)
+    begun = time.monotonic()
+    lock.acquire()
+    waited = time.monotonic() - begun
+    if section > 0:
+        time.sleep(section)
+    lock.release()
+    return waited
+
+
+once()
+print("ready", flush=True)
+sys.stdin.readline()
+end = time.monotonic() + seconds
+sections, longest = 0, 0.0
+while time.monotonic() < end:
+    longest = max(longest, once())
+    sections += 1
+print(sections, longest, flush=True)
