@@ -33,12 +33,12 @@ void crew::start(std::size_t i)
               .clients = {},
               .first_slot = i * options_.locks,
               .first_lock = lane * options_.locks,
-              .one_lock = options_.one_lock,
+              .one_lock = one_lock(i),
               .patience = options_.patience,
               .guarded = options_.guarded,
               .tokens_checked = options_.tokens_checked,
               .rest = options_.rest};
-    for (std::uint32_t l = 0; l < options_.locks; ++l) {
+    for (std::uint32_t l = 0; l < threads(i); ++l) {
         what.clients.push_back(next_client_++);
         auto& s = of(i, l);
         s.stay = false;
@@ -78,10 +78,10 @@ void crew::note(event what, std::uint64_t value) { journal_.write({.value = valu
 
 void crew::note_about(event what, std::size_t i)
 {
-    for (std::uint32_t l = 0; l < options_.locks; ++l)
+    for (std::uint32_t l = 0; l < threads(i); ++l)
         journal_.write(
             {.client = of(i, l).client,
-             .lock = static_cast<std::uint32_t>(i % options_.lanes) * options_.locks + (options_.one_lock ? 0 : l),
+             .lock = static_cast<std::uint32_t>(i % options_.lanes) * options_.locks + (one_lock(i) ? 0 : l),
              .what = what});
 }
 

@@ -22,6 +22,7 @@ struct crew_options {
     std::size_t processes = 8;
     std::uint32_t locks = 1;     ///< for each process, which has a thread for each
     bool one_lock = false;       ///< all threads of a process have the same lock
+    std::uint32_t threads_of_last = 0;  ///< if not 0: the last process has so many, all for one lock
     std::size_t lanes = 1;       ///< groups of processes; each has locks of its own
     std::chrono::milliseconds patience{500};
     bool guarded = true;
@@ -49,6 +50,11 @@ public:
     void end();
 
     [[nodiscard]] std::size_t size() const noexcept { return members_.size(); }
+    /// Returns: how many threads a process has.
+    [[nodiscard]] std::uint32_t threads(std::size_t i) const noexcept
+    {
+        return options_.threads_of_last != 0 && i + 1 == size() ? options_.threads_of_last : options_.locks;
+    }
     [[nodiscard]] test::child& process(std::size_t i) { return members_.at(i).process; }
     [[nodiscard]] slot& of(std::size_t i, std::uint32_t lock = 0)
     {
@@ -70,6 +76,10 @@ private:
     };
 
     void start(std::size_t i);
+    [[nodiscard]] bool one_lock(std::size_t i) const noexcept
+    {
+        return options_.one_lock || (options_.threads_of_last != 0 && i + 1 == size());
+    }
     void note_about(event what, std::size_t i);
 
     crew_options options_;

@@ -13,13 +13,12 @@ namespace {
 /// By how much an announcement may be late that comes: the thread that makes it has to have been run.
 constexpr std::chrono::seconds busy_machine(run_options const& run) { return std::chrono::seconds{run.full ? 4 : 30}; }
 
-remains look(test::redis_server& server)
+remains look(test::redis_server& server, waiters w)
 {
     remains left;
     for (auto const& key : server.command({"KEYS", "*"}).elements) {
-        bool const fence = key.text.starts_with("holdfast:fence:");
-        if (!fence || server.command({"PTTL", key.text}).integer == -1)
-            left.keys.push_back(key.text + (fence ? ", without an end" : ""));
+        auto const time = server.command({"PTTL", key.text}).integer;
+        if (!may_stay(key.text, time, w)) left.keys.push_back(key.text + (time == -1 ? ", without an end" : ""));
     }
     left.channels = static_cast<long>(server.command({"PUBSUB", "CHANNELS"}).elements.size());
     return left;
@@ -46,12 +45,12 @@ void verify(run_options const& run, findings& to, std::vector<record> const& rec
         to.demanded_times(run, "losses announced, after the rival's grant", std::move(announced.late), 0);
 }
 
-remains remains_on(test::redis_server& server, std::chrono::milliseconds limit)
+remains remains_on(test::redis_server& server, std::chrono::milliseconds limit, waiters w)
 {
     remains left;
     static_cast<void>(test::eventually(
         [&] {
-            left = look(server);
+            left = look(server, w);
             return left.keys.empty() && left.channels == 0;
         },
         limit));

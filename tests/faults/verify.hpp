@@ -23,6 +23,7 @@ void verify(run_options const& run, findings& to, std::vector<record> const& rec
             std::size_t least_refused = 0, std::chrono::milliseconds ttl = {});
 
 /// Returns: what is left of locks on a server, after `limit` at most for it to go.
-[[nodiscard]] remains remains_on(test::redis_server& server, std::chrono::milliseconds limit);
+[[nodiscard]] remains remains_on(test::redis_server& server, std::chrono::milliseconds limit,
+                                 waiters w = waiters::ended);
 
 }  // namespace holdfast::faults

@@ -42,7 +42,7 @@ struct slot {
 /// Memory that all processes of a run share.
 struct stage {
     static constexpr std::size_t most_locks = 4;
-    static constexpr std::size_t most_slots = 64;
+    static constexpr std::size_t most_slots = 384;
 
     std::array<resource, most_locks> resources;
     std::array<slot, most_slots> slots;

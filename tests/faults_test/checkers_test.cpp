@@ -9,6 +9,7 @@
 #include "faults/check/fenced_writes.hpp"
 #include "faults/check/fencing.hpp"
 #include "faults/check/leftovers.hpp"
+#include "faults/check/service.hpp"
 #include "faults/check/takeover.hpp"
 #include "support/catch.hpp"
 
@@ -214,6 +215,61 @@ TEST_CASE("who was stopped or killed meanwhile need not have announced anything"
     auto later = overtaken;
     CHECK_FALSE(
         check_announced(of(later.add(event::paused, 1, 0, 120).add(event::continued, 1, 0, 130)), 0).found.empty());
+}
+
+TEST_CASE("the longest wait of a client spans attempts that failed, and ends with its death or the run")
+{
+    constexpr std::int64_t ms = 1'000'000;
+    auto const served = [](history const& h) { return service_of(of(h), 0, 1000 * ms); };
+    auto const granted = served(history{}.granted(1, 1, 10, 30, 100).released(1, 1, 40, 41).granted(1, 2, 50, 90, 200));
+    CHECK(granted.at(1).grants == 2);
+    CHECK(granted.at(1).longest == 40 * ms);
+    CHECK(served(history{}.refused(1, 1, 10, 30).granted(1, 2, 31, 90, 200)).at(1).longest == 80 * ms);
+    CHECK(served(history{}.refused(1, 1, 10, 30).add(event::killed, 1, 0, 60)).at(1).longest == 50 * ms);
+    CHECK(served(history{}.refused(1, 1, 10, 30)).at(1).longest == 990 * ms);
+    CHECK(served(history{}.refused(1, 1, 10, 30)).at(1).grants == 0);
+}
+
+TEST_CASE("a client does not wait while it is stopped, nor while it has the lock")
+{
+    constexpr std::int64_t ms = 1'000'000;
+    auto const served = [](history const& h) { return service_of(of(h), 0, 1000 * ms); };
+    auto const stop = [](history h, std::int64_t from, std::int64_t until) {
+        return h.add(event::paused, 1, 0, from).add(event::continued, 1, 0, until);
+    };
+    CHECK(served(stop(history{}.granted(1, 1, 10, 90, 200), 30, 80)).at(1).longest == 20 * ms);
+    CHECK(served(stop(history{}.granted(1, 1, 10, 20, 200), 30, 80)).at(1).longest == 10 * ms);
+    CHECK(served(history{}.refused(1, 1, 10, 999).add(event::paused, 1, 0, 30)).at(1).longest == 20 * ms);
+}
+
+TEST_CASE("of the waits of a client those count that end in the time asked for")
+{
+    constexpr std::int64_t ms = 1'000'000;
+    auto const records = of(history{}.granted(1, 1, 0, 90, 200).released(1, 1, 91, 92).granted(1, 2, 93, 120, 300));
+    CHECK(service_of(records, 0, 100 * ms).at(1).grants == 1);
+    CHECK(service_of(records, 0, 100 * ms).at(1).longest == 90 * ms);
+    CHECK(service_of(records, 100 * ms, 200 * ms).at(1).grants == 1);
+    CHECK(service_of(records, 100 * ms, 200 * ms).at(1).longest == 27 * ms);
+}
+
+TEST_CASE("fairness is 1 for equal shares, and 1/n if one of n has everything")
+{
+    CHECK(fairness({5, 5, 5, 5}) == 1.0);
+    CHECK(fairness({0, 20, 0, 0}) == 0.25);
+    CHECK(fairness({0, 0}) == 1.0);
+}
+
+TEST_CASE("K7 lets fences stay, and a queue if waiters were killed, as long as they expire")
+{
+    for (auto const w : {waiters::ended, waiters::killed}) {
+        CHECK(may_stay("holdfast:fence:{orders}", 1000, w));
+        CHECK_FALSE(may_stay("holdfast:fence:{orders}", -1, w));
+        CHECK_FALSE(may_stay("orders", 1000, w));
+        CHECK_FALSE(may_stay("holdfast:next:{orders}", 50, w));
+        CHECK_FALSE(may_stay("holdfast:queue:{orders}", -1, w));
+    }
+    CHECK(may_stay("holdfast:queue:{orders}", 1000, waiters::killed));
+    CHECK_FALSE(may_stay("holdfast:queue:{orders}", 1000, waiters::ended));
 }
 
 TEST_CASE("K7 refuses keys and channels that are left")

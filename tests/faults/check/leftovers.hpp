@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace holdfast::faults {
 
@@ -20,10 +22,21 @@ struct footprint {
 
 /// What is left in a store after a run.
 struct remains {
-    std::vector<std::string>
-        keys{};  ///< or nodes; fence counters that will be forgotten by themselves are not among them
+    std::vector<std::string> keys{};  ///< or nodes; those that may stay are not among them
     long channels = 0;
 };
+
+/// What became of the waiters of a run.
+enum class waiters { ended, killed };
+
+/// K7, of a key on Redis whose `PTTL` is `left`. Returns: whether it may be there after a run: a fence counter, or the
+/// queue of a lock if some of its waiters were killed, and only if it expires.
+[[nodiscard]] inline bool may_stay(std::string_view key, long long left, waiters w) noexcept
+{
+    bool const kept =
+        key.starts_with("holdfast:fence:") || (w == waiters::killed && key.starts_with("holdfast:queue:"));
+    return kept && left >= 0;
+}
 
 /// K7. Returns: what is left in the store.
 [[nodiscard]] inline breaches check_remains(remains const& left)

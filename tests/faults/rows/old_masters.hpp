@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -19,14 +20,14 @@ namespace holdfast::faults {
 /// was just started.
 class old_masters {
 public:
-    /// `folder` is where the offsets of their clocks are kept.
-    old_masters(std::size_t size, std::filesystem::path const& folder)
+    /// `folder` is where the offsets of their clocks are kept. The clock of each is `apart` ahead of the one before.
+    old_masters(std::size_t size, std::filesystem::path const& folder, std::chrono::seconds apart = {})
     {
         using namespace std::chrono_literals;
         for (std::size_t i = 0; i < size; ++i) {
             auto& clock = clocks_.emplace_back(folder / ("offset" + std::to_string(i)));
             servers_.emplace_back(test::redis_options{.environment = clock.environment()});
-            clock.set(1h);
+            clock.set(1h + static_cast<int>(i) * apart);
         }
         for (auto& one : servers_)
             if (!test::eventually([&] { return one.uptime() > 3000s; }, 1min))
@@ -37,6 +38,13 @@ public:
     {
         std::vector<std::string> all;
         for (auto const& one : servers_) all.push_back(one.url());
+        return all;
+    }
+
+    [[nodiscard]] std::vector<std::uint16_t> ports() const
+    {
+        std::vector<std::uint16_t> all;
+        for (auto const& one : servers_) all.push_back(one.port());
         return all;
     }
 

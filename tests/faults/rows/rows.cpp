@@ -23,6 +23,7 @@ constexpr control_run one_condition{"every answer is expected to be an unknown e
 constexpr control_run one_condition_of_masters{"every answer is expected to be an unknown error",
                                                "granted by the others"};
 constexpr control_run kept{"somebody keeps the lock", "K6"};
+constexpr control_run reserved{"the lock is reserved for a waiter who does not come", "K6"};
 constexpr control_run one_end{"every answer is expected to end the session", "a condition each"};
 
 }  // namespace
@@ -75,6 +76,10 @@ std::vector<row> const& all_rows()
          "no thread waits five times as long as all on average, or 25 times where processes hand on; who only polls gets its turns",
          kept, crowds::go},
         {"crowds_redlock", "the same of five masters", kept, crowds::go, redlock},
+        {"line",
+         "while waiters and holders are killed and stopped, the server stopped and emptied: each that lives gets the lock, who only polls, too; K1, K2, K3, K7",
+         reserved, line::go},
+        {"line_redlock", "the same of five masters, of which no two clocks agree", reserved, line::go, redlock},
         {"floods",
          "a master that sends without end, a publisher, a great value: calls return in time, leases are renewed, losses announced in time",
          majority_floods, floods::go},

@@ -62,6 +62,10 @@ namespace crowds {
 void go(run_options const& run, findings& to);
 }
 
+namespace line {
+void go(run_options const& run, findings& to);
+}
+
 namespace deadlines {
 void go(run_options const& run, findings& to);
 }
