@@ -79,10 +79,9 @@ void crew::note(event what, std::uint64_t value) { journal_.write({.value = valu
 void crew::note_about(event what, std::size_t i)
 {
     for (std::uint32_t l = 0; l < threads(i); ++l)
-        journal_.write(
-            {.client = of(i, l).client,
-             .lock = static_cast<std::uint32_t>(i % options_.lanes) * options_.locks + (one_lock(i) ? 0 : l),
-             .what = what});
+        journal_.write({.client = of(i, l).client,
+                        .lock = static_cast<std::uint32_t>(i % options_.lanes) * options_.locks + (one_lock(i) ? 0 : l),
+                        .what = what});
 }
 
 void crew::end()

@@ -20,10 +20,10 @@ struct crew_options {
     place where{};
     std::vector<place> ways_there{};  ///< one for each process in turn, where they are not all the same
     std::size_t processes = 8;
-    std::uint32_t locks = 1;     ///< for each process, which has a thread for each
-    bool one_lock = false;       ///< all threads of a process have the same lock
+    std::uint32_t locks = 1;            ///< for each process, which has a thread for each
+    bool one_lock = false;              ///< all threads of a process have the same lock
     std::uint32_t threads_of_last = 0;  ///< if not 0: the last process has so many, all for one lock
-    std::size_t lanes = 1;       ///< groups of processes; each has locks of its own
+    std::size_t lanes = 1;              ///< groups of processes; each has locks of its own
     std::chrono::milliseconds patience{500};
     bool guarded = true;
     bool tokens_checked = true;

@@ -52,7 +52,7 @@ public:
     waiting_crowd(run_options const& run, findings& to)
         : run_{run},
           to_{to},
-          servers_{run.on == place::store::redis ? 1U : 5U, to.folder("clocks"), std::chrono::seconds{run.count(2, 9)}},
+          servers_{run.on == place::store::redis ? 1U : 5U, to.folder("clocks"), std::chrono::seconds{run.count(1, 9)}},
           workers_{{.where = where(run, servers_),
                     .processes = run.count(12, 64),
                     .threads_of_last = static_cast<std::uint32_t>(run.count(16, 256)),
@@ -212,8 +212,10 @@ private:
         poller_.leave_out(which);
         workers_.note(event::fault_begun, which);
         servers_[which].pause();
-        if (several()) kill_some();
-        std::this_thread::sleep_for(3 * ttl / 2);
+        if (several())
+            kill_some();
+        else
+            std::this_thread::sleep_for(3 * ttl / 2);
         servers_[which].resume();
         workers_.note(event::fault_ended, which);
         poller_.take_in(which);
@@ -232,7 +234,7 @@ private:
         servers_[which].kill();
         if (several()) kill_some();
         servers_[which].restart();
-        std::this_thread::sleep_for(2 * ttl);
+        std::this_thread::sleep_for(3 * ttl / 2);
         workers_.note(event::fault_ended, which);
         everybody("a server came back empty");
         poller_.take_in(which);
