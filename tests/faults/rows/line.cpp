@@ -23,6 +23,7 @@
 #include <random>
 #include <set>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -241,13 +242,17 @@ private:
         emptied_ = &servers_[which];
     }
 
-    /// The lock is reserved for a waiter who does not come, for longer than a script would.
+    /// The lock is reserved for a waiter who does not come, again and again.
     void reserve_for_nobody()
     {
-        std::string const key = "holdfast:next:{faults/0}";
-        for (std::size_t i = 0; i < servers_.size(); ++i) servers_[i].command({"SET", key, "nobody", "PX", "600000"});
+        std::jthread const reserving{[this](std::stop_token const& stop) {
+            while (!stop.stop_requested()) {
+                for (std::size_t i = 0; i < servers_.size(); ++i)
+                    servers_[i].command({"SET", "holdfast:next:{faults/0}", "nobody", "PX", "1000"});
+                std::this_thread::sleep_for(std::chrono::milliseconds{50});
+            }
+        }};
         everybody("reserved for nobody");
-        for (std::size_t i = 0; i < servers_.size(); ++i) servers_[i].command({"DEL", key});
     }
 
     void figures(std::vector<record> const& records, std::int64_t over)
