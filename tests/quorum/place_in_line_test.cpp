@@ -67,6 +67,30 @@ TEST_CASE("a lost round waits up to 3 ms for the answers that are left, and roll
     CHECK_FALSE(step.done);
 }
 
+TEST_CASE("a waiter whose votes are split does not wait for a node that hangs as long as it may, but longer each time")
+{
+    acquire a{5};
+    auto now = t0;
+    (void)a.machine.start(now);
+    for (auto const pause : {3ms, 6ms, 12ms, 24ms}) {
+        (void)a.machine.on_answer(0, yes(70), now);
+        (void)a.machine.on_answer(1, yes(70), now);
+        (void)a.machine.on_answer(2, in_line(), now);
+        CHECK(a.machine.on_answer(3, in_line(), now).roll_back.empty());
+        CHECK(a.machine.wake_at() == now + pause);
+        auto const step = a.machine.on_time(now + pause);
+        CHECK(step.roll_back == nodes(0, 1, 4));
+        CHECK(step.give_up.empty());
+        CHECK(step.stays);
+        now = a.machine.wake_at();
+        (void)a.machine.on_time(now);
+    }
+    (void)a.machine.on_answer(0, yes(70), now);
+    (void)a.machine.on_answer(1, yes(70), now);
+    (void)a.machine.on_answer(2, in_line(), now);
+    CHECK(a.machine.on_answer(4, yes(70), now + 40ms).done);
+}
+
 TEST_CASE("a single attempt does not wait for the rest")
 {
     acquire a{5, {.once = true}};

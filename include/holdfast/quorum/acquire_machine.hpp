@@ -159,16 +159,16 @@ private:
         if (round_.won() && round_.usable(now))  // mutant: no validity check
             // mutant: validity counted from the end
             finish(step, {.valid_until = round_.validity(), .fence = first_of_batch()});
-        else if (round_.won() || (round_.lost() && !hears_the_rest(now)))
+        else if (round_.won() || ((round_.lost() || (place_.taken() && round_.split())) && !hears_the_rest(now)))
             lose_round(now, step);
     }
 
-    /// Returns: whether a lost round, which puts a waiter in line, goes on for a moment: a node that has answered by
-    /// then need not be told that the round is over.
+    /// Returns: whether a round of one in line goes on for a moment: a node that has answered by then may win it, or need
+    /// not be told that it is lost. Two that have half of the votes each must not wait for a node that hangs.
     [[nodiscard]] bool hears_the_rest(boot_clock::time_point now) noexcept
     {
         if (!place_.taken() || !round_.pending() || now >= overdue_at_ || limits_.last_attempt(now)) return false;
-        if (!rest_until_) rest_until_ = std::min(now + place_in_line::most_for_the_rest, overdue_at_);
+        if (!rest_until_) rest_until_ = std::min(now + place_.for_the_rest(round_.lost()), overdue_at_);
         wake_at_ = *rest_until_;
         return now < *rest_until_;
     }

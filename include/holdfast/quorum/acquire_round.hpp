@@ -103,6 +103,13 @@ public:
         return asked() || grants() + count(vote::held) + pending < majority();
     }
 
+    /// Returns: whether a majority has answered, some of them with votes for others, and those that have not answered
+    /// may still win it.
+    [[nodiscard]] bool split() const noexcept
+    {
+        return asked() && !settled_ && count(vote::held) > 0 && grants() < majority();
+    }
+
     /// Returns: whether the fence is settled, and confirmation is under way.
     [[nodiscard]] bool confirming() const noexcept { return settled_; }
 

@@ -24,9 +24,6 @@ public:
     /// How long a majority waits for the others.
     static constexpr std::chrono::milliseconds grace{1};
 
-    /// How long a lost round waits for the answers that are left.
-    static constexpr std::chrono::milliseconds most_for_the_rest{3};
-
     /// The longest sleep of a waiter to which no majority reports a release, since its subscriptions were lost.
     static constexpr std::chrono::milliseconds longest_unheard{500};
 
@@ -55,12 +52,21 @@ public:
         return take(after_minority_, longest_after_minority);
     }
 
+    /// Returns: how long a round waits for the answers that are left. If these can still win it, the next one will wait
+    /// for longer: they may come from far away.
+    [[nodiscard]] boot_clock::duration for_the_rest(bool lost) noexcept
+    {
+        return lost ? boot_clock::duration{first_for_the_rest} : take(for_the_rest_, longest_for_the_rest);
+    }
+
 private:
     static constexpr std::chrono::milliseconds first_look{250};
     static constexpr std::chrono::milliseconds first_after_call{2};
     static constexpr std::chrono::hours longest_look{1};
     static constexpr std::chrono::milliseconds first_after_minority{10};
     static constexpr std::chrono::milliseconds longest_after_minority{250};
+    static constexpr std::chrono::milliseconds first_for_the_rest{3};
+    static constexpr std::chrono::hours longest_for_the_rest{1};
 
     static boot_clock::duration take(boot_clock::duration& next, boot_clock::duration most) noexcept
     {
@@ -72,6 +78,7 @@ private:
     node_set nodes_;
     boot_clock::duration look_ = first_look;
     boot_clock::duration after_minority_ = first_after_minority;
+    boot_clock::duration for_the_rest_ = first_for_the_rest;
 };
 
 }  // namespace holdfast::quorum
