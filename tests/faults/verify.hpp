@@ -24,6 +24,6 @@ void verify(run_options const& run, findings& to, std::vector<record> const& rec
 
 /// Returns: what is left of locks on a server, after `limit` at most for it to go.
 [[nodiscard]] remains remains_on(test::redis_server& server, std::chrono::milliseconds limit,
-                                 waiters w = waiters::ended);
+                                 waiters w = waiters::killed);
 
 }  // namespace holdfast::faults

@@ -163,8 +163,8 @@ private:
             lose_round(now, step);
     }
 
-    /// Returns: whether a round of one in line goes on for a moment: a node that has answered by then may win it, or need
-    /// not be told that it is lost. Two that have half of the votes each must not wait for a node that hangs.
+    /// Returns: whether a round of one in line goes on for a moment: a node that has answered by then may win it, or
+    /// need not be told that it is lost. Two that have half of the votes each must not wait for a node that hangs.
     [[nodiscard]] bool hears_the_rest(boot_clock::time_point now) noexcept
     {
         if (!place_.taken() || !round_.pending() || now >= overdue_at_ || limits_.last_attempt(now)) return false;

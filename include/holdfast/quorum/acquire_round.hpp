@@ -145,7 +145,7 @@ public:
     {
         node_set nodes;
         for (unsigned node = 0; node < nodes_; ++node)
-            if (votes_[node].in_line && votes_[node].now == vote::held) nodes.add(node);
+            if (votes_[node].queued && votes_[node].now == vote::held) nodes.add(node);
         return nodes - failures_.asked_again();
     }
 
@@ -179,7 +179,7 @@ private:
     struct vote {
         enum state : std::uint8_t { pending, granted, confirmed, held, failed };
         state now = pending;
-        bool in_line = false;
+        bool queued = false;
         std::uint64_t fence = 0;
         std::chrono::milliseconds time_left{};
     };

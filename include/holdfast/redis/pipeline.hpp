@@ -65,9 +65,10 @@ public:
     std::error_code send(command const& c, listener* whom, node_reach const& now_is, boot_clock::time_point now)
     {
         bool const releases = c.what == command::verb::release;
-        bool const may_be_there = releases && (whom != nullptr || connected_ || ledger_.voted_for(c.token));
+        bool const never_sent = releases && !connected_ && ledger_.may_reacquire(c.token);
+        bool const may_be_there = releases && !never_sent && (whom || connected_ || ledger_.voted_for(c.token));
         if (releases) ledger_.released(c.token);
-        auto const why = refuses(c, now_is);
+        auto const why = never_sent ? make_error_code(errc::cannot_connect) : refuses(c, now_is);
         if (why && may_be_there) retries_.keep(c, now);
         if (why) return why;
         pending_commands one;
@@ -160,7 +161,6 @@ public:
     [[nodiscard]] bool answered_all() const noexcept { return sent_.empty(); }
     /// Returns: the command that the node answers next. Requires: not `answered_all()`.
     [[nodiscard]] pending_command const& oldest() const noexcept { return sent_.front(); }
-
     /// Returns: whether `oldest()`, which was answered with `a`, is sent again: as text, or without the queue.
     [[nodiscard]] bool repeats(answer const& a) const noexcept
     {

@@ -147,10 +147,13 @@ private:
         for (auto const& one : nodes_)
             if (auto const d = one.commands->fastest(); d != boot_clock::duration::max())
                 farthest = std::max(farthest, d);
-        farthest = std::min<boot_clock::duration>(farthest, waiter_id::longest_reservation);
+        farthest = std::min<boot_clock::duration>(farthest, farthest_considered);
         auto const d = waiter_id::shortest_reservation + std::chrono::ceil<std::chrono::milliseconds>(3 * farthest);
         return std::min<std::chrono::milliseconds>(d, waiter_id::longest_reservation);
     }
+
+    /// Farther than between continents. What took longer was late.
+    static constexpr std::chrono::milliseconds farthest_considered{66};
 
     void pass_on(unsigned n, waiter_id const& w, std::string_view lock) noexcept
     try {
