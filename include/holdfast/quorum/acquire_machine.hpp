@@ -167,7 +167,7 @@ private:
     /// need not be told that it is lost. Two that have half of the votes each must not wait for a node that hangs.
     [[nodiscard]] bool hears_the_rest(boot_clock::time_point now) noexcept
     {
-        if (!place_.taken() || !round_.pending() || now >= overdue_at_ || limits_.last_attempt(now)) return false;
+        if (!place_.taken() || !round_.unanswered() || now >= overdue_at_ || limits_.last_attempt(now)) return false;
         if (!rest_until_) rest_until_ = std::min(now + place_.for_the_rest(round_.lost()), overdue_at_);
         wake_at_ = *rest_until_;
         return now < *rest_until_;

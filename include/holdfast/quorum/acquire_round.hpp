@@ -150,7 +150,7 @@ public:
     }
 
     /// Returns: whether a node has not answered.
-    [[nodiscard]] bool pending() const noexcept { return count(vote::pending) > 0; }
+    [[nodiscard]] bool unanswered() const noexcept { return count(vote::pending) > 0; }
 
     /// Returns: how long until so many of the others' leases have expired that a majority is free. `unknown` stands for
     /// a lease that does not expire, and for a node that did not say.
