@@ -72,10 +72,11 @@ inline constexpr std::size_t max_auth_size = 65'536;
 
 namespace detail {
 
-/// Returns: whether `text` is an IPv6 address, perhaps with a zone.
+/// Returns: whether `text` is an IPv6 address, perhaps with a zone, in which no colon and no bracket is.
 [[nodiscard]] inline bool is_address_of_version_6(std::string_view text)
 {
     auto const zone = text.find('%');
+    if (zone != std::string_view::npos && text.find_first_of(":[]", zone) != std::string_view::npos) return false;
     ::in6_addr parsed{};
     return zone + 1 != text.size() && ::inet_pton(AF_INET6, std::string{text.substr(0, zone)}.c_str(), &parsed) == 1;
 }
