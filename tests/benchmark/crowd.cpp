@@ -100,6 +100,10 @@ void measure(run_options const& options, report& to, place const& at, unsigned p
            [](crowd_result const& r) { return r.requests; });
     figure("Jain's index of the sections", "", target::at_least(0.9), [](crowd_result const& r) { return r.jain; });
     figure("longest wait, in means", "", target::at_most(5), [](crowd_result const& r) { return r.longest / r.mean; });
+    for (std::size_t i = ours_and_limits; i < contenders.size(); ++i)
+        to.add({.workload = "P7",
+                .what = where + ": Jain's index of " + contenders[i].first,
+                .values = of({results[i].front()}, [](crowd_result const& r) { return r.jain; })});
 }
 
 }  // namespace

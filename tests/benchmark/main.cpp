@@ -37,6 +37,7 @@ std::vector<workload> const workloads{
     {"P5", "one_lock", &one_lock},
     {"P6", "handover", &handover},
     {"P7", "crowd", &crowd},
+    {"P8", "many_locks", &many_locks},
 #ifdef HOLDFAST_BENCHMARK_ZOOKEEPER
     {"P9", "one_zookeeper", &one_zookeeper},
     {"P10", "zookeeper_waiters", &zookeeper_waiters},
@@ -45,6 +46,8 @@ std::vector<workload> const workloads{
 #ifdef HOLDFAST_BENCHMARK_ASIO
     {"P12", "in_flight", &in_flight},
 #endif
+    {"P13", "idle", &idle},
+    {"P14", "restart", &restart},
 };
 
 void write(std::filesystem::path const& file, std::string const& text)

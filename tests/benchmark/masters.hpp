@@ -17,9 +17,9 @@ namespace holdfast::benchmark {
 class masters_in_service {
 public:
     static constexpr std::size_t size = 5;
-    static constexpr std::chrono::seconds guard{2};
+    std::chrono::seconds const guard;
 
-    masters_in_service()
+    explicit masters_in_service(std::chrono::seconds long_enough = std::chrono::seconds{2}) : guard{long_enough}
     {
         for (auto& server : servers_)
             if (!test::eventually([&] { return server.uptime() >= guard + std::chrono::seconds{2}; }))
@@ -29,6 +29,13 @@ public:
     [[nodiscard]] std::vector<std::string> urls() const { return servers_.urls(); }
 
     [[nodiscard]] std::vector<std::uint16_t> ports() const { return servers_.ports(); }
+
+    [[nodiscard]] std::vector<test::redis_server*> servers()
+    {
+        std::vector<test::redis_server*> all;
+        for (auto& one : servers_) all.push_back(&one);
+        return all;
+    }
 
 private:
     test::redis_fleet servers_{size};

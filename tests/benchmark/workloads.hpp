@@ -22,9 +22,12 @@ void many_threads(run_options const& options, report& to);       ///< P4
 void one_lock(run_options const& options, report& to);           ///< P5
 void handover(run_options const& options, report& to);           ///< P6
 void crowd(run_options const& options, report& to);              ///< P7
+void many_locks(run_options const& options, report& to);         ///< P8
 void one_zookeeper(run_options const& options, report& to);      ///< P9; where there is a C client
 void zookeeper_waiters(run_options const& options, report& to);  ///< P10; the same
 void in_flight(run_options const& options, report& to);          ///< P12; where there is an Asio
+void idle(run_options const& options, report& to);               ///< P13
+void restart(run_options const& options, report& to);            ///< P14
 void compile_time(run_options const& options, report& to);       ///< P11
 
 }  // namespace holdfast::benchmark

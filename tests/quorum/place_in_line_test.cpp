@@ -151,6 +151,29 @@ TEST_CASE("a waiter that nobody calls looks after a quarter of a second, and twi
     }
 }
 
+TEST_CASE("a waiter in line sleeps for up to ten times `most`, and for less if the lease is not the same again and again")
+{
+    acquire a{5};
+    auto now = t0;
+    (void)a.machine.start(now);
+    auto const look = [&](boot_clock::time_point ends) {
+        (void)refused_by_all(a, now, ends);
+        auto const pause = a.machine.wake_at() - now;
+        now = a.machine.wake_at();
+        (void)a.machine.on_time(now);
+        return pause;
+    };
+    for (int i = 0; i < 5; ++i) (void)look(t0 + 1h);
+    for (int i = 0; i < 3; ++i) {
+        auto const pause = look(t0 + 1h);
+        CHECK(pause > 3900ms);
+        CHECK(pause <= 10s);
+    }
+    boot_clock::duration last{};
+    for (int i = 0; i < 8; ++i) last = look(now + 2h);
+    CHECK(last <= 250ms);
+}
+
 TEST_CASE("a waiter that was called, and another was faster, looks again soon: that one may call nobody")
 {
     acquire a{1};

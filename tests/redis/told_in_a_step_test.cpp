@@ -48,8 +48,8 @@ struct rude_transport {
     [[nodiscard]] static bool may_reacquire(unsigned, owner_token const&, boot_clock::time_point) { return false; }
     [[nodiscard]] static std::error_code may_vote(unsigned, boot_clock::time_point) { return {}; }
     [[nodiscard]] static bool undecided(unsigned, boot_clock::time_point) { return false; }
-    [[nodiscard]] static std::error_code watch(unsigned, shared_keys const&, listener*, bool) { return {}; }
-    static void unwatch(shared_keys const&, listener*) {}
+    [[nodiscard]] static std::error_code watch(unsigned, std::string const&, listener*, bool) { return {}; }
+    static void unwatch(std::string const&, listener*) {}
     [[nodiscard]] static holdfast::redis::waiter_id enter(listener*) { return {}; }
     static void leave(holdfast::redis::waiter_id const&) {}
     [[nodiscard]] static bool calls() { return false; }

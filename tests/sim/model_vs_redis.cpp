@@ -91,7 +91,7 @@ public:
     redis::answer ask(redis::command const& c)
     {
         bool const counted_on =
-            c.fence == redis::fence_source::counter && node_.fence(c.keys->fence) >= c.floor && !poisoned_;
+            c.fence == redis::fence_source::counter && node_.fence(c.keys->fence().text()) >= c.floor && !poisoned_;
         auto const real = speaker_(c);
         auto const model = execute(c);
         INFO("verb " << static_cast<int>(c.what) << ", fence source " << static_cast<int>(c.fence) << ", "
@@ -109,8 +109,8 @@ public:
         if (apart != 0) align(c, std::max(real.fence, model.fence));
         CHECK(server_.command({"GET", c.keys->lock}).text == node_.get(c.keys->lock, now()).value_or(""));
         if (poisoned_) return model;
-        auto const fence = server_.command({"GET", c.keys->fence}).text;
-        CHECK((fence.empty() ? 0 : std::stoull(fence)) == node_.fence(c.keys->fence));
+        auto const fence = server_.command({"GET", c.keys->fence().text()}).text;
+        CHECK((fence.empty() ? 0 : std::stoull(fence)) == node_.fence(c.keys->fence().text()));
         return model;
     }
 
@@ -151,17 +151,17 @@ public:
     /// differs a little.
     void poison(redis::lock_keys const& keys, std::string const& text, std::optional<std::uint64_t> value)
     {
-        server_.command({"SET", keys.fence, text});
-        node_.poison(keys.fence, value);
+        server_.command({"SET", keys.fence().text(), text});
+        node_.poison(keys.fence().text(), value);
         poisoned_ = true;
     }
 
     /// Effects: the counter is a list, on both.
     void poison_with_list(redis::lock_keys const& keys)
     {
-        server_.command({"DEL", keys.fence});
-        server_.command({"LPUSH", keys.fence, "x"});
-        node_.poison(keys.fence, {});
+        server_.command({"DEL", keys.fence().text()});
+        server_.command({"LPUSH", keys.fence().text(), "x"});
+        node_.poison(keys.fence().text(), {});
         poisoned_ = true;
     }
 

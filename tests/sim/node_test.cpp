@@ -68,7 +68,7 @@ TEST_CASE("a node gives a lost vote back where nobody has it, and extends one th
     CHECK(node.execute(ask(verb::reacquire, theirs), at(60ms)).what == kind::refused);
     CHECK(node.execute(ask(verb::reacquire, mine), at(60ms)).what == kind::applied);
     CHECK(node.execute(ask(verb::acquire, theirs), at(60ms)).time_left == 100ms);
-    CHECK(node.fence(key->fence) == 0);
+    CHECK(node.fence(key->fence().text()) == 0);
     CHECK(node.execute(ask(verb::reacquire, theirs), at(160ms)).what == kind::applied);
 }
 
@@ -117,10 +117,10 @@ TEST_CASE("fences by count begin at the clock, or at a proposal that is little a
     auto confirm = ask(verb::confirm, mine, redis::fence_source::counter);
     confirm.value = clock + 1000;
     node.execute(confirm, at(50ms));
-    CHECK(node.fence(key->fence) == clock + 1000);
+    CHECK(node.fence(key->fence().text()) == clock + 1000);
     confirm.value = clock + 999;
     node.execute(confirm, at(50ms));
-    CHECK(node.fence(key->fence) == clock + 1000);
+    CHECK(node.fence(key->fence().text()) == clock + 1000);
 }
 
 TEST_CASE("a node knows after a restart what its disk knew")

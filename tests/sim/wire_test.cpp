@@ -162,7 +162,7 @@ namespace {
 /// One who asked for what is published about a lock, and one that takes it and gives it back.
 struct subscribed_fixture : fixture {
     std::shared_ptr<sim::wire> subscription = std::make_shared<sim::wire>(client, servers, 0);
-    std::string channel = redis::lock_keys{"orders"}.channel;
+    std::string channel = redis::lock_keys{"orders"}.channel().text();
     int confirmed = 0;
     int told = 0;
     int breaks = 0;

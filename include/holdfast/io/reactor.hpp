@@ -164,11 +164,11 @@ public:
         return count;
     }
 
-    /// Effects: the client's own thread takes no more turns for now.
-    void rest() noexcept
+    /// Effects: notes whether the client's own thread is about to take a turn, which sends what others send now.
+    void attend(bool does) noexcept
     {
         lock();
-        attended_ = false;
+        attended_ = does && !leads_;
         release(to_send());
     }
 

@@ -180,10 +180,12 @@ public:
     [[nodiscard]] std::chrono::milliseconds ttl() const noexcept { return ttl_; }
 
 private:
-    /// Effects: sets the next renewal to a third of the ttl after the request that made the lease valid until `t`.
+    /// Effects: sets the next renewal to a third of the ttl after the request that made the lease valid until `t`, or
+    /// up to ttl / 64 before that: leases of the same ttl are renewed together.
     void count_renewal(boot_clock::time_point t) noexcept
     {
-        renew_at_ = sent_at(t, ttl_) + boot_clock::duration{ttl_} / 3;
+        auto const at = sent_at(t, ttl_) + boot_clock::duration{ttl_} / 3;
+        renew_at_ = at - at.time_since_epoch() % (boot_clock::duration{ttl_} / 64);
     }
 
     std::shared_ptr<hold_state> holder_;

@@ -62,7 +62,7 @@ public:
         return true;
     }
 
-    void rest() noexcept override { service_.rest(); }
+    void attend(bool does) noexcept override { service_.attend(does); }
 
 private:
     std::shared_ptr<data> data_;

@@ -18,11 +18,14 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
 /// | all that can call | at once |
 /// | a majority        | after 1 ms: the others are about to call |
 /// | a minority        | after 10 ms; twice as long each time, up to 250 ms, so that reservations of two waiters that are in line at different nodes run out |
-/// | no node           | after 250 ms; twice as long each time. After a call in vain 2 ms: who was faster may call nobody |
+/// | no node           | after 250 ms; twice as long each time, and a quarter of that if the lease is not the same. After a call in vain 2 ms: who was faster may call nobody |
 class place_in_line {
 public:
     /// How long a majority waits for the others.
     static constexpr std::chrono::milliseconds grace{1};
+
+    /// It may sleep for this many times `retry.most`: a release calls it.
+    static constexpr int patience = 10;
 
     /// The longest sleep of a waiter to which no majority reports a release, since its subscriptions were lost.
     static constexpr std::chrono::milliseconds longest_unheard{500};
@@ -40,8 +43,9 @@ public:
         after_minority_ = first_after_minority;
     }
 
-    /// Effects: notes that others have had the lock meanwhile: it may be released by one who calls nobody.
-    void others_go_on() noexcept { look_ = std::min<boot_clock::duration>(look_, first_look); }
+    /// Effects: notes that the lease of others is another one or was renewed. If that is so again and again, the lock
+    /// goes from hand to hand without a call.
+    void others_go_on() noexcept { look_ = std::min(look_, std::max<boot_clock::duration>(look_ / 4, first_look)); }
 
     /// Returns: when it asks although no node has called it; the next time will be longer.
     [[nodiscard]] boot_clock::duration look() noexcept { return take(look_, longest_look); }

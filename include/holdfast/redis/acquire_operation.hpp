@@ -82,7 +82,8 @@ public:
         if (!got.cause) return got.error;
         auto why =
             errors_.explain(transport_, got.error == holdfast::errc::unavailable ? got.cause : got.error, got.node);
-        if (why.code == make_error_code(errc::foreign_fence)) why.detail += ", key " + holdfast::quoted(keys_->fence);
+        if (why.code == make_error_code(errc::foreign_fence))
+            why.detail += ", key " + holdfast::quoted(keys_->fence().text());
         return why;
     }
 
@@ -167,7 +168,7 @@ private:
         }
         if (!step.done) return false;
         outcome_ = step.done;
-        if (watching_) transport_.unwatch(keys_, this);
+        if (watching_) transport_.unwatch(channel_, this);
         transport_.leave(waiter_);
         return true;
     }
@@ -202,7 +203,7 @@ private:
         while (deaf_.empty()) {
             if (unwatched_.empty()) return std::nullopt;
             auto const node = base::take_first(unwatched_);
-            auto const why = transport_.watch(node, keys_, this, waiter_ && score_ != 0);
+            auto const why = transport_.watch(node, channel_, this, waiter_ && score_ != 0);
             if (why) {
                 deaf_.add(node);
                 deaf_why_ = why;
@@ -242,6 +243,7 @@ private:
     }
 
     shared_keys keys_;
+    std::string const channel_ = keys_->channel().text();
     acquire_request request_;
     owner_token token_;
     std::error_code no_token_;  ///< why there is no token

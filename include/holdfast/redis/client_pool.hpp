@@ -86,7 +86,7 @@ public:
         return true;
     }
 
-    void rest() noexcept override { service_.rest(); }
+    void attend(bool does) noexcept override { service_.attend(does); }
 
     [[nodiscard]] std::string refused_lease(std::chrono::milliseconds ttl) const override
     {

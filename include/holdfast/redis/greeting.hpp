@@ -48,7 +48,7 @@ public:
         got_ = {};
         asked_ = answered_ = 0;
         std::string bytes;
-        auto const say = [&](question what, std::initializer_list<std::string_view> words) {
+        auto const say = [&](question what, std::initializer_list<word> words) {
             questions_[asked_++] = what;
             format(bytes, {words.begin(), words.size()});
         };

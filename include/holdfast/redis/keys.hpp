@@ -6,6 +6,7 @@
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/result.hpp>
+#include <holdfast/redis/request.hpp>
 
 #include <memory>
 #include <string>
@@ -15,30 +16,33 @@
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
 /// The keys of one lock on the servers. The lock's own key is its name, so that other clients share it. The others are
-/// in the same hash slot, unless the name has a `}` and no hash tag.
+/// in the same hash slot, unless the name has a `}` and no hash tag; they are made when they are needed.
 struct lock_keys : lock_key {
-    std::string lock;     ///< `SET key token NX PX`
-    std::string fence;    ///< the counter of fencing tokens; kept for at least an hour after its last use
-    std::string channel;  ///< the channel on which a release is published
-    std::string queue;    ///< the waiters, in the order in which they are called; see `scripts`
-    std::string next;     ///< who was called last, until he has asked: the reservation
+    std::string lock;  ///< `SET key token NX PX`
 
     /// `name` is what the user calls the lock; empty: the same as its key. Throws: `error` (`misconfigured`) if the key
     /// is reserved.
     explicit lock_keys(std::string key, std::string_view name = {})
-        : lock_key{name.empty() ? key : std::string{name}}, lock{std::move(key)}
+        : lock_key{name.empty() ? key : std::string{name}}, lock{std::move(key)}, tagged_{has_tag(lock)}
     {
         if (lock.starts_with(reserved_prefix))
             throw holdfast::detail::error_of(
                 this->name(), {make_error_code(holdfast::errc::misconfigured),
                                "its key, key_prefix and the name, begins with \"holdfast:\", which is reserved for "
                                "what is kept beside a lock"});
-        auto const tagged = in_slot_of(lock);
-        fence = std::string{reserved_prefix} + "fence:" + tagged;
-        channel = std::string{reserved_prefix} + "free:" + tagged;
-        queue = std::string{reserved_prefix} + "queue:" + tagged;
-        next = std::string{reserved_prefix} + "next:" + tagged;
     }
+
+    /// The counter of fencing tokens; kept for at least an hour after its last use.
+    [[nodiscard]] word fence() const noexcept { return beside("holdfast:fence:", "holdfast:fence:{"); }
+
+    /// The channel on which a release is published.
+    [[nodiscard]] word channel() const noexcept { return beside("holdfast:free:", "holdfast:free:{"); }
+
+    /// The waiters, in the order in which they are called; see `scripts`.
+    [[nodiscard]] word queue() const noexcept { return beside("holdfast:queue:", "holdfast:queue:{"); }
+
+    /// Who was called last, until he has asked: the reservation.
+    [[nodiscard]] word next() const noexcept { return beside("holdfast:next:", "holdfast:next:{"); }
 
     /// Names that begin with this are refused: they could be another lock's counter.
     static constexpr std::string_view reserved_prefix = "holdfast:";
@@ -47,13 +51,19 @@ private:
     /// Source: "Hash tags" in the Redis cluster specification: what is between the first `{` and the next `}` is
     /// hashed, if it is not empty. A name with such a tag is used as it is; any other name is wrapped to become the
     /// tag.
-    static std::string in_slot_of(std::string const& name)
+    [[nodiscard]] word beside(std::string_view before_tagged, std::string_view before_other) const noexcept
+    {
+        return tagged_ ? word{before_tagged, lock, {}} : word{before_other, lock, "}"};
+    }
+
+    [[nodiscard]] static bool has_tag(std::string_view name) noexcept
     {
         auto const open = name.find('{');
-        auto const close = open == std::string::npos ? open : name.find('}', open + 1);
-        bool const has_tag = close != std::string::npos && close > open + 1;
-        return has_tag ? name : "{" + name + "}";
+        auto const close = open == std::string_view::npos ? open : name.find('}', open + 1);
+        return close != std::string_view::npos && close > open + 1;
     }
+
+    bool tagged_;
 };
 
 using shared_keys = std::shared_ptr<lock_keys const>;

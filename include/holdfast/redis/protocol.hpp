@@ -32,7 +32,7 @@ public:
     words(words const&) = delete;
     words& operator=(words const&) = delete;
 
-    void add(std::string_view word) { list_[count_++] = word; }
+    void add(word const& one) { list_[count_++] = one; }
 
     template <std::integral I>
     void add(I number)
@@ -43,10 +43,10 @@ public:
         add(std::string_view{begin, end});
     }
 
-    [[nodiscard]] std::span<std::string_view const> get() const noexcept { return {list_.data(), count_}; }
+    [[nodiscard]] std::span<word const> get() const noexcept { return {list_.data(), count_}; }
 
 private:
-    std::array<std::string_view, max_words> list_{};
+    std::array<word, max_words> list_{};
     std::size_t count_ = 0;
     std::array<char, 224> digits_{};
     std::size_t used_ = 0;
@@ -72,9 +72,9 @@ inline void encode(std::string& bytes, command const& c, script_form form)
     };
     w.add((fenced ? 2 : 1) + (queued ? 2 : 0));
     w.add(c.keys->lock);
-    if (fenced) w.add(c.keys->fence);
-    if (queued) w.add(c.keys->queue);
-    if (queued) w.add(c.keys->next);
+    if (fenced) w.add(c.keys->fence());
+    if (queued) w.add(c.keys->queue());
+    if (queued) w.add(c.keys->next());
     w.add(c.token.view());
     switch (c.what) {
     case command::verb::acquire:
@@ -100,7 +100,7 @@ inline void encode(std::string& bytes, command const& c, script_form form)
     case command::verb::reacquire: w.add(c.ttl.count()); break;
     case command::verb::release:
     case command::verb::leave:
-        w.add(c.keys->channel);
+        w.add(c.keys->channel());
         add_waiter();
         break;
     }

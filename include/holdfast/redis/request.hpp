@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <concepts>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -15,14 +16,37 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// The most words that a request has.
 inline constexpr std::size_t max_words = 20;
 
+/// A word of a request, in up to three pieces: what is made of a lock's name is not kept.
+struct word {
+    word() = default;
+    /// Most are of one piece.
+    template <std::convertible_to<std::string_view> S>
+    word(S const& all) noexcept : body{all}  // NOLINT(google-explicit-constructor)
+    {
+    }
+    word(std::string_view before, std::string_view middle, std::string_view after) noexcept
+        : head{before}, body{middle}, tail{after}
+    {
+    }
+
+    [[nodiscard]] std::size_t size() const noexcept { return head.size() + body.size() + tail.size(); }
+
+    /// Throws: `std::bad_alloc`.
+    [[nodiscard]] std::string text() const { return std::string{head}.append(body).append(tail); }
+
+    std::string_view head{};
+    std::string_view body{};
+    std::string_view tail{};
+};
+
 /// Effects: appends a request of these words in the server's format: an array of bulk strings.
 /// Source: "Redis serialization protocol specification" (redis.io). Throws: `std::bad_alloc`.
-inline void format(std::string& bytes, std::span<std::string_view const> words)
+inline void format(std::string& bytes, std::span<word const> words)
 {
     constexpr std::size_t longest_line = 23;  // a type, 20 digits, an end of line
     auto const before = bytes.size();
     auto most = before + longest_line;
-    for (auto const word : words) most += longest_line + word.size() + 2;
+    for (auto const& one : words) most += longest_line + one.size() + 2;
     bytes.resize(most);
     auto* at = bytes.data() + before;
     auto const end_line = [&] {
@@ -35,9 +59,9 @@ inline void format(std::string& bytes, std::span<std::string_view const> words)
         end_line();
     };
     line('*', words.size());
-    for (auto const word : words) {
-        line('$', word.size());
-        at = std::copy(word.begin(), word.end(), at);
+    for (auto const& one : words) {
+        line('$', one.size());
+        for (auto const piece : {one.head, one.body, one.tail}) at = std::copy(piece.begin(), piece.end(), at);
         end_line();
     }
     bytes.resize(static_cast<std::size_t>(at - bytes.data()));

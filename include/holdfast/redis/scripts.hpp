@@ -105,7 +105,7 @@ if refused then return -2 - left - (type(value) == 'table' and 4503599627370496 
 // name of the lock is not.
 inline constexpr std::string_view call_next = R"lua(
 local function call_next()
-  if not next then return end
+  if not next or redis.call('PTTL', queue) == -2 then return end
   local reservation = redis.call('PTTL', next)
   if reservation >= 0 and reservation <= 1000 then return end
   local told
@@ -261,13 +261,13 @@ return type(told) == 'number' and 1 + told or 1
 // release: KEYS lock [queue next]; ARGV token channel. Answers 1 + the number of subscribers told, or 0. PEXPIRE with 0
 // deletes, as DEL does; since the acquire it is known that the user may call it.
 inline constexpr script release{joined<parts::compare_and_delete, parts::keys, parts::call_next, parts::tell_all>,
-                                "51f7ffdb25661a791f8031902834694719b5753c"};
+                                "7dc572fa0dd14ace8b579a2f3b4570f44ac64ff1"};
 
 // release of a waiter, leave: KEYS lock queue next; ARGV token channel waiter score. As release; the waiter leaves the
 // queue, or joins it if the score is not 0.
 inline constexpr script give_back{
     joined<parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay, parts::tell_all>,
-    "5071b628a34c231ba4806ce661e7f73c53e61217"};
+    "91396e5258a2c4a03db222412791b78047cf47dd"};
 
 /// Those of an acquire in the order of `fence_source`, then those of the other verbs in theirs.
 inline constexpr std::array<script const*, 8> all{&acquire, &acquire_by_clock, &acquire_by_count, &confirm,

@@ -66,8 +66,9 @@ public:
     void fence_replaced(std::string const& server, lock_keys const& of) noexcept
     try {
         auto const why = make_error_code(errc::foreign_fence);
-        if (!once_.begins(of.fence, why)) return;
-        add(holdfast::detail::error_of(of.name(), {why, server + ", key " + holdfast::quoted(of.fence), server}));
+        auto const key = of.fence().text();
+        if (!once_.begins(key, why)) return;
+        add(holdfast::detail::error_of(of.name(), {why, server + ", key " + holdfast::quoted(key), server}));
     } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): as above
     }
 

@@ -96,10 +96,10 @@ public:
 
     [[nodiscard]] bool queues(unsigned n) const noexcept { return options_.subscribe && transport_base::queues(n); }
 
-    std::error_code watch(unsigned n, shared_keys const& keys, listener* whom, bool in_line) noexcept
+    std::error_code watch(unsigned n, std::string const& channel, listener* whom, bool in_line) noexcept
     {
         if (!options_.subscribe) return std::make_error_code(std::errc::operation_not_supported);
-        return transport_base::watch(n, keys, whom, in_line);
+        return transport_base::watch(n, channel, whom, in_line);
     }
 
     [[nodiscard]] static owner_token fresh_token() { return owner_token::fresh(); }

@@ -48,7 +48,7 @@ private:
 
     void write(verb what, std::string const& channel) override
     {
-        std::array<std::string_view, 2> const words{what == verb::subscribe ? "SUBSCRIBE" : "UNSUBSCRIBE", channel};
+        std::array<word, 2> const words{what == verb::subscribe ? "SUBSCRIBE" : "UNSUBSCRIBE", channel};
         std::string bytes;
         format(bytes, words);
         link::write(bytes);

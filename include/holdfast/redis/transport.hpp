@@ -90,7 +90,7 @@ protected:
 /// - `undecided(node, now)`: whether its vote depends on what other nodes will say.
 /// - `proposal(now)`: the value that missing counters begin with: ahead of every server's clock, in µs since 1970; 0
 ///   for none.
-/// - `watch(node, keys, l, in_line)` tells `l` of releases on the node until `unwatch(keys, l)`. If the node cannot
+/// - `watch(node, channel, l, in_line)` tells `l` of releases on the node until `unwatch(channel, l)`. If it cannot
 ///   report any now, the code says why; `l` is told when it can. With `in_line`, and where there is a queue
 ///   (`queues(node)`), `l` is only told when it is its turn.
 /// - `enter(l)`: the waiter that `l` is until `leave(waiter)`; none for want of memory. `calls()`, `calls(node)`:
@@ -104,7 +104,7 @@ protected:
 template <class T>
 concept Transport =
     requires(T& transport, unsigned node, command const& c, listener* l, running_operation& operation, completion& done,
-             shared_keys const& keys, owner_token const& token, boot_clock::time_point now, std::error_code why) {
+             std::string const& channel, owner_token const& token, boot_clock::time_point now, std::error_code why) {
         {
             transport.size()
         } -> std::convertible_to<unsigned>;
@@ -140,9 +140,9 @@ concept Transport =
             transport.fencing()
         } -> std::same_as<fence_source>;
         {
-            transport.watch(node, keys, l, true)
+            transport.watch(node, channel, l, true)
         } -> std::same_as<std::error_code>;
-        transport.unwatch(keys, l);
+        transport.unwatch(channel, l);
         {
             transport.enter(l)
         } -> std::same_as<waiter_id>;

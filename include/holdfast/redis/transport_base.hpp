@@ -53,8 +53,9 @@ public:
 
     std::error_code send(unsigned n, command const& c, listener* whom) noexcept
     {
-        nodes_[n].releases->keep_up(now());
-        return nodes_[n].commands->send(c, whom, now());
+        auto const why = nodes_[n].commands->send(c, whom, now());
+        if (!why) nodes_[n].releases->keep_up(now());
+        return why;
     }
 
     void give_up(unsigned n, listener* whom) noexcept { nodes_[n].commands->give_up(*whom, now()); }
@@ -71,17 +72,17 @@ public:
         return nodes_[n].commands->undecided(now);
     }
 
-    std::error_code watch(unsigned n, shared_keys const& keys, listener* whom, bool in_line) noexcept
+    std::error_code watch(unsigned n, std::string const& channel, listener* whom, bool in_line) noexcept
     {
         auto& releases = *nodes_[n].releases;
-        if (!in_line || !queues(n)) return releases.watch(keys->channel, whom, now());
+        if (!in_line || !queues(n)) return releases.watch(channel, whom, now());
         if (inbox_.begins(n)) return releases.watch(inbox_.channel(), &inbox_, now());
         return inbox_.works(n) ? std::error_code{} : make_error_code(errc::cannot_connect);
     }
 
-    void unwatch(shared_keys const& keys, listener* whom) noexcept
+    void unwatch(std::string const& channel, listener* whom) noexcept
     {
-        for (auto const& one : nodes_) one.releases->unwatch(keys->channel, whom, now());
+        for (auto const& one : nodes_) one.releases->unwatch(channel, whom, now());
     }
 
     [[nodiscard]] waiter_id enter(listener* whom) noexcept

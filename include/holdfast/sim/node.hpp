@@ -52,7 +52,7 @@ public:
         case confirm:
             // mutant: a fence passed on however far ahead
             if (!ours || foreign(c, c.value, t) || !counts(c, t)) return redis::answer::no();
-            if (fence(c.keys->fence) < c.value) write_fence(c, c.value, t);
+            if (fence(c.keys->fence().text()) < c.value) write_fence(c, c.value, t);
             return redis::answer::yes();
         case reacquire:
             if (found != keys_.end() && !ours) return redis::answer::no();  // mutant: a lost vote taken from another
@@ -223,7 +223,7 @@ private:
     /// Returns: whether the fence is missing, or a number that is not foreign.
     [[nodiscard]] bool counts(redis::command const& c, microseconds t) const
     {
-        auto const found = fences_.find(c.keys->fence);
+        auto const found = fences_.find(c.keys->fence().text());
         return found == fences_.end() || (found->second.now == counter::counts && !foreign(c, found->second.value, t));
     }
 
@@ -245,7 +245,7 @@ private:
         };
         if (c.fence == redis::fence_source::none) return granted(0, false);
         auto const clock = static_cast<std::uint64_t>(t.count());
-        auto const found = fences_.find(c.keys->fence);
+        auto const found = fences_.find(c.keys->fence().text());
         auto const kept = found == fences_.end() ? counter{} : found->second;
         bool const unread =
             kept.now == counter::text || (kept.now == counter::lost && c.fence == redis::fence_source::clock);
@@ -273,7 +273,7 @@ private:
     {
         microseconds const lead{c.fence == redis::fence_source::clock ? static_cast<std::int64_t>(value) - t.count()
                                                                       : 0};
-        fences_.insert_or_assign(c.keys->fence,
+        fences_.insert_or_assign(c.keys->fence().text(),
                                  counter{value, expiry(t + std::max(lead, microseconds{0}), c.fence_lifetime), now});
         return value;
     }

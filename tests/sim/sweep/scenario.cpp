@@ -187,11 +187,11 @@ private:
     {
         auto& server = (*servers_)[node];
         auto const most = server.time(world_.now()) + bound();
-        auto const fence = std::max(static_cast<std::uint64_t>(most.count()), server.fence(lock_keys_->fence));
+        auto const fence = std::max(static_cast<std::uint64_t>(most.count()), server.fence(lock_keys_->fence().text()));
         if (which == 3)
-            server.poison(lock_keys_->fence, {});
+            server.poison(lock_keys_->fence().text(), {});
         else
-            server.poison(lock_keys_->fence, fence + (which == 0 ? 0 : which == 1 ? 1'000 : std::uint64_t{1} << 62U));
+            server.poison(lock_keys_->fence().text(), fence + (which == 0 ? 0 : which == 1 ? 1'000 : std::uint64_t{1} << 62U));
         poisoned_.add(node);
     }
 
@@ -207,7 +207,7 @@ private:
     {
         for (unsigned node = 0; node < servers_->size(); ++node)
             if (!poisoned_.has(node) &&
-                (*servers_)[node].fence(lock_keys_->fence) >
+                (*servers_)[node].fence(lock_keys_->fence().text()) >
                     static_cast<std::uint64_t>(((*servers_)[node].time(world_.now()) + bound()).count()) + 1024)
                 record_.breach("fence", "node " + std::to_string(node) + " has a fence that no clock is near");
     }
