@@ -151,7 +151,8 @@ TEST_CASE("a waiter that nobody calls looks after a quarter of a second, and twi
     }
 }
 
-TEST_CASE("a waiter in line sleeps for up to ten times `most`, and for less if the lease is not the same again and again")
+TEST_CASE(
+    "a waiter in line sleeps for up to ten times `most`, and for less if the lease is not the same again and again")
 {
     acquire a{5};
     auto now = t0;
@@ -188,6 +189,17 @@ TEST_CASE("a waiter that was called, and another was faster, looks again soon: t
         now = a.machine.wake_at();
         (void)a.machine.on_time(now);
     }
+}
+
+TEST_CASE("a round that is given up says which nodes have certainly refused it")
+{
+    acquire a{5};
+    (void)a.machine.start(t0);
+    (void)a.machine.on_answer(0, in_line(), t0);
+    (void)a.machine.on_answer(1, yes(70), t0);
+    auto const step = a.machine.cancel(t0);
+    CHECK(step.refused == nodes(0));
+    CHECK(step.roll_back == nodes(1, 2, 3, 4));
 }
 
 TEST_CASE("who got the lock leaves the queues of the nodes that refused it")

@@ -57,6 +57,23 @@ TEST_CASE("a user without rights to the queue waits for messages to all, and is 
     }));
 }
 
+TEST_CASE("a user with a right to the keys of the queue, but not to its commands, waits for messages to all")
+{
+    auto server = server_with("user app on >secret ~* &* -@all " + std::string{holdfast::test::lock_commands});
+    client holding{server.url(), unhurried()};
+    client redis{server.url("app", "secret"), unhurried()};
+    mutex held{holding, "orders", {.ttl = 1h, .retry = {.most = 1h}}};
+    mutex m{redis, "orders", {.ttl = 1h, .retry = {.most = 1h}}};
+    for (int i = 0; i < 3; ++i) {
+        held.lock();
+        std::jthread waiter{[&] { m.lock(); }};
+        CHECK(eventually([&] { return holdfast::test::subscriptions(server) >= 1; }));
+        held.unlock();
+        waiter.join();
+        m.unlock();
+    }
+}
+
 TEST_CASE("a user who may not listen to its inbox waits for messages to all")
 {
     auto server = server_with("user app on >secret ~* resetchannels &holdfast:free:{orders} +@all");

@@ -25,14 +25,14 @@ std::chrono::milliseconds left(reconnect_pause const& p, boot_clock::time_point 
 }  // namespace
 
 TEST_CASE(
-    "a server that was lost is connected to at once, one that cannot be reached after a pause that doubles up to half a second")
+    "a server that was lost is connected to at once, one that cannot be reached after a pause that doubles up to 450 ms")
 {
     reconnect_pause p;
     CHECK(p.over(t0));
     p.begin(t0);
     p.ended(end::lost, t0);
     CHECK(p.over(t0));
-    for (auto const pause : {5ms, 10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 500ms, 500ms}) {
+    for (auto const pause : {5ms, 10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 450ms, 450ms}) {
         p.ended(end::refused, t0);
         CHECK(left(p, t0) == pause);
     }

@@ -182,7 +182,6 @@ private:
     {
         step.ask = step.confirm = {};
         roll_back(step);
-        step.refused = round_.in_line();
         last_cause_ = round_.why();
         if (round_.asked()) {
             limits_.asked(now);
@@ -274,6 +273,7 @@ private:
     {
         // mutant: failed round not rolled back
         if (phase_ == phase::asking && !round_.certainly_held()) step.roll_back = all_ - round_.in_line();
+        if (phase_ == phase::asking) step.refused = round_.in_line();
     }
 
     acquire_settings set_;

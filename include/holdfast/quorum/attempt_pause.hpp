@@ -17,7 +17,7 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
 /// | the last round             | the pause |
 /// |----------------------------|-----------|
 /// | had votes and was lost     | up to the window: `retry.first`, twice as wide each time, up to 16 times that and `retry.most` |
-/// | could not ask a majority   | half of 10 ms to all of it; of twice as much each time, up to 600 ms and `retry.most` |
+/// | could not ask a majority   | half of 10 ms to all of it; of twice as much each time, up to 900 ms and `retry.most` |
 class attempt_pause {
 public:
     attempt_pause(backoff_options const& retry, std::uint64_t seed) : retry_{retry}, jitter_{seed} {}
@@ -59,7 +59,7 @@ private:
 
     /// An outage lasts up to this much longer for waiters. (Measured with 500 clients and a Redis that is down: at 200
     /// ms they take 28 % of a processor.)
-    static constexpr std::chrono::milliseconds longest_reconnect{600};
+    static constexpr std::chrono::milliseconds longest_reconnect{900};
 
     backoff_options retry_;
     detail::random_sequence jitter_;

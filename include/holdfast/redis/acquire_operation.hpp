@@ -105,6 +105,7 @@ public:
         bool const endless = a.what == answer::kind::refused && a.time_left.count() < 0;
         endless || a.other_type ? strange_.add(node) : strange_.remove(node);
         a.other_type ? other_type_.add(node) : other_type_.remove(node);
+        if (watching_) listen_with_all(node);
         base::on_answer(node, a, now);
     }
 
@@ -121,11 +122,7 @@ public:
     void on_watch_failed(unsigned node, std::error_code why, boot_clock::time_point now) override
     {
         if (outcome_) return;
-        bool const others_may =
-            why == holdfast::errc::misconfigured && !transport_.queues(node) && !told_all_.has(node);
-        if (others_may) {
-            told_all_.add(node);
-            unwatched_.add(node);
+        if (why == holdfast::errc::misconfigured && listen_with_all(node)) {
             if (!this->acting()) this->perform({});
             return;
         }
@@ -203,7 +200,9 @@ private:
         while (deaf_.empty()) {
             if (unwatched_.empty()) return std::nullopt;
             auto const node = base::take_first(unwatched_);
-            auto const why = transport_.watch(node, channel_, this, waiter_ && score_ != 0);
+            bool const in_line = waiter_ && score_ != 0;
+            if (!in_line || !transport_.queues(node)) told_all_.add(node);
+            auto const why = transport_.watch(node, channel_, this, in_line);
             if (why) {
                 deaf_.add(node);
                 deaf_why_ = why;
@@ -212,6 +211,15 @@ private:
             }
         }
         return next_deaf(transport_.now());
+    }
+
+    /// Effects: what all are told is watched, too, if the node calls nobody of this user. Returns: whether that is new.
+    bool listen_with_all(unsigned node) noexcept
+    {
+        if (transport_.queues(node) || told_all_.has(node)) return false;
+        told_all_.add(node);
+        unwatched_.add(node);
+        return true;
     }
 
     [[nodiscard]] quorum::acquire_step next_deaf(boot_clock::time_point now) noexcept
@@ -256,7 +264,7 @@ private:
     waiter_id waiter_;  // none: no node can call it
     std::uint64_t score_ = 0;
     node_set called_;    // in the present round, those that were told whom to call
-    node_set told_all_;  // where only what all are told can be heard
+    node_set told_all_;  // where what all are told is watched
     std::optional<quorum::acquire_outcome> outcome_;
 };
 

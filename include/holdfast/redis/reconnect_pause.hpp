@@ -14,7 +14,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// | a connection                                             | the next one may begin |
 /// |----------------------------------------------------------|------------------------|
 /// | was up and ended                                         | at once                |
-/// | did not come up                                          | after 5 ms; each further one in a row after twice as long, at most 500 ms |
+/// | did not come up                                          | after 5 ms; each further one in a row after twice as long, at most 450 ms |
 /// | broke the protocol, more than 10 s after it began        | as above               |
 /// | broke the protocol sooner, as the one before it did, too | after 5 ms; each further one in a row after twice as long, at most 10 s |
 class reconnect_pause {
@@ -22,7 +22,7 @@ public:
     enum class end { refused, lost };
 
     static constexpr std::chrono::milliseconds first{5};
-    static constexpr std::chrono::milliseconds longest{500};
+    static constexpr std::chrono::milliseconds longest{450};
     static constexpr std::chrono::milliseconds longest_distrust{10'000};
 
     /// Returns: whether a connection may begin.

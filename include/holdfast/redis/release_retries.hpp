@@ -35,7 +35,6 @@ public:
     void keep(command c, boot_clock::time_point now) noexcept
     try {
         c.what = command::verb::release;
-        c.waiter = {};  // the wait may be over when it is sent, or have begun anew
         pending_commands one;
         one.push_back({.what = std::move(c), .since = now});
         keep_first(one);
@@ -49,6 +48,8 @@ public:
         one.splice(one.end(), some, some.begin());
         auto& again = one.front();
         again.written = {};
+        again.what.waiter = {};  // the wait may be over when it is sent, or have begun anew
+        again.what.score = 0;
         if (auto const same = find(again.what.token); same != kept_.end()) {
             same->since = std::max(same->since, again.since);
             bool const endless = same->what.ttl.count() == 0 || again.what.ttl.count() == 0;

@@ -158,6 +158,7 @@ private:
     void on_greeting(boot_clock::time_point now) override
     {
         decide(now);
+        keep_up();
         for (unsigned n = 0; n < size(); ++n)
             if (servers_[n]->commands.up()) static_cast<void>(noted_vote(n, now));
     }

@@ -54,7 +54,7 @@ public:
     std::error_code send(unsigned n, command const& c, listener* whom) noexcept
     {
         auto const why = nodes_[n].commands->send(c, whom, now());
-        if (!why) nodes_[n].releases->keep_up(now());
+        if (nodes_[n].commands->up()) nodes_[n].releases->keep_up(now());
         return why;
     }
 
@@ -115,6 +115,13 @@ protected:
 
     /// Effects: these, which live as long as this, are the next node and what it reports.
     void add(node& commands, subscriptions& releases) { nodes_.push_back({&commands, &releases}); }
+
+    /// Effects: connects again to where releases are to be reported, if the node itself can be reached.
+    void keep_up() noexcept
+    {
+        for (auto const& one : nodes_)
+            if (one.commands->up()) one.releases->keep_up(now());
+    }
 
     [[nodiscard]] eligibility& votes() noexcept { return votes_; }
     [[nodiscard]] eligibility const& votes() const noexcept { return votes_; }

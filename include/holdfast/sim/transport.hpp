@@ -48,7 +48,10 @@ public:
     {
         for (unsigned n = 0; n < size(); ++n)
             add(connections_.emplace_back(client, servers, n, options.node_timeout, options.connect_timeout, votes(),
-                                          [this] { decide(now()); }),
+                                          [this] {
+                                              decide(now());
+                                              keep_up();
+                                          }),
                 subscribers_.emplace_back(client, servers, n, options.connect_timeout));
     }
 
