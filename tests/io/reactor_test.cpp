@@ -586,16 +586,10 @@ TEST_CASE(
     static_cast<void>(f.r.end_turn(polled.data()));
 
     send("e");
-    f.r.attend(false);
+    f.r.rest();
     CHECK(sent() == "e");
     send("f");
     CHECK(sent() == "f");
-
-    f.r.attend(true);  // it is about to take one
-    send("i");
-    CHECK(sent().empty());
-    f.r.attend(false);
-    CHECK(sent() == "i");
 
     CHECK(turn(f.r, boot_clock::now()));
     send("g");

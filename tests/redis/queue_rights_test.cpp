@@ -27,6 +27,24 @@ namespace {
 
 redis_server server_with(std::string const& line) { return redis_server{{.config = {line}}}; }
 
+/// Effects: the user `app` waits, again and again, for a lock that is released when its client listens to so many
+/// channels. It never looks by itself.
+void check_that_it_is_woken(redis_server& server, long channels)
+{
+    client holding{server.url(), unhurried()};
+    client redis{server.url("app", "secret"), unhurried()};
+    mutex held{holding, "orders", {.ttl = 1h, .retry = {.most = 1h}}};
+    mutex m{redis, "orders", {.ttl = 1h, .retry = {.most = 1h}}};
+    for (int i = 0; i < 3; ++i) {
+        held.lock();
+        std::jthread waiter{[&] { m.lock(); }};
+        CHECK(eventually([&] { return holdfast::test::subscriptions(server) == channels; }));
+        held.unlock();
+        waiter.join();
+        m.unlock();
+    }
+}
+
 }  // namespace
 
 TEST_CASE("a user without rights to the queue waits for messages to all, and is told so once")
@@ -60,35 +78,13 @@ TEST_CASE("a user without rights to the queue waits for messages to all, and is 
 TEST_CASE("a user with a right to the keys of the queue, but not to its commands, waits for messages to all")
 {
     auto server = server_with("user app on >secret ~* &* -@all " + std::string{holdfast::test::lock_commands});
-    client holding{server.url(), unhurried()};
-    client redis{server.url("app", "secret"), unhurried()};
-    mutex held{holding, "orders", {.ttl = 1h, .retry = {.most = 1h}}};
-    mutex m{redis, "orders", {.ttl = 1h, .retry = {.most = 1h}}};
-    for (int i = 0; i < 3; ++i) {
-        held.lock();
-        std::jthread waiter{[&] { m.lock(); }};
-        CHECK(eventually([&] { return holdfast::test::subscriptions(server) >= 1; }));
-        held.unlock();
-        waiter.join();
-        m.unlock();
-    }
+    check_that_it_is_woken(server, 2);
 }
 
 TEST_CASE("a user who may not listen to its inbox waits for messages to all")
 {
     auto server = server_with("user app on >secret ~* resetchannels &holdfast:free:{orders} +@all");
-    client holding{server.url(), unhurried()};
-    client redis{server.url("app", "secret"), unhurried()};
-    mutex held{holding, "orders", {.ttl = 1h, .retry = {.most = 1h}}};
-    mutex m{redis, "orders", {.ttl = 1h, .retry = {.most = 1h}}};
-    for (int i = 0; i < 3; ++i) {
-        held.lock();
-        std::jthread waiter{[&] { m.lock(); }};
-        CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 1; }));
-        held.unlock();
-        waiter.join();
-        m.unlock();
-    }
+    check_that_it_is_woken(server, 1);
 }
 
 TEST_CASE("users with and without rights to the queue get a lock by turns")

@@ -25,7 +25,7 @@ std::chrono::milliseconds left(reconnect_pause const& p, boot_clock::time_point 
 }  // namespace
 
 TEST_CASE(
-    "a server that was lost is connected to at once, one that cannot be reached after a pause that doubles up to 450 ms")
+    "a server that was lost is connected to at once, one that cannot be reached after a pause that doubles to 450 ms")
 {
     reconnect_pause p;
     CHECK(p.over(t0));

@@ -99,7 +99,8 @@ TEST_CASE("a connection string names servers and perhaps a root")
     CHECK_THAT(refused_servers("a:65536"), contains("port"));
     for (auto const* const bad : {"::1:2181", "2001:db8::1", "[::1:2181", "a]:1", "a[::1]:1"})
         CHECK_THAT(refused_servers(bad), contains("[::1]:2181"));
-    for (auto const* const bad : {"[]:1", "[a]:1", "[::1]x:1", "[1.2.3.4]:1", "[::1%]:1", "[::1%a]:]:1", "[::1%[]:1", "[::1%:]:1"})
+    for (auto const* const bad :
+         {"[]:1", "[a]:1", "[::1]x:1", "[1.2.3.4]:1", "[::1%]:1", "[::1%a]:]:1", "[::1%[]:1", "[::1%:]:1"})
         CHECK_THAT(refused_servers(bad), contains("bracket"));
     CHECK_THAT(refused_servers("a:1/" + std::string(1024, 'x')), contains("1024"));
     CHECK_THAT(refused_servers("a b:1"), contains("blank"));

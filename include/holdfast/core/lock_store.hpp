@@ -145,9 +145,8 @@ public:
     /// need no such service.
     virtual bool serve(int /*alarm*/) { return false; }
 
-    /// Effects: notes whether the client's own thread is about to call `serve`: what operations send meanwhile may go
-    /// out together.
-    virtual void attend(bool /*does*/) noexcept {}
+    /// Effects: notes that the client's own thread serves no more until it calls `serve` again.
+    virtual void rest() noexcept {}
 
     /// Effects: keeps `f`, and calls it with no lock held when the store learns by itself that leases have ended. The
     /// leases are then checked at once, not when their renewal is due.

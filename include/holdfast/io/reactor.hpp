@@ -164,11 +164,11 @@ public:
         return count;
     }
 
-    /// Effects: notes whether the client's own thread is about to take a turn, which sends what others send now.
-    void attend(bool does) noexcept
+    /// Effects: the client's own thread takes no more turns for now.
+    void rest() noexcept
     {
         lock();
-        attended_ = does && !leads_;
+        attended_ = false;
         release(to_send());
     }
 

@@ -50,10 +50,10 @@ public:
         for (auto* const one : led_) first += one->end_turn(polled_.data() + first);
     }
 
-    /// Effects: notes whether `serve` is about to be called, which sends what is sent meanwhile.
-    void attend(bool does) noexcept
+    /// Effects: notes that `serve` is not called for a while.
+    void rest() noexcept
     {
-        for (auto* const one : reactors_) one->attend(does);
+        for (auto* const one : reactors_) one->rest();
     }
 
 private:

@@ -62,7 +62,7 @@ public:
         return true;
     }
 
-    void attend(bool does) noexcept override { service_.attend(does); }
+    void rest() noexcept override { service_.rest(); }
 
 private:
     std::shared_ptr<data> data_;

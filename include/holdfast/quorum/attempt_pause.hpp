@@ -16,8 +16,8 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
 ///
 /// | the last round             | the pause |
 /// |----------------------------|-----------|
-/// | had votes and was lost     | up to the window: `retry.first`, twice as wide each time, up to 16 times that and `retry.most` |
-/// | could not ask a majority   | half of 10 ms to all of it; of twice as much each time, up to 900 ms and `retry.most` |
+/// | had votes and was lost     | up to `retry.first`; twice as much each time, up to 16 times that and `retry.most` |
+/// | could not ask a majority   | 5 to 10 ms; twice as much each time, up to 900 ms and `retry.most` |
 class attempt_pause {
 public:
     attempt_pause(backoff_options const& retry, std::uint64_t seed) : retry_{retry}, jitter_{seed} {}

@@ -17,8 +17,13 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
 /// |-------------------|---------|
 /// | all that can call | at once |
 /// | a majority        | after 1 ms: the others are about to call |
-/// | a minority        | after 10 ms; twice as long each time, up to 250 ms, so that reservations of two waiters that are in line at different nodes run out |
-/// | no node           | after 250 ms; twice as long each time, and a quarter of that if the lease is not the same. After a call in vain 2 ms: who was faster may call nobody |
+/// | a minority        | after 10 ms; twice as long each time, up to 250 ms |
+/// | no node           | after 250 ms; twice as long each time; a quarter of that if the lease is not the same |
+/// | no node, after a call in vain | after 2 ms; twice as long each time |
+///
+/// - Different nodes may have called different waiters, none of them by a majority: the pauses let their reservations
+///   run out.
+/// - After a call in vain, another client was faster. It may call no waiter when it releases the lock.
 class place_in_line {
 public:
     /// How long a majority waits for the others.
@@ -43,8 +48,8 @@ public:
         after_minority_ = first_after_minority;
     }
 
-    /// Effects: notes that the lease of others is another one or was renewed. If that is so again and again, the lock
-    /// goes from hand to hand without a call.
+    /// Effects: notes that another client has the lease, or that it was renewed. If that happens at each look, the lock
+    /// passes from client to client without a call.
     void others_go_on() noexcept { look_ = std::min(look_, std::max<boot_clock::duration>(look_ / 4, first_look)); }
 
     /// Returns: when it asks although no node has called it; the next time will be longer.

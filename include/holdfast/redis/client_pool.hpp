@@ -86,7 +86,7 @@ public:
         return true;
     }
 
-    void attend(bool does) noexcept override { service_.attend(does); }
+    void rest() noexcept override { service_.rest(); }
 
     [[nodiscard]] std::string refused_lease(std::chrono::milliseconds ttl) const override
     {

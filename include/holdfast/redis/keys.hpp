@@ -33,16 +33,16 @@ struct lock_keys : lock_key {
     }
 
     /// The counter of fencing tokens; kept for at least an hour after its last use.
-    [[nodiscard]] word fence() const noexcept { return beside("holdfast:fence:", "holdfast:fence:{"); }
+    [[nodiscard]] word fence() const noexcept { return beside("holdfast:fence:{"); }
 
     /// The channel on which a release is published.
-    [[nodiscard]] word channel() const noexcept { return beside("holdfast:free:", "holdfast:free:{"); }
+    [[nodiscard]] word channel() const noexcept { return beside("holdfast:free:{"); }
 
     /// The waiters, in the order in which they are called; see `scripts`.
-    [[nodiscard]] word queue() const noexcept { return beside("holdfast:queue:", "holdfast:queue:{"); }
+    [[nodiscard]] word queue() const noexcept { return beside("holdfast:queue:{"); }
 
     /// Who was called last, until he has asked: the reservation.
-    [[nodiscard]] word next() const noexcept { return beside("holdfast:next:", "holdfast:next:{"); }
+    [[nodiscard]] word next() const noexcept { return beside("holdfast:next:{"); }
 
     /// Names that begin with this are refused: they could be another lock's counter.
     static constexpr std::string_view reserved_prefix = "holdfast:";
@@ -51,9 +51,9 @@ private:
     /// Source: "Hash tags" in the Redis cluster specification: what is between the first `{` and the next `}` is
     /// hashed, if it is not empty. A name with such a tag is used as it is; any other name is wrapped to become the
     /// tag.
-    [[nodiscard]] word beside(std::string_view before_tagged, std::string_view before_other) const noexcept
+    [[nodiscard]] word beside(std::string_view before) const noexcept
     {
-        return tagged_ ? word{before_tagged, lock, {}} : word{before_other, lock, "}"};
+        return tagged_ ? word{before.substr(0, before.size() - 1), lock, {}} : word{before, lock, "}"};
     }
 
     [[nodiscard]] static bool has_tag(std::string_view name) noexcept

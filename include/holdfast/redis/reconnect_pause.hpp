@@ -11,12 +11,12 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 
 /// When a server may be connected to again. Reads no clock.
 ///
-/// | a connection                                             | the next one may begin |
-/// |----------------------------------------------------------|------------------------|
-/// | was up and ended                                         | at once                |
-/// | did not come up                                          | after 5 ms; each further one in a row after twice as long, at most 450 ms |
-/// | broke the protocol, more than 10 s after it began        | as above               |
-/// | broke the protocol sooner, as the one before it did, too | after 5 ms; each further one in a row after twice as long, at most 10 s |
+/// | a connection                                             | the next one may begin                         |
+/// |----------------------------------------------------------|------------------------------------------------|
+/// | was up and ended                                         | at once                                        |
+/// | did not come up                                          | after 5 ms; in a row twice as long, to 450 ms  |
+/// | broke the protocol, more than 10 s after it began        | as above                                       |
+/// | broke the protocol sooner, as the one before it did, too | after 5 ms; in a row twice as long, to 10 s    |
 class reconnect_pause {
 public:
     enum class end { refused, lost };

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """One process of a crowd, with redis-py's lock: redis_py.py SECONDS SECTION_US PORT
 
-Says "ready" when it has had the lock once, begins when it is told to, and then says how many sections it had and how long it waited at most, in
-seconds.
+Says "ready" when it has had a lock once, and begins when it is told to. At the end it says how many sections it had, and
+how long it waited at most, in seconds.
 """
 
 import os

@@ -191,7 +191,9 @@ private:
         if (which == 3)
             server.poison(lock_keys_->fence().text(), {});
         else
-            server.poison(lock_keys_->fence().text(), fence + (which == 0 ? 0 : which == 1 ? 1'000 : std::uint64_t{1} << 62U));
+            server.poison(lock_keys_->fence().text(), fence + (which == 0   ? 0
+                                                               : which == 1 ? 1'000
+                                                                            : std::uint64_t{1} << 62U));
         poisoned_.add(node);
     }
 
