@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -150,4 +151,28 @@ TEST_CASE("who cannot be called gets its turn beside those who are called all th
         CHECK(eventually([&] { return tries ? m.try_lock() : m.try_lock_for(100ms); }));
         m.unlock();
     }
+}
+
+TEST_CASE("a waiter for whose second connection the server has no room gets its turn beside those who are called")
+{
+    redis_server server;
+    std::deque<client> called;
+    for (int i = 0; i < 6; ++i) called.emplace_back(server.url(), unhurried());
+    client late{server.url(), unhurried()};
+    mutex m{late, "orders", {.ttl = 1h, .retry = {.most = 2ms}}};
+    REQUIRE(m.try_lock());
+    m.unlock();
+    std::vector<std::jthread> threads;
+    for (auto& busy : called)
+        threads.emplace_back([&busy](std::stop_token const& stop) {
+            mutex held{busy, "orders", {.ttl = 1h}};
+            while (!stop.stop_requested()) {
+                held.lock();
+                held.unlock();
+            }
+        });
+    CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 6; }));
+    server.command({"CONFIG", "SET", "maxclients", "1"});
+    m.lock();
+    m.unlock();
 }
