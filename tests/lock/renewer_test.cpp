@@ -19,6 +19,7 @@
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
 using holdfast::detail::renewer;
+using holdfast::detail::schedule;
 using holdfast::detail::scheduled;
 using holdfast::test::eventually;
 using holdfast::test::fake_store;
@@ -324,7 +325,7 @@ TEST_CASE(
     std::atomic<std::size_t> most{0};
     std::vector<std::size_t> order;  // of the client's thread
     auto const now = boot_clock::now();
-    constexpr auto count = 4 * renewer::window;
+    constexpr auto count = 4 * schedule::window;
     for (std::size_t i = 0; i < count; ++i) {
         auto one = keep(*k);
         one->due = [&, i, self = one.get()] {
@@ -342,22 +343,56 @@ TEST_CASE(
         items.push_back(std::move(one));
     }
     k->ensure_running();
-    REQUIRE(eventually([&] { return under_way == renewer::window; }));
+    REQUIRE(eventually([&] { return under_way == schedule::window; }));
     auto const urgent = keep(*k);
     k->put(urgent->timer, now, boot_clock::now());
     CHECK(eventually([&] { return urgent->calls == 1; }));  // whose end has come does not wait for room
-    CHECK(under_way == renewer::window);
+    CHECK(under_way == schedule::window);
     for (auto i = count; i-- > 0;) {
         REQUIRE(eventually([&] { return items[i]->calls == 1; }));
         k->poke(items[i]->timer);
     }
     for (auto const& one : items) REQUIRE(eventually([&] { return one->calls == 2; }));
     CHECK(under_way == 0);
-    CHECK(most == renewer::window);
+    CHECK(most == schedule::window);
     REQUIRE(caught_up(*k));
     std::vector<std::size_t> expected;
     for (auto i = count; i-- > 0;) expected.push_back(i);
     CHECK(order == expected);
+}
+
+TEST_CASE(
+    "more renewals begin than the window holds where half of the time to their end has passed, but not all at once")
+{
+    thread_of_a_client k;
+    std::vector<std::shared_ptr<item>> items;
+    std::atomic<std::size_t> under_way{0};
+    auto const now = boot_clock::now();
+    constexpr auto count = 2 * schedule::urgent_window;
+    for (std::size_t i = 0; i < count; ++i) {
+        auto one = keep(*k);
+        one->due = [&, self = one.get()] {
+            if (self->calls == 1) return k->end_renewal();
+            k->begin_renewal();
+            ++under_way;
+        };
+        k->put(one->timer, now - 1h, now + 30min);
+        items.push_back(std::move(one));
+    }
+    k->ensure_running();
+    CHECK(eventually([&] { return under_way == schedule::urgent_window; }));
+    REQUIRE(caught_up(*k));
+    CHECK(under_way == schedule::urgent_window);
+    std::vector<bool> answered(count);
+    CHECK(eventually([&] {
+        for (std::size_t i = 0; i < count; ++i)
+            if (!answered[i] && items[i]->calls == 1) {
+                answered[i] = true;
+                k->poke(items[i]->timer);
+            }
+        return std::all_of(items.begin(), items.end(), [](auto const& one) { return one->calls == 2; });
+    }));
+    CHECK(under_way == count);
 }
 
 TEST_CASE("the end of a renewer waits for a call that has begun")
@@ -403,16 +438,26 @@ TEST_CASE("the end of a renewer waits for what is under way, also for what may w
 
 TEST_CASE("a renewer may be ended by what it calls, in its own thread, and then calls what is due", "[lesson-21]")
 {
-    auto const k = std::make_shared<renewer>(std::make_shared<fake_store>());
+    bool const serves = GENERATE(true, false);  // it had been the store's turn, and a renewal begins
+    auto const store = std::make_shared<fake_store>();
+    store->serves = serves;
+    auto const k = std::make_shared<renewer>(store);
     auto const one = keep(*k);
     auto const behind = keep(*k);
     std::atomic<bool> ended{false};
+    if (serves) k->begin_service();
     one->due = [&] {
+        if (serves) {
+            k->begin_renewal();
+            k->end_renewal();
+            k->end_service();
+        }
         k->poke(behind->timer);
         k->end();
         ended = true;
     };
     k->ensure_running();
+    if (serves) CHECK(eventually([&] { return store->served > 0; }));
     call(*k, *one, boot_clock::now());
     CHECK(eventually([&] { return one->calls == 1 && behind->calls == 1; }));
     CHECK(ended);

@@ -47,7 +47,7 @@ std::size_t lost_of(schedule& s, std::vector<std::shared_ptr<lease>> const& all,
     std::size_t lost = 0;
     for (auto const end = now + 1min; now < end; now += round_trip) {
         std::vector<scheduled*> asked;
-        while (auto const one = s.take(now, asked.size() < at_once).whom) {
+        while (auto const one = s.take(now, asked.size() < at_once ? 0 : schedule::urgent_window).whom) {
             auto const& found = *std::find(all.begin(), all.end(), one);
             if (found->end <= now) {
                 ++lost;
@@ -68,11 +68,11 @@ TEST_CASE("nobody's turn comes before a renewal is due, and it comes once")
 {
     schedule s;
     auto const one = keep(s, 30s, t0);
-    CHECK(s.next() == t0 + 10s);
-    CHECK_FALSE(s.take(t0 + 10s - 1ns, true).whom);
-    CHECK(s.take(t0 + 10s, true).whom == one);
-    CHECK_FALSE(s.take(t0 + 1h, true).whom);
-    CHECK(s.next() == boot_clock::time_point::max());
+    CHECK(s.next(schedule::urgent_window) == t0 + 10s);
+    CHECK_FALSE(s.take(t0 + 10s - 1ns, 0).whom);
+    CHECK(s.take(t0 + 10s, 0).whom == one);
+    CHECK_FALSE(s.take(t0 + 1h, 0).whom);
+    CHECK(s.next(schedule::urgent_window) == boot_clock::time_point::max());
 }
 
 TEST_CASE("where many renewals are due, the lease that ends first comes first, whenever each was due")
@@ -82,11 +82,11 @@ TEST_CASE("where many renewals are due, the lease that ends first comes first, w
     auto const second = keep(s, 6s, t0 - 3s);    // due for 1 s, ends in 3 s
     auto const first = keep(s, 30s, t0 - 28s);   // due for 18 s, ends in 2 s
     auto const later = keep(s, 3s, t0 - 500ms);  // due in 500 ms, ends in 2.5 s
-    CHECK(s.take(t0, true).whom == first);
-    CHECK(s.take(t0, true).whom == second);
-    CHECK(s.take(t0, true).whom == last);
-    CHECK_FALSE(s.take(t0, true).whom);
-    CHECK(s.take(t0 + 500ms, true).whom == later);
+    CHECK(s.take(t0, 0).whom == first);
+    CHECK(s.take(t0, 0).whom == second);
+    CHECK(s.take(t0, 0).whom == last);
+    CHECK_FALSE(s.take(t0, 0).whom);
+    CHECK(s.take(t0 + 500ms, 0).whom == later);
 }
 
 TEST_CASE("without room only those have a turn whose end has come")
@@ -94,11 +94,23 @@ TEST_CASE("without room only those have a turn whose end has come")
     schedule s;
     auto const lost = keep(s, 6s, t0 - 6s);
     auto const waits = keep(s, 6s, t0 - 3s);
-    CHECK(s.take(t0, false).whom == lost);
-    CHECK_FALSE(s.take(t0, false).whom);
-    CHECK(s.next() == t0 + 3s);
-    CHECK_FALSE(s.take(t0 + 3s - 1ns, false).whom);
-    CHECK(s.take(t0 + 3s, false).whom == waits);
+    CHECK(s.take(t0, schedule::urgent_window).whom == lost);
+    CHECK_FALSE(s.take(t0, schedule::urgent_window).whom);
+    CHECK(s.next(schedule::urgent_window) == t0 + 3s);
+    CHECK_FALSE(s.take(t0 + 3s - 1ns, schedule::urgent_window).whom);
+    CHECK(s.take(t0 + 3s, schedule::urgent_window).whom == waits);
+}
+
+TEST_CASE("there is more room for those for which half of the time to their end has passed")
+{
+    schedule s;
+    auto const waits = keep(s, 6s, t0 - 3s);  // due for 1 s, ends in 3 s
+    CHECK_FALSE(s.take(t0, schedule::window).whom);
+    CHECK(s.next(schedule::window) == t0 + 1s);
+    CHECK(s.next(schedule::urgent_window) == t0 + 3s);
+    CHECK_FALSE(s.take(t0 + 1s - 1ns, schedule::window).whom);
+    CHECK_FALSE(s.take(t0 + 1s, schedule::urgent_window).whom);
+    CHECK(s.take(t0 + 1s, schedule::urgent_window - 1).whom == waits);
 }
 
 TEST_CASE("who waits for room is put anew, canceled or destroyed as before")
@@ -107,14 +119,14 @@ TEST_CASE("who waits for room is put anew, canceled or destroyed as before")
     auto const again = keep(s, 6s, t0 - 3s);
     auto const canceled = keep(s, 6s, t0 - 3s);
     auto gone = keep(s, 6s, t0 - 3s);
-    CHECK_FALSE(s.take(t0, false).whom);
+    CHECK_FALSE(s.take(t0, schedule::urgent_window).whom);
     s.put(again->place, t0 + 1s, t0 + 4s);
     s.cancel(canceled->place);
     s.cancel(gone->place);
     gone.reset();
-    CHECK_FALSE(s.take(t0, true).whom);
-    CHECK(s.take(t0 + 1s, true).whom == again);
-    CHECK_FALSE(s.take(t0 + 1h, true).whom);
+    CHECK_FALSE(s.take(t0, 0).whom);
+    CHECK(s.take(t0 + 1s, 0).whom == again);
+    CHECK_FALSE(s.take(t0 + 1h, 0).whom);
 }
 
 TEST_CASE("an alarm gives everybody a turn, with or without room, once")
@@ -122,17 +134,17 @@ TEST_CASE("an alarm gives everybody a turn, with or without room, once")
     schedule s;
     auto const later = keep(s, 1h, t0);
     auto const waits = keep(s, 6s, t0 - 3s);
-    CHECK_FALSE(s.take(t0, false).whom);
+    CHECK_FALSE(s.take(t0, schedule::urgent_window).whom);
     s.alarm();
-    CHECK(s.next() == schedule::at_once);
+    CHECK(s.next(schedule::urgent_window) == schedule::at_once);
     for (int i = 0; i < 2; ++i) {
-        auto const one = s.take(t0, false);
+        auto const one = s.take(t0, schedule::urgent_window);
         CHECK((one.whom == later || one.whom == waits));
         CHECK(one.alarmed);
     }
-    CHECK_FALSE(s.take(t0, true).whom);
+    CHECK_FALSE(s.take(t0, 0).whom);
     s.put(later->place, t0, t0 + 1s);
-    CHECK_FALSE(s.take(t0, true).alarmed);
+    CHECK_FALSE(s.take(t0, 0).alarmed);
 }
 
 TEST_CASE("who is poked has a turn at once, without room, whatever is said of it meanwhile, and once")
@@ -140,22 +152,22 @@ TEST_CASE("who is poked has a turn at once, without room, whatever is said of it
     schedule s;
     auto const one = keep(s, 1h, t0);
     s.poke(one->place);
-    CHECK(s.next() == schedule::at_once);
+    CHECK(s.next(schedule::urgent_window) == schedule::at_once);
     s.cancel(one->place);
     s.put(one->place, t0 + 1h, t0 + 2h);
-    auto const turn = s.take(t0, false);
+    auto const turn = s.take(t0, schedule::urgent_window);
     CHECK(turn.whom == one);
     CHECK_FALSE(turn.alarmed);
-    CHECK_FALSE(s.take(t0 + 10h, true).whom);
+    CHECK_FALSE(s.take(t0 + 10h, 0).whom);
     s.put(one->place, t0 + 1s, t0 + 2s);
-    CHECK_FALSE(s.take(t0, true).whom);
-    CHECK(s.take(t0 + 1s, true).whom == one);
+    CHECK_FALSE(s.take(t0, 0).whom);
+    CHECK(s.take(t0 + 1s, 0).whom == one);
 
     s.poke(one->place);  // not scheduled before
-    CHECK(s.take(t0, false).whom == one);
+    CHECK(s.take(t0, schedule::urgent_window).whom == one);
     s.poke(one->place);
     s.remove(one->place);
-    CHECK_FALSE(s.take(t0 + 10h, true).whom);
+    CHECK_FALSE(s.take(t0 + 10h, 0).whom);
 }
 
 TEST_CASE("with room now and then nobody starves, and nobody is lost that could be renewed")
