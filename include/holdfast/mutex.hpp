@@ -174,6 +174,7 @@ protected:
 
 private:
     friend struct detail::async_access;
+    friend class multi_mutex;
 
     std::shared_ptr<detail::lock_object> const object_;
 };

@@ -6,6 +6,7 @@
 #include "support/process.hpp"
 #include "support/shared.hpp"
 
+#include <holdfast/adapters/multi_mutex.hpp>
 #include <holdfast/adapters/recursive_mutex.hpp>
 
 #include <atomic>
@@ -89,8 +90,11 @@ TEMPLATE_TEST_CASE("a forked child is told through every handle that it holds no
     TestType store;
     typename TestType::mutex m{store.one, "orders", renewed<TestType>()};
     holdfast::recursive_mutex<typename TestType::mutex> again{store.one, "invoices", renewed<TestType>()};
+    typename TestType::mutex third{store.one, "counter", renewed<TestType>()};
+    holdfast::multi_mutex several{third};
     holdfast::leased_lock const guard{m};
     holdfast::leased_lock const outer{again};
+    holdfast::leased_lock const all{several};
     auto const copy = guard.lease();
     auto const token = guard.fencing_token();
     auto const holds_nothing = [&](auto const& handle) {
@@ -103,6 +107,8 @@ TEMPLATE_TEST_CASE("a forked child is told through every handle that it holds no
         wrong += holds_nothing(copy) ? 0 : 4;
         wrong += holds_nothing(holdfast::lease{copy}) ? 0 : 8;
         wrong += guard.fencing_token() == token ? 0 : 16;
+        several.unlock();
+        wrong += holds_nothing(all) && holds_nothing(several.lease_of(third)) ? 0 : 64;
         auto grandchild = child::fork([&] { return holds_nothing(copy) ? 0 : 1; });
         wrong += grandchild.wait() == 0 ? 0 : 32;
         return wrong;
@@ -111,6 +117,7 @@ TEMPLATE_TEST_CASE("a forked child is told through every handle that it holds no
     CHECK(goes_on(copy));
     CHECK(guard.still_held());
     CHECK(outer.still_held());
+    CHECK(all.still_held());
     CHECK_FALSE(guard.lost_token().stop_requested());
 }
 

@@ -104,7 +104,7 @@ def breaches_of_include(header, target, headers):
         return
     here, there = folder_of(header), folder_of(target)
     if there == "":
-        if here not in ("", "asio") or target not in LIGHT:
+        if here not in ("", "asio", "adapters") or target not in LIGHT:
             yield f"includes the umbrella header holdfast/{target}"
         return
     allowed = FOLDERS[here] | {here} if here else UMBRELLAS[header]

@@ -7,9 +7,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
@@ -27,6 +29,11 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// have had the mutex during the fork.
 class hold_state {
 public:
+    hold_state() = default;
+    hold_state(hold_state const&) = delete;
+    hold_state& operator=(hold_state const&) = delete;
+    virtual ~hold_state() = default;
+
     /// Effects: begins the hold. Not to be called while another thread can see this object.
     void begin(std::uint64_t fence, boot_clock::time_point deadline) noexcept
     {
@@ -36,13 +43,13 @@ public:
 
     [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
 
-    [[nodiscard]] boot_clock::time_point deadline() const noexcept
+    [[nodiscard]] virtual boot_clock::time_point deadline() const noexcept
     {
         if (origin_.in_child()) return boot_clock::time_point::min();
         return boot_clock::time_point{boot_clock::duration{deadline_.load(std::memory_order_acquire)}};
     }
 
-    [[nodiscard]] bool still_held() noexcept
+    [[nodiscard]] virtual bool still_held() noexcept
     {
         if (origin_.in_child()) return false;
         auto seen = deadline_.load(std::memory_order_acquire);
@@ -87,10 +94,27 @@ public:
         return source_;
     }
 
-    /// Effects: the same, and stops them.
+    /// Effects: the same, and stops them, also those of the joint hold.
     void lose() noexcept
     {
         if (auto source = mark_lost()) source->request_stop();
+        if (auto const of = joint()) of->lose();
+    }
+
+    /// Effects: it is a part of `of`, or, if that is null, of no other hold any more. The loss of a part is announced
+    /// as that of the whole, too. Returns: whether this is not lost yet.
+    bool join(std::weak_ptr<hold_state> of) noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        joint_ = std::move(of);
+        return !lost_;
+    }
+
+    /// Returns: the hold of several locks of which this is a part; null if there is none.
+    [[nodiscard]] std::shared_ptr<hold_state> joint() noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        return joint_.lock();
     }
 
     /// Returns: a token that is stopped when the hold is lost; in a child it is stopped already. Its state is made
@@ -118,6 +142,7 @@ private:
     std::uint64_t fence_ = 0;
     std::mutex mutex_;
     std::optional<std::stop_source> source_;
+    std::weak_ptr<hold_state> joint_;
     bool lost_ = false;
     fork_guard const origin_;
 };

@@ -12,6 +12,10 @@
 
 namespace holdfast::inline HOLDFAST_ABI {
 
+namespace detail {
+class joint_hold;
+}
+
 /// What a holder may ask about its hold of a lock. A cheap copyable handle; it may outlive the hold and the lock, and
 /// is safe to use from any thread. One that was default-constructed, or whose hold has ended, is not held. In a child
 /// of `fork` every copy answers as if its hold had ended: the lock is the parent's.
@@ -21,7 +25,7 @@ public:
     explicit lease(std::shared_ptr<detail::hold_state> hold) noexcept : hold_{std::move(hold)} {}
 
     /// Returns: the number by which a resource tells this holder from earlier ones: greater than that of every holder
-    /// of this name before. 0 if the lock was made with `fencing = false`.
+    /// of this name before. 0 if the lock was made with `fencing = false`, and for a hold of several locks.
     [[nodiscard]] std::uint64_t fencing_token() const noexcept { return hold_ ? hold_->fence() : 0; }
 
     /// Returns: when the lease will be lost if it is not renewed before; `time_point::min()` once it has ended.
@@ -51,6 +55,8 @@ public:
     [[nodiscard]] friend bool operator==(lease const& a, lease const& b) noexcept { return a.hold_ == b.hold_; }
 
 private:
+    friend class detail::joint_hold;
+
     std::shared_ptr<detail::hold_state> hold_;
 };
 

@@ -162,6 +162,14 @@ public:
         return refused_ttl(ttl, std::chrono::milliseconds{0}, {});
     }
 
+    /// Returns: which lock `key` is: the same text for all clients that name its servers alike, another one for every
+    /// other lock. It begins with what the servers call the lock, and a zero byte: `multi_mutex` takes locks in the
+    /// order of these texts. By default no other client has it.
+    [[nodiscard]] virtual std::string address_of(lock_key const& key) const
+    {
+        return key.name() + '\0' + key.kind() + '\0' + std::to_string(reinterpret_cast<std::uintptr_t>(this));
+    }
+
     /// Returns: the news of the servers for `on_error`; each once.
     [[nodiscard]] virtual std::vector<error> take_notices() noexcept { return {}; }
 };

@@ -66,6 +66,9 @@ public:
     [[nodiscard]] virtual holdfast::lease lease() const = 0;
     [[nodiscard]] virtual std::string const& name() const noexcept = 0;
 
+    /// Returns: which lock it is; see `lock_store::address_of`.
+    [[nodiscard]] virtual std::string address() const = 0;
+
     /// Effects: as `lock`; `told` gets the result. If it throws, nothing was begun.
     virtual void begin_lock(patience const& p, std::stop_token stop, std::unique_ptr<async_result> told) = 0;
 

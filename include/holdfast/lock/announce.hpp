@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/announcer.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/hold_state.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/lock/report.hpp>
 
@@ -24,6 +25,13 @@ inline void stop_lost(announcer* background, std::optional<std::stop_source> los
     } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): then here
     }
     lost->request_stop();
+}
+
+/// Effects: `lost` is lost, and with it the hold of several locks that it is a part of; stops their tokens, as above.
+inline void announce_loss(announcer* background, hold_state& lost) noexcept
+{
+    stop_lost(background, lost.mark_lost());
+    if (auto const joint = lost.joint()) stop_lost(background, joint->mark_lost());
 }
 
 /// Returns: a hook that calls `options->on_error` in a thread of `background`, or at once if that is null or memory is

@@ -113,7 +113,7 @@ private:
         lost->end();  // before the next waiter can get the lock
         lease_.end(turns_.next());
         pass_on(guard);
-        stop_lost(background, lost->mark_lost());
+        announce_loss(background, *lost);
         report(hook_of(background, options), name(), why);
     }
 

@@ -118,6 +118,8 @@ public:
     [[nodiscard]] holdfast::lease lease() const override { return holdfast::lease{queue_->hold_of(*state_)}; }
     [[nodiscard]] std::string const& name() const noexcept override { return queue_->name(); }
 
+    [[nodiscard]] std::string address() const override { return queue_->store().address_of(*queue_->key()); }
+
     void begin_lock(patience const& p, std::stop_token stop, std::unique_ptr<async_result> told) override
     {
         auto const client = prepare(std::make_error_code(std::errc::operation_canceled));

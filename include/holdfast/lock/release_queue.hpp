@@ -170,7 +170,7 @@ private:
     /// Effects: if `said` is a loss, announces it to those who know `mine`. Returns: `said`.
     static failure conclude(hold_state& mine, failure said, announcer* background) noexcept
     {
-        if (said.code == errc::lease_lost) stop_lost(background, mine.mark_lost());
+        if (said.code == errc::lease_lost) announce_loss(background, mine);
         return said;
     }
 

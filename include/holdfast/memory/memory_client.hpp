@@ -33,6 +33,11 @@ public:
         return std::make_shared<lock_key const>(std::string{name});
     }
 
+    [[nodiscard]] std::string address_of(lock_key const& key) const override
+    {
+        return key.name() + '\0' + std::to_string(reinterpret_cast<std::uintptr_t>(data_.get()));
+    }
+
     [[nodiscard]] std::unique_ptr<pending_acquire> acquire(shared_key const& key,
                                                            acquire_request const& request) override
     {

@@ -16,6 +16,7 @@
 #include <holdfast/redis/server_status.hpp>
 #include <holdfast/redis/socket_transport.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -23,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,7 +45,8 @@ public:
         : news_{options.news},
           key_prefix_{std::move(options.key_prefix)},
           timeout_option_{options.timeout_option},
-          restart_guard_{options.restart_guard}
+          restart_guard_{options.restart_guard},
+          servers_{text_of(options.servers)}
     {
         for (unsigned i = 0; i < options.connections; ++i) {
             shards_.push_back(std::make_unique<socket_transport>(options, service_.orphaned()));
@@ -55,6 +58,11 @@ public:
     [[nodiscard]] shared_key make_key(std::string_view name) const override
     {
         return std::make_shared<lock_keys const>(key_prefix_ + std::string{name}, name);
+    }
+
+    [[nodiscard]] std::string address_of(lock_key const& key) const override
+    {
+        return static_cast<lock_keys const&>(key).lock + '\0' + servers_;
     }
 
     [[nodiscard]] std::unique_ptr<pending_acquire> acquire(shared_key const& key,
@@ -123,6 +131,14 @@ public:
     }
 
 private:
+    [[nodiscard]] static std::string text_of(std::vector<endpoint> const& servers)
+    {
+        std::vector<std::string> each;
+        for (auto const& one : servers) each.push_back(one.describe() + ' ');
+        std::sort(each.begin(), each.end());
+        return std::accumulate(each.begin(), each.end(), std::string{});
+    }
+
     [[nodiscard]] static shared_keys keys_of(shared_key const& key) noexcept
     {
         return std::static_pointer_cast<lock_keys const>(key);
@@ -147,6 +163,7 @@ private:
     std::string key_prefix_;
     std::string_view timeout_option_;
     std::chrono::milliseconds restart_guard_;
+    std::string servers_;  // as `address_of` names them
     io::service service_;
     std::vector<std::unique_ptr<socket_transport>> shards_;
     // the shard of each place; the number of shards if it has none yet

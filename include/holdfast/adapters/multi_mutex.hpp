@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/fork_guard.hpp>
+#include <holdfast/core/joint_hold.hpp>
+#include <holdfast/core/lease.hpp>
+#include <holdfast/core/lock.hpp>
+#include <holdfast/core/store.hpp>
+#include <holdfast/mutex.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace holdfast::inline HOLDFAST_ABI {
+
+/// Several locks, of one store or of several, that are taken together: all of them or none. Meets `Lock`, whose clauses
+/// hold for all of them. The locks must outlive it, and are not to be locked or unlocked by themselves while it holds
+/// them.
+///
+/// They are taken one after the other, by what the servers call them, whatever order they are given in; those of one
+/// name by the text with which their servers were named. So clients that take several locks only so, and name the
+/// servers alike, cannot wait for each other in a circle. A lock that is given twice is one, also as two objects or of
+/// two clients that name its servers alike.
+///
+/// - While a lock is waited for, those before it are held, and their leases renewed; one that is not, or has a
+///   `max_hold`, must outlast the wait. If one of these is lost meanwhile, all are given back as soon as the others are
+///   granted, and taken anew, by the same deadline.
+/// - If a lock cannot be taken, those before it are given back: one operation timeout for each, at most.
+/// - A lease that is lost ends the hold: `still_held()` is false and the tokens of `lost_token()` are stopped. The
+///   other locks are kept until it is unlocked.
+/// - Each lock has a fencing token of its own, `lease_of(lock).fencing_token()`, which its own resource checks;
+///   `lease().fencing_token()` is 0.
+///
+/// Source: the total order is that of Havender, "Avoiding deadlock in multitasking systems", IBM Systems Journal 1968.
+class multi_mutex {
+public:
+    /// Effects: prepares to take `locks` together; no I/O.
+    template <std::derived_from<mutex>... M>
+        requires(sizeof...(M) > 0)
+    explicit multi_mutex(M&... locks) : multi_mutex{std::vector<mutex*>{&locks...}}
+    {
+    }
+
+    /// As above, for as many as a program finds out. Throws: `error` (`misconfigured`) if there are none.
+    explicit multi_mutex(std::vector<mutex*> const& locks)
+    {
+        if (locks.empty()) throw error{errc::misconfigured, "several locks: none is given"};
+        for (auto* const one : locks) all_.push_back({one, one->object_->address()});
+        std::stable_sort(all_.begin(), all_.end(), [](auto const& a, auto const& b) { return a.address < b.address; });
+        member const* last = nullptr;
+        for (auto const& one : all_) {
+            if (last && last->address == one.address) continue;
+            last = &one;
+            first_.push_back(one.lock);
+            name_ += (name_.empty() ? "" : ", ") + one.lock->name();
+        }
+    }
+
+    multi_mutex(multi_mutex const&) = delete;
+    multi_mutex& operator=(multi_mutex const&) = delete;
+
+    /// Effects: `unlock()`, if they are held.
+    ~multi_mutex() { unlock(); }
+
+    /// Effects: waits until all are held. Throws: what `lock()` of one throws; then none is held.
+    void lock() { static_cast<void>(take({}, {})); }
+
+    /// Effects: waits until all are held or `stop` is requested. Returns: whether all are held.
+    [[nodiscard]] bool lock(std::stop_token const& stop) { return take({}, stop); }
+
+    /// Effects: asks once for each, up to one that is not free. Returns: whether all are held.
+    [[nodiscard]] bool try_lock() { return take({.once = true}, {}); }
+
+    /// Effects: waits until all are held, for `d` at most in all. Returns: whether all are held.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> const& d)
+    {
+        return try_lock_for(std::stop_token{}, d);
+    }
+
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
+    {
+        return take({.deadline = saturating_add(boot_clock::now(), d)}, stop);
+    }
+
+    /// As `try_lock_for`, until a point of any clock. That clock is read once.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> const& t)
+    {
+        return try_lock_until(std::stop_token{}, t);
+    }
+
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(std::stop_token const& stop, std::chrono::time_point<Clock, Duration> const& t)
+    {
+        return take({.deadline = std::max(to_boot_clock(t), boot_clock::time_point{})}, stop);
+    }
+
+    /// Effects: unlocks all, the last one taken first. No effect if they are not held.
+    void unlock() noexcept
+    {
+        auto const hold = let_go();
+        if (!hold) return;
+        for (auto i = first_.size(); i-- > 0;) first_[i]->unlock();  // the next holder may destroy this after the last
+        hold->released();
+    }
+
+    /// As `unlock()`. Postconditions: `ec` is no error; `not_owner`; `lease_lost` if one of them was lost before; or
+    /// else why the outcome of one is not known.
+    void unlock(std::error_code& ec) noexcept
+    {
+        auto const hold = let_go();
+        auto worst = hold ? std::error_code{} : make_error_code(errc::not_owner);
+        for (auto i = hold ? first_.size() : 0; i-- > 0;) {
+            std::error_code why;
+            first_[i]->unlock(why);
+            if (why && (!worst || why == errc::lease_lost)) worst = why;
+        }
+        if (hold) hold->released();
+        ec = worst;
+    }
+
+    /// Effects: extends all, one after the other, up to one that fails. Returns: whether all have a lease of `ttl` now;
+    /// otherwise `ec` says why the first that failed has not.
+    bool extend(std::chrono::milliseconds ttl, std::error_code& ec)
+    {
+        ec = held() ? std::error_code{} : make_error_code(errc::not_owner);
+        return !ec && std::all_of(first_.begin(), first_.end(), [&](mutex* one) { return one->extend(ttl, ec); });
+    }
+
+    /// As above. Throws: `error` with that code.
+    void extend(std::chrono::milliseconds ttl)
+    {
+        if (!held()) throw detail::error_of(name_, {make_error_code(errc::not_owner), {}});
+        for (auto* const one : first_) one->extend(ttl);
+    }
+
+    /// Returns: a handle to the present hold of all; an empty one if they are not held.
+    [[nodiscard]] holdfast::lease lease() const { return holdfast::lease{held()}; }
+
+    /// Returns: a handle to the present hold of `one`, which this was made with: for its fencing token. If it was given
+    /// twice, that of both. An empty handle if they are not held.
+    [[nodiscard]] holdfast::lease lease_of(mutex const& one) const
+    {
+        auto const given = std::find_if(all_.begin(), all_.end(), [&](auto const& a) { return a.lock == &one; });
+        if (given == all_.end() || !held()) return {};
+        auto const taken =
+            std::find_if(all_.begin(), all_.end(), [&](auto const& a) { return a.address == given->address; });
+        return taken->lock->lease();
+    }
+
+    /// Returns: the names, in the order in which they are taken, with commas between.
+    [[nodiscard]] std::string const& name() const noexcept { return name_; }
+
+private:
+    struct member {
+        mutex* lock;
+        std::string address;
+    };
+
+    /// Locks that are given back unless all could be taken.
+    class taking {
+    public:
+        taking() = default;
+        taking(taking const&) = delete;
+        taking& operator=(taking const&) = delete;
+        ~taking()
+        {
+            for (auto one = taken_.rbegin(); one != taken_.rend(); ++one) (*one)->unlock();
+        }
+
+        void reserve(std::size_t n) { taken_.reserve(n); }
+        void add(mutex* one) noexcept { taken_.push_back(one); }
+        void keep() noexcept { taken_.clear(); }
+
+    private:
+        std::vector<mutex*> taken_;
+    };
+
+    bool take(detail::patience const& p, std::stop_token const& stop)
+    {
+        for (;;) {
+            auto const made = std::make_shared<detail::joint_hold>(first_.size());
+            taking got;
+            got.reserve(first_.size());
+            for (auto* const one : first_) {
+                if (!one->object_->lock(p, stop)) return false;
+                got.add(one);
+            }
+            bool all_held = true;
+            for (auto* const one : first_) all_held = made->add(one->lease(), made) && all_held;
+            if (all_held) {
+                std::scoped_lock guard{mutex_};
+                hold_ = made;
+                got.keep();
+                return true;
+            }
+            if (p.once || boot_clock::now() >= p.deadline) return false;
+        }
+    }
+
+    /// Returns: the present hold; null if there is none.
+    [[nodiscard]] std::shared_ptr<detail::joint_hold> held() const noexcept
+    {
+        if (origin_.in_child()) return nullptr;  // the mutex may be locked for ever
+        std::scoped_lock guard{mutex_};
+        return hold_;
+    }
+
+    /// Effects: ends the hold. Returns: it, of which a loss is announced when all are given back; null if there is
+    /// none.
+    std::shared_ptr<detail::joint_hold> let_go() noexcept
+    {
+        if (origin_.in_child()) return nullptr;
+        std::unique_lock guard{mutex_};
+        auto hold = std::exchange(hold_, nullptr);
+        guard.unlock();
+        if (hold) hold->release();
+        return hold;
+    }
+
+    std::vector<member> all_;    // as given, sorted
+    std::vector<mutex*> first_;  // those that are taken, in order: of each lock, the first that was given
+    std::string name_;
+    mutable std::mutex mutex_;
+    std::shared_ptr<detail::joint_hold> hold_;
+    detail::fork_guard const origin_;
+};
+
+static_assert(Lock<multi_mutex>);
+
+}  // namespace holdfast

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+//
+// Source: Dijkstra, "Hierarchical ordering of sequential processes", Acta Informatica 1971.
+#pragma once
+
+#include <holdfast/adapters/multi_mutex.hpp>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace holdfast::test {
+
+/// Effects: for each of `seats`, a thread takes two or three of five locks, in any order, two hundred times. The locks
+/// of a seat are its own objects. Returns: whether no lock was held by two.
+inline bool dine(std::vector<store> const& seats)
+{
+    constexpr std::size_t forks = 5;
+    std::array<std::atomic<int>, forks> inside{};
+    std::atomic<bool> alone{true};
+    std::vector<std::jthread> philosophers;
+    for (std::size_t seat = 0; seat < seats.size(); ++seat)
+        philosophers.emplace_back([&, seat] {
+            std::mt19937 chance{static_cast<unsigned>(seat)};
+            std::deque<mutex> own;
+            for (std::size_t i = 0; i < forks; ++i)
+                own.emplace_back(
+                    seats[seat], "fork-" + std::to_string(i),
+                    lock_options{.ttl = std::chrono::hours{1}, .unavailable_after = std::chrono::minutes{5}});
+            for (int meal = 0; meal < 200; ++meal) {
+                std::array<std::size_t, forks> order{0, 1, 2, 3, 4};
+                std::shuffle(order.begin(), order.end(), chance);
+                auto const needed = 2 + chance() % 2;
+                std::vector<mutex*> some;
+                for (std::size_t i = 0; i < needed; ++i) some.push_back(&own[order.at(i)]);
+                multi_mutex m{some};
+                std::scoped_lock hold{m};
+                for (std::size_t i = 0; i < some.size(); ++i)
+                    if (++inside.at(order.at(i)) != 1) alone = false;
+                for (std::size_t i = 0; i < some.size(); ++i) --inside.at(order.at(i));
+            }
+        });
+    philosophers.clear();
+    return alone;
+}
+
+}  // namespace holdfast::test
