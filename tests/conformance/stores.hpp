@@ -14,7 +14,7 @@
 // - `any_name`, whether every sequence of bytes is a name;
 // - `threads`, how many threads a client has at most, however many locks are held and waited for.
 //
-// The clients of a Redis server are a user that may do what README says a lock needs and nothing else; what a test
+// The clients of a Redis server are a user that may do what docs/redis.md says a lock needs and nothing else; what a test
 // itself does at a server, the default user does. A ZooKeeper session identifies itself, and its nodes are its own. No
 // password, no owner token and no key is in anything that is said to an exception, a hook or a log
 // (support/overheard.hpp).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What a user of a Redis server has to be allowed, as README tells its readers: here is the one place that holds the
-// text, and support_test/redis_rights_test.cpp finds the same in README.
+// What a user of a Redis server has to be allowed, as docs/redis.md tells its readers: here is the one place that holds
+// the text, and support_test/redis_rights_test.cpp finds the same there.
 #pragma once
 
 #include <string>

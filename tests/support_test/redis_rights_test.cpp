@@ -11,13 +11,13 @@
 using holdfast::test::contains;
 namespace rights = holdfast::test;
 
-TEST_CASE("the rights with which the tests run are those that README asks for")
+TEST_CASE("the rights with which the tests run are those that docs/redis.md asks for")
 {
-    std::ifstream file{HOLDFAST_TEST_README};
+    std::ifstream file{HOLDFAST_TEST_RIGHTS};
     std::string const text{std::istreambuf_iterator<char>{file}, {}};
-    auto const readme = std::regex_replace(text, std::regex{"\\s+"}, " ");
+    auto const page = std::regex_replace(text, std::regex{"\\s+"}, " ");
     auto const code = [](std::string_view words) { return "`" + std::string{words} + "`"; };
-    CHECK_THAT(readme,
+    CHECK_THAT(page,
                contains("needs, for locks whose names begin with `orders`, the keys " +
                         code(rights::lock_keys_of("orders*")) + ", the channels " +
                         code(rights::free_channels_of("orders*")) + ", and the commands " +

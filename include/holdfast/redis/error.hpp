@@ -82,7 +82,7 @@ inline constexpr std::array error_words{
     error_word{errc::server_error, "", "the server answered with an error"},
     error_word{errc::authentication_failed, "NOAUTH", "authentication failed; check user and password"},
     error_word{errc::authentication_failed, "WRONGPASS", "authentication failed; check user and password"},
-    error_word{errc::not_permitted, "NOPERM", "the user lacks a right; see the list of rights in the README"},
+    error_word{errc::not_permitted, "NOPERM", "the user lacks a right; see the rights in docs/redis.md"},
     error_word{errc::wrong_type, "WRONGTYPE",
                "a key that holdfast keeps beside the lock holds a value of another type; delete it"},
     error_word{errc::moved, "MOVED",
