@@ -171,41 +171,22 @@ private:
         std::string address;
     };
 
-    /// Locks that are given back unless all could be taken.
-    class taking {
-    public:
-        taking() = default;
-        taking(taking const&) = delete;
-        taking& operator=(taking const&) = delete;
-        ~taking()
-        {
-            for (auto one = taken_.rbegin(); one != taken_.rend(); ++one) (*one)->unlock();
-        }
-
-        void reserve(std::size_t n) { taken_.reserve(n); }
-        void add(mutex* one) noexcept { taken_.push_back(one); }
-        void keep() noexcept { taken_.clear(); }
-
-    private:
-        std::vector<mutex*> taken_;
-    };
-
     bool take(detail::patience const& p, std::stop_token const& stop)
     {
         for (;;) {
             auto const made = std::make_shared<detail::joint_hold>(first_.size());
-            taking got;
-            got.reserve(first_.size());
+            std::vector<std::unique_lock<mutex>> taken;  // given back unless all are
+            taken.reserve(first_.size());
             for (auto* const one : first_) {
                 if (!one->object_->lock(p, stop)) return false;
-                got.add(one);
+                taken.emplace_back(*one, std::adopt_lock);
             }
             bool all_held = true;
             for (auto* const one : first_) all_held = made->add(one->lease(), made) && all_held;
             if (all_held) {
                 std::scoped_lock guard{mutex_};
                 hold_ = made;
-                got.keep();
+                for (auto& one : taken) static_cast<void>(one.release());
                 return true;
             }
             if (p.once || boot_clock::now() >= p.deadline) return false;
