@@ -18,7 +18,7 @@ namespace holdfast::inline HOLDFAST_ABI {
 /// Returns: the store that `url` names:
 ///
 /// | URL | store |
-/// |-----|-------|
+/// |---|---|
 /// | `memory:`, `memory:NAME` | `memory::store`: locks of this process; the same NAME gives the same locks |
 /// | `redis://…`, `rediss://…`, `unix://…` | `redis::client`, see `redis::parse_url` |
 /// | `redlock+redis://…,redis://…`, `redlock+rediss://…` | `redlock::masters`; the URLs of the masters, separated by commas; one without a scheme has that of the first |

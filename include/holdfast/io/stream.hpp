@@ -38,13 +38,13 @@ struct stream_target {
 
 /// A stream socket that never blocks, with TLS or without.
 ///
-/// | state      | descriptor  | left by |
-/// |------------|-------------|---------|
-/// | closed     | -           | open → resolving, connecting |
-/// | resolving  | of look-up  | addresses → connecting; none → closed |
-/// | connecting | of socket   | connected → open, with TLS securing; refused → connecting to the next address, or closed |
-/// | securing   | of socket   | the handshake is done → open; it fails, end of file, an error → closed |
-/// | open       | of socket   | close, end of file, an error → closed |
+/// | state | descriptor | left by |
+/// |---|---|---|
+/// | closed | - | open → resolving, connecting |
+/// | resolving | of look-up | addresses → connecting; none → closed |
+/// | connecting | of socket | connected → open, with TLS securing; refused → connecting to the next address, or closed |
+/// | securing | of socket | the handshake is done → open; it fails, end of file, an error → closed |
+/// | open | of socket | close, end of file, an error → closed |
 class stream {
 public:
     enum class state : std::uint8_t { closed, resolving, connecting, securing, open };

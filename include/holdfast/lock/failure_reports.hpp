@@ -21,10 +21,10 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// more when it is over. The hook of the lock that meets a cause first is called; for its end, the hook of the lock
 /// that first sees the end. Thread-safe.
 ///
-/// | state   | event                                                                  | next                              |
-/// |---------|------------------------------------------------------------------------|-----------------------------------|
-/// | well    | a renewal or an unlock fails                                           | failing: reported                 |
-/// | failing | another one fails                                                      | failing: reported if the cause is new |
+/// | state | event | next |
+/// |---|---|---|
+/// | well | a renewal or an unlock fails | failing: reported |
+/// | failing | another one fails | failing: reported if the cause is new |
 /// | failing | a lock is granted or renewed, nothing failed for a while, and no lease is left whose last renewal failed | well: each cause is reported as over |
 class failure_reports {
 public:

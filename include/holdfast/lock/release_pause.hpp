@@ -14,10 +14,10 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// threads, or one that locks again at once, shuts the others out. Arithmetic only; guarded by the queue's mutex,
 /// except `others_wait`.
 ///
-/// | who else may want the lock       | the pause after a release |
-/// |----------------------------------|---------------------------|
-/// | another client is known to wait  | twice the time that the release took, at most 100 ms: that client has to hear of the release, and to ask |
-/// | no client is known to wait       | none; after 100 ms of use a twentieth of that time, so 5 ms; after a second or more 50 ms |
+/// | who else may want the lock | the pause after a release |
+/// |---|---|
+/// | another client is known to wait | twice the time that the release took, at most 100 ms: that client has to hear of the release, and to ask |
+/// | no client is known to wait | none; after 100 ms of use a twentieth of that time, so 5 ms; after a second or more 50 ms |
 ///
 /// The second row is for clients that only poll, and so are not seen to wait. Use is the time since the lock was last
 /// left free for 5 ms.

@@ -23,14 +23,14 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// The lease of a queue and the requests for more time for it, one at a time: renewals, and extensions by the holder.
 /// Guarded by the queue's mutex.
 ///
-/// | the lease is | event                                   | next |
-/// |--------------|-----------------------------------------|------|
-/// | held         | a third of its ttl has passed           | a renewal is sent, unless a request is under way |
-/// | held         | an extension by the holder              | it is sent, and a renewal that is under way cancelled |
-/// | held         | the answer is yes, in time              | held, until the new deadline |
-/// | held         | the request failed                      | held, until the old deadline; tried again when a quarter of the rest has passed |
-/// | held         | the store says that it is not ours; the deadline; the store knows that it ended | lost |
-/// | held         | released                                | over; what is under way is cancelled |
+/// | the lease is | event | next |
+/// |---|---|---|
+/// | held | a third of its ttl has passed | a renewal is sent, unless a request is under way |
+/// | held | an extension by the holder | it is sent, and a renewal that is under way cancelled |
+/// | held | the answer is yes, in time | held, until the new deadline |
+/// | held | the request failed | held, until the old deadline; tried again when a quarter of the rest has passed |
+/// | held | the store says that it is not ours; the deadline; the store knows that it ended | lost |
+/// | held | released | over; what is under way is cancelled |
 class renewed_lease {
 public:
     renewed_lease(std::shared_ptr<lock_store> store, std::shared_ptr<detail::renewer> renews, shared_key key,

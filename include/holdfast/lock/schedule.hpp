@@ -18,11 +18,11 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// it. Each entry has two times: when its renewal is due, and its end, when the lease is lost.
 ///
 /// | an entry | in the order of | left by |
-/// |----------|-----------------|---------|
-/// | none     |                 | put → later |
-/// | later    | when it is due  | then → due |
-/// | due      | its end: the first to end is taken first, as in "earliest deadline first" | there is room for it, or its end has come: taken → none |
-/// | any      |                 | cancel → none; an alarm → due, and its end has come |
+/// |---|---|---|
+/// | none | | put → later |
+/// | later | when it is due | then → due |
+/// | due | its end: the first to end is taken first, as in "earliest deadline first" | there is room for it, or its end has come: taken → none |
+/// | any | | cancel → none; an alarm → due, and its end has come |
 ///
 /// No entry waits for ever: its end comes nearer until no other end is earlier. There is more room for the first if
 /// half of the time to its end has passed: answers may come from so far away that few renewals under way are not

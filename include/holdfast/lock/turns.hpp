@@ -21,11 +21,11 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// Whose turn it is among the waiters of this process for one lock: first come, first served. It has no clock, I/O or
 /// lock of its own: the queue's mutex guards it.
 ///
-/// | state     | meaning                                                | left by |
-/// |-----------|--------------------------------------------------------|---------|
-/// | idle      | no waiter here has the lock or asks for it             | a waiter comes → asking |
-/// | asking    | the first waiter asks the store, after the pause for other clients; the rest wait | granted → held; failed → asking for the next, or idle |
-/// | held      | one here has it                                        | handed on → held; given back → releasing; lost → asking for the next, or idle |
+/// | state | meaning | left by |
+/// |---|---|---|
+/// | idle | no waiter here has the lock or asks for it | a waiter comes → asking |
+/// | asking | the first waiter asks the store, after the pause for other clients; the rest wait | granted → held; failed → asking for the next, or idle |
+/// | held | one here has it | handed on → held; given back → releasing; lost → asking for the next, or idle |
 /// | releasing | it is given back, and no waiter asks before the answer | answered → asking for the next, or idle |
 class turns {
 public:

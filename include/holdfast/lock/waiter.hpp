@@ -21,12 +21,12 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// A blocked thread or an asynchronous call that wants the lock of a queue. What it will need when it gets the lock is
 /// allocated before it waits. `wait_queue::step` says what it does next. The queue's mutex guards it, except `signal`.
 ///
-/// | stage   | meaning                                        | left by |
-/// |---------|------------------------------------------------|---------|
-/// | in line | waits for its turn                             | it is chosen → first, or granted · its deadline, cancel → ended |
-/// | first   | it is its turn to ask the store, after a pause | asks → asking · too late, cancel → ended |
-/// | asking  | its request is under way                       | the answer → ended, with the lock or without |
-/// | granted | it has the lock, handed on by the last holder   | looked at → ended |
+/// | stage | meaning | left by |
+/// |---|---|---|
+/// | in line | waits for its turn | it is chosen → first, or granted · its deadline, cancel → ended |
+/// | first | it is its turn to ask the store, after a pause | asks → asking · too late, cancel → ended |
+/// | asking | its request is under way | the answer → ended, with the lock or without |
+/// | granted | it has the lock, handed on by the last holder | looked at → ended |
 class waiter : public completion {
 public:
     enum class stage : std::uint8_t { in_line, first, asking, granted, ended };

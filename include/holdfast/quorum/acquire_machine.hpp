@@ -22,18 +22,18 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
 /// Takes a lock on a majority of N nodes, round by round; a single server is N = 1. No I/O, clock, thread or
 /// randomness: it is told what happens and says what to do. The votes of a round are counted by `acquire_round`.
 ///
-/// | phase   | event                                             | next |
-/// |---------|---------------------------------------------------|------|
-/// | -       | start                                             | asking: a fresh token, acquire to all |
-/// | asking  | the round is won, and the lease can still be used | done: held |
-/// | asking  | the round is lost; won too late; or time          | rolled back on every node, then as below |
-/// | lost    | misconfigured; the deadline; one attempt only; unavailable for too long | done: not held |
-/// | lost    | a majority has votes for others; or a node put us in its queue | waiting for a call or a release, or for the leases to expire |
-/// | lost    | votes are split among contenders, without a queue | waiting a random time, in a window that doubles |
-/// | lost    | no majority answered                              | waiting a random time before the next connection |
-/// | waiting | time; or calls or reports, see `place_in_line`    | asking, or done if the deadline has passed |
-/// | waiting | a majority cannot report releases now             | looks again every half second at least |
-/// | any     | cancel                                            | done, rolled back on every node |
+/// | phase | event | next |
+/// |---|---|---|
+/// | - | start | asking: a fresh token, acquire to all |
+/// | asking | the round is won, and the lease can still be used | done: held |
+/// | asking | the round is lost; won too late; or time | rolled back on every node, then as below |
+/// | lost | misconfigured; the deadline; one attempt only; unavailable for too long | done: not held |
+/// | lost | a majority has votes for others; or a node put us in its queue | waiting for a call or a release, or for the leases to expire |
+/// | lost | votes are split among contenders, without a queue | waiting a random time, in a window that doubles |
+/// | lost | no majority answered | waiting a random time before the next connection |
+/// | waiting | time; or calls or reports, see `place_in_line` | asking, or done if the deadline has passed |
+/// | waiting | a majority cannot report releases now | looks again every half second at least |
+/// | any | cancel | done, rolled back on every node |
 ///
 /// Source: "Distributed Locks with Redis" (redis.io); the fence is holdfast's own, see `acquire_round`.
 class acquire_machine {

@@ -30,24 +30,24 @@ inline constexpr std::chrono::microseconds unguarded_fence_bound = std::chrono::
 
 /// A request to one server. In one atomic step it does the following, with `now` on the server's clock:
 ///
-/// | verb    | yes if                                    | then                                                        |
-/// |---------|-------------------------------------------|-------------------------------------------------------------|
-/// | acquire | no key, or the key holds `token` already  | no key: key := token, expires at now + ttl. The fence moves up by `batch`, see `fence_source`; yes carries its new value. No carries the time the key has left |
-/// | confirm | the key holds `token`                     | the fence := max(fence, `value`)                            |
-/// | extend  | the key holds `token`                     | the key expires at now + ttl, or later if it would anyway   |
-/// | reacquire  | no key, or the key holds `token` already  | no key: key := token, expires at now + ttl; otherwise as extend. No fence moves |
-/// | release | the key holds `token`                     | the key is deleted; the next waiter is called; yes says whether others were told of it |
-/// | leave   | the lock is free                          | the next waiter is called |
+/// | verb | yes if | then |
+/// |---|---|---|
+/// | acquire | no key, or the key holds `token` already | no key: key := token, expires at now + ttl. The fence moves up by `batch`, see `fence_source`; yes carries its new value. No carries the time the key has left |
+/// | confirm | the key holds `token` | the fence := max(fence, `value`) |
+/// | extend | the key holds `token` | the key expires at now + ttl, or later if it would anyway |
+/// | reacquire | no key, or the key holds `token` already | no key: key := token, expires at now + ttl; otherwise as extend. No fence moves |
+/// | release | the key holds `token` | the key is deleted; the next waiter is called; yes says whether others were told of it |
+/// | leave | the lock is free | the next waiter is called |
 ///
 /// The waiters are in a queue, by `score`, the servers' clock in µs when the wait began. With `use_queue`:
 ///
-/// | what                          | is done |
-/// |-------------------------------|---------|
-/// | the next waiter is called     | unless one is waited for: the first one leaves the queue, and is told over its inbox. The lock is reserved for it for a while. If nobody listens to that inbox, the waiter is gone, and the next one is called |
+/// | what | is done |
+/// |---|---|
+/// | the next waiter is called | unless one is waited for: the first one leaves the queue, and is told over its inbox. The lock is reserved for it for a while. If nobody listens to that inbox, the waiter is gone, and the next one is called |
 /// | acquire, reserved for another | no, with the time that the reservation has left |
-/// | no to an acquire of `waiter`  | it is in the queue now, unless `score` is 0; a reservation for it is over. The time left is longer by 4 ms for each that is ahead |
-/// | yes to it                     | it is not in the queue any more; a reservation for it is over |
-/// | release or leave of `waiter`  | it joins the queue if `score` is not 0, and leaves it otherwise; a reservation for it is over |
+/// | no to an acquire of `waiter` | it is in the queue now, unless `score` is 0; a reservation for it is over. The time left is longer by 4 ms for each that is ahead |
+/// | yes to it | it is not in the queue any more; a reservation for it is over |
+/// | release or leave of `waiter` | it joins the queue if `score` is not 0, and leaves it otherwise; a reservation for it is over |
 ///
 /// Queue and reservation only ever refuse. Losing them costs time: who waits looks by the clock, too. The layout for
 /// other clients: docs/queue-of-waiters.md.
@@ -59,12 +59,12 @@ inline constexpr std::chrono::microseconds unguarded_fence_bound = std::chrono::
 /// A fence is foreign if it is no number, or further ahead of the clock than `fence_bound`: holdfast did not write it.
 /// What it replaced was no further ahead than that.
 ///
-/// | fence                    | an acquire that finds a foreign fence                                                |
-/// |--------------------------|--------------------------------------------------------------------------------------|
-/// | `clock`                  | counts on from the clock + `fence_bound`                                             |
-/// | `counter`, guard         | notes that the fence is lost, and the most that it can have been; is an error        |
-/// | the same, later          | is an error until the clock is within half a guard of the note, which takes a guard; then counts on from the note, like a server that forgot its fences |
-/// | `counter`, without guard | treats the fence as missing                                                          |
+/// | fence | an acquire that finds a foreign fence |
+/// |---|---|
+/// | `clock` | counts on from the clock + `fence_bound` |
+/// | `counter`, guard | notes that the fence is lost, and the most that it can have been; is an error |
+/// | the same, later | is an error until the clock is within half a guard of the note, which takes a guard; then counts on from the note, like a server that forgot its fences |
+/// | `counter`, without guard | treats the fence as missing |
 ///
 /// The answer to a confirm is no if the fence or `value` is foreign.
 struct command {

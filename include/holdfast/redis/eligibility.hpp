@@ -30,13 +30,13 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// Decides which nodes have a vote, and what value missing counters begin with. No I/O, no clock: it is told what a
 /// connection learns when it is made. A node that
 ///
-/// | is known to                                                            | may vote |
-/// |------------------------------------------------------------------------|----------|
-/// | have no connection                                                     | no: `cannot_connect` |
-/// | run for less than the guard: it may have forgotten what it granted     | no: `restarted_recently`, until the guard has passed |
-/// | have a clock that cannot be compared, as too few others are known      | no: `clock_not_compared` |
+/// | is known to | may vote |
+/// |---|---|
+/// | have no connection | no: `cannot_connect` |
+/// | run for less than the guard: it may have forgotten what it granted | no: `restarted_recently`, until the guard has passed |
+/// | have a clock that cannot be compared, as too few others are known | no: `clock_not_compared` |
 /// | have a clock that no majority of the nodes is within half the guard of | no: `clock_out_of_line` |
-/// | none of these                                                          | yes |
+/// | none of these | yes |
 ///
 /// The guard is at least the longest ttl in use, and the same for every client. 0: every connected node has a vote.
 ///

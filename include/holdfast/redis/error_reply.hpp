@@ -15,10 +15,10 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 
 /// An error reply of a server. When an error comes from inside a script, its text depends on the server's version:
 ///
-/// | server      | a user without PEXPIRE runs a script that calls it in its line 3 |
-/// |-------------|-------------------------------------------------------------------|
-/// | Redis 6     | `ERR Error running script (call to f_<SHA-1>): @user_script:3: @user_script: 3: The user executing the script can't run this command or subcommand` |
-/// | Redis 7.0   | `ERR The user executing the script can't run this command or subcommand script: <SHA-1>, on @user_script:3.` |
+/// | server | a user without PEXPIRE runs a script that calls it in its line 3 |
+/// |---|---|
+/// | Redis 6 | `ERR Error running script (call to f_<SHA-1>): @user_script:3: @user_script: 3: The user executing the script can't run this command or subcommand` |
+/// | Redis 7.0 | `ERR The user executing the script can't run this command or subcommand script: <SHA-1>, on @user_script:3.` |
 /// | Redis 7.2 and later, Valkey | `ERR ACL failure in script: User app has no permissions to run the 'pexpire' command script: <SHA-1>, on @user_script:3.` |
 ///
 /// Source: `luaPushError`, `luaCallFunction` and `scriptVerifyACL` in scripting.c, script_lua.c and script.c of these

@@ -32,11 +32,11 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// A connection to a Redis server that is ready for use: authenticated, in its database, asked for its clock if needed.
 /// Made on demand. A failure is remembered for a moment, so that callers do not wait for a dead server again and again.
 ///
-/// | state    | meaning                            | left by |
-/// |----------|------------------------------------|---------|
-/// | down     | no connection; `reason` says why   | connect → greeting, when the pause after a failure is over |
+/// | state | meaning | left by |
+/// |---|---|---|
+/// | down | no connection; `reason` says why | connect → greeting, when the pause after a failure is over |
 /// | greeting | connecting, or waiting for answers to the hello | all answered → up; an error, end of file, a step's time is over → down |
-/// | up       | replies go to `on_reply`           | end of file, an error, `disconnect` → down |
+/// | up | replies go to `on_reply` | end of file, an error, `disconnect` → down |
 class link : public io::source {
 public:
     using hello = greeting_exchange::hello;

@@ -21,11 +21,11 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 
 /// What one transport has seen of a server, for `status()` and for reports. Guarded by the transport's lock.
 ///
-/// | reported                                                    | when                            |
-/// |-------------------------------------------------------------|---------------------------------|
-/// | one of several servers has no vote                          | at once: it shows nowhere else while the others vote |
-/// | its connection is lost, or an answer does not come in time  | the second time without a proper answer in between |
-/// | a subscription to releases fails                            | the second time, while commands are answered |
+/// | reported | when |
+/// |---|---|
+/// | one of several servers has no vote | at once: it shows nowhere else while the others vote |
+/// | its connection is lost, or an answer does not come in time | the second time without a proper answer in between |
+/// | a subscription to releases fails | the second time, while commands are answered |
 class server_record {
 public:
     /// `one_of_many`: other servers may vote in its place.

@@ -26,11 +26,11 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// or a simulated wire. One connection for all channels, made for the first watcher. A channel is subscribed to while
 /// it is wanted, which means that it has a watcher. No I/O and no clock of its own.
 ///
-/// | a channel    | meaning                                       | left by |
-/// |--------------|-----------------------------------------------|---------|
-/// | pending > 0  | that many SUBSCRIBEs are not confirmed        | the last confirmation: its watchers are told |
-/// | pending = 0  | subscribed                                    | a new watcher: SUBSCRIBE again; it can rely on reports from the confirmation on |
-/// | not wanted   | UNSUBSCRIBE is sent                           | the last confirmation: forgotten |
+/// | a channel | meaning | left by |
+/// |---|---|---|
+/// | pending > 0 | that many SUBSCRIBEs are not confirmed | the last confirmation: its watchers are told |
+/// | pending = 0 | subscribed | a new watcher: SUBSCRIBE again; it can rely on reports from the confirmation on |
+/// | not wanted | UNSUBSCRIBE is sent | the last confirmation: forgotten |
 ///
 /// A connection on which a question is not answered in time is given up: more and more of them would wait there. So is
 /// one on which more arrives than releases can be. Its watchers use the clock instead.

@@ -33,13 +33,13 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
 /// Runs a machine that takes a lock, and undoes what it leaves if it fails.
 ///
-/// | state      | event                                        | next |
-/// |------------|----------------------------------------------|------|
-/// | working    | the machine has the lock                     | confirming |
-/// | working    | the machine failed; the deadline; cancel     | undoing, or done if nothing is left |
+/// | state | event | next |
+/// |---|---|---|
+/// | working | the machine has the lock | confirming |
+/// | working | the machine failed; the deadline; cancel | undoing, or done if nothing is left |
 /// | confirming | the session is known to live for long enough | done: granted |
-/// | confirming | the session is over                          | working, from the beginning |
-/// | undoing    | the node is gone, or one operation timeout   | done: failed; what is left is removed in the background |
+/// | confirming | the session is over | working, from the beginning |
+/// | undoing | the node is gone, or one operation timeout | done: failed; what is left is removed in the background |
 class acquire_operation final : public pending_operation<pending_acquire> {
 public:
     acquire_operation(std::shared_ptr<session_core> in, std::shared_ptr<node_key const> key,

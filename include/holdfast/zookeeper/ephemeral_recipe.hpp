@@ -14,12 +14,12 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// Takes a lock by making one ephemeral node at the lock's path. There is no queue: when the node goes, the client that
 /// makes it first has the lock.
 ///
-/// | state     | sent                        | answer → next |
-/// |-----------|-----------------------------|---------------|
-/// | creating  | create                      | made → granted; there already → watching, or failed (`timed_out`) if `once`; no parent → creating, with one more container before it; lost → searching |
-/// | searching | confirm, data of the node   | made by us → granted; otherwise → creating |
-/// | watching  | data of the node, with watch | there → waiting; made by us → granted; gone → creating |
-/// | waiting   | –                           | the notice → creating |
+/// | state | sent | answer → next |
+/// |---|---|---|
+/// | creating | create | made → granted; there already → watching, or failed (`timed_out`) if `once`; no parent → creating, with one more container before it; lost → searching |
+/// | searching | confirm, data of the node | made by us → granted; otherwise → creating |
+/// | watching | data of the node, with watch | there → waiting; made by us → granted; gone → creating |
+/// | waiting | – | the notice → creating |
 class ephemeral_recipe final : public acquire_machine {
 public:
     using acquire_machine::acquire_machine;

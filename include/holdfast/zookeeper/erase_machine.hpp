@@ -18,14 +18,14 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// Removes a node, until that is confirmed or its session is over. Then it removes the containers that were made for
 /// the node, unless the node was there: the servers collect a container only after it had a child.
 ///
-/// | state     | sent              | answer → next |
-/// |-----------|-------------------|---------------|
+/// | state | sent | answer → next |
+/// |---|---|---|
 /// | searching | confirm, children | a node that begins with the prefix → erasing; none → done |
-/// | checking  | confirm, data     | the node is ours → erasing; another's, or gone → done (`not_owner`) |
-/// | erasing   | erase             | ok → done; gone → done, `not_owner` if no erase was sent before |
-/// | any       |                   | refused → settled, with the reason; tried again, at longer and longer intervals, as the node keeps the lock taken |
-/// | clearing  | data of the lowest container | a container → erase it; gone → the one above it; anything else → done |
-/// | clearing  | erase             | ok, gone → the one above it; it has a child, or refused → done |
+/// | checking | confirm, data | the node is ours → erasing; another's, or gone → done (`not_owner`) |
+/// | erasing | erase | ok → done; gone → done, `not_owner` if no erase was sent before |
+/// | any | | refused → settled, with the reason; tried again, at longer and longer intervals, as the node keeps the lock taken |
+/// | clearing | data of the lowest container | a container → erase it; gone → the one above it; anything else → done |
+/// | clearing | erase | ok, gone → the one above it; it has a child, or refused → done |
 ///
 /// Only a node at the lock's own path is checked: no other client makes a node with our other names. ZooKeeper can make
 /// a delete depend on the version of a node, which every new node has, but not on its owner. What was seen to be ours

@@ -21,16 +21,16 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// Takes a lock by a place in its queue: an ephemeral node to whose name the server adds a number. The node with the
 /// least number has the lock; every other client waits for the node before its own.
 ///
-/// | state     | sent                               | answer → next |
-/// |-----------|------------------------------------|---------------|
-/// | looking   | children                           | there, or no parent → creating; refused → failed, before anything is made |
-/// | creating  | create, children                   | made, children → judge; no parent → creating, with one more container before it; create lost → searching; children lost → listing |
-/// | searching | confirm, children                  | a node with our GUID → checking; none → creating |
-/// | checking  | data of that node                  | made by us → judge; by another session → creating with a new GUID; gone → creating |
-/// | listing   | children                           | judge |
-/// | tied      | data of all with our sequence      | judge by czxid |
-/// | watching  | data of the one before, with watch | gone → listing; there → waiting |
-/// | waiting   | –                                  | the notice → listing |
+/// | state | sent | answer → next |
+/// |---|---|---|
+/// | looking | children | there, or no parent → creating; refused → failed, before anything is made |
+/// | creating | create, children | made, children → judge; no parent → creating, with one more container before it; create lost → searching; children lost → listing |
+/// | searching | confirm, children | a node with our GUID → checking; none → creating |
+/// | checking | data of that node | made by us → judge; by another session → creating with a new GUID; gone → creating |
+/// | listing | children | judge |
+/// | tied | data of all with our sequence | judge by czxid |
+/// | watching | data of the one before, with watch | gone → listing; there → waiting |
+/// | waiting | – | the notice → listing |
 ///
 /// It looks first if it is not known whether the list may be read. A client that may create but not read could not tell
 /// its place, and perhaps could not remove its node.

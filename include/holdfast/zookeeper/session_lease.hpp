@@ -26,13 +26,13 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// - This does not hold for an observer that follows a follower (`observerMasterPort`): its word takes two hops, and
 ///   the time of both.
 ///
-/// | event               | settled: sent at, and known to the leader                        | until                             |
-/// |---------------------|------------------------------------------------------------------|-----------------------------------|
-/// | begin(asked)        | asked                                                            | asked + lease                     |
-/// | reconnected(since)  | since, if later; notes and words are dropped                     | as before                         |
-/// | answer, no quorum   | as before; the answer is noted                                   | as before                         |
-/// | answer of a quorum  | the last word answered before sent; its own word, the last note answered before sent − T/4, is kept | min(settled + T, sent + lease) |
-/// | end                 | –                                                                | never                             |
+/// | event | settled: sent at, and known to the leader | until |
+/// |---|---|---|
+/// | begin(asked) | asked | asked + lease |
+/// | reconnected(since) | since, if later; notes and words are dropped | as before |
+/// | answer, no quorum | as before; the answer is noted | as before |
+/// | answer of a quorum | the last word answered before sent; its own word, the last note answered before sent − T/4, is kept | min(settled + T, sent + lease) |
+/// | end | – | never |
 class session_lease {
 public:
     /// Returns: how long a session of the timeout `t` is good for once it is confirmed: half of it. The leader may be a
