@@ -54,6 +54,7 @@ struct rude_transport {
     static void leave(holdfast::redis::waiter_id const&) {}
     [[nodiscard]] static bool calls() { return false; }
     [[nodiscard]] static bool calls(unsigned) { return false; }
+    [[nodiscard]] static bool cannot_call(unsigned) { return false; }
     [[nodiscard]] static bool queues(unsigned) { return true; }
     [[nodiscard]] static std::uint64_t score(boot_clock::time_point) { return 0; }
 

@@ -148,8 +148,9 @@ private:
                 bool const called = waiter_ && transport_.calls(node) && transport_.queues(node);
                 called ? called_.add(node) : called_.remove(node);
                 ask.score = called ? score_ : 0;
-                // Who cannot be called is as good as a client that does not know of the queue.
-                ask.use_queue = !request_.once && transport_.queues(node);
+                // One that cannot be called is as good as a client that does not know of the queue: reservations for
+                // others, who come without end, would keep it out.
+                ask.use_queue = !request_.once && transport_.queues(node) && !transport_.cannot_call(node);
                 this->send(node, ask, no_token_ ? no_token_ : transport_.may_vote(node, now));
             });
         }

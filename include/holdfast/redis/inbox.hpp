@@ -50,6 +50,9 @@ public:
     [[nodiscard]] bool works(unsigned node) const noexcept { return works_.has(node); }
     [[nodiscard]] bool works() const noexcept { return !works_.empty(); }
 
+    /// Returns: whether it was asked to be listened to there, and is not.
+    [[nodiscard]] bool fails(unsigned node) const noexcept { return asked_.has(node) && !works(node); }
+
     /// Returns: whether the user may not listen to this channel.
     [[nodiscard]] bool refused(unsigned node) const noexcept { return refused_.has(node); }
 

@@ -96,6 +96,7 @@ public:
 
     [[nodiscard]] bool calls() const noexcept { return inbox_.works(); }
     [[nodiscard]] bool calls(unsigned n) const noexcept { return inbox_.works(n); }
+    [[nodiscard]] bool cannot_call(unsigned n) const noexcept { return inbox_.fails(n); }
     [[nodiscard]] bool queues(unsigned n) const noexcept { return nodes_[n].commands->queues() && !inbox_.refused(n); }
     [[nodiscard]] std::uint64_t score(boot_clock::time_point now) const noexcept
     {
