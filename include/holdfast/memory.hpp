@@ -31,6 +31,10 @@ public:
     /// Effects: ends the lease of the holder of `name`, like a server that lost its memory. For tests.
     void erase(std::string const& name) { leases_->erase(name); }
 
+    /// Effects: requests of every client of these locks meet `f` from now on, in place of earlier faults; `{}` for
+    /// none. Answers that are under way come as they would have come before. For tests.
+    void set_faults(faults const& f) noexcept { leases_->set_faults(f); }
+
 private:
     explicit store(opened with) noexcept : holdfast::store{std::move(with.locks)}, leases_{std::move(with.shared)} {}
 

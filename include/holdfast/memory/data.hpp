@@ -6,6 +6,7 @@
 #include <holdfast/core/token.hpp>
 #include <holdfast/memory/opened.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <iterator>
 #include <list>
@@ -31,6 +32,14 @@ public:
     /// Called when it waits no longer, with no lock of the store held. Waits for a `wake()` that runs meanwhile; a
     /// later one has no effect.
     virtual void forget() noexcept = 0;
+};
+
+/// What goes wrong with one request.
+struct request_fault {
+    bool unavailable = false;
+    bool answer_is_lost = false;
+    std::chrono::milliseconds delay{};
+    std::chrono::milliseconds operation_timeout{};
 };
 
 /// The leases of a store, and their waiters. Thread-safe.
@@ -85,6 +94,46 @@ public:
         return owned;
     }
 
+    /// Effects: as `release`, but wakes no waiter. Returns: whether `token` had a lease.
+    bool give_back(std::string const& name, owner_token const& token) noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        auto const found = records_.find(name);
+        bool const owned = found != records_.end() && found->second.owner == token;
+        if (owned) found->second.expires = {};
+        return owned;
+    }
+
+    /// Effects: wakes the first waiter if the lock is free.
+    void wake_first_if_free(std::string const& name)
+    {
+        std::unique_lock guard{mutex_};
+        auto const found = records_.find(name);
+        if (found != records_.end() && found->second.expires <= boot_clock::now()) free(guard, found);
+    }
+
+    void set_faults(faults const& f) noexcept override
+    {
+        std::scoped_lock guard{mutex_};
+        faults_ = f;
+    }
+
+    [[nodiscard]] faults present_faults() const noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        return faults_;
+    }
+
+    /// Returns: what goes wrong with the request that is about to be sent.
+    [[nodiscard]] request_fault next_fault() noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        if (faults_.unavailable) return {.unavailable = true, .operation_timeout = faults_.operation_timeout};
+        bool const lost = faults_.lost_answers > 0;
+        if (lost) --faults_.lost_answers;
+        return {.answer_is_lost = lost, .delay = faults_.delay, .operation_timeout = faults_.operation_timeout};
+    }
+
     /// Effects: ends the lease of `name`, if there is one.
     void erase(std::string const& name) override
     {
@@ -130,9 +179,10 @@ private:
         first->wake();
     }
 
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::map<std::string, record> records_;
     std::uint64_t last_fence_ = 0;
+    faults faults_;
 };
 
 }  // namespace holdfast::memory

@@ -8,6 +8,7 @@
 #include <holdfast/core/token.hpp>
 #include <holdfast/io/reactor.hpp>
 #include <holdfast/io/service.hpp>
+#include <holdfast/memory/acquire_operation.hpp>
 #include <holdfast/memory/data.hpp>
 #include <holdfast/memory/operations.hpp>
 
@@ -47,12 +48,12 @@ public:
     [[nodiscard]] std::unique_ptr<pending_extend> extend(shared_key const& key, owner_token const& token,
                                                          std::chrono::milliseconds ttl) override
     {
-        return std::make_unique<extend_operation>(data_, key, token, ttl);
+        return std::make_unique<extend_operation>(data_, reactor_, key, token, ttl);
     }
 
     [[nodiscard]] std::unique_ptr<pending_release> release(shared_key const& key) override
     {
-        return std::make_unique<release_operation>(data_, key);
+        return std::make_unique<release_operation>(data_, reactor_, key);
     }
 
     std::uint32_t drive(shared_key const& /*key*/, holdfast::detail::parker& who,

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+//
+// What a service is tested against: a store in memory that is told to be unavailable, slow, or to lose answers.
+#include "conformance/sleeper.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+#include <holdfast/memory.hpp>
+
+#include <chrono>
+#include <mutex>
+#include <system_error>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::errc;
+using holdfast::memory::faults;
+using holdfast::memory::mutex;
+using holdfast::memory::store;
+using holdfast::test::eventually;
+using holdfast::test::sleeper;
+
+namespace {
+
+std::error_code code_of_lock(mutex& m)
+{
+    try {
+        m.lock();
+        return {};
+    } catch (holdfast::error const& e) {
+        return e.code();
+    }
+}
+
+}  // namespace
+
+TEST_CASE("a store that is told to be unavailable grants nothing, and grants again after that")
+{
+    store here;
+    mutex m{here, "orders", {.unavailable_after = 50ms}};
+    here.set_faults({.unavailable = true});
+    CHECK(code_of_lock(m) == errc::unavailable);
+    CHECK_THROWS_AS(m.try_lock(), holdfast::error);
+    CHECK_THROWS_AS(m.try_lock_for(20ms), holdfast::error);
+    here.set_faults({});
+    CHECK_FALSE(code_of_lock(m));
+}
+
+TEST_CASE("a waiter gets the lock when an outage of the store in memory is over")
+{
+    store here;
+    mutex m{here, "orders"};
+    here.set_faults({.unavailable = true});
+    sleeper waits{[&] { return m.try_lock_for(1h); }};
+    CHECK(waits.sleeps());
+    here.set_faults({});
+    CHECK(waits.join());
+}
+
+TEST_CASE("a lease is lost if the store in memory stays unavailable, and survives a shorter outage")
+{
+    store here;
+    mutex lost{here, "orders", {.ttl = 300ms}};
+    mutex kept{here, "invoices", {.ttl = 1h}};
+    std::scoped_lock hold{lost, kept};
+    auto const lease = lost.lease();
+    here.set_faults({.unavailable = true});
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
+    CHECK(kept.lease().still_held());
+    here.set_faults({});
+    std::error_code ec;
+    CHECK(kept.extend(2h, ec));
+}
+
+TEST_CASE("an unlock that cannot be sent says so, and the lease ends with its ttl")
+{
+    store here;
+    store there = here.another_client();
+    mutex m{here, "orders", {.ttl = 300ms}};
+    mutex rival{there, "orders"};
+    m.lock();
+    here.set_faults({.unavailable = true});
+    std::error_code ec;
+    m.unlock(ec);
+    CHECK(ec == errc::unavailable);
+    here.set_faults({});
+    rival.lock();
+    CHECK(rival.lease().still_held());
+}
+
+TEST_CASE("answers of a slow store in memory come late, and what they took is taken off the lease")
+{
+    store here;
+    mutex m{here, "orders", {.ttl = 1h}};
+    here.set_faults({.delay = 100ms});
+    auto const begun = boot_clock::now();
+    m.lock();
+    CHECK(boot_clock::now() - begun >= 100ms);
+    CHECK(m.lease().expires_at() - begun < 1h);
+    std::error_code ec;
+    CHECK(m.extend(2h, ec));
+    m.unlock(ec);
+    CHECK_FALSE(ec);
+    CHECK(boot_clock::now() - begun >= 300ms);
+}
+
+TEST_CASE("an acquire whose answer is lost is given back, and asked again")
+{
+    store here;
+    mutex m{here, "orders", {.ttl = 1h}};
+    here.set_faults({.lost_answers = 1, .operation_timeout = 50ms});
+    CHECK_FALSE(code_of_lock(m));
+    CHECK(m.lease().still_held());
+}
+
+TEST_CASE("an attempt whose answer is lost leaves the lock to the next waiter")
+{
+    store here;
+    store there = here.another_client();
+    mutex m{here, "orders", {.ttl = 1h}};
+    mutex rival{there, "orders", {.ttl = 1h}};
+    here.set_faults({.lost_answers = 1, .operation_timeout = 500ms});
+    sleeper tries{[&] {
+        try {
+            return m.try_lock();
+        } catch (holdfast::error const&) {
+            return false;
+        }
+    }};
+    CHECK(tries.sleeps());
+    sleeper waits{[&] { return rival.try_lock_for(1h); }};
+    CHECK_FALSE(tries.join());
+    CHECK(waits.join());
+}
+
+TEST_CASE("the outcome of an unlock whose answer is lost is unknown, although it took effect")
+{
+    store here;
+    store there = here.another_client();
+    mutex m{here, "orders", {.ttl = 1h}};
+    mutex rival{there, "orders"};
+    m.lock();
+    here.set_faults({.lost_answers = 1, .operation_timeout = 50ms});
+    std::error_code ec;
+    m.unlock(ec);
+    CHECK(ec == errc::outcome_unknown);
+    CHECK(rival.try_lock());
+}
+
+TEST_CASE("a renewal whose answer is lost is repeated before the lease ends")
+{
+    store here;
+    std::vector<std::error_code> told;
+    std::mutex guard;
+    mutex m{here, "orders", {.ttl = 600ms, .on_error = [&](holdfast::error const& e) {
+                                 std::scoped_lock lock{guard};
+                                 told.push_back(e.code());
+                             }}};
+    m.lock();
+    here.set_faults({.lost_answers = 1, .operation_timeout = 20ms});
+    CHECK(eventually([&] {
+        std::scoped_lock lock{guard};
+        return !told.empty();
+    }));
+    auto const until = m.lease().expires_at();
+    CHECK(eventually([&] { return m.lease().expires_at() > until; }));
+    std::scoped_lock lock{guard};
+    CHECK(told.front() == errc::outcome_unknown);
+}
+
+TEST_CASE("a client may end while answers of the store in memory are under way")
+{
+    store here;
+    here.set_faults({.delay = 50ms});
+    {
+        store there = here.another_client();
+        mutex m{there, "orders", {.deferred_release = true}};
+        m.lock();
+        m.unlock();
+    }
+    mutex m{here, "orders"};
+    CHECK(m.try_lock_for(1min));
+}
