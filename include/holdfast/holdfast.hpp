@@ -14,6 +14,7 @@
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock.hpp>
 #include <holdfast/core/options.hpp>
+#include <holdfast/core/token_gate.hpp>
 #include <holdfast/core/version.hpp>
 #include <holdfast/lock/leased_lock.hpp>
 #include <holdfast/lock/with_lock.hpp>

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs the SQL, the script and the shell function of a page that say how a fencing token is checked: SQLite, a real
+redis-server, and sh. Ends with 1 where one takes what it has to refuse, or the other way round.
+
+    token_checks.py PAGE
+"""
+
+import pathlib
+import re
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+
+# What each way is asked: the token, and whether the write is to be taken.
+WRITES = [(33, True), (33, True), (1764200000000034, True), (33, False), (1764200000000033, False),
+          (1764200000000034, True), (1764200000000035, True), (34, False)]
+
+
+def pieces(page, language):
+    found = re.findall(rf"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    if not found:
+        sys.exit(f"token_checks.py: the page has no {language}")
+    return found
+
+
+def check(name, write, read):
+    """`write(token, value)` returns whether it was taken; `read()` the value that stands."""
+    stands = None
+    for number, (token, taken) in enumerate(WRITES):
+        if write(token, str(number)) != taken:
+            sys.exit(f"token_checks.py: {name}: the write with token {token} was {'refused' if taken else 'taken'}")
+        stands = str(number) if taken else stands
+        if read() != stands:
+            sys.exit(f"token_checks.py: {name}: {read()} stands and not {stands}")
+    print(f"{name}: {len(WRITES)} writes")
+
+
+def check_sql(statement):
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE TABLE accounts (id INTEGER PRIMARY KEY, balance TEXT, fence BIGINT NOT NULL DEFAULT 0)")
+    if statement.startswith("UPDATE"):
+        database.execute("INSERT INTO accounts (id) VALUES (42)")
+    check(statement.split()[0], lambda token, value: database.execute(
+        statement, {"id": 42, "token": token, "value": value}).rowcount == 1,
+          lambda: database.execute("SELECT balance FROM accounts WHERE id = 42").fetchone()[0])
+
+
+def command(port, *words):
+    """What a server answers to one command: an integer or a bulk string."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as way, way.makefile("rwb") as stream:
+        stream.write(f"*{len(words)}\r\n".encode())
+        for word in (str(w).encode() for w in words):
+            stream.write(b"$%d\r\n%s\r\n" % (len(word), word))
+        stream.flush()
+        line = stream.readline().decode().rstrip()
+        if line.startswith("$"):
+            return stream.readline().decode().rstrip()
+        return int(line[1:]) if line.startswith(":") else line
+
+
+def check_redis(script):
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        with subprocess.Popen(["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder],
+                              stdout=subprocess.DEVNULL) as server:
+            try:
+                for _ in range(600):
+                    try:
+                        command(port, "PING")
+                        break
+                    except OSError:
+                        time.sleep(0.05)
+                check("Redis", lambda token, value: command(
+                    port, "EVAL", script, 2, "account:{42}", "fence:{42}", value, token) == 1,
+                      lambda: command(port, "GET", "account:{42}"))
+            finally:
+                server.terminate()
+
+
+def check_file(function):
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder, "account")
+        check("file", lambda token, value: subprocess.run(
+            ["sh", "-c", function + '\nfenced_write "$@"', "sh", str(file), str(token)], input=value.encode(),
+            check=False, stderr=subprocess.DEVNULL).returncode == 0,
+              lambda: file.read_text(encoding="utf-8").split("\n", 1)[1])
+
+
+def main():
+    page = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
+    for statement in pieces(page, "sql"):
+        check_sql(statement.strip())
+    check_redis(pieces(page, "lua")[0])
+    check_file(pieces(page, "sh")[0])
+
+
+main()
