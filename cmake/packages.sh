@@ -7,7 +7,7 @@
 #
 # makes sure that each is there: g++ clang++ clang-tidy cmake ninja pkg-config ccache git python3 redis-server cppcheck gcovr valgrind
 # nft (commands), hiredis openssl zookeeper-client asio boost catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run
-# it), curator kazoo redis-py matplotlib (of some Python). On Debian and its
+# it), curator kazoo redis-py prometheus-client matplotlib (of some Python). On Debian and its
 # kin the missing ones, and only these, are installed with apt, as root or through sudo; elsewhere they are
 # named, and the script ends with 2.
 # After it $HOLDFAST_CLANG is the name of a Clang of 16 or later, if there is one.
@@ -33,6 +33,7 @@ holdfast_has()
     curator) [ -e /usr/share/java/curator-recipes.jar ] && command -v javac >/dev/null ;;
     kazoo) /usr/bin/python3 -c 'import kazoo' >/dev/null 2>&1 ;;
     redis-py) /usr/bin/python3 -c 'import redis' >/dev/null 2>&1 ;;
+    prometheus-client) /usr/bin/python3 -c 'import prometheus_client' >/dev/null 2>&1 ;;
     nft) [ -x /usr/sbin/nft ] || command -v nft >/dev/null ;;
     asio) holdfast_has_header asio.hpp ;;
     boost) holdfast_has_boost ;;
@@ -115,6 +116,7 @@ holdfast_package()
     curator) echo libcurator-recipes-java default-jdk-headless ;;
     kazoo) echo python3-kazoo ;;
     redis-py) echo python3-redis ;;
+    prometheus-client) echo python3-prometheus-client ;;
     cli11) echo libcli11-dev ;;
     # Cuts connections in networks of their own; nothing of it runs by itself.
     nft) echo nftables ;;

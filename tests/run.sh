@@ -21,7 +21,7 @@ preset=${HOLDFAST_PRESET:-gcc}
 build=$(realpath -m "${HOLDFAST_BUILD_DIR:-$root/build/$preset}")
 jobs=${HOLDFAST_JOBS:-$(nproc)}
 
-needs=(g++ cmake ninja hiredis openssl redis-server zookeeper-client asio boost zookeeper-server kazoo curator catch2 python3 cli11 nft)
+needs=(g++ cmake ninja hiredis openssl redis-server zookeeper-client asio boost zookeeper-server kazoo curator prometheus-client catch2 python3 cli11 nft)
 options=("-DHOLDFAST_UNITY=${HOLDFAST_UNITY:-OFF}")
 if [ "$preset" = gcc ]; then
   holdfast_need "${needs[@]}"

@@ -38,10 +38,14 @@ public:
     void begin(std::uint64_t fence, boot_clock::time_point deadline) noexcept
     {
         fence_ = fence;
+        since_ = boot_clock::now();
         deadline_.store(ticks(deadline), std::memory_order_release);
     }
 
     [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
+
+    /// Returns: when it began.
+    [[nodiscard]] boot_clock::time_point since() const noexcept { return since_; }
 
     [[nodiscard]] virtual boot_clock::time_point deadline() const noexcept
     {
@@ -140,6 +144,7 @@ private:
 
     std::atomic<boot_clock::rep> deadline_{over};
     std::uint64_t fence_ = 0;
+    boot_clock::time_point since_{};
     std::mutex mutex_;
     std::optional<std::stop_source> source_;
     std::weak_ptr<hold_state> joint_;

@@ -4,9 +4,11 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/lease.hpp>
+#include <holdfast/core/lock_stats.hpp>
 #include <holdfast/core/options.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -17,6 +19,9 @@
 namespace holdfast::inline HOLDFAST_ABI {
 
 class mutex;
+
+/// Is told what happens to the locks of a client.
+using lock_observer = std::function<void(lock_event const&)>;
 
 namespace detail {
 
@@ -93,6 +98,9 @@ public:
     virtual ~lock_factory() = default;
 
     [[nodiscard]] virtual std::unique_ptr<lock_object> make_mutex(std::string_view name, lock_options options) = 0;
+
+    [[nodiscard]] virtual lock_stats stats() const = 0;
+    virtual void observe(lock_observer f) = 0;
 };
 
 }  // namespace detail
@@ -107,6 +115,17 @@ class store {
 public:
     /// Effects: makes a handle from the factory of its locks. For authors of a new store; see `lock_store`.
     explicit store(std::shared_ptr<detail::lock_factory> locks) noexcept : locks_{std::move(locks)} {}
+
+    /// Returns: what the locks of this client have done so far. Each number is right for itself; what happens meanwhile
+    /// may be in one and not in another.
+    [[nodiscard]] lock_stats stats() const { return locks_->stats(); }
+
+    /// Effects: `f` is called with what happens to the locks of this client from now on, in place of an earlier one; an
+    /// empty one ends that. It is called with no lock of the library held: by the call that acquires or releases, or, for
+    /// what happens in the background, by a thread that is started for it, one event at a time. A slow one delays that
+    /// call, and no other lock. Must not throw: that ends the program. It may be called once more after it was replaced,
+    /// and not after the client has ended. An event is dropped if there is no memory or thread to tell it.
+    void observe(lock_observer f) { locks_->observe(std::move(f)); }
 
 private:
     friend class mutex;

@@ -8,6 +8,7 @@
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
+#include <holdfast/lock/activity.hpp>
 #include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/mutex_state.hpp>
 #include <holdfast/lock/release_call.hpp>
@@ -85,6 +86,7 @@ public:
         thread().prepare(timer_, weak_from_this());
         std::unique_lock guard{stepping_};
         queue_->enter(*this);
+        counted_.emplace(queue_->reports().seen);
         self_ = shared_from_this();
         cancel_on_stop_.emplace(std::move(stop), cancel{this});
         step();
@@ -130,24 +132,14 @@ private:
     {
         auto const self = std::move(self_);
         cancel_on_stop_.reset();
+        counted_.reset();
         auto& calls = thread().calls;
         auto const ec = code();
         auto const hook = hook_of(&calls, options);
+        queue_->tell_end(*this, &calls);
         report_servers(queue_->store(), hook);
         if (!ec) queue_->reports().went_well(hook, queue_->name());
         deliver(calls, std::move(told_), ec ? delivery{ec} : delivery{{}, queue_, owner_});
-    }
-
-    /// Returns: why it did not get the lock; no error if it did.
-    [[nodiscard]] std::error_code code() const noexcept
-    {
-        if (why_not) return why_not->code;
-        if (!thrown) return {};
-        try {
-            std::rethrow_exception(thrown);
-        } catch (...) {
-            return current_exception_code();
-        }
     }
 
     std::shared_ptr<wait_queue> const queue_;
@@ -158,6 +150,7 @@ private:
     std::atomic<std::uint32_t> signals_{0};
     bool asks_ = false;  // its request is under way: the client's thread serves the store
     renewer::timer timer_;
+    std::optional<activity::wait> counted_;
     std::optional<std::stop_callback<cancel>> cancel_on_stop_;
 };
 

@@ -61,6 +61,9 @@ public:
                                               shared_options(std::move(options)));
     }
 
+    [[nodiscard]] lock_stats stats() const override { return reports_->seen.stats(); }
+    void observe(lock_observer f) override { reports_->seen.observe(std::move(f)); }
+
 private:
     /// Returns: the queue of `key`. All callers share it. It is kept for a while when no lock has it any more: it knows
     /// whether other clients wait, which a program that makes a new lock for each section would forget.

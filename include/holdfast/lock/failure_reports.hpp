@@ -7,6 +7,7 @@
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/report_once.hpp>
 #include <holdfast/core/result.hpp>
+#include <holdfast/lock/activity.hpp>
 #include <holdfast/lock/report.hpp>
 
 #include <atomic>
@@ -31,6 +32,8 @@ public:
     /// How long nothing must have failed before the causes are over. Otherwise a failure that meets some locks and not
     /// others would begin and end all the time.
     static constexpr std::chrono::seconds quiet{1};
+
+    activity seen;  ///< what the client's locks do, well or not
 
     /// Effects: notes the result of a request for the lock `name`.
     template <class T>

@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/fork_guard.hpp>
+#include <holdfast/core/lock_stats.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/failure_reports.hpp>
@@ -110,11 +111,18 @@ private:
         auto const why = lease_.explain(how);
         auto const lost = lease_.state().holder();
         auto const options = lease_.state().options();
+        auto const held_for = boot_clock::now() - lost->since();
+        bool const in_store = how == loss::session || how == loss::taken;
+        in_store ? reports().seen.lost_in_store(held_for) : reports().seen.lost_by_deadline(held_for);
         lost->end();  // before the next waiter can get the lock
         lease_.end(turns_.next());
         pass_on(guard);
         announce_loss(background, *lost);
         report(hook_of(background, options), name(), why);
+        reports().seen.tell(background, [&] {
+            return lock_event{
+                .what = lock_event::kind::lost, .lock_name = name(), .duration = held_for, .code = why.code};
+        });
     }
 
     /// Effects: acts on the answers that have come: to a release for which the next waiter waits, to a renewal.
@@ -147,6 +155,13 @@ private:
         guard.unlock();
         auto const hook = hook_of(background, options);
         reports().note(hook, name(), outcome);
+        outcome ? reports().seen.renewed() : reports().seen.renewal_failed();
+        reports().seen.tell(background, [&] {
+            return lock_event{.what = outcome ? lock_event::kind::renewed : lock_event::kind::at_risk,
+                              .lock_name = name(),
+                              .code = outcome.code(),
+                              .server = outcome ? std::string{} : outcome.why().server};
+        });
         report_servers(store(), hook);
         return outcome.code();
     }

@@ -66,7 +66,6 @@ public:
         one.owner->held = holder_;
         one.owner->token = token_;
         one.owner->releasing = std::move(releasing);
-        held_since_ = boot_clock::now();
     }
 
     /// Effects: uses one of the handoffs.
@@ -158,7 +157,7 @@ public:
     /// Returns: whether the lease is to be renewed, with regard to `max_hold`.
     [[nodiscard]] bool renewable() const noexcept
     {
-        return options_->renew && (!options_->max_hold || renew_at_ < saturating_add(held_since_, *options_->max_hold));
+        return options_->renew && (!options_->max_hold || renew_at_ < saturating_add(holder_->since(), *options_->max_hold));
     }
 
     /// Returns: whether it is not renewed any more because `max_hold` is over.
@@ -189,7 +188,6 @@ private:
     }
 
     std::shared_ptr<hold_state> holder_;
-    boot_clock::time_point held_since_{};
     std::shared_ptr<lock_options const> options_;
     owner_token token_;
     std::chrono::milliseconds ttl_{};

@@ -29,6 +29,7 @@ public:
     {
         queue_.enter(*this);
         {
+            activity::wait const counted{queue_.reports().seen};
             std::stop_callback const cancel_on_stop{stop, [this]() noexcept { queue_.cancel(*this); }};
             for (auto then = queue_.step(*this, 0); !ended();) {
                 auto const signals =
@@ -36,6 +37,7 @@ public:
                 then = queue_.step(*this, signals);
             }
         }
+        queue_.tell_end(*this, nullptr);
         if (thrown) std::rethrow_exception(thrown);
         return std::move(why_not);
     }

@@ -7,6 +7,7 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/hold_state.hpp>
 #include <holdfast/core/lease.hpp>
+#include <holdfast/core/lock_stats.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/lock/announce.hpp>
@@ -42,7 +43,7 @@ public:
         bool const may_defer = owner.options->deferred_release;
         auto gone = give_up(guard, owner);
         if (!gone.mine) return {make_error_code(errc::not_owner), {}};
-        if (!gone.call) return {};
+        if (!gone.call) return conclude(*gone.mine, {}, nullptr);
         if (may_defer && !turns_.next()) return defer(guard, std::move(gone), nullptr);
         guard.unlock();  // `owner` may be gone from here on
         gone.call->start(gone.token, boot_clock::now());
@@ -62,7 +63,7 @@ public:
         auto gone = give_up(guard, owner, hold);
         mine = gone.mine;
         if (!mine) return failure{make_error_code(errc::not_owner), {}};
-        if (!gone.call) return failure{};
+        if (!gone.call) return conclude(*mine, {}, &renewer().calls);
         guard.unlock();
         release_call::start(std::move(gone.call), gone.token, boot_clock::now(), std::move(of));
         return std::nullopt;
@@ -75,7 +76,8 @@ public:
         if (in_child()) return {make_error_code(errc::not_owner), {}};
         std::unique_lock guard{mutex_};
         auto gone = give_up(guard, owner, hold);
-        if (!gone.call) return {};
+        if (!gone.mine) return {};
+        if (!gone.call) return conclude(*gone.mine, {}, &renewer().calls);
         return defer(guard, std::move(gone), &renewer().calls);
     }
 
@@ -114,9 +116,14 @@ protected:
         if (!mine) return nullptr;
         auto call = std::move(owner.releasing);
         auto const deadline = mine->deadline();
+        auto const held_for = boot_clock::now() - mine->since();
         bool const current = mine == lease_.state().holder();
         call->was_valid = current && mine->still_held() && store().still_leased(owner.token);
         mine->end();
+        if (call->was_valid)
+            reports().seen.released(held_for);
+        else if (current)  // otherwise it was counted when it was lost
+            reports().seen.lost_by_deadline(held_for);
         // The result of an extend that is under way is not known.
         if (auto* const next = call->was_valid && !lease_.extending() ? turns_.next() : nullptr;
             next && lease_.state().may_pass_to(*next, deadline)) {
@@ -124,6 +131,7 @@ protected:
             bool const limited = lease_.state().options()->max_hold.has_value();
             lease_.state().count_handoff();
             lease_.state().give(*next, deadline, std::move(call));
+            reports().seen.handed_over();
             if (limited) lease_.schedule();
             turns_.hand_on(*next);
             guard.unlock();
@@ -167,10 +175,17 @@ private:
         return conclude(*gone.mine, release_result(was_valid, {}), background);
     }
 
-    /// Effects: if `said` is a loss, announces it to those who know `mine`. Returns: `said`.
-    static failure conclude(hold_state& mine, failure said, announcer* background) noexcept
+    /// Effects: if `said` is a loss, announces it to those who know `mine`; tells the observer of the release. Returns:
+    /// `said`.
+    failure conclude(hold_state& mine, failure said, announcer* background) noexcept
     {
         if (said.code == errc::lease_lost) announce_loss(background, mine);
+        reports().seen.tell(background, [&] {
+            return lock_event{.what = lock_event::kind::released,
+                              .lock_name = name(),
+                              .duration = boot_clock::now() - mine.since(),
+                              .code = said.code};
+        });
         return said;
     }
 

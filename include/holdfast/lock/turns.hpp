@@ -131,7 +131,11 @@ public:
     }
 
     /// Effects: hands the lock on to `one`, which is in line, and must be signalled.
-    void hand_on(waiter& one) noexcept { choose(one, waiter::stage::granted); }
+    void hand_on(waiter& one) noexcept
+    {
+        one.handed_on = true;
+        choose(one, waiter::stage::granted);
+    }
 
     /// Effects: calls `f` with each waiter that has not ended.
     template <class F>

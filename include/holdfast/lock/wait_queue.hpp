@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/lock_stats.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/validity.hpp>
@@ -74,6 +75,22 @@ public:
         case waiter::stage::ended: return {};
         }
         return {};
+    }
+
+    /// Effects: counts the end of `one`, and tells the observer: in a thread of `background`, or in this one if that is
+    /// null. Called by the thread that runs `step` for it, when it has ended.
+    void tell_end(waiter const& one, announcer* background) noexcept
+    {
+        auto const why = one.code();
+        auto const took = boot_clock::now() - one.since;
+        reports().seen.waited(took, why);
+        reports().seen.tell(background, [&] {
+            return lock_event{.what = why ? lock_event::kind::not_acquired : lock_event::kind::acquired,
+                              .lock_name = name(),
+                              .duration = took,
+                              .handed_over = !why && one.handed_on,
+                              .code = why};
+        });
     }
 
     /// Effects: cancels `one`, and signals it. May be called from any thread while it has not ended.
@@ -177,6 +194,7 @@ private:
         auto& lease = lease_.state();
         lease.begin(*got, one.options);
         lease.give(one, lease.deadline_for(got->valid_until), std::move(one.releasing));
+        reports().seen.granted();
         if (!one.owner->client) {
             give_up_grant(guard, one);
             return {};

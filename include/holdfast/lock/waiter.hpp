@@ -51,6 +51,18 @@ public:
 
     [[nodiscard]] bool ended() const noexcept { return now == stage::ended; }
 
+    /// Returns: why it did not get the lock; no error if it did. Requires: it has ended.
+    [[nodiscard]] std::error_code code() const noexcept
+    {
+        if (why_not) return why_not->code;
+        if (!thrown) return {};
+        try {
+            std::rethrow_exception(thrown);
+        } catch (...) {
+            return current_exception_code();
+        }
+    }
+
     mutex_state* owner;
     std::shared_ptr<lock_options const> options;
     patience limit;
@@ -59,6 +71,7 @@ public:
     /// Its own thread reads it without the mutex, too: `ended` is final, and only that thread sets it.
     std::atomic<stage> now{stage::in_line};
     bool was_in_line = false;
+    bool handed_on = false;  ///< it got the lock from another holder of this process
     bool canceled = false;
     std::uint32_t heard = 0;  ///< the signals that it has collected
 

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+//
+// What a client's locks do, as Prometheus reads it: GET /metrics over HTTP, in the text format 0.0.4. Two threads lock
+// and unlock meanwhile, so that there is something to see.
+//
+//   metrics [URL [PORT]]      memory:, redis://127.0.0.1:6379, …; without a port any free one; ends with its input
+#include <holdfast/make_store.hpp>
+#include <holdfast/memory.hpp>
+#include <holdfast/mutex.hpp>
+#include <holdfast/redis.hpp>
+#include <holdfast/redlock.hpp>
+
+#include <asio/buffer.hpp>
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/read_until.hpp>
+#include <asio/write.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <iostream>
+#include <mutex>
+#include <sstream>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+using namespace std::chrono_literals;
+using asio::ip::tcp;
+
+namespace {
+
+double in_seconds(std::chrono::nanoseconds d) { return std::chrono::duration<double>{d}.count(); }
+
+void put(std::ostream& out, std::string_view type, std::string_view name, std::string_view help, std::uint64_t value)
+{
+    out << "# HELP holdfast_" << name << ' ' << help << "\n# TYPE holdfast_" << name << ' ' << type << "\nholdfast_"
+        << name << ' ' << value << '\n';
+}
+
+/// A histogram of Prometheus counts in each bucket what is in the smaller ones, too.
+void put(std::ostream& out, std::string_view name, std::string_view help, holdfast::duration_histogram const& h)
+{
+    out << "# HELP holdfast_" << name << ' ' << help << "\n# TYPE holdfast_" << name << " histogram\n";
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < h.counts.size(); ++i) {
+        count += h.counts.at(i);
+        out << "holdfast_" << name << "_bucket{le=\"";
+        i < h.bounds.size() ? out << in_seconds(h.bounds.at(i)) : out << "+Inf";
+        out << "\"} " << count << '\n';
+    }
+    out << "holdfast_" << name << "_sum " << in_seconds(h.sum) << "\nholdfast_" << name << "_count " << count << '\n';
+}
+
+std::string exposition(holdfast::lock_stats const& s)
+{
+    std::ostringstream out;
+    put(out, "gauge", "locks_held", "Locks that are held now.", s.held);
+    put(out, "gauge", "waiting", "Calls that wait for a lock now.", s.waiting);
+    put(out, "counter", "acquired_total", "Locks that were acquired.", s.acquired);
+    put(out, "counter", "handed_over_total", "Of those, from another thread, without the store.", s.handed_over);
+    put(out, "counter", "timed_out_total", "Attempts that others outlasted.", s.timed_out);
+    put(out, "counter", "failed_total", "Attempts for which the store could not be asked.", s.failed);
+    put(out, "counter", "renewed_total", "Leases that were renewed.", s.renewed);
+    put(out, "counter", "renewals_failed_total", "Renewals that failed while the lease went on.", s.renewals_failed);
+    out << "# HELP holdfast_lost_total Leases that were lost.\n# TYPE holdfast_lost_total counter\n"
+        << "holdfast_lost_total{cause=\"deadline\"} " << s.lost_by_deadline << '\n'
+        << "holdfast_lost_total{cause=\"store\"} " << s.lost_in_store << '\n';
+    put(out, "wait_seconds", "How long those waited that got a lock.", s.waits);
+    put(out, "hold_seconds", "How long locks were held.", s.holds);
+    return out.str();
+}
+
+void answer(tcp::socket socket, holdfast::store const& store)
+{
+    std::string request;
+    asio::read_until(socket, asio::dynamic_buffer(request), "\r\n\r\n");
+    bool const known = request.starts_with("GET /metrics ");
+    auto const body = known ? exposition(store.stats()) : std::string{"see /metrics\n"};
+    asio::write(socket, asio::buffer((known ? "HTTP/1.1 200 OK" : "HTTP/1.1 404 Not Found") +
+                                     std::string{"\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: "} +
+                                     std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n" + body));
+}
+
+void work(std::stop_token const& stop, holdfast::store const& store)
+{
+    holdfast::mutex orders{store, "orders/42"};
+    while (!stop.stop_requested()) {
+        if (!orders.try_lock_for(1s)) continue;
+        std::scoped_lock hold{std::adopt_lock, orders};
+        std::this_thread::sleep_for(2ms);
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+try {
+    auto const store = holdfast::make_store(argc > 1 ? argv[1] : "memory:");
+    asio::io_context io;
+    tcp::acceptor port{
+        io, {asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(argc > 2 ? std::stoi(argv[2]) : 0)}};
+    std::cout << "http://127.0.0.1:" << port.local_endpoint().port() << "/metrics" << std::endl;
+    std::jthread const one{[&](std::stop_token const& stop) { work(stop, store); }};
+    std::jthread const other{[&](std::stop_token const& stop) { work(stop, store); }};
+    std::atomic<bool> over{false};
+    std::jthread const serves{[&] {
+        for (asio::error_code ec; !over;) {
+            tcp::socket socket{io};
+            port.accept(socket, ec);
+            if (ec || over) return;
+            try {
+                answer(std::move(socket), store);
+            } catch (std::system_error const& e) {  // the client is gone
+                std::cerr << e.what() << '\n';
+            }
+        }
+    }};
+    while (std::cin.get() != std::char_traits<char>::eof()) continue;
+    over = true;
+    asio::error_code ignored;
+    tcp::socket{io}.connect(port.local_endpoint(), ignored);  // ends the wait of `accept`
+} catch (std::exception const& e) {
+    std::cerr << e.what() << '\n';
+    return 1;
+}

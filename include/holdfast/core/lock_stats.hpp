@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <system_error>
+
+namespace holdfast::inline HOLDFAST_ABI {
+
+/// How often something took how long.
+struct duration_histogram {
+    /// The upper bounds of the buckets, the last one aside, which has none: 100 µs, and four times as much each time,
+    /// to 7 minutes.
+    static constexpr std::array<std::chrono::microseconds, 12> bounds = [] {
+        std::array<std::chrono::microseconds, 12> all{};
+        std::chrono::microseconds bound{100};
+        for (auto& one : all) {
+            one = bound;
+            bound *= 4;
+        }
+        return all;
+    }();
+
+    std::array<std::uint64_t, bounds.size() + 1> counts{};  ///< how many were in each bucket
+    std::chrono::nanoseconds sum{};                         ///< of all of them
+};
+
+/// What the locks of a client have done since it was made. Names are not told apart: there may be many.
+struct lock_stats {
+    std::uint64_t waiting = 0;  ///< calls that wait for a lock now, asynchronous ones, too
+    std::uint64_t held = 0;     ///< locks that are held now
+
+    std::uint64_t acquired = 0;     ///< how often a lock was acquired
+    std::uint64_t handed_over = 0;  ///< of those, from another holder of this process, without asking the store
+    std::uint64_t timed_out = 0;    ///< how often others held it until the time was over, or at a single attempt
+    std::uint64_t canceled = 0;     ///< how often a wait was ended by a stop, or by the end of its lock object
+    std::uint64_t failed = 0;       ///< how often the store could not be asked, or said that it refuses
+    std::uint64_t released = 0;     ///< how often a lock was given up whose lease was valid
+
+    std::uint64_t renewed = 0;          ///< how often a lease was renewed or extended
+    std::uint64_t renewals_failed = 0;  ///< how often that failed and the lease went on
+
+    std::uint64_t lost_by_deadline = 0;  ///< leases that were not renewed in time
+    std::uint64_t lost_in_store = 0;     ///< leases that the store said are over: it forgot them, or a session ended
+
+    duration_histogram waits;  ///< of what was acquired
+    duration_histogram holds;  ///< of what was released or lost
+};
+
+/// What happened to a lock, as an observer is told.
+struct lock_event {
+    enum class kind : std::uint8_t {
+        acquired,      ///< `duration`: of the wait
+        not_acquired,  ///< `duration`: of the wait; `code`: `timed_out`, `operation_canceled`, or what `lock()` throws
+        renewed,       ///< or extended
+        at_risk,       ///< a renewal or an extension failed, and the lease goes on until its deadline; `code`: why
+        lost,          ///< `duration`: of the hold
+        released,      ///< `duration`: of the hold; `code`: as `unlock(ec)` has it
+    };
+
+    kind what{};
+    std::string lock_name{};
+    std::chrono::nanoseconds duration{};
+    bool handed_over = false;  ///< `acquired`: from another holder of this process, without asking the store
+    std::error_code code{};
+    std::string server{};  ///< `at_risk`: the one that failed, if one is known
+};
+
+}  // namespace holdfast

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs a program that says where its metrics are, scrapes them, and has Prometheus's own client read them. Ends with 1
+where they are not what they should be.
+
+    scrape.py PROGRAM [ARGUMENT...]
+"""
+
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+from prometheus_client.parser import text_string_to_metric_families
+
+
+def scrape(url):
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        if not answer.headers["Content-Type"].startswith("text/plain; version=0.0.4"):
+            sys.exit(f"scrape.py: of type {answer.headers['Content-Type']}")
+        return {family.name: family for family in text_string_to_metric_families(answer.read().decode())}
+
+
+def value(families, name, **labels):
+    for family in families.values():
+        for sample in family.samples:
+            if sample.name == name and sample.labels == labels:
+                return sample.value
+    return sys.exit(f"scrape.py: no {name} {labels}")
+
+
+def check(families):
+    for kind, names in {"gauge": ("locks_held", "waiting"), "counter": ("acquired", "lost"),
+                        "histogram": ("wait_seconds", "hold_seconds")}.items():
+        for name in names:
+            if families[f"holdfast_{name}"].type != kind:
+                sys.exit(f"scrape.py: holdfast_{name} is no {kind}")
+    buckets = [s.value for s in families["holdfast_hold_seconds"].samples if s.name.endswith("_bucket")]
+    if buckets != sorted(buckets) or buckets[-1] != value(families, "holdfast_hold_seconds_count"):
+        sys.exit(f"scrape.py: {buckets} are no buckets")
+    value(families, "holdfast_lost_total", cause="deadline")
+
+
+def main():
+    with subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
+        url = program.stdout.readline().strip()
+        before = scrape(url)
+        check(before)
+        wanted = value(before, "holdfast_acquired_total") + 10
+        while value(after := scrape(url), "holdfast_acquired_total") < wanted:
+            time.sleep(0.05)
+        check(after)
+        if value(after, "holdfast_hold_seconds_sum") < value(after, "holdfast_hold_seconds_count") * 0.002:
+            sys.exit("scrape.py: the sections were longer")
+        try:
+            urllib.request.urlopen(url + "/nothing", timeout=10)
+            sys.exit("scrape.py: there is something else")
+        except urllib.error.HTTPError as error:
+            if error.code != 404:
+                sys.exit(f"scrape.py: {error}")
+        program.stdin.close()
+        if program.wait(60) != 0:
+            sys.exit(f"scrape.py: it ended with {program.returncode}")
+
+
+main()

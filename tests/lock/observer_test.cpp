@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+//
+// What a client counts of its locks, and tells its observer.
+#include "conformance/sleeper.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+#include <holdfast/memory.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <stop_token>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::errc;
+using holdfast::lock_event;
+using holdfast::memory::mutex;
+using holdfast::memory::store;
+using holdfast::test::eventually;
+using holdfast::test::sleeper;
+using kind = holdfast::lock_event::kind;
+
+namespace {
+
+/// Keeps what it is told.
+class notebook {
+public:
+    explicit notebook(store& of)
+    {
+        of.observe([this](lock_event const& e) {
+            std::scoped_lock guard{mutex_};
+            all_.push_back(e);
+        });
+    }
+
+    [[nodiscard]] std::vector<lock_event> all() const
+    {
+        std::scoped_lock guard{mutex_};
+        return all_;
+    }
+
+    [[nodiscard]] std::vector<lock_event> all(kind what) const
+    {
+        auto some = all();
+        std::erase_if(some, [&](auto const& e) { return e.what != what; });
+        return some;
+    }
+
+private:
+    mutable std::mutex mutex_;
+    std::vector<lock_event> all_;
+};
+
+std::uint64_t total(holdfast::duration_histogram const& h)
+{
+    return std::accumulate(h.counts.begin(), h.counts.end(), std::uint64_t{0});
+}
+
+}  // namespace
+
+TEST_CASE("a client counts what is acquired, held and released")
+{
+    store here;
+    mutex a{here, "a"};
+    mutex b{here, "b"};
+    CHECK(here.stats().acquired == 0);
+    a.lock();
+    b.lock();
+    auto s = here.stats();
+    CHECK(s.acquired == 2);
+    CHECK(s.held == 2);
+    CHECK(s.released == 0);
+    CHECK(total(s.waits) == 2);
+    a.unlock();
+    s = here.stats();
+    CHECK(s.held == 1);
+    CHECK(s.released == 1);
+    CHECK(total(s.holds) == 1);
+    CHECK(s.holds.sum > 0ns);
+    a.unlock();  // it does not have it
+    CHECK(here.stats().released == 1);
+    CHECK(here.another_client().stats().acquired == 0);
+}
+
+TEST_CASE("a client counts those that wait, and how their waits end")
+{
+    store here;
+    store there = here.another_client();
+    mutex holder{there, "orders"};
+    mutex m{here, "orders"};
+    holder.lock();
+    CHECK_FALSE(m.try_lock());
+    CHECK_FALSE(m.try_lock_for(1ms));
+    CHECK(here.stats().timed_out == 2);
+
+    std::stop_source stop;
+    sleeper waits{[&] { return m.lock(stop.get_token()); }};
+    CHECK(waits.sleeps());
+    std::promise<void> told;
+    m.async_lock([&](std::error_code) { told.set_value(); }, stop.get_token());
+    CHECK(eventually([&] { return here.stats().waiting == 2; }));
+    stop.request_stop();
+    CHECK_FALSE(waits.join());
+    told.get_future().wait();
+    CHECK(here.stats().waiting == 0);
+    CHECK(here.stats().canceled == 2);
+
+    here.set_faults({.unavailable = true});
+    CHECK_THROWS_AS(m.try_lock(), holdfast::error);
+    CHECK(here.stats().failed == 1);
+    CHECK(here.stats().acquired == 0);
+}
+
+TEST_CASE("a client counts how often a lock passes from thread to thread, and each hold of it")
+{
+    store here;
+    mutex m{here, "orders"};
+    m.lock();
+    sleeper waits{[&] {
+        m.lock();
+        m.unlock();
+    }};
+    CHECK(waits.sleeps());
+    m.unlock();
+    waits.join();
+    auto const s = here.stats();
+    CHECK(s.acquired == 2);
+    CHECK(s.handed_over == 1);
+    CHECK(s.released == 2);
+    CHECK(s.held == 0);
+    CHECK(total(s.waits) == 2);
+    CHECK(total(s.holds) == 2);
+}
+
+TEST_CASE("a client counts renewals, and leases that are lost, by their cause")
+{
+    store here;
+    mutex renewed{here, "renewed", {.ttl = 60ms}};
+    mutex over{here, "over", {.ttl = 60ms, .renew = false}};
+    renewed.lock();
+    over.lock();
+    CHECK(eventually([&] { return here.stats().lost_by_deadline == 1 && here.stats().renewed >= 2; }));
+    CHECK(here.stats().held == 1);
+    over.unlock();
+    CHECK(here.stats().released == 0);
+    here.erase("renewed");
+    CHECK(eventually([&] { return here.stats().lost_in_store == 1; }));
+    auto const s = here.stats();
+    CHECK(s.held == 0);
+    CHECK(total(s.holds) == 2);
+}
+
+TEST_CASE("a client counts renewals that fail while the lease goes on")
+{
+    store here;
+    mutex m{here, "orders", {.ttl = 600ms}};
+    m.lock();
+    here.set_faults({.unavailable = true});
+    CHECK(eventually([&] { return here.stats().renewals_failed > 0; }));
+}
+
+TEST_CASE("durations are sorted into buckets that grow by four")
+{
+    store here;
+    mutex m{here, "orders"};
+    m.lock();
+    std::this_thread::sleep_for(2ms);
+    m.unlock();
+    auto const holds = here.stats().holds;
+    auto const bounds = holdfast::duration_histogram::bounds;
+    CHECK(bounds.front() == 100us);
+    CHECK(bounds[1] == 400us);
+    std::size_t const at =
+        static_cast<std::size_t>(std::lower_bound(bounds.begin(), bounds.end(), holds.sum) - bounds.begin());
+    CHECK(holds.counts.at(at) == 1);
+    CHECK(holds.sum >= 2ms);
+}
+
+TEST_CASE("an observer is told what its client's locks do, with names and durations")
+{
+    store here;
+    store there = here.another_client();
+    notebook told{here};
+    {
+        mutex m{here, "orders"};
+        m.lock();
+        sleeper waits{[&] {
+            m.lock();
+            m.unlock();
+        }};
+        CHECK(waits.sleeps());
+        m.unlock();
+        waits.join();
+    }
+    auto const got = told.all(kind::acquired);
+    REQUIRE(got.size() == 2);
+    CHECK(got[0].lock_name == "orders");
+    CHECK(std::count_if(got.begin(), got.end(), [](auto const& e) { return e.handed_over; }) == 1);
+    auto const back = told.all(kind::released);
+    REQUIRE(back.size() == 2);
+    CHECK(back[0].duration > 0ns);
+    CHECK_FALSE(back[0].code);
+
+    mutex rival{there, "orders"};
+    mutex m{here, "orders"};
+    rival.lock();
+    CHECK_FALSE(m.try_lock_for(20ms));
+    auto const not_got = told.all(kind::not_acquired);
+    REQUIRE(not_got.size() == 1);
+    CHECK(not_got[0].code == errc::timed_out);
+    CHECK(not_got[0].duration >= 20ms);
+    CHECK(told.all().size() == 5);  // nothing of the other client's
+}
+
+TEST_CASE("an observer is told of renewals, of a lease at risk, and of its loss, by a thread of the client")
+{
+    store here;
+    notebook told{here};
+    mutex m{here, "orders", {.ttl = 300ms}};
+    m.lock();
+    CHECK(eventually([&] { return !told.all(kind::renewed).empty(); }));
+    here.set_faults({.unavailable = true});
+    CHECK(eventually([&] { return !told.all(kind::lost).empty(); }));
+    auto const risk = told.all(kind::at_risk);
+    REQUIRE_FALSE(risk.empty());
+    CHECK(risk[0].code == errc::unavailable);
+    auto const lost = told.all(kind::lost);
+    CHECK(lost[0].code == errc::lease_lost);
+    CHECK(lost[0].duration >= 200ms);
+    here.set_faults({});
+    m.unlock();
+    CHECK(told.all(kind::released)[0].code == errc::lease_lost);
+}
+
+TEST_CASE("an observer may use locks of the client, and is not told any more when it was replaced")
+{
+    store here;
+    mutex other{here, "other"};
+    int nested = 0;
+    here.observe([&](lock_event const& e) {
+        if (e.lock_name != "orders" || e.what != kind::acquired) return;
+        ++nested;
+        std::scoped_lock hold{other};
+    });
+    mutex m{here, "orders"};
+    m.lock();
+    CHECK(nested == 1);
+    m.unlock();
+    here.observe(nullptr);
+    m.lock();
+    CHECK(nested == 1);
+}
+
+TEST_CASE("an observer is told what asynchronous calls did")
+{
+    store here;
+    notebook told{here};
+    mutex m{here, "orders"};
+    std::promise<void> locked;
+    m.async_lock([&](std::error_code) { locked.set_value(); });
+    locked.get_future().wait();
+    std::promise<void> unlocked;
+    m.async_unlock([&](std::error_code) { unlocked.set_value(); });
+    unlocked.get_future().wait();
+    CHECK(eventually([&] { return told.all(kind::acquired).size() == 1 && told.all(kind::released).size() == 1; }));
+}
