@@ -45,6 +45,13 @@ struct lock_options {
     /// Without it a thread that hangs in its section keeps the lock for as long as its process lives.
     std::optional<std::chrono::milliseconds> max_hold{};
 
+    /// `unlock()` gives the lock back no earlier than this long after it was acquired, and returns at once; for the
+    /// caller the hold is over. So a short job does not run twice in a fleet whose clocks differ. The client renews the
+    /// lease meanwhile, and asks for a longer one if its process may end before: then the lock is free when that lease
+    /// ends, after `ttl` or this time, whichever is longer. ZooKeeper: when the session ends. 0: no such time. A hold
+    /// that is lost is not kept.
+    std::chrono::milliseconds min_hold{0};
+
     /// Give every holder a fencing token. Without it acquiring is a little cheaper, `fencing_token()` is 0, and a
     /// resource cannot tell a paused holder's late write from a good one. ZooKeeper: no cheaper without.
     bool fencing = true;
@@ -108,6 +115,15 @@ inline constexpr std::chrono::milliseconds longest_ttl{24 * 60 * 60 * 1000};
            " ms; make ttl longer or that time shorter";
 }
 
+/// Effects: none if the store of the lock `name` can lease for `min_hold`; `refused` says why not, and is empty if it
+/// can. Throws: `error` (`misconfigured`) otherwise.
+inline void check_min_hold(std::string_view name, lock_options const& options, std::string const& refused)
+{
+    if (refused.empty()) return;
+    throw detail::error_of(name, {make_error_code(errc::misconfigured),
+                                  "min_hold is " + std::to_string(options.min_hold.count()) + " ms, " + refused});
+}
+
 /// Effects: none if `options` can be used for the lock `name`. `refused`: why its store cannot lease for their ttl;
 /// empty if it can.
 /// Throws: `error` (`misconfigured`) otherwise, naming the field and what is wrong with it.
@@ -120,6 +136,9 @@ inline void check_options(std::string_view name, lock_options const& options, st
     auto const ms = [](auto d) { return std::to_string(d.count()) + " ms"; };
     require(refused.empty(), "ttl is " + ms(options.ttl) + ", " + refused);
     require(!options.max_hold || options.max_hold->count() > 0, "max_hold must be positive; leave it out for no limit");
+    require(options.min_hold.count() >= 0 && options.min_hold <= longest_ttl,
+            "min_hold is " + ms(options.min_hold) + "; it must not be negative, and at most a day is allowed");
+    require(options.renew || options.min_hold <= options.ttl, "min_hold is longer than ttl, and renew is off");
     require(options.max_local_handoffs <= most_local_handoffs,
             "max_local_handoffs is " + std::to_string(options.max_local_handoffs) + "; at most 63 are allowed");
     require(options.retry.first.count() > 0, "retry.first must be positive");

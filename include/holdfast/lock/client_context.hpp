@@ -57,6 +57,8 @@ public:
         if (in_child()) throw made_before_fork(key->name());
         auto shared = queue(key);
         check_options(key->name(), options, store_->refused_lease(options.ttl));
+        if (options.min_hold > options.ttl)
+            check_min_hold(key->name(), options, store_->refused_lease(options.min_hold));
         return std::make_unique<mutex_object>(std::move(shared), shared_from_this(),
                                               shared_options(std::move(options)));
     }
@@ -91,11 +93,11 @@ private:
     /// Returns: whether the options are the same. Requires: neither has a function.
     [[nodiscard]] static bool same(lock_options const& a, lock_options const& b) noexcept
     {
-        auto const& [ttl, renew, max_hold, fencing, handoffs, deferred, retry, patience, on_error] = a;
+        auto const& [ttl, renew, max_hold, min_hold, fencing, handoffs, deferred, retry, patience, on_error] = a;
         static_cast<void>(on_error);
-        return ttl == b.ttl && renew == b.renew && max_hold == b.max_hold && fencing == b.fencing &&
-               handoffs == b.max_local_handoffs && deferred == b.deferred_release && retry.first == b.retry.first &&
-               retry.most == b.retry.most && patience == b.unavailable_after;
+        return ttl == b.ttl && renew == b.renew && max_hold == b.max_hold && min_hold == b.min_hold &&
+               fencing == b.fencing && handoffs == b.max_local_handoffs && deferred == b.deferred_release &&
+               retry.first == b.retry.first && retry.most == b.retry.most && patience == b.unavailable_after;
     }
 
     /// Effects: drops the names that are not in use, so often that the number of names stays proportional to those in

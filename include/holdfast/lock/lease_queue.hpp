@@ -93,10 +93,14 @@ public:
         if (!lease_.state().holder()) return;
         if (auto const how = alarmed ? lease_.lost_in_store() : lease_.lost())
             return lose(guard, *how, &renewer().calls);
+        if (now >= lease_.state().release_at()) return give_back_kept(guard);
         alarmed || lease_.state().due(now) ? lease_.renew(this->shared_from_this()) : lease_.schedule();
     }
 
 protected:
+    /// Effects: gives back the lease, which was kept for `min_hold`; unlocks.
+    virtual void give_back_kept(std::unique_lock<std::mutex>& guard) noexcept = 0;
+
     /// Effects: gives the turn to the next waiter; unlocks.
     void pass_on(std::unique_lock<std::mutex>& guard) noexcept
     {
@@ -113,6 +117,12 @@ private:
         auto const options = lease_.state().options();
         auto const held_for = boot_clock::now() - lost->since();
         bool const in_store = how == loss::session || how == loss::taken;
+        if (lease_.state().kept()) {  // its user was told that it is over
+            lost->end();
+            kept_ = nullptr;
+            lease_.end(turns_.next());
+            return pass_on(guard);
+        }
         in_store ? reports().seen.lost_in_store(held_for) : reports().seen.lost_by_deadline(held_for);
         lost->end();  // before the next waiter can get the lock
         lease_.end(turns_.next());
@@ -173,6 +183,7 @@ protected:
     std::atomic<bool> release_answered_{false};  // NOLINT(*-non-private-member-variables-in-classes)
     turns turns_;                                // NOLINT(*-non-private-member-variables-in-classes)
     renewed_lease lease_;                        // NOLINT(*-non-private-member-variables-in-classes)
+    std::unique_ptr<mutex_state> kept_;          // NOLINT(*-non-private-member-variables-in-classes): see `min_hold`
 };
 
 }  // namespace holdfast::detail

@@ -51,6 +51,7 @@ public:
         handoffs_ =
             options_->fencing ? std::min(options_->max_local_handoffs, got.fences - 1) : options_->max_local_handoffs;
         handed_on_ = 0;
+        release_at_ = boot_clock::time_point::max();
         begun_ = boot_clock::now();
         count_renewal(got.valid_until);
     }
@@ -62,11 +63,30 @@ public:
         options_ = one.options;
         holder_ = std::move(one.next_hold);
         holder_->begin(next_fence_, deadline);
+        release_at_ = boot_clock::time_point::max();
         if (next_fence_ != 0) ++next_fence_;
         one.owner->held = holder_;
         one.owner->token = token_;
         one.owner->releasing = std::move(releasing);
     }
+
+    /// Effects: gives the lease, which ends at `deadline`, to `kept`, which has no user, until `release_at`; then it is
+    /// given back. If the lease may end before, the next request asks for as much as is needed. Returns: whether it may.
+    bool keep(std::shared_ptr<hold_state> kept, boot_clock::time_point deadline,
+              boot_clock::time_point release_at) noexcept
+    {
+        kept->begin(holder_->fence(), deadline);
+        holder_ = std::move(kept);
+        release_at_ = release_at;
+        auto const needed = std::chrono::ceil<std::chrono::milliseconds>(release_at - boot_clock::now());
+        if (fixed_ || !options_->renew || release_at <= deadline) return false;
+        ttl_ = std::max(ttl_, needed);
+        return true;
+    }
+
+    /// Returns: when a lease that is kept is given back; `time_point::max()` if it is not kept.
+    [[nodiscard]] boot_clock::time_point release_at() const noexcept { return release_at_; }
+    [[nodiscard]] bool kept() const noexcept { return release_at_ != boot_clock::time_point::max(); }
 
     /// Effects: uses one of the handoffs.
     void count_handoff() noexcept
@@ -97,6 +117,7 @@ public:
         if (!holder_) return;
         needed_ = handoffs_ == 0 && next ? options_->max_local_handoffs : handed_on_;
         holder_ = nullptr;
+        release_at_ = boot_clock::time_point::max();
         options_ = nullptr;  // their lock may be destroyed: nothing is reported to it after that
     }
 
@@ -157,7 +178,8 @@ public:
     /// Returns: whether the lease is to be renewed, with regard to `max_hold`.
     [[nodiscard]] bool renewable() const noexcept
     {
-        return options_->renew && (!options_->max_hold || renew_at_ < saturating_add(holder_->since(), *options_->max_hold));
+        return options_->renew &&
+               (!options_->max_hold || renew_at_ < saturating_add(holder_->since(), *options_->max_hold));
     }
 
     /// Returns: whether it is not renewed any more because `max_hold` is over.
@@ -169,7 +191,8 @@ public:
     /// Returns: when a renewal is due, or the deadline if none is before it.
     [[nodiscard]] boot_clock::time_point next_look() const noexcept
     {
-        return renewable() ? std::min(renew_at_, holder_->deadline()) : holder_->deadline();
+        auto const end = std::min(holder_->deadline(), release_at_);
+        return renewable() ? std::min(renew_at_, end) : end;
     }
 
     [[nodiscard]] boot_clock::time_point renew_at() const noexcept { return renew_at_; }
@@ -200,6 +223,7 @@ private:
     boot_clock::time_point begun_{};
     std::chrono::milliseconds asked_for_{};
     boot_clock::time_point renew_at_{};
+    boot_clock::time_point release_at_ = boot_clock::time_point::max();  // of a lease that is kept
 };
 
 }  // namespace holdfast::detail

@@ -18,6 +18,7 @@
 #include <holdfast/lock/turns.hpp>
 #include <holdfast/lock/waiter.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -33,15 +34,18 @@ class release_queue : public lease_queue, public release_call::receiver {
 public:
     using lease_queue::lease_queue;
 
+    /// Whether a lease is kept until the `min_hold` of its options is over.
+    enum class rest : std::uint8_t { as_said, none };
+
     /// Effects: gives up what `owner` holds: to the next waiter, or back to the store; then it waits for the answer,
     /// unless the release may be deferred and no waiter is here. The next holder of the lock may destroy `owner`.
     /// Returns: no error, `not_owner`, `lease_lost`, or why the outcome is not known.
-    failure release(mutex_state& owner) noexcept
+    failure release(mutex_state& owner, rest then = rest::as_said) noexcept
     {
         if (in_child()) return {make_error_code(errc::not_owner), {}};
         std::unique_lock guard{mutex_};
         bool const may_defer = owner.options->deferred_release;
-        auto gone = give_up(guard, owner);
+        auto gone = give_up(guard, owner, then);
         if (!gone.mine) return {make_error_code(errc::not_owner), {}};
         if (!gone.call) return conclude(*gone.mine, {}, nullptr);
         if (may_defer && !turns_.next()) return defer(guard, std::move(gone), nullptr);
@@ -108,9 +112,9 @@ protected:
         if (keeps) let_next_ask();
     }
 
-    /// Effects: takes the lock from `owner`. Returns: the release to be started; null if the lease was handed on (then
-    /// the mutex is no longer held), or if `owner` had none.
-    std::unique_ptr<release_call> let_go(std::unique_lock<std::mutex>& guard, mutex_state& owner) noexcept
+    /// Effects: takes the lock from `owner`. Returns: the release to be started; null if the lease was handed on or is
+    /// kept (then the mutex is no longer held), or if `owner` had none.
+    std::unique_ptr<release_call> let_go(std::unique_lock<std::mutex>& guard, mutex_state& owner, rest then) noexcept
     {
         auto const mine = std::exchange(owner.held, nullptr);
         if (!mine) return nullptr;
@@ -119,11 +123,18 @@ protected:
         auto const held_for = boot_clock::now() - mine->since();
         bool const current = mine == lease_.state().holder();
         call->was_valid = current && mine->still_held() && store().still_leased(owner.token);
+        auto const release_at = call->was_valid && then == rest::as_said
+                                    ? saturating_add(mine->since(), lease_.state().options()->min_hold)
+                                    : boot_clock::time_point{};
         mine->end();
-        if (call->was_valid)
+        if (call->was_valid && !lease_.state().kept())
             reports().seen.released(held_for);
-        else if (current)  // otherwise it was counted when it was lost
+        else if (current && !lease_.state().kept())  // otherwise it was counted when it was lost, or kept
             reports().seen.lost_by_deadline(held_for);
+        if (release_at > boot_clock::now()) {
+            keep(guard, owner.token, std::move(call), deadline, release_at);
+            return nullptr;
+        }
         // The result of an extend that is under way is not known.
         if (auto* const next = call->was_valid && !lease_.extending() ? turns_.next() : nullptr;
             next && lease_.state().may_pass_to(*next, deadline)) {
@@ -153,17 +164,41 @@ private:
     };
 
     /// Effects: gives up what `owner` holds. See `let_go`.
-    given_up give_up(std::unique_lock<std::mutex>& guard, mutex_state& owner) noexcept
+    given_up give_up(std::unique_lock<std::mutex>& guard, mutex_state& owner, rest then) noexcept
     {
         auto mine = owner.held;
         auto const token = owner.token;
-        return {std::move(mine), token, let_go(guard, owner)};
+        return {std::move(mine), token, let_go(guard, owner, then)};
+    }
+
+    /// Effects: keeps the lease of `token`, which ends at `deadline`, until `release_at`, when `call` gives it back;
+    /// unlocks. Without memory for that, the lease ends with its ttl.
+    void keep(std::unique_lock<std::mutex>& guard, owner_token const& token, std::unique_ptr<release_call> call,
+              boot_clock::time_point deadline, boot_clock::time_point release_at) noexcept
+    try {
+        auto hold = std::make_shared<hold_state>();
+        kept_ = std::make_unique<mutex_state>();
+        kept_->held = hold;
+        kept_->token = token;
+        kept_->releasing = std::move(call);
+        lease_.keep(std::move(hold), deadline, release_at, this->shared_from_this());
+        guard.unlock();
+    } catch (std::bad_alloc const&) {
+        lease_.end(turns_.next());
+        pass_on(guard);
+    }
+
+    void give_back_kept(std::unique_lock<std::mutex>& guard) noexcept override
+    {
+        auto const owner = std::move(kept_);
+        auto const token = owner->token;
+        if (auto call = let_go(guard, *owner, rest::none)) start_deferred(guard, std::move(call), token);
     }
 
     /// Effects: the same, if `hold` is the hold of `owner`.
     given_up give_up(std::unique_lock<std::mutex>& guard, mutex_state& owner, lease const& hold) noexcept
     {
-        return lease{owner.held} == hold ? give_up(guard, owner) : given_up{};
+        return lease{owner.held} == hold ? give_up(guard, owner, rest::as_said) : given_up{};
     }
 
     /// Effects: sends the release of what was given up and does not wait for its answer. A loss is announced as by

@@ -13,6 +13,7 @@
 #include <holdfast/lock/scheduled.hpp>
 #include <holdfast/lock/waiter.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <optional>
@@ -31,6 +32,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// | held | the request failed | held, until the old deadline; tried again when a quarter of the rest has passed |
 /// | held | the store says that it is not ours; the deadline; the store knows that it ended | lost |
 /// | held | released | over; what is under way is cancelled |
+/// | held | released before `min_hold` is over | held by no user until then; then released |
 class renewed_lease {
 public:
     renewed_lease(std::shared_ptr<lock_store> store, std::shared_ptr<detail::renewer> renews, shared_key key,
@@ -93,6 +95,16 @@ public:
         schedule();
     }
 
+    /// Effects: gives the lease, which ends at `deadline`, to `kept` until `release_at`, and asks at once for more time
+    /// if it may end before. `of` has this.
+    void keep(std::shared_ptr<hold_state> kept, boot_clock::time_point deadline, boot_clock::time_point release_at,
+              std::shared_ptr<void const> of) noexcept
+    {
+        if (!state_.keep(std::move(kept), deadline, release_at)) return schedule();
+        drop();  // it asks for less
+        renew(std::move(of));
+    }
+
     /// Effects: asks for a lease of `ttl` from now on; a renewal that is under way is cancelled. Returns: what the
     /// caller waits for, and then settles. Throws: what the store throws. Requires: the lease is held, no extension is
     /// under way.
@@ -130,7 +142,7 @@ public:
     void schedule() noexcept
     {
         auto const end = state_.holder()->deadline();
-        renewer_->put(timer_, asked_ ? end : state_.next_look(), end);
+        renewer_->put(timer_, asked_ ? std::min(end, state_.release_at()) : state_.next_look(), end);
     }
 
 private:

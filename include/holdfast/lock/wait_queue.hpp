@@ -213,7 +213,7 @@ private:
     {
         auto const token = one.owner->token;
         one.why_not = failure{std::make_error_code(std::errc::operation_canceled), {}};
-        if (auto call = let_go(guard, *one.owner)) start_deferred(guard, std::move(call), token);
+        if (auto call = let_go(guard, *one.owner, rest::none)) start_deferred(guard, std::move(call), token);
     }
 
     bool told_of_obstacle_ = false;

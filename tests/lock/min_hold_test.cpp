@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#include "conformance/sleeper.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+#include <holdfast/memory.hpp>
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::boot_clock;
+using holdfast::memory::mutex;
+using holdfast::memory::store;
+using holdfast::test::eventually;
+using holdfast::test::sleeper;
+
+TEST_CASE("a lock is given back no earlier than its min_hold, although unlock returns at once")
+{
+    store here;
+    store there = here.another_client();
+    mutex m{here, "orders", {.min_hold = 400ms}};
+    mutex rival{there, "orders"};
+    auto const begun = boot_clock::now();
+    m.lock();
+    auto const lease = m.lease();
+    std::error_code ec;
+    m.unlock(ec);
+    CHECK_FALSE(ec);
+    CHECK_FALSE(lease.still_held());
+    CHECK_FALSE(m.lease().still_held());
+    CHECK_FALSE(m.try_lock());
+    CHECK_FALSE(rival.try_lock());
+    rival.lock();
+    CHECK(boot_clock::now() - begun >= 400ms);
+}
+
+TEST_CASE("a lock that was held for longer than its min_hold is given back by unlock")
+{
+    store here;
+    store there = here.another_client();
+    mutex m{here, "orders", {.min_hold = 20ms}};
+    mutex rival{there, "orders"};
+    m.lock();
+    std::this_thread::sleep_for(30ms);
+    m.unlock();
+    CHECK(rival.try_lock());
+}
+
+TEST_CASE("a min_hold that is longer than the ttl lasts, also if the process forgets its client")
+{
+    store here;
+    auto there = std::make_unique<store>(here.another_client());
+    mutex rival{here, "orders"};
+    bool const forgets = GENERATE(false, true);
+    auto m = std::make_unique<mutex>(*there, "orders", holdfast::lock_options{.ttl = 60ms, .min_hold = 800ms});
+    auto const begun = boot_clock::now();
+    m->lock();
+    m->unlock();
+    if (forgets) {
+        m.reset();
+        there.reset();
+    }
+    rival.lock();
+    CHECK(boot_clock::now() - begun >= 800ms);
+}
+
+TEST_CASE("a min_hold holds for every way to give a lock back")
+{
+    store here;
+    store there = here.another_client();
+    mutex rival{there, "orders"};
+    int const way = GENERATE(0, 1, 2);
+    auto m = std::make_unique<mutex>(here, "orders",
+                                     holdfast::lock_options{.min_hold = 300ms, .deferred_release = way == 2});
+    auto const begun = boot_clock::now();
+    m->lock();
+    if (way == 0) {
+        std::promise<std::error_code> told;
+        m->async_unlock([&](std::error_code ec) { told.set_value(ec); });
+        CHECK_FALSE(told.get_future().get());
+    } else if (way == 1) {
+        m.reset();
+    } else {
+        m->unlock();
+    }
+    CHECK_FALSE(rival.try_lock());
+    rival.lock();
+    CHECK(boot_clock::now() - begun >= 300ms);
+}
+
+TEST_CASE("threads of one process wait for the min_hold, too, and get the lock after it")
+{
+    store here;
+    mutex m{here, "orders", {.min_hold = 100ms}};
+    auto const begun = boot_clock::now();
+    std::vector<std::unique_ptr<sleeper>> all;
+    for (int i = 0; i < 3; ++i)
+        all.push_back(std::make_unique<sleeper>([&] {
+            m.lock();
+            m.unlock();
+        }));
+    for (auto& one : all) one->join();
+    CHECK(boot_clock::now() - begun >= 200ms);
+    CHECK(here.stats().acquired == 3);
+    CHECK(here.stats().released == 3);
+    CHECK(here.stats().held == 0);
+}
+
+TEST_CASE("a lock that is lost, or lost while it is kept, keeps nobody waiting")
+{
+    store here;
+    store there = here.another_client();
+    mutex m{here, "orders", {.min_hold = 1h}};
+    mutex rival{there, "orders"};
+    bool const before = GENERATE(true, false);
+    m.lock();
+    if (!before) m.unlock();
+    here.erase("orders");
+    if (before) m.unlock();
+    CHECK(rival.try_lock());
+    rival.unlock();
+    if (before) CHECK(m.try_lock_for(1min));
+}
+
+TEST_CASE("the loss of a lease that is kept is found by its renewal, and is nobody's loss")
+{
+    store here;
+    int reports = 0;
+    mutex m{here, "orders", {.ttl = 300ms, .min_hold = 3s, .on_error = [&](holdfast::error const&) { ++reports; }}};
+    m.lock();
+    m.unlock();
+    here.erase("orders");
+    CHECK(m.try_lock_for(1min));
+    CHECK(reports == 0);
+    CHECK(here.stats().lost_in_store == 0);
+}
+
+TEST_CASE("a min_hold that cannot be kept is refused")
+{
+    store here;
+    CHECK_THROWS_AS((mutex{here, "orders", {.min_hold = -1ms}}), holdfast::error);
+    CHECK_THROWS_AS((mutex{here, "orders", {.ttl = 1s, .renew = false, .min_hold = 2s}}), holdfast::error);
+    CHECK_NOTHROW(mutex{here, "orders", {.ttl = 2s, .renew = false, .min_hold = 2s}});
+}
