@@ -19,3 +19,4 @@
 #include <holdfast/lock/leased_lock.hpp>
 #include <holdfast/lock/with_lock.hpp>
 #include <holdfast/mutex.hpp>
+#include <holdfast/semaphore.hpp>

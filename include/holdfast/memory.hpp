@@ -12,6 +12,7 @@
 #include <holdfast/impl/memory.hpp>
 #endif
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -47,6 +48,16 @@ public:
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used.
     mutex(store const& in, std::string_view name, lock_options options = {})
         : holdfast::mutex{in, name, std::move(options)}
+    {
+    }
+};
+
+/// A semaphore in a `store`. Its slots are locks of the names `name#0`, `name#1`, and so on.
+class semaphore : public holdfast::semaphore {
+public:
+    /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or `max` is not 1 to 1,000.
+    semaphore(store const& in, std::string_view name, std::ptrdiff_t max, lock_options const& options = {})
+        : holdfast::semaphore{in, name, max, options}
     {
     }
 };

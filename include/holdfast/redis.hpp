@@ -15,6 +15,7 @@
 #include <holdfast/impl/redis.hpp>
 #endif
 
+#include <cstddef>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -54,6 +55,16 @@ public:
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used; no I/O.
     mutex(client const& on, std::string_view name, lock_options options = {})
         : holdfast::mutex{on, name, std::move(options)}
+    {
+    }
+};
+
+/// A semaphore on one Redis server. Its slots are locks of the keys `name#0`, `name#1`, and so on.
+class semaphore : public holdfast::semaphore {
+public:
+    /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or `max` is not 1 to 1,000; no I/O.
+    semaphore(client const& on, std::string_view name, std::ptrdiff_t max, lock_options const& options = {})
+        : holdfast::semaphore{on, name, max, options}
     {
     }
 };

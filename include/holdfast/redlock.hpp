@@ -16,6 +16,7 @@
 #include <holdfast/impl/redlock.hpp>
 #endif
 
+#include <cstddef>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -66,6 +67,17 @@ public:
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used; no I/O.
     mutex(masters const& on, std::string_view name, lock_options options = {})
         : holdfast::mutex{on, name, std::move(options)}
+    {
+    }
+};
+
+/// A semaphore on independent masters; each permit is a lock on a majority of them. Stays available while a minority of
+/// them is down.
+class semaphore : public holdfast::semaphore {
+public:
+    /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or `max` is not 1 to 1,000; no I/O.
+    semaphore(masters const& on, std::string_view name, std::ptrdiff_t max, lock_options const& options = {})
+        : holdfast::semaphore{on, name, max, options}
     {
     }
 };

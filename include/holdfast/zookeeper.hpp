@@ -16,7 +16,9 @@
 #endif
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -45,6 +47,7 @@ public:
 
 private:
     friend class mutex;
+    friend class semaphore;
 
     explicit session(opened with) noexcept : store{std::move(with.locks)}, session_{std::move(with.session)} {}
 
@@ -76,6 +79,19 @@ public:
 private:
     std::shared_ptr<session_access> session_;
     node_options nodes_;
+};
+
+/// A semaphore in a ZooKeeper ensemble. Its slots are locks of the paths `name#0`, `name#1`, and so on. A permit lives
+/// as long as its session: see `mutex`.
+class semaphore : public holdfast::semaphore {
+public:
+    /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or `max` is not 1 to 1,000; no I/O.
+    semaphore(session const& in, std::string_view name, std::ptrdiff_t max, lock_options const& options = {},
+              node_options nodes = {})
+        : holdfast::semaphore{name, max, options,
+                              [&](std::string const& slot) { return in.session_->make_mutex(slot, options, nodes); }}
+    {
+    }
 };
 
 }  // namespace holdfast::zookeeper

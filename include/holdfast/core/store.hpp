@@ -19,6 +19,7 @@
 namespace holdfast::inline HOLDFAST_ABI {
 
 class mutex;
+class semaphore;
 
 /// Is told what happens to the locks of a client.
 using lock_observer = std::function<void(lock_event const&)>;
@@ -129,6 +130,7 @@ public:
 
 private:
     friend class mutex;
+    friend class semaphore;
 
     std::shared_ptr<detail::lock_factory> locks_;
 };

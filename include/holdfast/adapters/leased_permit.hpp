@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/adapters/semaphore.hpp>
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/lease.hpp>
+#include <holdfast/core/name.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/core/store.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI {
+
+/// One permit of a `semaphore`, which the destructor gives back, and what its holder may ask about it.
+///
+///     if (holdfast::leased_permit permit{jobs, 500ms}) {
+///         workers[permit.slot()].run(permit.fencing_token());
+///         if (!permit.still_held()) rollback();
+///     }
+///
+/// Constructors and members that wait throw what the members of `semaphore` throw. A permit without a name,
+/// `holdfast::leased_permit{jobs};`, is given back at the end of its statement: the compiler warns. The end of the
+/// semaphore gives the permit back, too.
+class leased_permit {
+public:
+    leased_permit() noexcept = default;
+
+    /// Effects: `s.acquire()`.
+    [[nodiscard]] explicit leased_permit(semaphore& s) { take(s, {}, {}); }
+
+    /// Effects: `s.try_acquire()`.
+    [[nodiscard]] leased_permit(semaphore& s, std::try_to_lock_t) { take(s, {.once = true}, {}); }
+
+    /// Effects: `s.try_acquire_for(d)`.
+    template <class Rep, class Period>
+    [[nodiscard]] leased_permit(semaphore& s, std::chrono::duration<Rep, Period> const& d)
+        : leased_permit{s, std::stop_token{}, d}
+    {
+    }
+
+    /// Effects: `s.try_acquire_until(t)`.
+    template <class Clock, class Duration>
+    [[nodiscard]] leased_permit(semaphore& s, std::chrono::time_point<Clock, Duration> const& t)
+    {
+        take(s, {.deadline = std::max(to_boot_clock(t), boot_clock::time_point{})}, {});
+    }
+
+    /// Effects: `s.acquire(stop)`.
+    [[nodiscard]] leased_permit(semaphore& s, std::stop_token const& stop) { take(s, {}, stop); }
+
+    /// Effects: `s.try_acquire_for(stop, d)`.
+    template <class Rep, class Period>
+    [[nodiscard]] leased_permit(semaphore& s, std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
+    {
+        take(s, {.deadline = saturating_add(boot_clock::now(), d)}, stop);
+    }
+
+    leased_permit(leased_permit&& other) noexcept
+        : object_{std::exchange(other.object_, nullptr)},
+          lease_{std::exchange(other.lease_, {})},
+          slot_{std::exchange(other.slot_, 0)}
+    {
+    }
+
+    leased_permit& operator=(leased_permit&& other) noexcept
+    {
+        leased_permit{std::move(other)}.swap(*this);
+        return *this;
+    }
+
+    ~leased_permit() { release(); }
+
+    /// Effects: gives the permit back, if it is owned, as `semaphore::release` does; errors are reported to `on_error`.
+    void release() noexcept
+    {
+        auto const object = std::exchange(object_, nullptr);
+        if (object && !object->closed()) object->unlock();
+    }
+
+    /// As above. Postconditions: `ec` is as `semaphore::release(ec)` sets it.
+    void release(std::error_code& ec) noexcept
+    {
+        ec = make_error_code(errc::not_owner);
+        if (auto const object = std::exchange(object_, nullptr)) object->unlock(ec);
+    }
+
+    void swap(leased_permit& other) noexcept
+    {
+        std::swap(object_, other.object_);
+        std::swap(lease_, other.lease_);
+        std::swap(slot_, other.slot_);
+    }
+
+    [[nodiscard]] bool owns_permit() const noexcept { return object_ != nullptr; }
+    [[nodiscard]] explicit operator bool() const noexcept { return owns_permit(); }
+
+    /// Returns: which permit it is: 0 to `max() - 1`. No two holders have the same. After the release, which one it
+    /// was; 0 if there was none.
+    [[nodiscard]] std::size_t slot() const noexcept { return slot_; }
+
+    // What a holder may ask; after the release the answers are those of a hold that has ended.
+
+    /// Returns: the fencing token of the slot: greater than that of every holder of this slot before. Tokens of
+    /// different slots cannot be compared, as their holders work at the same time: a resource keeps the greatest one of
+    /// each slot.
+    [[nodiscard]] std::uint64_t fencing_token() const noexcept { return lease_.fencing_token(); }
+    [[nodiscard]] boot_clock::time_point expires_at() const noexcept { return lease_.expires_at(); }
+    [[nodiscard]] boot_clock::duration remaining() const noexcept { return lease_.remaining(); }
+    [[nodiscard]] bool still_held() const noexcept { return lease_.still_held(); }
+    [[nodiscard]] std::stop_token lost_token() const { return lease_.lost_token(); }
+    [[nodiscard]] holdfast::lease const& lease() const noexcept { return lease_; }
+
+    /// Effects, returns: as `mutex::extend`, for this permit alone.
+    bool extend(std::chrono::milliseconds ttl, std::error_code& ec)
+    {
+        if (object_) return object_->extend(ttl, ec);
+        ec = make_error_code(errc::not_owner);
+        return false;
+    }
+
+    /// Throws: `error` with the code of the overload above.
+    void extend(std::chrono::milliseconds ttl)
+    {
+        if (object_) return object_->extend(ttl);
+        throw detail::error_of({}, {make_error_code(errc::not_owner), "extend: no permit is owned"});
+    }
+
+private:
+    void take(semaphore& s, detail::patience const& p, std::stop_token const& stop)
+    {
+        auto const slot = s.slots_.take(p, stop);
+        if (!slot) return;
+        slot_ = *slot;
+        object_ = s.slots_.at(slot_);
+        lease_ = object_->lease();
+    }
+
+    std::shared_ptr<detail::lock_object> object_;
+    holdfast::lease lease_;
+    std::size_t slot_ = 0;
+};
+
+inline void swap(leased_permit& a, leased_permit& b) noexcept { a.swap(b); }
+
+}  // namespace holdfast

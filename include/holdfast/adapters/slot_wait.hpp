@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/store.hpp>
+
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// A thread that waits for the first of several locks: an asynchronous call for each, of which the client's thread
+/// tells the results. The first lock that is granted is taken, and the other calls are cancelled. A lock that is
+/// granted to one of these is given back at once.
+///
+/// | a call ends with          | the wait |
+/// |---------------------------|----------|
+/// | the lock                  | has won, if it is the first; otherwise the lock is given back |
+/// | `timed_out`, a cancel     | goes on |
+/// | `unavailable`             | goes on if it has a deadline; otherwise it has failed |
+/// | another error             | has failed |
+class slot_wait : public std::enable_shared_from_this<slot_wait> {
+public:
+    /// How a wait has ended.
+    struct outcome {
+        std::optional<std::size_t> slot{};  ///< which lock is held; nothing if none is
+        std::error_code code{};             ///< why none is held: `timed_out` if one of them could be asked
+        std::size_t failed = 0;             ///< which lock the code came from, if it is a failure
+    };
+
+    explicit slot_wait(patience const& p) noexcept : limit_{p} {}
+    slot_wait(slot_wait const&) = delete;
+    slot_wait& operator=(slot_wait const&) = delete;
+    ~slot_wait() = default;
+
+    /// Effects: waits for `object`, too, which has the number `slot`. Throws: what `begin_lock` throws, and
+    /// `std::bad_alloc`; then that call was not begun.
+    void begin(std::size_t slot, std::shared_ptr<lock_object> const& object)
+    {
+        auto told = std::make_unique<answer>(shared_from_this(), slot, object);
+        change_pending(1);
+        try {
+            object->begin_lock(limit_, stop_.get_token(), std::move(told));
+        } catch (...) {
+            change_pending(-1);
+            throw;
+        }
+    }
+
+    /// Returns: whether there is no need to begin more calls.
+    [[nodiscard]] bool decided() noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        return won_ || failed_;
+    }
+
+    /// Effects: cancels the calls, also those that are begun later. May be called from any thread.
+    void cancel() noexcept { stop_.request_stop(); }
+
+    /// Effects: waits until the wait has won or failed, or all calls have ended. Returns: how it has ended; if it has
+    /// not won, all calls have ended.
+    [[nodiscard]] outcome wait() noexcept
+    {
+        {
+            std::unique_lock guard{mutex_};
+            changed_.wait(guard, [this] { return won_ || failed_ || pending_ == 0; });
+        }
+        cancel();
+        std::unique_lock guard{mutex_};
+        changed_.wait(guard, [this] { return won_ || pending_ == 0; });
+        if (won_) return {.slot = won_};
+        if (failed_) return {.code = failed_, .failed = failed_slot_};
+        if (timed_out_) return {.code = make_error_code(errc::timed_out)};
+        if (canceled_) return {.code = std::make_error_code(std::errc::operation_canceled)};
+        return {.code = make_error_code(errc::unavailable)};
+    }
+
+private:
+    /// The receiver of one call.
+    class answer final : public async_result {
+    public:
+        answer(std::shared_ptr<slot_wait> of, std::size_t slot, std::shared_ptr<lock_object> object) noexcept
+            : of_{std::move(of)}, slot_{slot}, object_{std::move(object)}
+        {
+        }
+
+        void deliver(std::error_code ec, bool held) noexcept override
+        {
+            if (held && !of_->wins(slot_)) object_->give_back(object_->lease());
+            of_->ended(slot_, ec);
+        }
+
+        [[nodiscard]] bool runs_user_code() const noexcept override { return false; }
+
+    private:
+        std::shared_ptr<slot_wait> const of_;
+        std::size_t const slot_;
+        std::shared_ptr<lock_object> const object_;
+    };
+
+    [[nodiscard]] bool wins(std::size_t slot) noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        if (won_) return false;
+        won_ = slot;
+        return true;
+    }
+
+    /// Effects: notes that the call for `slot` has ended, and that what it was granted is taken or given back.
+    void ended(std::size_t slot, std::error_code ec) noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        --pending_;
+        bool const outlasts = limit_.deadline != boot_clock::time_point::max();
+        if (ec == errc::timed_out) {
+            timed_out_ = true;
+        } else if (ec == std::errc::operation_canceled) {
+            canceled_ = true;
+        } else if (ec && !failed_ && !(ec == errc::unavailable && outlasts)) {
+            failed_ = ec;
+            failed_slot_ = slot;
+        }
+        changed_.notify_all();
+    }
+
+    void change_pending(std::ptrdiff_t by) noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        pending_ += by;
+    }
+
+    patience const limit_;
+    std::stop_source stop_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::ptrdiff_t pending_ = 0;  // calls that have not ended
+    std::optional<std::size_t> won_;
+    std::error_code failed_;
+    std::size_t failed_slot_ = 0;
+    bool timed_out_ = false;
+    bool canceled_ = false;
+};
+
+}  // namespace holdfast::detail
