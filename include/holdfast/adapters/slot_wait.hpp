@@ -36,7 +36,7 @@ public:
         std::size_t failed = 0;             ///< which lock the code came from, if it is a failure
     };
 
-    explicit slot_wait(patience const& p) noexcept : limit_{p} {}
+    explicit slot_wait(patience const& p) : limit_{p} {}
     slot_wait(slot_wait const&) = delete;
     slot_wait& operator=(slot_wait const&) = delete;
     ~slot_wait() = default;
