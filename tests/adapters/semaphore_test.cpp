@@ -108,9 +108,9 @@ TEST_CASE("a release without a permit is reported")
     holdfast::memory::store store;
     std::vector<std::error_code> told;
     semaphore jobs{store, "jobs", 2, {.on_error = [&](holdfast::error const& e) {
-                                         CHECK(e.lock_name() == "jobs");
-                                         told.push_back(e.code());
-                                     }}};
+                       CHECK(e.lock_name() == "jobs");
+                       told.push_back(e.code());
+                   }}};
     jobs.release();
     CHECK(told == std::vector{make_error_code(errc::not_owner)});
 }
@@ -261,9 +261,8 @@ TEST_CASE("a stop ends a wait for a permit")
     std::vector<std::jthread> waiters;
     waiters.emplace_back([&] { stopped += y.jobs.acquire(stop.get_token()) ? 0 : 1; });
     waiters.emplace_back([&] { stopped += y.jobs.try_acquire_for(stop.get_token(), 1h) ? 0 : 1; });
-    waiters.emplace_back([&] {
-        stopped += y.jobs.try_acquire_until(stop.get_token(), boot_clock::now() + 1h) ? 0 : 1;
-    });
+    waiters.emplace_back(
+        [&] { stopped += y.jobs.try_acquire_until(stop.get_token(), boot_clock::now() + 1h) ? 0 : 1; });
     std::this_thread::sleep_for(30ms);
     CHECK(stopped == 0);
     stop.request_stop();
@@ -335,6 +334,7 @@ TEST_CASE("many threads of several clients never have more permits than there ar
     std::atomic<bool> alone{true};
     std::array<std::atomic<int>, max> in_slot{};
     std::vector<std::jthread> threads;
+    threads.reserve(12);
     for (int i = 0; i < 12; ++i)
         threads.emplace_back([&, i] {
             auto& jobs = objects[static_cast<std::size_t>(i) % objects.size()];
@@ -383,6 +383,20 @@ TEST_CASE("the end of a semaphore gives back its permits, and those of leased_pe
     y.theirs.acquire();
     CHECK(released(permit) == errc::not_owner);
     CHECK(free_permits(y.jobs) == 0);
+}
+
+TEST_CASE("the end of a semaphore does not wait for each permit")
+{
+    holdfast::memory::store store;
+    auto mine = std::make_unique<semaphore>(store, "jobs", 8);
+    for (int i = 0; i < 8; ++i) mine->acquire();
+    store.set_faults({.delay = 300ms, .operation_timeout = 10s});
+    auto const begun = boot_clock::now();
+    mine.reset();
+    CHECK(boot_clock::now() - begun < 2s);
+    store.set_faults({});
+    semaphore next{store, "jobs", 8};
+    CHECK(all_free(next));
 }
 
 TEST_CASE("of two clients with different numbers of permits the greater counts")

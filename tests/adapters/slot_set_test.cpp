@@ -35,7 +35,8 @@ namespace {
 
 /// What a lock does next, and what was done with it. The code of an answer: none for a grant.
 struct script {
-    std::deque<std::error_code> tries{};  ///< `timed_out`: refused; another one is thrown. If there is none left: refused
+    std::deque<std::error_code>
+        tries{};  ///< `timed_out`: refused; another one is thrown. If there is none left: refused
     std::deque<std::optional<std::error_code>> waits{};  ///< nothing: no answer before the cancel, as if none is left
     std::optional<int> out_of_memory_at{};               ///< which of the waits does not begin
     std::function<void()> at_try = [] {};
@@ -168,9 +169,10 @@ TEST_CASE("a single attempt is unavailable only if no slot could be asked")
     CHECK(t.sum(&script::tried) == 1);  // the others would take as long
     three some;
     int asked = 0;
-    for (auto& one : some.of) one.at_try = [&] {
-        if (++asked == 2) throw error{errc::unavailable, "the second"};
-    };
+    for (auto& one : some.of)
+        one.at_try = [&] {
+            if (++asked == 2) throw error{errc::unavailable, "the second"};
+        };
     CHECK_FALSE(some.take({.once = true}));
     CHECK(asked == 2);
 }

@@ -31,7 +31,7 @@ class leased_permit;
 /// At most `max()` permits of the name `name()` in a store, over all processes. The members have the names of
 /// `std::counting_semaphore`; a permit is a lease, which is renewed while it is held, and may be lost. Any number of
 /// threads may use one object and hold permits of it. The object may outlive its store. The destructor gives back all
-/// permits that were taken from it.
+/// permits that were taken from it, and waits for one operation timeout at most.
 ///
 ///     holdfast::redis::semaphore jobs{redis, "jobs", 3};
 ///     holdfast::leased_permit slot{jobs, 500ms};
@@ -49,8 +49,7 @@ public:
     /// Effects: prepares a semaphore; no I/O. `options` are those of each slot.
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or `max` is not 1 to 1,000.
     semaphore(store const& in, std::string_view name, std::ptrdiff_t max, lock_options const& options = {})
-        : semaphore{name, max, options,
-                    [&](std::string const& slot) { return in.locks_->make_mutex(slot, options); }}
+        : semaphore{name, max, options, [&](std::string const& slot) { return in.locks_->make_mutex(slot, options); }}
     {
     }
 

@@ -5,6 +5,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/lease.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/random.hpp>
 #include <holdfast/core/result.hpp>
@@ -46,22 +47,28 @@ public:
     {
         check_name(name);
         if (max < 1 || max > most)
-            throw error_of(name, {make_error_code(errc::misconfigured),
-                                  "a semaphore of " + std::to_string(max) + " permits; 1 to " + std::to_string(most) +
-                                      " are possible"});
+            throw error_of(name, {make_error_code(errc::misconfigured), "a semaphore of " + std::to_string(max) +
+                                                                            " permits; 1 to " + std::to_string(most) +
+                                                                            " are possible"});
         slots_.reserve(static_cast<std::size_t>(max));
         for (std::ptrdiff_t i = 0; i < max; ++i) slots_.push_back(make(name_ + '#' + std::to_string(i)));
         auto const seed = reinterpret_cast<std::uintptr_t>(this) ^
                           static_cast<std::uint64_t>(boot_clock::now().time_since_epoch().count());
-        first_ = static_cast<std::size_t>(random_sequence{seed}.below(slots_.size()));
+        first_ = random_sequence{seed}.below(slots_.size());
     }
 
     slot_set(slot_set const&) = delete;
     slot_set& operator=(slot_set const&) = delete;
 
-    /// Effects: gives back all that are taken.
+    /// Effects: gives back all that are taken, together: it waits for the answer to the last one only.
     ~slot_set()
     {
+        lock_object* last = nullptr;
+        for (auto const& one : slots_) {
+            if (one->lease() == lease{}) continue;
+            if (last) last->give_back(last->lease());
+            last = one.get();
+        }
         for (auto const& one : slots_) one->close();
     }
 
@@ -104,7 +111,7 @@ private:
     /// The result of a try of each slot.
     struct attempt {
         std::optional<std::size_t> slot{};
-        std::size_t refused = 0;            ///< how many are held by others
+        std::size_t refused = 0;           ///< how many are held by others
         std::exception_ptr unavailable{};  ///< what ended it, as the others could not be asked either
     };
 

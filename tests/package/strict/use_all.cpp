@@ -23,6 +23,10 @@ int main(int argc, char**)
     holdfast::memory::store here;
     holdfast::memory::mutex drafts{here, "drafts"};
     std::scoped_lock<holdfast::memory::mutex> const hold{drafts};
+    holdfast::memory::semaphore jobs{here, "jobs", 2};
+    if (!jobs.try_acquire_for(500ms)) return 1;
+    holdfast::leased_permit const permit{jobs, 500ms};
+    jobs.release();
     if (argc < 2) return 0;
 
     holdfast::redlock::masters masters{{"redis://127.0.0.1:6379"}};
