@@ -471,3 +471,17 @@ TEST_CASE("a thread that was refused a slot does not rest before it waits for a 
     }
     CHECK(in_all < 50ms);  // a rest is 2.5 ms, on average
 }
+
+TEST_CASE("a thread that asks for several permits is not taken for one that takes two objects of a lock together")
+{
+    holdfast::memory::store store;
+    std::vector<std::string> told;
+    semaphore jobs{store, "jobs", 1, {.on_error = [&](holdfast::error const& e) { told.emplace_back(e.what()); }}};
+    for (int i = 0; i < 10; ++i) {
+        CHECK(jobs.try_acquire());
+        CHECK_FALSE(jobs.try_acquire());
+        std::jthread{[&] { jobs.release(); }}.join();
+        std::this_thread::sleep_for(6ms);  // so long that no pause for others is due
+    }
+    CHECK(told == std::vector<std::string>{});
+}

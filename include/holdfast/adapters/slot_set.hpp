@@ -115,19 +115,24 @@ private:
         std::exception_ptr unavailable{};  ///< what ended it, as the others could not be asked either
     };
 
-    /// A thread that was refused one slot and gives back another does not take several locks together.
-    struct no_several_locks {
-        no_several_locks() = default;
-        no_several_locks(no_several_locks const&) = delete;
-        no_several_locks& operator=(no_several_locks const&) = delete;
-        ~no_several_locks() { static_cast<void>(several_locks::of_this_thread().rest()); }
+    /// What a thread does with slots is not what `std::lock` does with several locks: it is forgotten at the end.
+    class unnoticed {
+    public:
+        unnoticed() = default;
+        unnoticed(unnoticed const&) = delete;
+        unnoticed& operator=(unnoticed const&) = delete;
+        ~unnoticed() { thread_ = before_; }
+
+    private:
+        several_locks& thread_ = several_locks::of_this_thread();
+        several_locks const before_ = thread_;
     };
 
     /// Effects: tries one slot after another, from `first` on, until one is free, or the deadline has passed.
     [[nodiscard]] attempt try_each(std::size_t first, patience const& p, std::stop_token const& stop)
     {
         attempt so_far;
-        no_several_locks const afterwards;
+        unnoticed const by_several_locks;
         for (std::size_t n = 0; n < size() && !stop.stop_requested(); ++n) {
             if (n > 0 && !p.once && boot_clock::now() >= p.deadline) break;
             auto const slot = (first + n) % size();
