@@ -6,6 +6,7 @@
 
 #include <holdfast/core/language.hpp>
 
+#include <holdfast/adapters/election.hpp>
 #include <holdfast/adapters/multi_mutex.hpp>
 #include <holdfast/adapters/recursive_mutex.hpp>
 #include <holdfast/core/lock_store.hpp>

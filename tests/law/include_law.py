@@ -33,6 +33,7 @@ UMBRELLAS = {
     "holdfast.hpp": {"core", "lock", "adapters"},
     "mutex.hpp": {"core", "lock"},
     "semaphore.hpp": {"core", "adapters"},
+    "election.hpp": {"core", "lock", "adapters"},
     "make_store.hpp": {"core", "impl"},
     "memory.hpp": {"core", "memory", "impl"},
     "redis.hpp": {"core", "redis", "impl"},

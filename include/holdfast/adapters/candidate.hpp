@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/adapters/campaign_pause.hpp>
+#include <holdfast/adapters/election_options.hpp>
+#include <holdfast/adapters/term.hpp>
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/fork_guard.hpp>
+#include <holdfast/core/lock.hpp>
+#include <holdfast/core/name.hpp>
+#include <holdfast/core/parker.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/core/signals_blocked.hpp>
+#include <holdfast/lock/leased_lock.hpp>
+#include <holdfast/lock/report.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// What an election does in its thread. It may outlive the election, if one of the user's functions destroyed that.
+///
+/// | state    | the lock              | entered when | left when |
+/// |----------|-----------------------|--------------|-----------|
+/// | follower | is waited for         | the election begins; a pause is over | it is granted, or that fails |
+/// | elected  | is held               | it was granted; `on_elected` is called | the term is over |
+/// | deposing | is held, unless lost  | the stop token is stopped | `on_elected` has returned |
+/// | deposed  | is held, unless lost  | `on_deposed` is called | that has returned; the lock is given back |
+/// | pausing  | is free               | a term or a failed campaign is over | the pause is over |
+///
+/// `on_elected` has a thread of its own, so that the end of the term is seen while it runs. All else, also the
+/// callbacks of the stop token, is done in one thread, which is also the only one that locks and unlocks.
+template <Lock M>
+class candidate : public std::enable_shared_from_this<candidate<M>> {
+public:
+    candidate(M& lock, std::string name, election_options options)
+        : name_{std::move(name)},
+          options_{std::move(options)},
+          pauses_{options_.pause, options_.retry,
+                  reinterpret_cast<std::uintptr_t>(this) ^
+                      static_cast<std::uint64_t>(boot_clock::now().time_since_epoch().count())},
+          hold_{lock, std::defer_lock}
+    {
+    }
+
+    /// Effects: campaigns and leads until `stop`.
+    void run() noexcept
+    {
+        here_ = this;
+        while (!stopped()) pause(campaign());
+    }
+
+    /// Effects: `run` ends soon. If one of the user's functions calls this, no further one is called, and what runs is
+    /// not waited for.
+    void stop() noexcept
+    {
+        if (here_ == this) abandoned_.store(true);
+        stop_.request_stop();
+        parker_.unpark();
+    }
+
+    /// Effects: gives back the lock, if it is held. To be called by the thread of `run` only.
+    void give_back() noexcept
+    {
+        if (hold_.owns_lock()) hold_.unlock();
+    }
+
+    /// Effects: the present term is over, if there is one. Returns: whether there was one.
+    bool resign() noexcept
+    {
+        auto const of = present();
+        if (!of || !of->still_held()) return false;
+        of->give_up();
+        parker_.unpark();
+        return true;
+    }
+
+    /// Returns: the last term that has begun; null if none has.
+    [[nodiscard]] std::shared_ptr<term_state> present() const noexcept
+    {
+        if (origin_.in_child()) return nullptr;  // the mutex may be locked for ever
+        std::scoped_lock guard{mutex_};
+        return present_;
+    }
+
+private:
+    [[nodiscard]] bool stopped() const noexcept { return stop_.stop_requested(); }
+
+    void pause(boot_clock::duration d) noexcept
+    {
+        auto const until = boot_clock::now() + d;
+        while (!stopped() && boot_clock::now() < until) parker_.park_until(until);
+    }
+
+    /// Effects: waits until this candidate is the leader, and then until it is not. Returns: how long to wait before
+    /// the next campaign.
+    [[nodiscard]] boot_clock::duration campaign() noexcept
+    try {
+        if (!hold_.lock(stop_.get_token())) return {};
+        auto const of = std::make_shared<term_state>(hold_.lease(), options_.stop_margin);
+        if (!of->still_held() && hold_.still_held())
+            throw error_of(name_, {make_error_code(errc::misconfigured),
+                                   "election: stop_margin is " + std::to_string(options_.stop_margin.count()) +
+                                       " ms, and the lease that was granted is not longer; make ttl longer"});
+        if (!stopped() && of->still_held()) lead(of);
+        give_back();
+        return pauses_.after_term();
+    } catch (error const& e) {
+        give_back();
+        report(options_.on_error, e);
+        return pauses_.after_failure(e.code());
+    } catch (...) {
+        auto const why = current_exception_code();
+        give_back();
+        report(options_.on_error, name_, {why, "election"});
+        return pauses_.after_failure(why);
+    }
+
+    /// Effects: one term; the lock is still to be given back. Throws: if `on_elected` could not be called; then the
+    /// term is over.
+    void lead(std::shared_ptr<term_state> const& of)
+    {
+        std::stop_callback const at_loss{hold_.lost_token(), [this] { parker_.unpark(); }};
+        returned_.store(!options_.on_elected);
+        std::thread caller;
+        {
+            std::scoped_lock guard{mutex_};
+            present_ = of;
+        }
+        try {
+            if (options_.on_elected) caller = begin_elected(of);
+        } catch (...) {
+            of->announce_end();
+            throw;
+        }
+        while (!stopped() && of->still_held()) parker_.park_until(saturating_add(boot_clock::now(), of->remaining()));
+        of->announce_end();
+        while (!returned_.load() && !abandoned_.load()) parker_.park_until(boot_clock::time_point::max());
+        if (caller.joinable()) abandoned_.load() ? caller.detach() : caller.join();
+        if (options_.on_deposed && !abandoned_.load()) options_.on_deposed();
+    }
+
+    [[nodiscard]] std::thread begin_elected(std::shared_ptr<term_state> const& of)
+    {
+        signals_blocked const while_starting;
+        return std::thread{[self = this->shared_from_this(), of]() noexcept {
+            here_ = self.get();
+            self->options_.on_elected(term{of});
+            self->returned_.store(true);
+            self->parker_.unpark();
+        }};
+    }
+
+    static inline thread_local candidate const* here_ = nullptr;  // whose functions this thread calls
+
+    std::string const name_;
+    election_options const options_;
+    campaign_pause pauses_;
+    leased_lock<M> hold_;
+    std::stop_source stop_;
+    parker parker_;
+    std::atomic<bool> returned_{true};    // `on_elected`
+    std::atomic<bool> abandoned_{false};  // one of the user's functions has destroyed the election
+    mutable std::mutex mutex_;
+    std::shared_ptr<term_state> present_;
+    fork_guard const origin_;
+};
+
+}  // namespace holdfast::inline HOLDFAST_ABI::detail
