@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+//
+// An election whose servers fail.
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+#include "support/overheard.hpp"
+#include "support/redis_server.hpp"
+
+#include <holdfast/election.hpp>
+#include <holdfast/redis.hpp>
+#include <holdfast/redlock.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <string>
+
+using namespace std::chrono_literals;
+using holdfast::election;
+using holdfast::election_options;
+using holdfast::errc;
+using holdfast::redis::client;
+using holdfast::redlock::masters;
+using holdfast::test::eventually;
+using holdfast::test::redis_fleet;
+using holdfast::test::redis_server;
+
+namespace {
+
+struct counts {
+    std::atomic<int> unavailable{0};
+    std::atomic<int> misconfigured{0};
+    std::atomic<int> deposed{0};
+
+    [[nodiscard]] election_options options()
+    {
+        return {.on_deposed = [this] { ++deposed; },
+                .on_error =
+                    [this](holdfast::error const& e) {
+                        if (e.code() == errc::unavailable) ++unavailable;
+                        if (e.code() == errc::misconfigured) ++misconfigured;
+                    },
+                .pause = 1ms,
+                .retry = {.first = 1ms, .most = 20ms}};
+    }
+};
+
+}  // namespace
+
+TEST_CASE("a candidate lives through an outage: it reports that, and is elected after it")
+{
+    redis_server server;
+    client one{server.url()};
+    server.kill();
+    holdfast::redis::mutex orders{one, "orders", {.unavailable_after = 50ms}};
+    counts n;
+    election leader{orders, n.options()};
+    CHECK(eventually([&] { return n.unavailable >= 3; }));
+    CHECK_FALSE(leader.still_leader());
+    server.restart();
+    CHECK(eventually([&] { return leader.still_leader(); }));
+    CHECK(n.misconfigured == 0);
+}
+
+TEST_CASE("a leader is deposed in an outage by its own clock, and elected after it with a greater number")
+{
+    redis_server server;
+    client one{server.url(), {.operation_timeout = 500ms}};
+    holdfast::redis::mutex orders{one, "orders", {.ttl = 2s, .unavailable_after = 50ms}};
+    counts n;
+    auto options = n.options();
+    options.stop_margin = 500ms;
+    election leader{orders, options};
+    CHECK(eventually([&] { return leader.still_leader(); }));
+    auto const t = leader.term();
+    server.kill();
+    CHECK(eventually([&] { return n.deposed > 0; }));
+    CHECK_FALSE(t.still_held());
+    CHECK(eventually([&] { return n.unavailable > 0; }));
+    server.restart();
+    CHECK(eventually([&] { return leader.still_leader(); }));
+    CHECK(leader.term().fencing_token() > t.fencing_token());
+}
+
+TEST_CASE("a candidate without a right reports that, and is elected when it has the right")
+{
+    redis_server server;
+    server.command({"ACL", "SETUSER", "app", "on", ">canary-of-the-candidate", "+@all", "&*", "~other"});
+    client one{server.url("app", "canary-of-the-candidate")};
+    holdfast::redis::mutex orders{one, "orders"};
+    counts n;
+    election leader{orders, n.options()};
+    CHECK(eventually([&] { return n.misconfigured >= 2; }));
+    server.command({"ACL", "SETUSER", "app", "~*"});
+    CHECK(eventually([&] { return leader.still_leader(); }));
+}
+
+TEST_CASE("a minority of masters that is gone neither deposes a leader nor keeps one from being elected")
+{
+    redis_fleet servers{3};
+    masters const fleet{servers.urls(), {.restart_guard = 0ms}};
+    holdfast::redlock::mutex orders{fleet, "orders", {.ttl = 15s}};
+    counts n;
+    election leader{orders, n.options()};
+    CHECK(eventually([&] { return leader.still_leader(); }));
+    auto const t = leader.term();
+    servers[0].kill();
+    auto const end = t.lease().expires_at();
+    CHECK(eventually([&] { return t.lease().expires_at() > end; }));
+    CHECK(t.still_held());
+    CHECK(leader.resign());
+    CHECK(eventually([&] { return leader.still_leader(); }));
+    CHECK(leader.term().fencing_token() > t.fencing_token());
+    CHECK(n.deposed == 1);
+}
