@@ -40,6 +40,8 @@ int main(int argc, char**)
     if (!leased) return 1;
     std::stop_callback const at_loss{leased.lost_token(), [] { std::puts("lost"); }};
     leased.extend(10s);
+    holdfast::election leader{drafts, {.on_elected = [](holdfast::term const&) { std::puts("elected"); }}};
+    if (leader.still_leader()) static_cast<void>(leader.resign());
 #ifdef USE_ZOOKEEPER
     holdfast::zookeeper::session zk{"127.0.0.1:2181"};
     holdfast::zookeeper::mutex line{zk, "/locks/orders"};
