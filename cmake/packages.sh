@@ -6,7 +6,7 @@
 #   holdfast_need WHAT...
 #
 # makes sure that each is there: g++ clang++ clang-tidy cmake ninja pkg-config ccache git python3 redis-server cppcheck gcovr valgrind
-# nft (commands), hiredis openssl zookeeper-client asio boost catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run
+# nft aspell (commands), hiredis openssl zookeeper-client asio boost catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run
 # it), curator kazoo redis-py matplotlib (of some Python). On Debian and its
 # kin the missing ones, and only these, are installed with apt, as root or through sudo; elsewhere they are
 # named, and the script ends with 2.
@@ -38,6 +38,7 @@ holdfast_has()
     boost) holdfast_has_boost ;;
     catch2) holdfast_has_header catch2/catch_all.hpp || holdfast_has_header catch2/catch.hpp ;;
     cli11) holdfast_has_header CLI/CLI.hpp ;;
+    aspell) command -v aspell >/dev/null && aspell dicts | grep -q '^en_GB' ;;
     matplotlib) holdfast_plotting_python >/dev/null ;;
     nlohmann_json) holdfast_has_header nlohmann/json.hpp ;;
     clang++) holdfast_clang >/dev/null ;;
@@ -116,6 +117,7 @@ holdfast_package()
     kazoo) echo python3-kazoo ;;
     redis-py) echo python3-redis ;;
     cli11) echo libcli11-dev ;;
+    aspell) echo aspell aspell-en ;;
     # Cuts connections in networks of their own; nothing of it runs by itself.
     nft) echo nftables ;;
     matplotlib) echo python3-matplotlib ;;
