@@ -61,3 +61,5 @@ install(
     "${PROJECT_SOURCE_DIR}/cmake/Findhiredis.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/Findzookeeper.cmake"
   DESTINATION "${holdfast_package_dir}" COMPONENT headers)
+
+include(pkgconfig)
