@@ -24,7 +24,7 @@ jobs=${HOLDFAST_JOBS:-$(nproc)}
 needs=(g++ cmake ninja hiredis openssl redis-server zookeeper-client asio boost zookeeper-server kazoo curator catch2 python3 cli11 nft)
 options=("-DHOLDFAST_UNITY=${HOLDFAST_UNITY:-OFF}")
 if [ "$preset" = gcc ]; then
-  holdfast_need "${needs[@]}" aspell pkg-config
+  holdfast_need "${needs[@]}" aspell doxygen pkg-config
 else
   holdfast_need "${needs[@]}" clang++ clang-sanitizers
   # The presets name Clang 16, not every system has just that.
