@@ -6,7 +6,7 @@
 #   holdfast_need WHAT...
 #
 # makes sure that each is there: g++ clang++ clang-tidy cmake ninja pkg-config ccache git python3 redis-server cppcheck gcovr valgrind
-# nft aspell (commands), hiredis openssl zookeeper-client asio boost catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run
+# nft aspell doxygen lintian dpkg-buildpackage (commands), hiredis openssl zookeeper-client asio boost catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run
 # it), curator kazoo redis-py matplotlib (of some Python). On Debian and its
 # kin the missing ones, and only these, are installed with apt, as root or through sudo; elsewhere they are
 # named, and the script ends with 2.
@@ -118,6 +118,7 @@ holdfast_package()
     redis-py) echo python3-redis ;;
     cli11) echo libcli11-dev ;;
     aspell) echo aspell aspell-en ;;
+    dpkg-buildpackage) echo dpkg-dev ;;
     # Cuts connections in networks of their own; nothing of it runs by itself.
     nft) echo nftables ;;
     matplotlib) echo python3-matplotlib ;;

@@ -4,6 +4,7 @@
 #
 # What the files of pkg-config in FOLDERS say is enough to build programs with: the ones of COMPONENTS, each without a
 # program of its own linked; and one program that runs for the headers alone, and one for libholdfast of both forms.
+cmake_minimum_required(VERSION 3.22)
 list(JOIN FOLDERS ":" folders)
 set(ENV{PKG_CONFIG_PATH} "${folders}")
 separate_arguments(FLAGS UNIX_COMMAND "${FLAGS}")
