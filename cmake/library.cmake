@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # HOLDFAST_BUILD_LIBRARY: holdfast::compiled is compiled here and is installed, as libholdfast.a and as libholdfast.so.
-# While the version is 0.x, the SONAME has the minor version. Projects that find it are given the static one, or with
+# The SONAME has the minor version, as the namespace of the names has (core/abi.hpp). Projects that find it are given the static one, or with
 # BUILD_SHARED_LIBS the shared one. A library that is installed for others may link either.
 if(NOT "compiled" IN_LIST holdfast_wanted)
   message(FATAL_ERROR "holdfast: HOLDFAST_BUILD_LIBRARY needs the component compiled, and so hiredis. "
