@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: MIT
 #
 # Finds the multi-threaded C client of ZooKeeper, which ships no CMake package, and defines
-# zookeeper::zookeeper_mt, for use as `#include <zookeeper/zookeeper.h>`.
+# zookeeper::zookeeper_mt, for use as `#include <zookeeper/zookeeper.h>`. vcpkg's port has a package of another name,
+# which is taken first.
 #
 # Sets zookeeper_FOUND and zookeeper_VERSION; the search can be steered with zookeeper_INCLUDE_DIR and
 # zookeeper_LIBRARY.
 
+if(NOT TARGET zookeeper::zookeeper_mt AND NOT zookeeper_LIBRARY)
+  find_package(unofficial-zookeeper CONFIG QUIET)
+  if(TARGET unofficial::zookeeper::zookeeper)
+    set(zookeeper_LIBRARY unofficial::zookeeper::zookeeper)
+  endif()
+endif()
 find_path(zookeeper_INCLUDE_DIR NAMES zookeeper/zookeeper.h)
 find_library(zookeeper_LIBRARY NAMES zookeeper_mt)
 mark_as_advanced(zookeeper_INCLUDE_DIR zookeeper_LIBRARY)
@@ -24,7 +31,13 @@ find_package_handle_standard_args(zookeeper
   REQUIRED_VARS zookeeper_LIBRARY zookeeper_INCLUDE_DIR
   VERSION_VAR zookeeper_VERSION)
 
-if(zookeeper_FOUND AND NOT TARGET zookeeper::zookeeper_mt)
+if(zookeeper_FOUND AND TARGET "${zookeeper_LIBRARY}" AND NOT TARGET zookeeper::zookeeper_mt)
+  add_library(zookeeper::zookeeper_mt INTERFACE IMPORTED)
+  set_target_properties(zookeeper::zookeeper_mt PROPERTIES
+    INTERFACE_LINK_LIBRARIES "${zookeeper_LIBRARY}"
+    INTERFACE_INCLUDE_DIRECTORIES "${zookeeper_INCLUDE_DIR}"
+    INTERFACE_COMPILE_DEFINITIONS THREADED)
+elseif(zookeeper_FOUND AND NOT TARGET zookeeper::zookeeper_mt)
   add_library(zookeeper::zookeeper_mt UNKNOWN IMPORTED)
   # The header declares the calls that wait only where THREADED is defined.
   set_target_properties(zookeeper::zookeeper_mt PROPERTIES

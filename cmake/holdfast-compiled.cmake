@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
-# holdfast::compiled: what is behind the headers of the stores, compiled once, in the build of the project that links it, with CMAKE_CXX_FLAGS and
-# the options of the folder that finds it. It has the stores whose components are there. Static, or shared with BUILD_SHARED_LIBS. The same file
-# serves a build that has the sources and an installed package.
+# holdfast::compiled: what is behind the headers of the stores, compiled once, in the build of the project that links it,
+# with CMAKE_CXX_FLAGS and the options of the folder that finds it. It has the stores whose components are there. Static,
+# or shared with BUILD_SHARED_LIBS. The same file serves a build that has the sources and an installed package without
+# libholdfast; cmake/library.cmake makes that of it, and says which form it wants.
 if(NOT TARGET holdfast_compiled)
   set(holdfast_compiled_content "#include <holdfast/impl/make_store.hpp>\n#include <holdfast/impl/memory.hpp>\n")
   string(APPEND holdfast_compiled_content "#include <holdfast/impl/redlock.hpp>\n")
@@ -12,9 +13,13 @@ if(NOT TARGET holdfast_compiled)
     list(APPEND holdfast_compiled_links holdfast::zookeeper)
   endif()
   file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/holdfast_compiled.cpp" CONTENT "${holdfast_compiled_content}")
-  add_library(holdfast_compiled EXCLUDE_FROM_ALL "${CMAKE_CURRENT_BINARY_DIR}/holdfast_compiled.cpp")
-  target_link_libraries(holdfast_compiled PUBLIC ${holdfast_compiled_links})
+  add_library(holdfast_compiled ${holdfast_compiled_form} EXCLUDE_FROM_ALL
+    "${CMAKE_CURRENT_BINARY_DIR}/holdfast_compiled.cpp")
+  # Nothing of a client library shows in the headers: only libholdfast is linked with it.
+  target_link_libraries(holdfast_compiled PUBLIC holdfast::core PRIVATE ${holdfast_compiled_links})
   target_compile_definitions(holdfast_compiled PUBLIC HOLDFAST_COMPILED)
   set_target_properties(holdfast_compiled PROPERTIES POSITION_INDEPENDENT_CODE ON)
-  add_library(holdfast::compiled ALIAS holdfast_compiled)
+  if(NOT holdfast_compiled_form)
+    add_library(holdfast::compiled ALIAS holdfast_compiled)
+  endif()
 endif()

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
-# Installs the headers and the CMake package. One export a component, so that find_package loads only
-# the targets asked for and needs only what these need.
+# Installs the headers, and what finds them: the CMake package and the files of pkg-config. One export a component, so
+# that find_package loads only the targets asked for and needs only what these need. What is the same on every machine is
+# the installation's component `headers`; `library` and `library-dev` are libholdfast and what links it.
 
 include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
@@ -10,20 +11,40 @@ set(holdfast_package_dir "${CMAKE_INSTALL_DATADIR}/cmake/holdfast")
 
 foreach(component IN LISTS holdfast_all_components)
   if(component STREQUAL "compiled")
-    install(FILES "${PROJECT_SOURCE_DIR}/cmake/holdfast-compiled.cmake" DESTINATION "${holdfast_package_dir}")
+    install(FILES "${PROJECT_SOURCE_DIR}/cmake/holdfast-compiled.cmake" DESTINATION "${holdfast_package_dir}"
+      COMPONENT headers)
     continue()
   endif()
   set(headers "")
   if(component STREQUAL "core" AND CMAKE_VERSION VERSION_GREATER_EQUAL "3.23")
-    set(headers FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+    set(headers FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT headers)
   endif()
   set_target_properties(holdfast_${component} PROPERTIES EXPORT_NAME ${component})
   install(TARGETS holdfast_${component} EXPORT holdfast-${component} ${headers})
-  install(EXPORT holdfast-${component} NAMESPACE holdfast:: DESTINATION "${holdfast_package_dir}")
+  install(EXPORT holdfast-${component} NAMESPACE holdfast:: DESTINATION "${holdfast_package_dir}" COMPONENT headers)
 endforeach()
 if(CMAKE_VERSION VERSION_LESS "3.23")
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT headers
     FILES_MATCHING PATTERN "*.hpp")
+endif()
+
+if(HOLDFAST_BUILD_LIBRARY)
+  install(TARGETS holdfast_compiled EXPORT holdfast-static
+    ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT library-dev)
+  install(TARGETS holdfast_compiled_shared EXPORT holdfast-shared
+    LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT library NAMELINK_COMPONENT library-dev)
+  foreach(form IN ITEMS static shared)
+    install(EXPORT holdfast-${form} NAMESPACE holdfast:: DESTINATION "${holdfast_package_dir}" COMPONENT library-dev)
+  endforeach()
+  # Its presence tells that libholdfast is there, and what the static one needs.
+  set(needs redis redlock)
+  if(TARGET holdfast::zookeeper)
+    list(APPEND needs zookeeper)
+  endif()
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/holdfast-library.cmake"
+    CONTENT "set(_holdfast_library_needs @needs@)\n" @ONLY)
+  install(FILES "${PROJECT_BINARY_DIR}/holdfast-library.cmake" DESTINATION "${holdfast_package_dir}"
+    COMPONENT library-dev)
 endif()
 
 configure_package_config_file(cmake/holdfast-config.cmake.in holdfast-config.cmake
@@ -39,4 +60,6 @@ install(
     "${PROJECT_SOURCE_DIR}/cmake/Findasio.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/Findhiredis.cmake"
     "${PROJECT_SOURCE_DIR}/cmake/Findzookeeper.cmake"
-  DESTINATION "${holdfast_package_dir}")
+  DESTINATION "${holdfast_package_dir}" COMPONENT headers)
+
+include(pkgconfig)

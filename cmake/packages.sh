@@ -5,11 +5,11 @@
 #
 #   holdfast_need WHAT...
 #
-# makes sure that each is there: g++ clang++ clang-tidy cmake ninja pkg-config ccache git python3 redis-server cppcheck gcovr valgrind
-# nft (commands), hiredis openssl zookeeper-client asio boost catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run
-# it), curator kazoo redis-py prometheus-client matplotlib (of some Python). On Debian and its
-# kin the missing ones, and only these, are installed with apt, as root or through sudo; elsewhere they are
-# named, and the script ends with 2.
+# makes sure that each is there: g++ clang++ clang-tidy cmake ninja pkg-config ccache git python3 redis-server cppcheck
+# gcovr valgrind nft aspell doxygen lintian dpkg-buildpackage (commands), hiredis openssl zookeeper-client asio boost
+# catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run it), curator kazoo redis-py
+# prometheus-client matplotlib (of some Python). On Debian and its kin the missing ones, and only these, are installed with apt, as root or through sudo;
+# elsewhere they are named, and the script ends with 2.
 # After it $HOLDFAST_CLANG is the name of a Clang of 16 or later, if there is one.
 
 holdfast_need()
@@ -39,6 +39,7 @@ holdfast_has()
     boost) holdfast_has_boost ;;
     catch2) holdfast_has_header catch2/catch_all.hpp || holdfast_has_header catch2/catch.hpp ;;
     cli11) holdfast_has_header CLI/CLI.hpp ;;
+    aspell) command -v aspell >/dev/null && aspell dicts | grep -q '^en_GB' ;;
     matplotlib) holdfast_plotting_python >/dev/null ;;
     nlohmann_json) holdfast_has_header nlohmann/json.hpp ;;
     clang++) holdfast_clang >/dev/null ;;
@@ -118,6 +119,8 @@ holdfast_package()
     redis-py) echo python3-redis ;;
     prometheus-client) echo python3-prometheus-client ;;
     cli11) echo libcli11-dev ;;
+    aspell) echo aspell aspell-en ;;
+    dpkg-buildpackage) echo dpkg-dev ;;
     # Cuts connections in networks of their own; nothing of it runs by itself.
     nft) echo nftables ;;
     matplotlib) echo python3-matplotlib ;;

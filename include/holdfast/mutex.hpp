@@ -92,6 +92,7 @@ public:
         return try_lock_for(std::stop_token{}, d);
     }
 
+    /// As above; it also ends when `stop` is requested.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
     {
@@ -105,6 +106,7 @@ public:
         return try_lock_until(std::stop_token{}, t);
     }
 
+    /// As above; it also ends when `stop` is requested.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(std::stop_token const& stop, std::chrono::time_point<Clock, Duration> const& t)
     {
@@ -137,6 +139,7 @@ public:
     /// Returns: a handle to the present hold; an empty one if the lock is not held.
     [[nodiscard]] holdfast::lease lease() const { return object_->lease(); }
 
+    /// Returns: the name that it was made with.
     [[nodiscard]] std::string const& name() const noexcept { return object_->name(); }
 
     /// Effects: as `lock()`, but returns at once; `f(ec)` is called when the lock is held (no error) or will not be:
@@ -170,6 +173,7 @@ public:
     }
 
 protected:
+    /// Effects: makes a mutex of a lock object, for a store whose locks have options of their own.
     explicit mutex(std::unique_ptr<detail::lock_object> object) noexcept : object_{std::move(object)} {}
 
 private:

@@ -39,10 +39,12 @@ public:
         : masters{open_masters(redis::parse_urls(urls), std::move(options))}
     {
     }
+    /// As above, for a list of URLs.
     explicit masters(std::vector<std::string> const& urls, masters_options options = {})
         : masters{open_masters(redis::parse_urls(urls), std::move(options))}
     {
     }
+    /// As above, for servers by their addresses.
     explicit masters(std::vector<redis::endpoint> servers, masters_options options = {})
         : masters{open_masters(std::move(servers), std::move(options))}
     {

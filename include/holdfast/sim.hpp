@@ -175,8 +175,11 @@ public:
         client::acquire_operation acquire_;
     };
 
+    /// Effects: when awaited, waits until the lock is held. Yields `true`.
     [[nodiscard]] locking async_lock() { return {*this, {}}; }
+    /// Effects: when awaited, asks once. Yields whether the lock is held.
     [[nodiscard]] locking async_try_lock() { return {*this, {.once = true}}; }
+    /// Effects: when awaited, waits for `d` at most. Yields whether the lock is held.
     [[nodiscard]] locking async_try_lock_for(boot_clock::duration d)
     {
         return {*this, {.deadline = saturating_add(client_.host().now(), d)}};
@@ -184,6 +187,7 @@ public:
 
     /// Effects: gives the lock back, and waits for the answer. `ec` is set as by `holdfast::mutex`.
     [[nodiscard]] process async_unlock(std::error_code& ec) { return granted_lease::give_back(std::move(lease_), &ec); }
+    /// As above, without a result.
     [[nodiscard]] process async_unlock() { return granted_lease::give_back(std::move(lease_), nullptr); }
 
     /// Returns: a handle to the present hold, for the client's coroutines; an empty one if the lock is not held.

@@ -90,6 +90,7 @@ public:
         return try_lock_for(std::stop_token{}, d);
     }
 
+    /// As above; it also ends when `stop` is requested.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
     {
@@ -103,6 +104,7 @@ public:
         return try_lock_until(std::stop_token{}, t);
     }
 
+    /// As above; it also ends when `stop` is requested.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(std::stop_token const& stop, std::chrono::time_point<Clock, Duration> const& t)
     {

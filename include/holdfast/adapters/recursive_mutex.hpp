@@ -48,6 +48,7 @@ public:
     recursive_mutex(recursive_mutex const&) = delete;
     recursive_mutex& operator=(recursive_mutex const&) = delete;
 
+    /// Effects: waits until this thread has the lock. Throws: as `M`; `error` (`lease_lost`), see above.
     void lock()
     {
         if (locked_again()) return;
@@ -55,27 +56,33 @@ public:
         first();
     }
 
+    /// Effects: waits until this thread has the lock or `stop` is requested. Returns: whether it has it.
     [[nodiscard]] bool lock(std::stop_token const& stop) { return locked_again() || first_if(inner_.lock(stop)); }
+    /// Effects: asks once, if this thread does not have the lock. Returns: whether it has it.
     [[nodiscard]] bool try_lock() { return locked_again() || first_if(inner_.try_lock()); }
 
+    /// Effects: waits until this thread has the lock, for `d` at most. Returns: whether it has it.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> const& d)
     {
         return locked_again() || first_if(inner_.try_lock_for(d));
     }
 
+    /// As above; it also ends when `stop` is requested.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
     {
         return locked_again() || first_if(inner_.try_lock_for(stop, d));
     }
 
+    /// As `try_lock_for`, until a point of any clock.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> const& t)
     {
         return locked_again() || first_if(inner_.try_lock_until(t));
     }
 
+    /// As above; it also ends when `stop` is requested.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(std::stop_token const& stop, std::chrono::time_point<Clock, Duration> const& t)
     {
@@ -104,6 +111,7 @@ public:
         return false;
     }
 
+    /// Returns: a handle to the present hold; an empty one if the lock is not held.
     [[nodiscard]] holdfast::lease lease() const { return inner_.lease(); }
 
     /// Returns: the name of `M`, if it has one.

@@ -43,17 +43,20 @@ public:
     /// Requires: `m` is locked, and only this guard will unlock it.
     [[nodiscard]] async_guard(mutex& m, std::adopt_lock_t) : async_guard{detail::async_access::of(m), m.lease()} {}
 
+    /// Effects: takes over the lock of `other`, which owns none afterwards.
     async_guard(async_guard&& other) noexcept
         : object_{std::exchange(other.object_, nullptr)}, lease_{std::exchange(other.lease_, {})}
     {
     }
 
+    /// Effects: gives the lock back, and takes over that of `other`, which owns none afterwards.
     async_guard& operator=(async_guard&& other) noexcept
     {
         async_guard{std::move(other)}.swap(*this);
         return *this;
     }
 
+    /// Effects: `give_back()`.
     ~async_guard() { give_back(); }
 
     /// Effects: gives the lock back, if it is owned, without a wait for the answer. Errors are reported to `on_error`.
@@ -65,22 +68,31 @@ public:
     /// Effects: forgets the lock; it stays locked, and the caller has to unlock the mutex.
     void release() noexcept { object_ = nullptr; }
 
+    /// Effects: exchanges the locks of both.
     void swap(async_guard& other) noexcept
     {
         std::swap(object_, other.object_);
         std::swap(lease_, other.lease_);
     }
 
+    /// Returns: whether the guard will give a lock back.
     [[nodiscard]] bool owns_lock() const noexcept { return object_ != nullptr; }
+    /// Returns: `owns_lock()`.
     [[nodiscard]] explicit operator bool() const noexcept { return owns_lock(); }
 
     // What a holder may ask; after the lock was given back the answers are those of a hold that has ended.
 
+    /// Returns: as `lease::fencing_token`, of this hold.
     [[nodiscard]] std::uint64_t fencing_token() const noexcept { return lease_.fencing_token(); }
+    /// Returns: as `lease::expires_at`.
     [[nodiscard]] boot_clock::time_point expires_at() const noexcept { return lease_.expires_at(); }
+    /// Returns: as `lease::remaining`.
     [[nodiscard]] boot_clock::duration remaining() const noexcept { return lease_.remaining(); }
+    /// Returns: as `lease::still_held`.
     [[nodiscard]] bool still_held() const noexcept { return lease_.still_held(); }
+    /// Returns: as `lease::lost_token`.
     [[nodiscard]] std::stop_token lost_token() const { return lease_.lost_token(); }
+    /// Returns: the handle that these members ask.
     [[nodiscard]] holdfast::lease const& lease() const noexcept { return lease_; }
 
 private:
@@ -95,6 +107,7 @@ private:
     holdfast::lease lease_;
 };
 
+/// Effects: `a.swap(b)`.
 inline void swap(async_guard& a, async_guard& b) noexcept { a.swap(b); }
 
 inline std::shared_ptr<detail::lock_object> const& detail::async_access::of(async_guard const& g) noexcept

@@ -13,12 +13,13 @@ namespace holdfast::inline HOLDFAST_ABI {
 /// The clock for all leases: `CLOCK_BOOTTIME`. It is steady, and runs on while the machine sleeps, as the server's
 /// clock does. It meets the standard's Clock requirements. Changes of the wall clock do not affect it.
 struct boot_clock {
-    using duration = std::chrono::nanoseconds;
-    using rep = duration::rep;
-    using period = duration::period;
-    using time_point = std::chrono::time_point<boot_clock>;
-    static constexpr bool is_steady = true;
+    using duration = std::chrono::nanoseconds;               ///< what differences are counted in
+    using rep = duration::rep;                               ///< of `duration`
+    using period = duration::period;                         ///< of `duration`
+    using time_point = std::chrono::time_point<boot_clock>;  ///< a time since the machine was started
+    static constexpr bool is_steady = true;                  ///< it is never set
 
+    /// Returns: the time since the machine was started, with the time that it slept.
     [[nodiscard]] static time_point now() noexcept
     {
         timespec t{};

@@ -56,11 +56,13 @@ public:
     return detail::lasting<detail::category>();
 }
 
+/// Returns: the code of `e`, in `error_category()`.
 [[nodiscard]] inline std::error_code make_error_code(errc e) noexcept
 {
     return {static_cast<int>(e), error_category()};
 }
 
+/// Returns: the condition `e`, which codes of every backend are compared with.
 [[nodiscard]] inline std::error_condition make_error_condition(errc e) noexcept
 {
     return {static_cast<int>(e), error_category()};
@@ -77,8 +79,11 @@ struct error_subject {
 /// the lock, the node if there is one, and what to do; it never contains a password or an owner token.
 class [[gnu::visibility("default")]] error : public std::system_error {
 public:
+    /// Effects: makes an error of `code` with the message `what`, which is about no lock and no server.
     error(std::error_code code, std::string const& what) : std::system_error{code, what} {}
+    /// As above, with the code of `condition`.
     error(errc condition, std::string const& what) : std::system_error{make_error_code(condition), what} {}
+    /// As above, about what `about` names.
     error(std::error_code code, std::string const& what, error_subject about)
         : std::system_error{code, what}, about_{std::make_shared<error_subject const>(std::move(about))}
     {

@@ -22,6 +22,7 @@ class joint_hold;
 class lease {
 public:
     lease() noexcept = default;
+    /// Effects: makes a handle to `hold`. For the library itself and for authors of a mutex.
     explicit lease(std::shared_ptr<detail::hold_state> hold) noexcept : hold_{std::move(hold)} {}
 
     /// Returns: the number by which a resource tells this holder from earlier ones: greater than that of every holder

@@ -31,7 +31,9 @@ public:
     lock_key& operator=(lock_key const&) = delete;
     virtual ~lock_key() = default;
 
+    /// Returns: the name of the lock, as it was given.
     [[nodiscard]] std::string const& name() const noexcept { return name_; }
+    /// Returns: the kind, as it was given.
     [[nodiscard]] std::string const& kind() const noexcept { return kind_; }
 
 private:
@@ -39,15 +41,18 @@ private:
     std::string kind_;
 };
 
+/// A key, as the operations on it share it.
 using shared_key = std::shared_ptr<lock_key const>;
 
 /// What an acquire asks of a store.
 struct acquire_request {
+    /// How long the lease lasts if it is not renewed.
     std::chrono::milliseconds ttl{};
 
     /// How many consecutive fencing tokens to reserve, at most 64; 0 for none.
     unsigned fences = 1;
 
+    /// How the attempts are spaced.
     backoff_options retry{};
 
     /// Exactly one attempt; `deadline` has no effect.
@@ -65,6 +70,7 @@ struct acquire_request {
 
 /// What an acquire got.
 struct grant {
+    /// The owner token of the lease, which `extend` and `bind` take.
     owner_token token;
 
     /// ttl − elapsed − drift, counted from before the first byte was sent. Before that, a store must not grant the
@@ -127,10 +133,13 @@ public:
     /// Returns: the key of the lock `name`; no I/O. Throws: `error` (`misconfigured`) if it cannot have that name.
     [[nodiscard]] virtual shared_key make_key(std::string_view name) const = 0;
 
+    /// Returns: an acquire of `key` that was not started.
     [[nodiscard]] virtual std::unique_ptr<pending_acquire> acquire(shared_key const& key,
                                                                    acquire_request const& request) = 0;
+    /// Returns: an extension to `ttl` from its start on, of the lease of `token`, that was not started.
     [[nodiscard]] virtual std::unique_ptr<pending_extend> extend(shared_key const& key, owner_token const& token,
                                                                  std::chrono::milliseconds ttl) = 0;
+    /// Returns: a release of `key` that was not started; see `pending_release::bind`.
     [[nodiscard]] virtual std::unique_ptr<pending_release> release(shared_key const& key) = 0;
 
     /// Effects: the caller, which waits for an operation on `key`, lends its thread until `who` is signalled, or

@@ -33,8 +33,11 @@ public:
     operation& operator=(operation const&) = delete;
     virtual ~operation() = default;
 
+    /// Effects: sends what there is to send; `done` is called once the operation has ended.
     virtual void start(completion& done) = 0;
+    /// Effects: ends the operation early.
     virtual void cancel() noexcept = 0;
+    /// Returns: the result. Requires: `done` was called.
     [[nodiscard]] virtual R outcome() const = 0;
 };
 

@@ -15,9 +15,9 @@ namespace holdfast::inline HOLDFAST_ABI {
 /// Why an operation did not succeed: a code to test, a sentence for people, and the server that the code came from, if
 /// there is one.
 struct failure {
-    std::error_code code;
-    std::string detail;
-    std::string server{};
+    std::error_code code;  ///< what to test
+    std::string detail;    ///< what to show to people; may be empty
+    std::string server{};  ///< a URL without user and password; empty if there is none
 };
 
 /// A value, or the failure that came instead of it. (`std::expected` is C++23.)
@@ -25,18 +25,26 @@ template <class T>
 class result {
 public:
     // NOLINTBEGIN(google-explicit-constructor): a function returns one or the other
+    /// Effects: makes a result that has `value`.
     result(T value) : value_{std::move(value)} {}
+    /// Effects: makes a result without a value. Requires: `why.code` is an error.
     result(failure why) : why_{std::move(why)} {}
+    /// As above, without a sentence.
     result(std::error_code code) : why_{code, {}} {}
+    /// As above.
     result(errc condition) : result{make_error_code(condition)} {}
     // NOLINTEND(google-explicit-constructor)
 
+    /// Returns: whether there is a value.
     [[nodiscard]] explicit operator bool() const noexcept { return value_.has_value(); }
 
     /// Requires: `*this` is true.
     [[nodiscard]] T& operator*() & { return *value_; }
+    /// As above.
     [[nodiscard]] T const& operator*() const& { return *value_; }
+    /// As above.
     [[nodiscard]] T* operator->() { return &*value_; }
+    /// As above.
     [[nodiscard]] T const* operator->() const { return &*value_; }
 
     /// Returns: the code of the failure; no error if there is a value.

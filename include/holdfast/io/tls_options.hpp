@@ -21,7 +21,7 @@ struct options {
     /// What the client shows to a server that asks for it: its certificate, followed by those between it and the
     /// authority; and its key.
     std::string certificate_file{};
-    std::string key_file{};
+    std::string key_file{};  ///< the key of `certificate_file`
 
     /// The password of the key, if it is encrypted.
     std::string key_password{};

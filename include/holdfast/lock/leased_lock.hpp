@@ -32,22 +32,28 @@ namespace holdfast::inline HOLDFAST_ABI {
 template <Lock M>
 class leased_lock {
 public:
+    /// The type of the lock.
     using mutex_type = M;
 
     leased_lock() noexcept = default;
+    /// Effects: waits until the lock is held.
     [[nodiscard]] explicit leased_lock(M& m) : mutex_{&m} { lock(); }
+    /// Effects: remembers `m`, and takes no lock.
     [[nodiscard]] leased_lock(M& m, std::defer_lock_t) noexcept : mutex_{&m} {}
+    /// Effects: asks once. The guard owns the lock if it was free.
     [[nodiscard]] leased_lock(M& m, std::try_to_lock_t) : mutex_{&m} { (void)try_lock(); }
 
     /// Requires: `m` is locked, and only this guard will unlock it.
     [[nodiscard]] leased_lock(M& m, std::adopt_lock_t) : mutex_{&m}, lease_{m.lease()}, owns_{true} {}
 
+    /// Effects: waits until the lock is held, for `d` at most.
     template <class Rep, class Period>
     [[nodiscard]] leased_lock(M& m, std::chrono::duration<Rep, Period> const& d) : mutex_{&m}
     {
         (void)try_lock_for(d);
     }
 
+    /// Effects: waits until the lock is held, until `t` at the latest.
     template <class Clock, class Duration>
     [[nodiscard]] leased_lock(M& m, std::chrono::time_point<Clock, Duration> const& t) : mutex_{&m}
     {
@@ -57,6 +63,7 @@ public:
     /// Effects: waits until the lock is held, or `stop` is requested.
     [[nodiscard]] leased_lock(M& m, std::stop_token const& stop) : mutex_{&m} { (void)lock(stop); }
 
+    /// Effects: as above, for `d` at most.
     template <class Rep, class Period>
     [[nodiscard]] leased_lock(M& m, std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
         : mutex_{&m}
@@ -64,6 +71,7 @@ public:
         (void)try_lock_for(stop, d);
     }
 
+    /// Effects: takes over the lock of `other`, which owns none afterwards.
     leased_lock(leased_lock&& other) noexcept
         : mutex_{std::exchange(other.mutex_, nullptr)},
           lease_{std::exchange(other.lease_, {})},
@@ -71,17 +79,20 @@ public:
     {
     }
 
+    /// Effects: unlocks, and takes over the lock of `other`, which owns none afterwards.
     leased_lock& operator=(leased_lock&& other) noexcept
     {
         leased_lock{std::move(other)}.swap(*this);
         return *this;
     }
 
+    /// Effects: unlocks, if the lock is owned. Errors are reported to `on_error`.
     ~leased_lock()
     {
         if (owns_) mutex_->unlock();
     }
 
+    /// Effects: waits until the lock is held.
     void lock()
     {
         require_lockable();
@@ -89,18 +100,21 @@ public:
         note(true);
     }
 
+    /// Effects: waits until the lock is held or `stop` is requested. Returns: whether it is held.
     [[nodiscard]] bool lock(std::stop_token const& stop)
     {
         require_lockable();
         return note(mutex_->lock(stop));
     }
 
+    /// Effects: asks once. Returns: whether the lock is held.
     [[nodiscard]] bool try_lock()
     {
         require_lockable();
         return note(mutex_->try_lock());
     }
 
+    /// Effects: waits until the lock is held, for `d` at most. Returns: whether it is held.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> const& d)
     {
@@ -108,6 +122,7 @@ public:
         return note(mutex_->try_lock_for(d));
     }
 
+    /// As above; it also ends when `stop` is requested.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
     {
@@ -115,6 +130,7 @@ public:
         return note(mutex_->try_lock_for(stop, d));
     }
 
+    /// As `try_lock_for`, until a point of any clock.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> const& t)
     {
@@ -122,6 +138,7 @@ public:
         return note(mutex_->try_lock_until(t));
     }
 
+    /// As above; it also ends when `stop` is requested.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(std::stop_token const& stop, std::chrono::time_point<Clock, Duration> const& t)
     {
@@ -148,6 +165,7 @@ public:
         mutex_->unlock(ec);
     }
 
+    /// Effects: exchanges the locks of both.
     void swap(leased_lock& other) noexcept
     {
         std::swap(mutex_, other.mutex_);
@@ -163,17 +181,26 @@ public:
         return std::exchange(mutex_, nullptr);
     }
 
+    /// Returns: the mutex; null if there is none.
     [[nodiscard]] M* mutex() const noexcept { return mutex_; }
+    /// Returns: whether the guard will unlock the mutex. It does not say whether the lease was lost: see `still_held`.
     [[nodiscard]] bool owns_lock() const noexcept { return owns_; }
+    /// Returns: `owns_lock()`.
     [[nodiscard]] explicit operator bool() const noexcept { return owns_; }
 
     // What a holder may ask; after the unlock the answers are those of a hold that has ended.
 
+    /// Returns: as `lease::fencing_token`, of this hold.
     [[nodiscard]] std::uint64_t fencing_token() const noexcept { return lease_.fencing_token(); }
+    /// Returns: as `lease::expires_at`.
     [[nodiscard]] boot_clock::time_point expires_at() const noexcept { return lease_.expires_at(); }
+    /// Returns: as `lease::remaining`.
     [[nodiscard]] boot_clock::duration remaining() const noexcept { return lease_.remaining(); }
+    /// Returns: as `lease::still_held`.
     [[nodiscard]] bool still_held() const noexcept { return lease_.still_held(); }
+    /// Returns: as `lease::lost_token`.
     [[nodiscard]] std::stop_token lost_token() const { return lease_.lost_token(); }
+    /// Returns: the handle that these members ask.
     [[nodiscard]] holdfast::lease const& lease() const noexcept { return lease_; }
 
     /// Effects, returns: as `Lock`'s `extend`.
@@ -220,6 +247,7 @@ private:
     bool owns_ = false;
 };
 
+/// Effects: `a.swap(b)`.
 template <Lock M>
 void swap(leased_lock<M>& a, leased_lock<M>& b) noexcept
 {

@@ -16,6 +16,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// How to talk to one Redis server. An aggregate: `client redis{{.server = {.host = "10.0.0.1"}, .operation_timeout =
 /// 200ms}};`
 struct client_options {
+    /// The server; see `endpoint`. A URL that is given to the client replaces it.
     endpoint server{};
 
     /// How long the server may take to answer. Short: a slow moment of the server or the network fails an operation,

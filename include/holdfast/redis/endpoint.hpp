@@ -19,10 +19,14 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// that a list of two URLs is never taken for one.
 class url {
 public:
-    url(char const* text) noexcept : text_{text} {}         // NOLINT(google-explicit-constructor)
-    url(std::string_view text) noexcept : text_{text} {}    // NOLINT(google-explicit-constructor)
+    /// Effects: refers to `text`.
+    url(char const* text) noexcept : text_{text} {}  // NOLINT(google-explicit-constructor)
+    /// Effects: refers to `text`.
+    url(std::string_view text) noexcept : text_{text} {}  // NOLINT(google-explicit-constructor)
+    /// Effects: refers to `text`.
     url(std::string const& text) noexcept : text_{text} {}  // NOLINT(google-explicit-constructor)
 
+    /// Returns: the text of the URL, which may hold a password.
     [[nodiscard]] std::string_view text() const noexcept { return text_; }
 
 private:
@@ -31,13 +35,13 @@ private:
 
 /// The address of a Redis server, and the user to log in as.
 struct endpoint {
-    std::string host = "127.0.0.1";
-    std::uint16_t port = 6379;
-    std::string unix_path{};  ///< if not empty: used in place of host and port
-    std::string user{};       ///< empty: the default user
-    std::string password{};   ///< empty: no authentication
-    unsigned database = 0;
-    bool tls = false;  ///< use TLS; see `tls::options`
+    std::string host = "127.0.0.1";  ///< a name, or an address without brackets
+    std::uint16_t port = 6379;       ///< of the host
+    std::string unix_path{};         ///< if not empty: used in place of host and port
+    std::string user{};              ///< empty: the default user
+    std::string password{};          ///< empty: no authentication
+    unsigned database = 0;           ///< its number
+    bool tls = false;                ///< use TLS; see `tls::options`
 
     /// Returns: the endpoint as a URL for messages: without user and password, with every byte that is not printable
     /// ASCII escaped.

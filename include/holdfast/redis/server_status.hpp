@@ -42,6 +42,7 @@ struct server_status {
     /// How far its clock was ahead of this machine's when the connection was made, and by how much that may be wrong.
     /// Empty if it was not asked.
     std::optional<std::chrono::microseconds> clock_ahead{};
+    /// By how much `clock_ahead` may be wrong.
     std::chrono::microseconds clock_doubt{0};
 
     /// From the last request to its answer, as this client saw it.

@@ -48,8 +48,11 @@ public:
     /// Effects: the process is killed: its connections end, and it does nothing any more.
     void kill() { way_.kill(); }
 
+    /// Returns: the client's computer.
     [[nodiscard]] sim::host& host() noexcept { return host_; }
+    /// Returns: the client's way to the servers.
     [[nodiscard]] transport& way() noexcept { return way_; }
+    /// Returns: the options that it was made with; see `store::options`.
     [[nodiscard]] transport_options const& options() const noexcept { return options_; }
 
     /// Effects: runs `f(*this)`, a coroutine, from now on, and keeps `f`. An exception that leaves it ends the program.

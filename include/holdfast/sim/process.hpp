@@ -42,9 +42,11 @@ public:
         std::exception_ptr thrown;
     };
 
+    /// Effects: takes over the coroutine of `other`, which has none afterwards.
     process(process&& other) noexcept : handle_{std::exchange(other.handle_, {})} {}
     process& operator=(process&&) = delete;
 
+    /// Effects: ends the coroutine where it stands.
     ~process()
     {
         if (!handle_) return;

@@ -22,13 +22,13 @@ namespace holdfast::inline HOLDFAST_ABI::sim {
 
 /// Something that happened in a world.
 struct event {
-    boot_clock::time_point when;
-    std::string_view what;
-    unsigned client;  ///< or `nobody`
-    unsigned node;    ///< or `nobody`
-    std::uint64_t value;
+    boot_clock::time_point when;  ///< in the time of the world
+    std::string_view what;        ///< in words
+    unsigned client;              ///< or `nobody`
+    unsigned node;                ///< or `nobody`
+    std::uint64_t value;          ///< a fencing token, for example
 
-    static constexpr unsigned nobody = 99;
+    static constexpr unsigned nobody = 99;  ///< neither a client nor a node
 };
 
 /// A world of its own: a clock that stands still until the next thing happens, a queue of what will happen, and
@@ -39,14 +39,18 @@ struct event {
 /// rest stays as it was.
 class world {
 public:
+    /// The kind of a fault.
     using kind = decision::kind;
 
+    /// Effects: makes a world whose history `seed` decides, and in which `f` goes wrong.
     explicit world(std::uint64_t seed, faults const& f = {}) : faults_{f}, seed_{seed}, chance_{seed} {}
 
     world(world const&) = delete;
     world& operator=(world const&) = delete;
 
+    /// Returns: the time of the world; it begins at zero.
     [[nodiscard]] boot_clock::time_point now() const noexcept { return now_; }
+    /// Returns: the seed that it was made with.
     [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
 
     /// Effects: calls `f` at `t`, or now if that has passed; calls for the same time come in the order in which they
@@ -67,16 +71,19 @@ public:
         return true;
     }
 
+    /// Effects: does everything up to and including `t`.
     void run_until(boot_clock::time_point t)
     {
         while (step(t)) {}
     }
 
+    /// Returns: the next random number.
     [[nodiscard]] std::uint64_t random() noexcept { return chance_.next(); }
 
     /// Returns: a number in [0, bound); 0 if `bound` is 0.
     [[nodiscard]] std::uint64_t below(std::uint64_t bound) noexcept { return chance_.below(bound); }
 
+    /// Returns: a random duration in [least, most).
     [[nodiscard]] boot_clock::duration between(boot_clock::duration least, boot_clock::duration most) noexcept
     {
         return least + boot_clock::duration{
@@ -122,12 +129,15 @@ public:
         return usual + severity(faults_.very_late);
     }
 
+    /// Returns: what goes wrong now.
     [[nodiscard]] faults const& wrong() const noexcept { return faults_; }
 
     /// Effects: from now on these faults happen.
     void become(faults const& f) noexcept { faults_ = f; }
 
+    /// Returns: how often each fault has happened.
     [[nodiscard]] fault_count& happened() noexcept { return happened_; }
+    /// Returns: what chance has decided, by name.
     [[nodiscard]] sim::decisions& decided() noexcept { return decisions_; }
 
     /// Effects: makes what happened part of the history.

@@ -86,6 +86,7 @@ public:
     return holdfast::detail::lasting<detail::category>();
 }
 
+/// Returns: the code of `e`, in `error_category()`.
 [[nodiscard]] inline std::error_code make_error_code(errc e) noexcept
 {
     return {static_cast<int>(e), error_category()};

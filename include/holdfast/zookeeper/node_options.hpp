@@ -18,8 +18,8 @@ enum class queueing : std::uint8_t {
 /// The kind of a lock's nodes: the same for all clients that share it. `mutex m{zk, "/orders", {}, {.naming =
 /// naming::kazoo}};`
 struct node_options {
-    zookeeper::queueing queueing = zookeeper::queueing::sequential;
-    zookeeper::naming naming = zookeeper::naming::curator;  ///< of the nodes in the queue
+    zookeeper::queueing queueing = zookeeper::queueing::sequential;  ///< whether waiters stand in a queue
+    zookeeper::naming naming = zookeeper::naming::curator;           ///< of the nodes in the queue
 };
 
 }  // namespace holdfast::zookeeper

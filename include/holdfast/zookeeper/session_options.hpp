@@ -44,7 +44,7 @@ struct session_options {
 
     /// How the session identifies itself, for example "digest" and "user:password"; not at all if the scheme is empty.
     std::string auth_scheme{};
-    std::string auth_credential{};
+    std::string auth_credential{};  ///< what the scheme asks for
 
     /// Let every client use the nodes that are made, although the session identifies itself. Without it, only clients
     /// with the same identity can. If there is no identity, every client can anyway.
@@ -68,7 +68,7 @@ struct ensemble {
 /// The longest `label`, and the longest `auth_scheme` and `auth_credential`, in bytes. A server closes a connection
 /// that sends a request of more than about 1 MB (`jute.maxbuffer`), and the C client sends it again and again.
 inline constexpr std::size_t max_label_size = 4'096;
-inline constexpr std::size_t max_auth_size = 65'536;
+inline constexpr std::size_t max_auth_size = 65'536;  ///< of `auth_scheme` and `auth_credential` each
 
 namespace detail {
 
