@@ -51,4 +51,4 @@ private:
     random_sequence jitter_;
 };
 
-}  // namespace holdfast::inline HOLDFAST_ABI::detail
+}  // namespace holdfast::detail

@@ -177,4 +177,4 @@ private:
     fork_guard const origin_;
 };
 
-}  // namespace holdfast::inline HOLDFAST_ABI::detail
+}  // namespace holdfast::detail

@@ -94,4 +94,7 @@ private:
     detail::fork_guard const origin_;
 };
 
-}  // namespace holdfast::inline HOLDFAST_ABI
+template <Lock M>
+election(M&, election_options = {}) -> election<M>;
+
+}  // namespace holdfast

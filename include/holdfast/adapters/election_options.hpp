@@ -63,4 +63,4 @@ inline void check_options(std::string_view lock_name, election_options const& op
             "pause and retry.most must be at most a day");
 }
 
-}  // namespace holdfast::inline HOLDFAST_ABI
+}  // namespace holdfast

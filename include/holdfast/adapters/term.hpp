@@ -101,4 +101,4 @@ private:
     std::shared_ptr<detail::term_state> state_;
 };
 
-}  // namespace holdfast::inline HOLDFAST_ABI
+}  // namespace holdfast
