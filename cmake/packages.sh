@@ -8,8 +8,8 @@
 # makes sure that each is there: g++ clang++ clang-tidy cmake ninja pkg-config ccache git python3 redis-server cppcheck
 # gcovr valgrind nft aspell doxygen lintian dpkg-buildpackage (commands), hiredis openssl zookeeper-client asio boost
 # catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run it), curator kazoo redis-py
-# prometheus-client matplotlib (of some Python). On Debian and its kin the missing ones, and only these, are installed with apt, as root or through sudo;
-# elsewhere they are named, and the script ends with 2.
+# prometheus-client matplotlib (of some Python). On Debian and its kin the missing ones, and only these, are installed
+# with apt, as root or through sudo; elsewhere they are named, and the script ends with 2.
 # After it $HOLDFAST_CLANG is the name of a Clang of 16 or later, if there is one.
 
 holdfast_need()
