@@ -2,8 +2,8 @@
 #
 #   cmake -DPKG_CONFIG=… -DCXX=… -DFLAGS=… -DFOLDERS=… -DSOURCES=… -DBUILD=… -DCOMPONENTS=… -DVERSION=… -P pkgconfig.cmake
 #
-# What the files of pkg-config in FOLDERS say is enough to build programs with: the ones of COMPONENTS, each without a
-# program of its own linked; and one program that runs for the headers alone, and one for libholdfast of both forms.
+# What the files of pkg-config in FOLDERS say is enough to build programs with: an empty one is linked for each of
+# COMPONENTS; a real one is built and run for the headers alone, and for libholdfast.
 cmake_minimum_required(VERSION 3.22)
 list(JOIN FOLDERS ":" folders)
 set(ENV{PKG_CONFIG_PATH} "${folders}")
@@ -38,6 +38,5 @@ foreach(component IN LISTS COMPONENTS)
   compile(empty.cpp "holdfast-${component}")
 endforeach()
 
-compile("${SOURCES}/use_memory.cpp" holdfast)
 compile("${SOURCES}/use_redis.cpp" holdfast-redis)
 compile("${SOURCES}/use_redis.cpp" holdfast-compiled)
