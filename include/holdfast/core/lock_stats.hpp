@@ -53,6 +53,7 @@ struct lock_stats {
 
 /// What happened to a lock, as an observer is told.
 struct lock_event {
+    /// What can happen.
     enum class kind : std::uint8_t {
         acquired,      ///< `duration`: of the wait
         not_acquired,  ///< `duration`: of the wait; `code`: `timed_out`, `operation_canceled`, or what `lock()` throws
@@ -62,12 +63,12 @@ struct lock_event {
         released,      ///< `duration`: of the hold; `code`: as `unlock(ec)` has it
     };
 
-    kind what{};
-    std::string lock_name{};
-    std::chrono::nanoseconds duration{};
-    bool handed_over = false;  ///< `acquired`: from another holder of this process, without asking the store
-    std::error_code code{};
-    std::string server{};  ///< `at_risk`: the one that failed, if one is known
+    kind what{};                          ///< what happened
+    std::string lock_name{};              ///< as it was given
+    std::chrono::nanoseconds duration{};  ///< of what `kind` says; otherwise zero
+    bool handed_over = false;             ///< `acquired`: from another holder of this process, without asking the store
+    std::error_code code{};               ///< of what `kind` says; otherwise no error
+    std::string server{};                 ///< `at_risk`: the one that failed, if one is known
 };
 
 }  // namespace holdfast

@@ -41,6 +41,7 @@ public:
         return from_bits(bits[0], bits[1]);
     }
 
+    /// Returns: the digits.
     [[nodiscard]] std::string_view view() const noexcept { return {digits_.data(), digits_.size()}; }
     [[nodiscard]] friend bool operator==(owner_token const&, owner_token const&) noexcept = default;
 
