@@ -94,6 +94,7 @@ private:
     detail::fork_guard const origin_;
 };
 
+/// An election with a lock of the type `M`.
 template <Lock M>
 election(M&, election_options = {}) -> election<M>;
 

@@ -67,6 +67,7 @@ public:
         take(s, {.deadline = saturating_add(boot_clock::now(), d)}, stop);
     }
 
+    /// Effects: takes over the permit of `other`, which owns none afterwards.
     leased_permit(leased_permit&& other) noexcept
         : object_{std::exchange(other.object_, nullptr)},
           lease_{std::exchange(other.lease_, {})},
@@ -74,12 +75,14 @@ public:
     {
     }
 
+    /// Effects: gives the permit back, and takes over that of `other`, which owns none afterwards.
     leased_permit& operator=(leased_permit&& other) noexcept
     {
         leased_permit{std::move(other)}.swap(*this);
         return *this;
     }
 
+    /// Effects: `release()`.
     ~leased_permit() { release(); }
 
     /// Effects: gives the permit back, if it is owned, as `semaphore::release` does; errors are reported to `on_error`.
@@ -96,6 +99,7 @@ public:
         if (auto const object = std::exchange(object_, nullptr)) object->unlock(ec);
     }
 
+    /// Effects: exchanges the permits of both.
     void swap(leased_permit& other) noexcept
     {
         std::swap(object_, other.object_);
@@ -103,7 +107,10 @@ public:
         std::swap(slot_, other.slot_);
     }
 
+    /// Returns: whether the guard will give a permit back. It does not say whether the lease was lost: see
+    /// `still_held`.
     [[nodiscard]] bool owns_permit() const noexcept { return object_ != nullptr; }
+    /// Returns: `owns_permit()`.
     [[nodiscard]] explicit operator bool() const noexcept { return owns_permit(); }
 
     /// Returns: which permit it is: 0 to `max() - 1`. No two holders have the same. After the release, which one it
@@ -116,10 +123,15 @@ public:
     /// different slots cannot be compared, as their holders work at the same time: a resource keeps the greatest one of
     /// each slot.
     [[nodiscard]] std::uint64_t fencing_token() const noexcept { return lease_.fencing_token(); }
+    /// Returns: as `lease::expires_at`.
     [[nodiscard]] boot_clock::time_point expires_at() const noexcept { return lease_.expires_at(); }
+    /// Returns: as `lease::remaining`.
     [[nodiscard]] boot_clock::duration remaining() const noexcept { return lease_.remaining(); }
+    /// Returns: as `lease::still_held`.
     [[nodiscard]] bool still_held() const noexcept { return lease_.still_held(); }
+    /// Returns: as `lease::lost_token`.
     [[nodiscard]] std::stop_token lost_token() const { return lease_.lost_token(); }
+    /// Returns: the handle that these members ask.
     [[nodiscard]] holdfast::lease const& lease() const noexcept { return lease_; }
 
     /// Effects, returns: as `mutex::extend`, for this permit alone.
@@ -152,6 +164,7 @@ private:
     std::size_t slot_ = 0;
 };
 
+/// Effects: `a.swap(b)`.
 inline void swap(leased_permit& a, leased_permit& b) noexcept { a.swap(b); }
 
 }  // namespace holdfast

@@ -78,6 +78,7 @@ public:
         return try_acquire_for(std::stop_token{}, d);
     }
 
+    /// As above; it also ends when `stop` is requested.
     template <class Rep, class Period>
     [[nodiscard]] bool try_acquire_for(std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
     {
@@ -91,6 +92,7 @@ public:
         return try_acquire_until(std::stop_token{}, t);
     }
 
+    /// As above; it also ends when `stop` is requested.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_acquire_until(std::stop_token const& stop, std::chrono::time_point<Clock, Duration> const& t)
     {
@@ -120,6 +122,7 @@ public:
     /// Returns: how many permits there are.
     [[nodiscard]] std::ptrdiff_t max() const noexcept { return static_cast<std::ptrdiff_t>(slots_.size()); }
 
+    /// Returns: the name that it was made with.
     [[nodiscard]] std::string const& name() const noexcept { return slots_.name(); }
 
 protected:

@@ -71,6 +71,7 @@ private:
 class term {
 public:
     term() noexcept = default;
+    /// Effects: makes a handle to a term. For `election` itself.
     explicit term(std::shared_ptr<detail::term_state> of) noexcept : state_{std::move(of)} {}
 
     /// Returns: the number of the term, greater than that of every earlier one; 0 if the lock has no fencing tokens.
