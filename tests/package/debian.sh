@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Builds the Debian packages, has lintian and apt look at them, and builds and runs a program with what is in holdfast-dev
-# alone. Then unpacks all of them in FOLDER/root, for the tests of libholdfast.
+# Builds the Debian packages, has lintian and apt look at them, and builds and runs a program with what is in
+# holdfast-dev alone. Then unpacks all of them in FOLDER/root, for the tests of libholdfast.
 #
 #   debian.sh FOLDER COMPILER
 set -euo pipefail
@@ -16,11 +16,12 @@ DEB_BUILD_OPTIONS=noopt DEB_CXXFLAGS_APPEND=-g0 "$here/../../packaging/debian.sh
 cd "$folder"
 
 # What lintian says of a version that nobody asked Debian for; and CPack's way to call ldconfig, beside which there is a
-# trigger. The archive in libholdfast-dev would take it longer than all the rest.
+# trigger. The archive in libholdfast-dev would take it longer than all the rest. Of the source package it says
+# nothing more.
 if command -v lintian >/dev/null; then
   lintian --allow-root --fail-on error \
     --suppress-tags initial-upload-closes-no-bugs,maintscript-calls-ldconfig \
-    packages/holdfast-dev_*.deb packages/libholdfast0.2_*.deb packages/*.dsc
+    packages/holdfast-dev_*.deb packages/libholdfast0.2_*.deb
 fi
 apt-get --simulate install ./packages/holdfast-dev_*.deb | grep '^Inst holdfast-dev'
 
