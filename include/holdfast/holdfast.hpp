@@ -9,6 +9,7 @@
 #include <holdfast/adapters/election.hpp>
 #include <holdfast/adapters/multi_mutex.hpp>
 #include <holdfast/adapters/recursive_mutex.hpp>
+#include <holdfast/adapters/run_once.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>

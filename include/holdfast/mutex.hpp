@@ -43,6 +43,7 @@ private:
 
 /// Gives the adapters of asynchronous frameworks access to the lock object of a mutex.
 struct async_access;
+struct once_access;
 
 }  // namespace detail
 
@@ -178,6 +179,7 @@ protected:
 
 private:
     friend struct detail::async_access;
+    friend struct detail::once_access;
     friend class multi_mutex;
 
     std::shared_ptr<detail::lock_object> const object_;

@@ -67,6 +67,10 @@ public:
     virtual bool lock(patience const& p, std::stop_token const& stop) = 0;
     virtual void unlock() noexcept = 0;
     virtual void unlock(std::error_code& ec) noexcept = 0;
+
+    /// Effects: as `unlock(ec)`, without regard to `min_hold`.
+    virtual void unlock_early(std::error_code& ec) noexcept { unlock(ec); }
+
     virtual bool extend(std::chrono::milliseconds ttl, std::error_code& ec) = 0;
     virtual void extend(std::chrono::milliseconds ttl) = 0;
     [[nodiscard]] virtual holdfast::lease lease() const = 0;

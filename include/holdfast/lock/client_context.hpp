@@ -105,7 +105,7 @@ private:
     void forget_unused()
     {
         if (queues_.size() < sweep_at_) return;
-        std::erase_if(queues_, [](auto const& one) { return one.second.use_count() == 1; });
+        std::erase_if(queues_, [](auto const& one) { return one.second.use_count() == 1 && !one.second->keeps(); });
         sweep_at_ = 2 * queues_.size() + 64;
     }
 

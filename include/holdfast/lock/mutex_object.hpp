@@ -65,11 +65,10 @@ public:
             return true;
         }
         if (p.once && why->code == errc::timed_out && thread.refused(queue_.get(), this))
-            report(
-                hook, name(),
-                {make_error_code(errc::misconfigured),
-                 "two lock objects of this name are taken together, by std::scoped_lock or std::lock; they are one "
-                 "lock, so that never succeeds: take one of them"});
+            report(hook, name(),
+                   {make_error_code(errc::misconfigured),
+                    "two lock objects of this name are taken together, by std::scoped_lock or std::lock; they are one "
+                    "lock, so that never succeeds: take one of them"});
         if (why->code == errc::timed_out || why->code == std::errc::operation_canceled) return false;
         throw error_of(name(), *why);
     }
@@ -83,12 +82,8 @@ public:
             queue->reports().unlock_failed(options->on_error, queue->name(), why);
     }
 
-    void unlock(std::error_code& ec) noexcept override
-    {
-        auto const queue = queue_;
-        several_locks::of_this_thread().gave_back(queue.get());
-        ec = queue->release(*state_).code;
-    }
+    void unlock(std::error_code& ec) noexcept override { unlock(ec, release_queue::rest::as_said); }
+    void unlock_early(std::error_code& ec) noexcept override { unlock(ec, release_queue::rest::none); }
 
     bool extend(std::chrono::milliseconds ttl, std::error_code& ec) override
     try {
@@ -143,6 +138,13 @@ public:
     }
 
 private:
+    void unlock(std::error_code& ec, release_queue::rest then) noexcept
+    {
+        auto const queue = queue_;
+        several_locks::of_this_thread().gave_back(queue.get());
+        ec = queue->release(*state_, then).code;
+    }
+
     /// Returns: the client, which must not end before a call has begun. Throws: `error`: no lock can be taken in this
     /// process; `if_closed`.
     [[nodiscard]] std::shared_ptr<void const> prepare(std::error_code if_closed)

@@ -85,6 +85,13 @@ public:
         return defer(guard, std::move(gone), &renewer().calls);
     }
 
+    /// Returns: whether it keeps a lease until its `min_hold` is over.
+    [[nodiscard]] bool keeps() const noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        return kept_ != nullptr;
+    }
+
     /// Effects: acts on the answer of `call`, which gave up `mine`. Tokens of a lost lease are stopped in a thread of
     /// `background`, or in this one if that is null. Returns: the result of the release.
     failure finish_release(release_call& call, hold_state& mine, announcer* background) noexcept

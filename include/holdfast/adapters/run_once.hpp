@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/lease.hpp>
+#include <holdfast/core/options.hpp>
+#include <holdfast/core/store.hpp>
+#include <holdfast/mutex.hpp>
+
+#include <chrono>
+#include <concepts>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI {
+
+namespace detail {
+
+struct once_access {
+    static void unlock_early(mutex& m) noexcept
+    {
+        std::error_code ignored;  // what cannot be given back ends with its lease
+        m.object_->unlock_early(ignored);
+    }
+};
+
+}  // namespace detail
+
+/// Effects: calls `f`, as `f(lease)` if it takes one, unless another call for `name` in this store, in any process,
+/// runs now, or has begun less than `period` ago and returned. If `f` throws, the next call may run at once. `options`
+/// are those of the lock `name`; their `min_hold` is not used.
+///
+/// A job that takes longer than `period` may be begun again when it has returned. If its lease is lost, it may be begun
+/// again while it runs: it should look at `lost_token()`, and send its `fencing_token()` with what it writes. If the
+/// process ends while `f` runs, the next call may run when the lease has ended.
+///
+/// Returns: whether it called `f`.
+/// Throws: what `f` throws; `error`: `unavailable`, `misconfigured`, also if the store cannot lease for `period`.
+///
+/// Source: the `lockAtLeastFor` of ShedLock.
+template <class F>
+bool run_once(store const& in, std::string_view name, std::chrono::milliseconds period, F&& f,
+              lock_options options = {})
+{
+    options.min_hold = period;
+    mutex m{in, name, std::move(options)};
+    if (!m.try_lock()) return false;
+    try {
+        if constexpr (std::invocable<F, lease const&>)
+            static_cast<void>(std::forward<F>(f)(m.lease()));
+        else
+            static_cast<void>(std::forward<F>(f)());
+    } catch (...) {
+        detail::once_access::unlock_early(m);
+        throw;
+    }
+    m.unlock();
+    return true;
+}
+
+}  // namespace holdfast
