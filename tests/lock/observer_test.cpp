@@ -236,7 +236,28 @@ TEST_CASE("an observer is told of renewals, of a lease at risk, and of its loss,
     CHECK(lost[0].duration >= 200ms);
     here.set_faults({});
     m.unlock();
-    CHECK(told.all(kind::released)[0].code == errc::lease_lost);
+    CHECK(told.all(kind::released).empty());
+    CHECK(told.all(kind::lost).size() == 1);
+}
+
+TEST_CASE("a loss that is found when the lock is given back is counted and told as one")
+{
+    store here;
+    notebook told{here};
+    mutex m{here, "orders", {.ttl = 1h}};
+    m.lock();
+    here.erase("orders");
+    std::error_code ec;
+    m.unlock(ec);
+    CHECK(ec == errc::lease_lost);
+    CHECK(told.all(kind::lost).size() == 1);
+    CHECK(told.all(kind::released).empty());
+    auto const s = here.stats();
+    CHECK(s.lost_in_store == 1);
+    CHECK(s.lost_by_deadline == 0);
+    CHECK(s.released == 0);
+    CHECK(s.held == 0);
+    CHECK(total(s.holds) == 1);
 }
 
 TEST_CASE("an observer may use locks of the client, and is not told any more when it was replaced")

@@ -16,8 +16,9 @@ import tempfile
 import time
 
 # What each way is asked: the token, and whether the write is to be taken.
-WRITES = [(33, True), (33, True), (1764200000000034, True), (33, False), (1764200000000033, False),
-          (1764200000000034, True), (1764200000000035, True), (34, False)]
+WRITES = [(0, False), (33, True), (33, True), (1764200000000034, True), (33, False), (1764200000000033, False),
+          (1764200000000034, True), (1764200000000035, True), (34, False),
+          (0, False)]
 
 
 def pieces(page, language):
@@ -46,7 +47,7 @@ def check_sql(statement):
         database.execute("INSERT INTO accounts (id) VALUES (42)")
     check(statement.split()[0], lambda token, value: database.execute(
         statement, {"id": 42, "token": token, "value": value}).rowcount == 1,
-          lambda: database.execute("SELECT balance FROM accounts WHERE id = 42").fetchone()[0])
+          lambda: database.execute("SELECT max(balance) FROM accounts WHERE id = 42").fetchone()[0])
 
 
 def command(port, *words):
@@ -58,7 +59,7 @@ def command(port, *words):
         stream.flush()
         line = stream.readline().decode().rstrip()
         if line.startswith("$"):
-            return stream.readline().decode().rstrip()
+            return None if line == "$-1" else stream.readline().decode().rstrip()
         return int(line[1:]) if line.startswith(":") else line
 
 
@@ -89,7 +90,7 @@ def check_file(function):
         check("file", lambda token, value: subprocess.run(
             ["sh", "-c", function + '\nfenced_write "$@"', "sh", str(file), str(token)], input=value.encode(),
             check=False, stderr=subprocess.DEVNULL).returncode == 0,
-              lambda: file.read_text(encoding="utf-8").split("\n", 1)[1])
+              lambda: file.read_text(encoding="utf-8").split("\n", 1)[1] if file.exists() else None)
 
 
 def main():

@@ -173,15 +173,24 @@ private:
         std::string address;
     };
 
+    /// What was taken in vain is free at once, whatever its `min_hold`.
+    struct gives_back {
+        void operator()(mutex* one) const noexcept
+        {
+            std::error_code ignored;  // it ends with its lease
+            one->object_->unlock_early(ignored);
+        }
+    };
+
     bool take(detail::patience const& p, std::stop_token const& stop)
     {
         for (;;) {
             auto const made = std::make_shared<detail::joint_hold>(first_.size());
-            std::vector<std::unique_lock<mutex>> taken;  // given back unless all are
+            std::vector<std::unique_ptr<mutex, gives_back>> taken;  // given back unless all are
             taken.reserve(first_.size());
             for (auto* const one : first_) {
                 if (!one->object_->lock(p, stop)) return false;
-                taken.emplace_back(*one, std::adopt_lock);
+                taken.emplace_back(one);
             }
             bool all_held = true;
             for (auto* const one : first_) all_held = made->add(one->lease(), made) && all_held;

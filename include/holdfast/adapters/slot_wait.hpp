@@ -94,7 +94,7 @@ private:
 
         void deliver(std::error_code ec, bool held) noexcept override
         {
-            if (held && !of_->wins(slot_)) object_->give_back(object_->lease());
+            if (held && !of_->wins(slot_)) object_->give_back_early(object_->lease());
             of_->ended(slot_, ec);
         }
 

@@ -105,6 +105,13 @@ public:
         if (auto const of = joint()) of->lose();
     }
 
+    /// Returns: whether its loss was announced.
+    [[nodiscard]] bool lost() noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        return lost_;
+    }
+
     /// Effects: it is a part of `of`, or, if that is null, of no other hold any more. The loss of a part is announced
     /// as that of the whole, too. Returns: whether this is not lost yet.
     bool join(std::weak_ptr<hold_state> of) noexcept

@@ -39,7 +39,7 @@ struct lock_stats {
     std::uint64_t timed_out = 0;    ///< how often others held it until the time was over, or at a single attempt
     std::uint64_t canceled = 0;     ///< how often a wait was ended by a stop, or by the end of its lock object
     std::uint64_t failed = 0;       ///< how often the store could not be asked, or said that it refuses
-    std::uint64_t released = 0;     ///< how often a lock was given up whose lease was valid
+    std::uint64_t released = 0;     ///< how often a lock was given up whose lease was not lost
 
     std::uint64_t renewed = 0;          ///< how often a lease was renewed or extended
     std::uint64_t renewals_failed = 0;  ///< how often that failed and the lease went on
@@ -59,8 +59,8 @@ struct lock_event {
         not_acquired,  ///< `duration`: of the wait; `code`: `timed_out`, `operation_canceled`, or what `lock()` throws
         renewed,       ///< or extended
         at_risk,       ///< a renewal or an extension failed, and the lease goes on until its deadline; `code`: why
-        lost,          ///< `duration`: of the hold
-        released,      ///< `duration`: of the hold; `code`: as `unlock(ec)` has it
+        lost,          ///< once for each loss; `duration`: of the hold
+        released,      ///< `duration`: of the hold; `code`: as `unlock(ec)` has it. Not for a lease that is lost
     };
 
     kind what{};                          ///< what happened

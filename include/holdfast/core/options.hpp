@@ -49,7 +49,9 @@ struct lock_options {
     /// caller the hold is over. So a short job does not run twice in a fleet whose clocks differ. The client renews the
     /// lease meanwhile, and asks for a longer one if its process may end before: then the lock is free when that lease
     /// ends, after `ttl` or this time, whichever is longer. ZooKeeper: when the session ends. 0: no such time. A hold
-    /// that is lost is not kept.
+    /// that is lost is not kept, and what happens to a lock that is kept is not reported. Needs `renew`. Not for locks
+    /// that `std::lock` or `std::scoped_lock` take together, as an attempt keeps what it took in vain: use
+    /// `multi_mutex`.
     std::chrono::milliseconds min_hold{0};
 
     /// Give every holder a fencing token. Without it acquiring is a little cheaper, `fencing_token()` is 0, and a
@@ -138,7 +140,7 @@ inline void check_options(std::string_view name, lock_options const& options, st
     require(!options.max_hold || options.max_hold->count() > 0, "max_hold must be positive; leave it out for no limit");
     require(options.min_hold.count() >= 0 && options.min_hold <= longest_ttl,
             "min_hold is " + ms(options.min_hold) + "; it must not be negative, and at most a day is allowed");
-    require(options.renew || options.min_hold <= options.ttl, "min_hold is longer than ttl, and renew is off");
+    require(options.renew || options.min_hold.count() == 0, "min_hold needs renew, which is off");
     require(options.max_local_handoffs <= most_local_handoffs,
             "max_local_handoffs is " + std::to_string(options.max_local_handoffs) + "; at most 63 are allowed");
     require(options.retry.first.count() > 0, "retry.first must be positive");

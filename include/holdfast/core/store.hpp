@@ -88,6 +88,9 @@ public:
     /// Effects: as `unlock`, if `hold` is still the hold of this object; does not wait for the answer.
     virtual void give_back(holdfast::lease const& hold) noexcept = 0;
 
+    /// Effects: the same, without regard to `min_hold`: the hold was not used.
+    virtual void give_back_early(holdfast::lease const& hold) noexcept { give_back(hold); }
+
     /// Effects: as `unlock`, since the `mutex` is destroyed. Cancels what waits, and what begins after this.
     virtual void close() noexcept = 0;
 
@@ -128,7 +131,7 @@ public:
     /// Effects: `f` is called with what happens to the locks of this client from now on, in place of an earlier one; an
     /// empty one ends that. It is called with no lock of the library held: by the call that acquires or releases, or, for
     /// what happens in the background, by a thread that is started for it, one event at a time. A slow one delays that
-    /// call, and no other lock. Must not throw: that ends the program. It may be called once more after it was replaced,
+    /// call, and what `on_error` is told in the background, and no lock. Must not throw: that ends the program. It may be called once more after it was replaced,
     /// and not after the client has ended. An event is dropped if there is no memory or thread to tell it.
     void observe(lock_observer f) { locks_->observe(std::move(f)); }
 

@@ -22,6 +22,14 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
+/// How a lease was found lost.
+enum class loss {
+    deadline,  ///< it was not renewed in time
+    session,   ///< the store said so without being asked
+    taken,     ///< the answer to a renewal or a release says that the lock is not ours
+    late,      ///< the answer to a renewal came too late
+};
+
 /// Counts what the locks of a client do, and tells its observer. Counting takes no lock, and may be done with the
 /// mutex of a queue held; telling may not. Thread-safe.
 class activity {
@@ -64,21 +72,16 @@ public:
             failed_.add(1);
     }
 
-    /// Effects: counts the end of a lease that was held for `d`.
-    void released(boot_clock::duration d) noexcept
+    /// Effects: counts the end of a hold of `d`; it was released or lost, which is known and counted now or later.
+    void ended(boot_clock::duration d) noexcept
     {
-        released_.add(1);
+        ended_.add(1);
         holds_.add(d);
     }
-    void lost_by_deadline(boot_clock::duration d) noexcept
+    void released() noexcept { released_.add(1); }
+    void lost(loss how) noexcept
     {
-        lost_by_deadline_.add(1);
-        holds_.add(d);
-    }
-    void lost_in_store(boot_clock::duration d) noexcept
-    {
-        lost_in_store_.add(1);
-        holds_.add(d);
+        (how == loss::session || how == loss::taken ? lost_in_store_ : lost_by_deadline_).add(1);
     }
 
     /// Effects: counts the answer to a renewal or an extension after which the lease goes on.
@@ -102,13 +105,13 @@ public:
     [[nodiscard]] lock_stats stats() const noexcept
     {
         lock_stats s;
+        auto const ended = ended_.get();
         s.released = released_.get();
         s.lost_by_deadline = lost_by_deadline_.get();
         s.lost_in_store = lost_in_store_.get();
         s.handed_over = handed_over_.get();
         s.acquired = acquired_.get() + s.handed_over;
-        // What was read first is no more than what was acquired.
-        s.held = s.acquired - s.released - s.lost_by_deadline - s.lost_in_store;
+        s.held = s.acquired - ended;  // what was read first is no more than what was acquired
         s.waiting = waiting_.get();
         s.timed_out = timed_out_.get();
         s.canceled = canceled_.get();
@@ -163,7 +166,7 @@ private:
         return observer_;
     }
 
-    counter waiting_, acquired_, handed_over_, timed_out_, canceled_, failed_, released_;
+    counter waiting_, acquired_, handed_over_, timed_out_, canceled_, failed_, released_, ended_;
     counter renewed_, renewals_failed_, lost_by_deadline_, lost_in_store_;
     histogram waits_, holds_;
     std::atomic<bool> observed_{false};

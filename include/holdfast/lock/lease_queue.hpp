@@ -116,14 +116,14 @@ private:
         auto const lost = lease_.state().holder();
         auto const options = lease_.state().options();
         auto const held_for = boot_clock::now() - lost->since();
-        bool const in_store = how == loss::session || how == loss::taken;
         if (lease_.state().kept()) {  // its user was told that it is over
             lost->end();
             kept_ = nullptr;
             lease_.end(turns_.next());
             return pass_on(guard);
         }
-        in_store ? reports().seen.lost_in_store(held_for) : reports().seen.lost_by_deadline(held_for);
+        reports().seen.ended(held_for);
+        reports().seen.lost(how);
         lost->end();  // before the next waiter can get the lock
         lease_.end(turns_.next());
         pass_on(guard);

@@ -9,6 +9,7 @@
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/validity.hpp>
+#include <holdfast/lock/activity.hpp>
 #include <holdfast/lock/waiter.hpp>
 
 #include <algorithm>
@@ -19,14 +20,6 @@
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
-
-/// How a lease was found lost.
-enum class loss {
-    deadline,  ///< it was not renewed in time
-    session,   ///< the store said so without being asked
-    taken,     ///< the answer to a renewal says that the lock is not ours
-    late,      ///< the answer to a renewal came too late
-};
 
 /// Returns: what the holder is told of a release whose result was `answer`. `was_valid`: the holder still had the lease
 /// when it released it. If it is told `lease_lost`, the loss is to be announced.
@@ -71,17 +64,15 @@ public:
     }
 
     /// Effects: gives the lease, which ends at `deadline`, to `kept`, which has no user, until `release_at`; then it is
-    /// given back. If the lease may end before, the next request asks for as much as is needed. Returns: whether it may.
-    bool keep(std::shared_ptr<hold_state> kept, boot_clock::time_point deadline,
-              boot_clock::time_point release_at) noexcept
+    /// given back. Returns: whether it may end before, so that more is to be asked for.
+    bool keep(std::shared_ptr<hold_state> kept, std::shared_ptr<lock_options const> options,
+              boot_clock::time_point deadline, boot_clock::time_point release_at) noexcept
     {
+        options_ = std::move(options);
         kept->begin(holder_->fence(), deadline);
         holder_ = std::move(kept);
         release_at_ = release_at;
-        auto const needed = std::chrono::ceil<std::chrono::milliseconds>(release_at - boot_clock::now());
-        if (fixed_ || !options_->renew || release_at <= deadline) return false;
-        ttl_ = std::max(ttl_, needed);
-        return true;
+        return !fixed_ && release_at > deadline;
     }
 
     /// Returns: when a lease that is kept is given back; `time_point::max()` if it is not kept.
@@ -178,12 +169,13 @@ public:
     /// Returns: whether the lease is to be renewed, with regard to `max_hold`.
     [[nodiscard]] bool renewable() const noexcept
     {
+        if (kept()) return holder_->deadline() < release_at_;
         return options_->renew &&
                (!options_->max_hold || renew_at_ < saturating_add(holder_->since(), *options_->max_hold));
     }
 
     /// Returns: whether it is not renewed any more because `max_hold` is over.
-    [[nodiscard]] bool held_for_most() const noexcept { return options_->renew && !renewable(); }
+    [[nodiscard]] bool held_for_most() const noexcept { return !kept() && options_->renew && !renewable(); }
 
     /// Returns: whether it is time for a renewal.
     [[nodiscard]] bool due(boot_clock::time_point now) const noexcept { return renewable() && now >= renew_at_; }
@@ -200,6 +192,14 @@ public:
     [[nodiscard]] std::shared_ptr<lock_options const> const& options() const noexcept { return options_; }
     [[nodiscard]] owner_token const& token() const noexcept { return token_; }
     [[nodiscard]] std::chrono::milliseconds ttl() const noexcept { return ttl_; }
+
+    /// Returns: for how long a renewal is to ask: as before, or, if the lease is kept, for no longer than is needed.
+    [[nodiscard]] std::chrono::milliseconds wanted_ttl() const noexcept
+    {
+        if (!kept() || fixed_) return ttl_;
+        auto const rest = std::chrono::ceil<std::chrono::milliseconds>(release_at_ - boot_clock::now());
+        return std::max(first_ttl_, rest);
+    }
 
 private:
     /// Effects: sets the next renewal to a third of the ttl after the request that made the lease valid until `t`, or

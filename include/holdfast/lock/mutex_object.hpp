@@ -127,17 +127,20 @@ public:
         std::make_shared<async_unlock_call>(queue_, std::move(told))->begin(*state_, hold);
     }
 
-    void give_back(holdfast::lease const& hold) noexcept override
+    void give_back(holdfast::lease const& hold) noexcept override { give_back(hold, release_queue::rest::as_said); }
+    void give_back_early(holdfast::lease const& hold) noexcept override { give_back(hold, release_queue::rest::none); }
+
+private:
+    void give_back(holdfast::lease const& hold, release_queue::rest then) noexcept
     {
         auto const queue = queue_;
         auto const options = state_->options;
-        auto const why = queue->release_hold(*state_, hold);
+        auto const why = queue->release_hold(*state_, hold, then);
         if (!why.code) return;
         auto* const background = queue->in_child() ? nullptr : &queue->renewer().calls;
         queue->reports().unlock_failed(hook_of(background, options), queue->name(), why);
     }
 
-private:
     void unlock(std::error_code& ec, release_queue::rest then) noexcept
     {
         auto const queue = queue_;

@@ -47,6 +47,7 @@ public:
     [[nodiscard]] failure outcome() const { return operation_->outcome(); }
 
     bool was_valid = true;              ///< whether the lease was valid when it was given back
+    bool ended_in_store = false;        ///< if it was not, or turns out not to have been: by the store's word
     bool keeps_others_waiting = false;  ///< no waiter of this process may ask before the answer
 
 private:

@@ -64,7 +64,7 @@ public:
     {
         if (in_child()) return failure{make_error_code(errc::not_owner), {}};
         std::unique_lock guard{mutex_};
-        auto gone = give_up(guard, owner, hold);
+        auto gone = give_up(guard, owner, hold, rest::as_said);
         mine = gone.mine;
         if (!mine) return failure{make_error_code(errc::not_owner), {}};
         if (!gone.call) return conclude(*mine, {}, &renewer().calls);
@@ -75,11 +75,11 @@ public:
 
     /// Effects: gives up `hold`, if it is the hold of `owner`, and does not wait for the answer. Returns: no error, or
     /// `lease_lost`; in a forked child, `not_owner`.
-    failure release_hold(mutex_state& owner, lease const& hold) noexcept
+    failure release_hold(mutex_state& owner, lease const& hold, rest then) noexcept
     {
         if (in_child()) return {make_error_code(errc::not_owner), {}};
         std::unique_lock guard{mutex_};
-        auto gone = give_up(guard, owner, hold);
+        auto gone = give_up(guard, owner, hold, then);
         if (!gone.mine) return {};
         if (!gone.call) return conclude(*gone.mine, {}, &renewer().calls);
         return defer(guard, std::move(gone), &renewer().calls);
@@ -99,7 +99,8 @@ public:
         note_others(call);
         given_back();
         if (call.keeps_others_waiting) let_next_ask();
-        return conclude(mine, release_result(call.was_valid, outcome_of(call)), background);
+        return conclude(mine, release_result(call.was_valid, outcome_of(call)), background,
+                        call.ended_in_store ? loss::taken : loss::deadline);
     }
 
 protected:
@@ -127,23 +128,22 @@ protected:
         if (!mine) return nullptr;
         auto call = std::move(owner.releasing);
         auto const deadline = mine->deadline();
-        auto const held_for = boot_clock::now() - mine->since();
+        bool const kept = lease_.state().kept();
         bool const current = mine == lease_.state().holder();
-        call->was_valid = current && mine->still_held() && store().still_leased(owner.token);
+        bool const in_time = current && mine->still_held();
+        call->was_valid = in_time && store().still_leased(owner.token);
+        call->ended_in_store = in_time;
+        if (current && !kept) reports().seen.ended(boot_clock::now() - mine->since());
         auto const release_at = call->was_valid && then == rest::as_said
                                     ? saturating_add(mine->since(), lease_.state().options()->min_hold)
                                     : boot_clock::time_point{};
         mine->end();
-        if (call->was_valid && !lease_.state().kept())
-            reports().seen.released(held_for);
-        else if (current && !lease_.state().kept())  // otherwise it was counted when it was lost, or kept
-            reports().seen.lost_by_deadline(held_for);
         if (release_at > boot_clock::now()) {
             keep(guard, owner.token, std::move(call), deadline, release_at);
             return nullptr;
         }
-        // The result of an extend that is under way is not known.
-        if (auto* const next = call->was_valid && !lease_.extending() ? turns_.next() : nullptr;
+        // The result of an extend that is under way is not known. Others have waited for a lease that was kept.
+        if (auto* const next = call->was_valid && !kept && !lease_.extending() ? turns_.next() : nullptr;
             next && lease_.state().may_pass_to(*next, deadline)) {
             // `max_hold` starts again for the next holder.
             bool const limited = lease_.state().options()->max_hold.has_value();
@@ -184,11 +184,17 @@ private:
               boot_clock::time_point deadline, boot_clock::time_point release_at) noexcept
     try {
         auto hold = std::make_shared<hold_state>();
+        auto options = lease_.state().options();
+        if (options->on_error) {  // what it refers to may end before the lease
+            auto silent = std::make_shared<lock_options>(*options);
+            silent->on_error = nullptr;
+            options = std::move(silent);
+        }
         kept_ = std::make_unique<mutex_state>();
         kept_->held = hold;
         kept_->token = token;
         kept_->releasing = std::move(call);
-        lease_.keep(std::move(hold), deadline, release_at, this->shared_from_this());
+        lease_.keep(std::move(hold), std::move(options), deadline, release_at, this->shared_from_this());
         guard.unlock();
     } catch (std::bad_alloc const&) {
         lease_.end(turns_.next());
@@ -203,9 +209,9 @@ private:
     }
 
     /// Effects: the same, if `hold` is the hold of `owner`.
-    given_up give_up(std::unique_lock<std::mutex>& guard, mutex_state& owner, lease const& hold) noexcept
+    given_up give_up(std::unique_lock<std::mutex>& guard, mutex_state& owner, lease const& hold, rest then) noexcept
     {
-        return lease{owner.held} == hold ? give_up(guard, owner, rest::as_said) : given_up{};
+        return lease{owner.held} == hold ? give_up(guard, owner, then) : given_up{};
     }
 
     /// Effects: sends the release of what was given up and does not wait for its answer. A loss is announced as by
@@ -213,20 +219,28 @@ private:
     failure defer(std::unique_lock<std::mutex>& guard, given_up gone, announcer* background) noexcept
     {
         bool const was_valid = gone.call->was_valid;
+        auto const how = gone.call->ended_in_store ? loss::taken : loss::deadline;
         start_deferred(guard, std::move(gone.call), gone.token);
-        return conclude(*gone.mine, release_result(was_valid, {}), background);
+        return conclude(*gone.mine, release_result(was_valid, {}), background, how);
     }
 
-    /// Effects: if `said` is a loss, announces it to those who know `mine`; tells the observer of the release. Returns:
-    /// `said`.
-    failure conclude(hold_state& mine, failure said, announcer* background) noexcept
+    /// Effects: if `said` is a loss, announces it to those who know `mine`; counts the release, and tells the observer
+    /// of it, or of a loss that it found, which was as `how` says. Returns: `said`.
+    failure conclude(hold_state& mine, failure said, announcer* background, loss how = loss::deadline) noexcept
     {
-        if (said.code == errc::lease_lost) announce_loss(background, mine);
+        bool const known = mine.lost();
+        auto what = lock_event::kind::released;
+        if (said.code == errc::lease_lost) {
+            announce_loss(background, mine);
+            if (!known) reports().seen.lost(how);
+            what = lock_event::kind::lost;
+        } else {
+            reports().seen.released();
+        }
+        if (said.code == errc::lease_lost && known) return said;  // it was told then
         reports().seen.tell(background, [&] {
-            return lock_event{.what = lock_event::kind::released,
-                              .lock_name = name(),
-                              .duration = boot_clock::now() - mine.since(),
-                              .code = said.code};
+            return lock_event{
+                .what = what, .lock_name = name(), .duration = boot_clock::now() - mine.since(), .code = said.code};
         });
         return said;
     }

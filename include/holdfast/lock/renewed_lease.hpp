@@ -97,11 +97,13 @@ public:
 
     /// Effects: gives the lease, which ends at `deadline`, to `kept` until `release_at`, and asks at once for more time
     /// if it may end before. `of` has this.
-    void keep(std::shared_ptr<hold_state> kept, boot_clock::time_point deadline, boot_clock::time_point release_at,
+    void keep(std::shared_ptr<hold_state> kept, std::shared_ptr<lock_options const> options,
+              boot_clock::time_point deadline, boot_clock::time_point release_at,
               std::shared_ptr<void const> of) noexcept
     {
-        if (!state_.keep(std::move(kept), deadline, release_at)) return schedule();
-        drop();  // it asks for less
+        bool const more = state_.keep(std::move(kept), std::move(options), deadline, release_at);
+        if (more || extending()) drop();  // it asks for less, or its caller's hold is over
+        if (!more) return schedule();
         renew(std::move(of));
     }
 
@@ -149,8 +151,9 @@ private:
     void begin_renewal(std::shared_ptr<void const> of) noexcept
     try {
         renewer_->begin_renewal();
-        state_.ask(state_.ttl());
-        static_cast<void>(send(state_.ttl(), std::move(of)));
+        auto const ttl = state_.wanted_ttl();
+        state_.ask(ttl);
+        static_cast<void>(send(ttl, std::move(of)));
     } catch (...) {  // the deadline stands, and the renewal is tried again before it
         renewer_->end_renewal();
         state_.retry_later();

@@ -176,7 +176,7 @@ public:
         std::scoped_lock guard{mutex_};
         ++renewals_;
         ++begun_;
-        ++served_;
+        if (served_++ == 0) wake();
     }
     void end_renewal() noexcept
     {

@@ -50,8 +50,8 @@ public:
     [[nodiscard]] bool works(unsigned node) const noexcept { return works_.has(node); }
     [[nodiscard]] bool works() const noexcept { return !works_.empty(); }
 
-    /// Returns: whether it was asked to be listened to there, and is not.
-    [[nodiscard]] bool fails(unsigned node) const noexcept { return asked_.has(node) && !works(node); }
+    /// Returns: whether it cannot be listened to there now.
+    [[nodiscard]] bool fails(unsigned node) const noexcept { return fails_.has(node); }
 
     /// Returns: whether the user may not listen to this channel.
     [[nodiscard]] bool refused(unsigned node) const noexcept { return refused_.has(node); }
@@ -70,6 +70,7 @@ public:
     void on_watching(unsigned node, boot_clock::time_point now) override
     {
         works_.add(node);
+        fails_.remove(node);
         refused_.remove(node);
         tell_all([&](listener& l) { l.on_watching(node, now); });
     }
@@ -77,6 +78,7 @@ public:
     void on_watch_failed(unsigned node, std::error_code why, boot_clock::time_point now) override
     {
         works_.remove(node);
+        fails_.add(node);
         if (why == holdfast::errc::misconfigured) {
             if (refused_.has(node)) return;  // they listen elsewhere, since it was refused before
             refused_.add(node);
@@ -113,6 +115,7 @@ private:
     std::uint64_t last_ = 0;
     node_set asked_;
     node_set works_;
+    node_set fails_;
     node_set refused_;
 };
 

@@ -94,8 +94,8 @@ protected:
 ///   report any now, the code says why; `l` is told when it can. With `in_line`, and where there is a queue
 ///   (`queues(node)`), `l` is only told when it is its turn.
 /// - `enter(l)`: the waiter that `l` is until `leave(waiter)`; none for want of memory. `calls()`, `calls(node)`:
-///   whether any node, or this one, calls waiters now. `cannot_call(node)`: whether it was asked to call them, and does
-///   not. `score(now)`: the place in a queue of one that comes now; 0 if no clock of a server is known.
+///   whether any node, or this one, calls waiters now. `cannot_call(node)`: whether it was asked to call them, and
+///   cannot. `score(now)`: the place in a queue of one that comes now; 0 if no clock of a server is known.
 /// - `begin(operation, done)` runs the operation: from now on `on_time` is called when `wake_at()` has come.
 ///   `updated(operation)`: its `wake_at()` may have changed. `ended(operation)`: it no longer runs, and `done` is told
 ///   when the lock is given up. `abandon(operation)`: the same, and `done` is not told.
