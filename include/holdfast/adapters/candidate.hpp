@@ -79,6 +79,7 @@ public:
     /// Effects: the present term is over, if there is one. Returns: whether there was one.
     bool resign() noexcept
     {
+        auto const self = this->shared_from_this();  // `on_deposed` may destroy the election before this returns
         auto const of = present();
         if (!of || !of->still_held()) return false;
         of->give_up();
@@ -107,7 +108,7 @@ private:
     /// the next campaign.
     [[nodiscard]] boot_clock::duration campaign() noexcept
     try {
-        if (!hold_.lock(stop_.get_token())) return {};
+        if (!hold_.lock(stop_.get_token())) return stopped() ? boot_clock::duration{} : pauses_.after_term();
         auto const of = std::make_shared<term_state>(hold_.lease(), options_.stop_margin);
         if (!of->still_held() && hold_.still_held())
             throw error_of(name_, {make_error_code(errc::misconfigured),
@@ -148,8 +149,11 @@ private:
         of->announce_end();
         while (!returned_.load() && !abandoned_.load()) parker_.park_until(boot_clock::time_point::max());
         if (caller.joinable()) abandoned_.load() ? caller.detach() : caller.join();
-        if (options_.on_deposed && !abandoned_.load()) options_.on_deposed();
+        if (options_.on_deposed && !abandoned_.load()) depose();
     }
+
+    /// An exception of the user's is not taken for that of a campaign.
+    void depose() noexcept { options_.on_deposed(); }
 
     [[nodiscard]] std::thread begin_elected(std::shared_ptr<term_state> const& of)
     {

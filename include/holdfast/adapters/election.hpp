@@ -61,7 +61,8 @@ public:
     /// Effects: ends the campaign or the term: `on_deposed` is called, the lock given back. Waits for that: for the
     /// functions that run, and for one operation timeout at most. None is called after it. One of these functions may
     /// destroy the election, and so may a callback of the term's stop token: then functions that run are not waited
-    /// for, and `on_deposed` is not called any more; the lock is given back before this returns.
+    /// for, but callbacks of the stop token are, unless one of them is the caller; `on_deposed` is not called any more;
+    /// the lock is given back before this returns.
     ~election()
     {
         if (origin_.in_child()) {

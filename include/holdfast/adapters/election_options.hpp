@@ -55,7 +55,8 @@ inline void check_options(std::string_view lock_name, election_options const& op
         if (good) return;
         throw detail::error_of(lock_name, {make_error_code(errc::misconfigured), std::string{"election: "} + what});
     };
-    require(options.stop_margin.count() >= 0, "stop_margin must not be negative");
+    require(options.stop_margin.count() >= 0 && options.stop_margin <= longest_ttl,
+            "stop_margin must not be negative, and at most a day");
     require(options.pause.count() >= 0, "pause must not be negative");
     require(options.retry.first.count() > 0, "retry.first must be positive");
     require(options.retry.most >= options.retry.first, "retry.most must be at least retry.first");

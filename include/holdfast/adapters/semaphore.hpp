@@ -42,7 +42,7 @@ class leased_permit;
 /// and one of 5 beside it takes the other two.
 ///
 /// A thread that waits is in the queues of all slots, and is woken by the release of any: `max()` requests for each
-/// wait. If it is granted two at once, it gives one back at once; another client that tries just then may find no
+/// wait. If it is granted two at once, it gives one back at once; another thread that tries just then may find no
 /// permit free.
 class semaphore {
 public:
