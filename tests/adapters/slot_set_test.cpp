@@ -80,7 +80,8 @@ public:
         told_ = std::move(told);
         on_stop_.emplace(std::move(stop), [this] {
             ++script_.canceled;
-            told_->deliver(std::make_error_code(std::errc::operation_canceled), false);
+            auto const one = std::move(told_);  // which has this object
+            one->deliver(std::make_error_code(std::errc::operation_canceled), false);
         });
     }
 
