@@ -112,7 +112,7 @@ TEST_CASE("threads of one process wait for the min_hold, too, and get the lock a
     CHECK(here.stats().held == 0);
 }
 
-TEST_CASE("a lock that is lost, or lost while it is kept, keeps nobody waiting")
+TEST_CASE("a lock that is lost, or lost while it is kept, keeps no client waiting")
 {
     store here;
     store there = here.another_client();
@@ -128,7 +128,7 @@ TEST_CASE("a lock that is lost, or lost while it is kept, keeps nobody waiting")
     if (before) CHECK(m.try_lock_for(1min));
 }
 
-TEST_CASE("the loss of a lease that is kept is found by its renewal, and is nobody's loss")
+TEST_CASE("the loss of a lease that is kept is found by its renewal, and is not reported")
 {
     store here;
     int reports = 0;

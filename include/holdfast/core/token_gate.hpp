@@ -25,9 +25,8 @@ public:
 
     /// Effects: if no token greater than `token` was seen, notes it and calls `write`. Calls are made one at a time:
     /// otherwise a write that was let through could overtake one with a greater token. `write` must not use this gate.
-    /// Returns: whether it called
-    /// `write`; never for a token of 0, which is none. Throws: what `write` throws; the token stays noted, as the write
-    /// may have been made.
+    /// Returns: whether it called `write`; never for a token of 0, which is none. Throws: what `write` throws; the
+    /// token stays noted, as the write may have been made.
     template <class F>
     bool pass(std::uint64_t token, F&& write)
     {
