@@ -61,13 +61,13 @@ TEMPLATE_TEST_CASE("never more permits are held than there are, and a release wa
         CHECK(permit.still_held());
         CHECK(permit.slot() == held[1].slot());
     }};
-    std::this_thread::sleep_for(100ms);
+    CHECK(eventually([&] { return store.one.stats().waiting == 2; }, 1min));  // for both
     held[1].release();
     waiter.join();
     std::stop_source stop;
     ours.acquire();
     std::jthread stopped{[&] { CHECK_FALSE(ours.acquire(stop.get_token())); }};
-    std::this_thread::sleep_for(20ms);
+    CHECK(eventually([&] { return store.one.stats().waiting == 2; }, 1min));
     stop.request_stop();
     stopped.join();
     held[0].release();
