@@ -221,7 +221,7 @@ TEST_CASE("a reservation is as long as its waiter says, within bounds, and no fo
     left = f.server.command({"PTTL", "n"}).integer;
     CHECK((left > 800 && left <= 1000));
     f.server.command({"DEL", "n"});
-    f.ask("mine");
+    f.server.command({"SET", "k", "mine", "PX", "60000"});
     CHECK(f.release("mine") == 1);
     left = f.server.command({"PTTL", "n"}).integer;
     CHECK((left > 0 && left <= 50));
@@ -302,5 +302,24 @@ TEST_CASE("a server without memory refuses those who wait as others, and forgets
     CHECK(f.ask("a", f.first) < -50'000);
     CHECK(f.release("mine") == 1);
     f.server.command({"CONFIG", "SET", "maxmemory", "0"});
+    CHECK(f.empty());
+}
+
+TEST_CASE("a free lock goes to those who wait for it, before one that comes")
+{
+    fixture f;
+    f.ask("mine");
+    auto const now = f.clock();
+    f.ask("a", f.gone, std::to_string(now));
+    f.ask("b", f.first, std::to_string(now + 1));
+    f.ask("c", f.second, std::to_string(now + 2));
+    f.server.command({"DEL", "k"});
+    CHECK(f.ask("new") <= -2);
+    CHECK(f.inbox.read().elements.at(2).text == f.first.substr(16) + " k");
+    CHECK(f.get("k").empty());
+    CHECK(f.queue() == list{f.second});
+
+    f.server.command({"DEL", "n"});
+    CHECK(f.ask("c", f.second) == 1);  // it is the first itself
     CHECK(f.empty());
 }

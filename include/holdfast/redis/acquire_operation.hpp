@@ -143,6 +143,7 @@ private:
             auto ask = make(command::verb::acquire);
             ask.value = ask.fence == fence_source::counter ? transport_.proposal(now) : 0;
             if (transport_.calls()) enter(now);
+            if (waiter_) score_ = transport_.score(entered_at_);  // the clock of another server may be known by now
             ask.waiter = waiter_;
             step.ask.for_each([&](unsigned node) {
                 bool const called = waiter_ && transport_.calls(node) && transport_.queues(node);
@@ -187,10 +188,11 @@ private:
         step.leave.for_each([&](unsigned node) { transport_.send(node, c, nullptr); });
     }
 
-    /// Effects: it is a waiter that nodes can call. Its score is that of its beginning.
+    /// Effects: it is a waiter that nodes can call, since `now`.
     void enter(boot_clock::time_point now) noexcept
     {
         if (waiter_ || request_.once) return;
+        entered_at_ = now;
         score_ = transport_.score(now);
         waiter_ = transport_.enter(this);
     }
@@ -263,6 +265,7 @@ private:
     node_set other_type_;       // those whose key is of another type
     bool watching_ = false;
     waiter_id waiter_;  // none: no node can call it
+    boot_clock::time_point entered_at_{};
     std::uint64_t score_ = 0;
     node_set called_;    // in the present round, those that were told whom to call
     node_set told_all_;  // where what all are told is watched

@@ -41,6 +41,7 @@ namespace scripts {
 // - The first write is a SET: a server without memory lets a script go on that has written.
 // - The fence is written before the lock: if that fails, nothing is taken.
 // - Each call that may be refused has its own line: servers name the line.
+// - Where the lock is free, those in the queue go first: its holder's lease has ended, or another client gave it back.
 // - A score of more than an hour ago counts as that, and one of more than a minute from now, too: no client may be
 //   ahead of all others for good, and none behind them.
 // - Only a missing right to the queue is an error. What else is wrong with its keys makes waiters slower.
@@ -83,25 +84,6 @@ local function enqueue()
 end
 )lua";
 
-inline constexpr std::string_view wait_for_turn = R"lua(
-local reserved = next and redis.pcall('GETRANGE', next, 0, 63) or ''
-local reserved_for_us = waiter and reserved == waiter
-if left == -2 and type(reserved) == 'string' and reserved ~= '' and not reserved_for_us then
-  local reservation = redis.call('PTTL', next)
-  refused = reservation >= 0 and reservation <= 1000
-  if refused then left = reservation end
-end
-if refused and waiter then
-  if reserved_for_us then redis.call('PEXPIRE', next, 0) end
-  if score ~= '0' then
-    enqueue()
-    local rank = redis.pcall('ZRANK', queue, waiter)
-    if left >= 0 and type(rank) == 'number' then left = left + 4 * rank end
-  end
-end
-if refused then return -2 - left - (type(value) == 'table' and 4503599627370496 or 0) end
-)lua";
-
 // Calls the first waiter to whose inbox somebody listens, unless one is waited for. The message is short, also if the
 // name of the lock is not. Of very many that are gone, some are left for the next call.
 inline constexpr std::string_view call_next = R"lua(
@@ -129,6 +111,29 @@ local function call_next()
     left = left - 1
   until told > 0 or left == 0
 end
+)lua";
+
+inline constexpr std::string_view wait_for_turn = R"lua(
+local waiting = left == -2 and next and redis.pcall('PTTL', queue)
+if type(waiting) == 'number' and waiting ~= -2 and not (waiter and redis.pcall('ZRANK', queue, waiter) == 0) then
+  call_next()
+end
+local reserved = next and redis.pcall('GETRANGE', next, 0, 63) or ''
+local reserved_for_us = waiter and reserved == waiter
+if left == -2 and type(reserved) == 'string' and reserved ~= '' and not reserved_for_us then
+  local reservation = redis.call('PTTL', next)
+  refused = reservation >= 0 and reservation <= 1000
+  if refused then left = reservation end
+end
+if refused and waiter then
+  if reserved_for_us then redis.call('PEXPIRE', next, 0) end
+  if score ~= '0' then
+    enqueue()
+    local rank = redis.pcall('ZRANK', queue, waiter)
+    if left >= 0 and type(rank) == 'number' then left = left + 4 * rank end
+  end
+end
+if refused then return -2 - left - (type(value) == 'table' and 4503599627370496 or 0) end
 )lua";
 
 inline constexpr std::string_view look_at_fence = R"lua(
@@ -187,19 +192,19 @@ inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} 
 
 }  // namespace parts
 
-inline constexpr script acquire{joined<parts::look, parts::keys, parts::waiter, parts::enqueue, parts::wait_for_turn,
+inline constexpr script acquire{joined<parts::look, parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::wait_for_turn,
                                        parts::take, parts::answer_yes>,
-                                "62d8daadeefc356e5d6f1907b19a1a8eb940cf10"};
+                                "2b23d5864570cae4a0401bfa7b429d4037cd4191"};
 
 inline constexpr script acquire_by_clock{
-    joined<parts::look, parts::keys_after_fence, parts::waiter_by_clock, parts::enqueue, parts::wait_for_turn,
+    joined<parts::look, parts::keys_after_fence, parts::waiter_by_clock, parts::enqueue, parts::call_next, parts::wait_for_turn,
            parts::look_at_fence, parts::fence_by_clock, parts::take, parts::answer_fence>,
-    "0d9153bb4e5997dcbf412a3862ddd99d9145bcde"};
+    "3211b8e6dfbfcd172f3d9690494c443fe95e42f7"};
 
 inline constexpr script acquire_by_count{
-    joined<parts::look, parts::keys_after_fence, parts::waiter_by_count, parts::enqueue, parts::wait_for_turn,
+    joined<parts::look, parts::keys_after_fence, parts::waiter_by_count, parts::enqueue, parts::call_next, parts::wait_for_turn,
            parts::look_at_fence, parts::fence_by_count, parts::take, parts::answer_fence>,
-    "3fd9ecbc6d8a66e8d3dcc728f92015b999d5352a"};
+    "61d0d1d66dc3222e97ba041dad7c9cc5265b608d"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.

@@ -78,6 +78,14 @@ public:
         if (auto const found = lines_.find(lock); found != lines_.end()) remove(found->second, w);
     }
 
+    /// Effects: as `call_next`, if others than `w` are the first in line.
+    void call_next_before(redis::waiter_id const& w, redis::shared_keys const& of, milliseconds now, caller const& call)
+    {
+        auto const found = lines_.find(of->lock);
+        if (found == lines_.end() || found->second.who.empty()) return;
+        if (auto const& first = found->second.who.begin()->second; !w || first != w) call_next(of, now, call);
+    }
+
     /// Effects: calls the first waiter that hears it, and reserves the lock for it; unless it is reserved.
     void call_next(redis::shared_keys const& of, milliseconds now, caller const& call)
     {

@@ -115,6 +115,7 @@ MUTANTS = {
     "a reservation that grants": mutant(
         REDIS + LINE_OF, ("!ours)", "!ours && !(MUTANT && lines_.reserved_for(name, c.waiter)))")
     ),
+    "a free lock for whoever comes": mutant(LINE_OF, ("if (", "if (!MUTANT && ")),
     "a roll-back that forgets to register again": mutant(LINE_OF, ("step.stays", "!MUTANT && step.stays")),
     "a waiter that is gone ends the search": mutant(LINE_OF, "if (MUTANT && told == 0) return; LINE"),
     "a place by the client's own clock": mutant(

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -52,6 +53,7 @@ public:
         if (servers_->size() > 1) o.restart_guard = o.longest_ttl = 40s;
         for (unsigned node = 0; node < servers_->size() / 2 && one_in(3); ++node)
             servers_->crash(node, 1h, sim::node::memory::lost);
+        vanishes_ = one_in(3);
     }
 
     verdict run()
@@ -141,6 +143,17 @@ private:
         return values.size() == 1 && !values.begin()->empty();
     }
 
+    /// Effects: the lease of the holder ends on all servers, and no server calls a waiter.
+    void vanish()
+    {
+        std::map<std::string, unsigned> votes;
+        for_each_server([&](sim::node& server) { ++votes[server.get("orders", world_.now()).value_or(std::string{})]; });
+        for_each_server([&](sim::node& server) {
+            auto const value = server.get("orders", world_.now()).value_or(std::string{});
+            if (votes[value] >= quorum::majority_of(servers_->size())) server.set("orders", "", 0ms, world_.now());
+        });
+    }
+
     template <class F>
     void for_each_server(F const& f)
     {
@@ -208,6 +221,8 @@ private:
             co_await host.sleep_until(host.present() + host.up_to(2ms));
             claims_[claim].ended = host.present();
             holder_.reset();
+            vanished_.push_back(calm_ && vanishes_ && host.below(4) == 0);
+            if (vanished_.back()) vanish();
             std::error_code ec;
             co_await m.async_unlock(ec);
         }
@@ -266,10 +281,11 @@ private:
             for (auto const& p : polled_)
                 if (p.granted < t.granted) free_since = std::max(free_since, p.over());
             auto const since = std::max({free_since, t.wanted, t.awake});
+            auto const unheard = i > 0 && vanished_[i - 1] ? longest_look : duration{};
             bool const dead_has_it = std::any_of(struck_.begin(), struck_.end(), [&](time_point at) {
                 return at <= t.granted && at + 2 * ttl_of_victims > since;
             });
-            if (t.granted - since > most + (dead_has_it ? duration{ttl_of_victims} : duration{}))
+            if (t.granted - since > most + unheard + (dead_has_it ? duration{ttl_of_victims} : duration{}))
                 return breach("idle", "the lock was free for " + std::to_string((t.granted - since).count()) +
                                           " ns while client " + std::to_string(t.client) + " waited, until " +
                                           std::to_string(t.granted.time_since_epoch().count()));
@@ -290,7 +306,9 @@ private:
     std::optional<unsigned> holder_;
     std::vector<unsigned> killed_;
     std::vector<time_point> struck_;  ///< when one was killed or stopped
+    std::vector<bool> vanished_;      ///< for each claim, whether the lock was deleted without a release
     unsigned hung_ = 0;
+    bool vanishes_ = false;
     verdict verdict_;
 };
 
