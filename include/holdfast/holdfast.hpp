@@ -20,5 +20,6 @@
 #include <holdfast/core/version.hpp>
 #include <holdfast/lock/leased_lock.hpp>
 #include <holdfast/lock/with_lock.hpp>
+#include <holdfast/fair_mutex.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/semaphore.hpp>

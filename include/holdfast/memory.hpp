@@ -52,6 +52,16 @@ public:
     }
 };
 
+/// A lock in memory that is granted in the order of arrival. See `holdfast::fair_mutex`.
+class fair_mutex : public holdfast::fair_mutex {
+public:
+    /// Throws: `error` (`misconfigured`) if the name or an option cannot be used; no I/O.
+    fair_mutex(store const& on, std::string_view name, lock_options options = {})
+        : holdfast::fair_mutex{on, name, std::move(options)}
+    {
+    }
+};
+
 /// A semaphore in a `store`. Its slots are locks of the names `name#0`, `name#1`, and so on.
 class semaphore : public holdfast::semaphore {
 public:

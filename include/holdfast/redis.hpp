@@ -59,6 +59,16 @@ public:
     }
 };
 
+/// A lock on one Redis server that is granted in the order of arrival. See `holdfast::fair_mutex`.
+class fair_mutex : public holdfast::fair_mutex {
+public:
+    /// Throws: `error` (`misconfigured`) if the name or an option cannot be used; no I/O.
+    fair_mutex(client const& on, std::string_view name, lock_options options = {})
+        : holdfast::fair_mutex{on, name, std::move(options)}
+    {
+    }
+};
+
 /// A semaphore on one Redis server. Its slots are locks of the keys `name#0`, `name#1`, and so on.
 class semaphore : public holdfast::semaphore {
 public:

@@ -81,6 +81,16 @@ private:
     node_options nodes_;
 };
 
+/// A lock on ZooKeeper that is granted in the order of arrival; there this is the order of the nodes. See `holdfast::fair_mutex`.
+class fair_mutex : public holdfast::fair_mutex {
+public:
+    /// Throws: `error` (`misconfigured`) if the name or an option cannot be used; no I/O.
+    fair_mutex(session const& on, std::string_view name, lock_options options = {})
+        : holdfast::fair_mutex{on, name, std::move(options)}
+    {
+    }
+};
+
 /// A semaphore in a ZooKeeper ensemble. Its slots are locks of the paths `name#0`, `name#1`, and so on. A permit lives
 /// as long as its session: see `mutex`.
 class semaphore : public holdfast::semaphore {

@@ -32,6 +32,7 @@ FOLDERS = {
 UMBRELLAS = {
     "holdfast.hpp": {"core", "lock", "adapters"},
     "mutex.hpp": {"core", "lock"},
+    "fair_mutex.hpp": {"core", "lock"},
     "semaphore.hpp": {"core", "adapters"},
     "election.hpp": {"core", "lock", "adapters"},
     "make_store.hpp": {"core", "impl"},
@@ -45,7 +46,7 @@ UMBRELLAS = {
     "sim.hpp": {"core", "lock", "adapters", "sim"},
 }
 # What every store's header, and what stands beside them, may include of these.
-LIGHT = {"holdfast.hpp", "mutex.hpp", "semaphore.hpp"}
+LIGHT = {"holdfast.hpp", "fair_mutex.hpp", "mutex.hpp", "semaphore.hpp"}
 # Folder -> what it may not include although the folder is open to it, and why.
 CLOSED = {
     "redlock": [(r"redis/hiredis\.hpp", "only the redis folder reaches hiredis")],

@@ -52,6 +52,9 @@ struct acquire_request {
     /// How many consecutive fencing tokens to reserve, at most 64; 0 for none.
     unsigned fences = 1;
 
+    /// It may not overtake those who wait, even with a single attempt; see `lock_options::fair`.
+    bool in_order = false;
+
     /// How the attempts are spaced.
     backoff_options retry{};
 
@@ -169,6 +172,13 @@ public:
     [[nodiscard]] virtual std::string refused_lease(std::chrono::milliseconds ttl) const
     {
         return refused_ttl(ttl, std::chrono::milliseconds{0}, {});
+    }
+
+    /// Returns: why `key` cannot be granted in the order of arrival, which `lock_options::fair` asks for; empty if it
+    /// can.
+    [[nodiscard]] virtual std::string refused_order(lock_key const& /*key*/) const
+    {
+        return "but this store does not say in which order it grants a lock";
     }
 
     /// Returns: which lock `key` is: the same text for all clients that name its servers alike, another one for every

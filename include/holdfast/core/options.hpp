@@ -64,6 +64,14 @@ struct lock_options {
     /// again.
     unsigned max_local_handoffs = 63;
 
+    /// The lock is granted in the order of arrival: to clients in the order in which they began to wait, and in each to
+    /// the threads in that order. No lease passes from thread to thread (`max_local_handoffs` has no effect), and a
+    /// `try_lock()` takes a lock that is free only if no client of the queue waits for it. Slower: every section asks
+    /// the servers, twice. Locks of the name without this option, and clients that do not know of the queue, come in
+    /// between; how much is that of each lock. Not for Redlock, whose masters have an order each, nor for ZooKeeper's
+    /// plain form.
+    bool fair = false;
+
     /// Let `unlock()` return when the release has been sent, without waiting for the answer: this saves half of the
     /// time of a short section. It still waits if a thread of this process waits for the lock and other clients must be
     /// let in first. If it does not wait, a release that failed, or found the lock taken away, is not reported. A

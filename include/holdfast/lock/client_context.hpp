@@ -59,6 +59,7 @@ public:
         check_options(key->name(), options, store_->refused_lease(options.ttl));
         if (options.min_hold > options.ttl)
             check_min_hold(key->name(), options, store_->refused_lease(options.min_hold));
+        if (options.fair) put_in_order(*key, options);
         return std::make_unique<mutex_object>(std::move(shared), shared_from_this(),
                                               shared_options(std::move(options)));
     }
@@ -80,6 +81,14 @@ private:
         return made;
     }
 
+    /// Effects: `options`, which are fair, hand no lease on. Throws: `error` (`misconfigured`).
+    void put_in_order(lock_key const& key, lock_options& options) const
+    {
+        if (auto const why = store_->refused_order(key); !why.empty())
+            throw error_of(key.name(), {make_error_code(errc::misconfigured), "fair is set, " + why});
+        options.max_local_handoffs = 0;
+    }
+
     /// Returns: `options`; locks that are made one after the other with the same options share their memory, unless
     /// there is a function in them: those cannot be compared, and what it refers to may end before the client.
     [[nodiscard]] std::shared_ptr<lock_options const> shared_options(lock_options options)
@@ -93,11 +102,12 @@ private:
     /// Returns: whether the options are the same. Requires: neither has a function.
     [[nodiscard]] static bool same(lock_options const& a, lock_options const& b) noexcept
     {
-        auto const& [ttl, renew, max_hold, min_hold, fencing, handoffs, deferred, retry, patience, on_error] = a;
+        auto const& [ttl, renew, max_hold, min_hold, fencing, handoffs, fair, deferred, retry, patience, on_error] = a;
         static_cast<void>(on_error);
         return ttl == b.ttl && renew == b.renew && max_hold == b.max_hold && min_hold == b.min_hold &&
-               fencing == b.fencing && handoffs == b.max_local_handoffs && deferred == b.deferred_release &&
-               retry.first == b.retry.first && retry.most == b.retry.most && patience == b.unavailable_after;
+               fencing == b.fencing && handoffs == b.max_local_handoffs && fair == b.fair &&
+               deferred == b.deferred_release && retry.first == b.retry.first && retry.most == b.retry.most &&
+               patience == b.unavailable_after;
     }
 
     /// Effects: drops the names that are not in use, so often that the number of names stays proportional to those in

@@ -21,6 +21,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 {
     acquire_request request{.ttl = options.ttl,
                             .fences = options.fencing ? handoffs + 1 : 0,
+                            .in_order = options.fair,
                             .retry = options.retry,
                             .once = limit.once,
                             .deadline = limit.deadline};

@@ -137,6 +137,8 @@ private:
         auto const fault = data_->next_fault();
         arrives_at_ = arrival(fault, sent);
         if (fault.unavailable) return static_cast<void>(answer_ = not_asked());
+        if (request_.in_order && data_->others_are_first(key_->name(), place_))
+            return static_cast<void>(answer_ = quorum::answer::refused(time_for_others));
         auto const got = data_->acquire(key_->name(), token_, request_.fences, sent, sent + request_.ttl);
         auto const left = std::chrono::ceil<std::chrono::milliseconds>(got.expires - sent);
         answer_ = got.granted ? quorum::answer::applied(got.last_fence) : quorum::answer::refused(left);
@@ -155,6 +157,9 @@ private:
         outcome_.emplace(std::move(outcome));
         reactor_->ended(*this);
     }
+
+    /// When it looks whether those who were first are gone.
+    static constexpr std::chrono::milliseconds time_for_others{50};
 
     std::shared_ptr<data> data_;
     std::shared_ptr<io::reactor> const reactor_;

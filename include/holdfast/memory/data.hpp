@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -64,6 +65,15 @@ public:
         r.expires = expires;
         last_fence_ += fences;
         return {.granted = true, .last_fence = fences == 0 ? 0 : last_fence_, .expires = expires};
+    }
+
+    /// Returns: whether others than the waiter at `place`, which may have none, are the first in line.
+    [[nodiscard]] bool others_are_first(std::string const& name, std::optional<waiters::iterator> place) const
+    {
+        std::scoped_lock guard{mutex_};
+        auto const found = records_.find(name);
+        if (found == records_.end() || found->second.line.empty()) return false;
+        return !place || found->second.line.begin() != waiters::const_iterator{*place};
     }
 
     /// Effects: makes the lease of `token` end at `expires`. If that is earlier than before, wakes all waiters: they

@@ -34,6 +34,8 @@ public:
         return std::make_shared<lock_key const>(std::string{name});
     }
 
+    [[nodiscard]] std::string refused_order(lock_key const& /*key*/) const override { return {}; }
+
     [[nodiscard]] std::string address_of(lock_key const& key) const override
     {
         return key.name() + '\0' + std::to_string(reinterpret_cast<std::uintptr_t>(data_.get()));

@@ -151,7 +151,7 @@ private:
                 ask.score = called ? score_ : 0;
                 // One that cannot be called is as good as a client that does not know of the queue: reservations for
                 // others, who come without end, would keep it out.
-                ask.use_queue = !request_.once && transport_.queues(node) && !transport_.cannot_call(node);
+                ask.use_queue = (!request_.once || request_.in_order) && transport_.queues(node) && !transport_.cannot_call(node);
                 this->send(node, ask, no_token_ ? no_token_ : transport_.may_vote(node, now));
             });
         }

@@ -102,6 +102,13 @@ public:
         return why.empty() ? uncovered(ttl, restart_guard_) : why;
     }
 
+    [[nodiscard]] std::string refused_order(lock_key const& /*key*/) const override
+    {
+        if (shards_.front()->size() == 1) return {};
+        return "but the masters of a Redlock each have a queue of their own: two clients may each be the first of some, "
+               "and to agree on one order takes a consensus, which they do not have";
+    }
+
     /// Returns: what is known of each server, from the shard that is connected to it or has used it; of its
     /// subscriptions, from all shards.
     [[nodiscard]] std::vector<server_status> status() const override

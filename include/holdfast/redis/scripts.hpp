@@ -192,18 +192,18 @@ inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} 
 
 }  // namespace parts
 
-inline constexpr script acquire{joined<parts::look, parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::wait_for_turn,
-                                       parts::take, parts::answer_yes>,
+inline constexpr script acquire{joined<parts::look, parts::keys, parts::waiter, parts::enqueue, parts::call_next,
+                                       parts::wait_for_turn, parts::take, parts::answer_yes>,
                                 "2b23d5864570cae4a0401bfa7b429d4037cd4191"};
 
 inline constexpr script acquire_by_clock{
-    joined<parts::look, parts::keys_after_fence, parts::waiter_by_clock, parts::enqueue, parts::call_next, parts::wait_for_turn,
-           parts::look_at_fence, parts::fence_by_clock, parts::take, parts::answer_fence>,
+    joined<parts::look, parts::keys_after_fence, parts::waiter_by_clock, parts::enqueue, parts::call_next,
+           parts::wait_for_turn, parts::look_at_fence, parts::fence_by_clock, parts::take, parts::answer_fence>,
     "3211b8e6dfbfcd172f3d9690494c443fe95e42f7"};
 
 inline constexpr script acquire_by_count{
-    joined<parts::look, parts::keys_after_fence, parts::waiter_by_count, parts::enqueue, parts::call_next, parts::wait_for_turn,
-           parts::look_at_fence, parts::fence_by_count, parts::take, parts::answer_fence>,
+    joined<parts::look, parts::keys_after_fence, parts::waiter_by_count, parts::enqueue, parts::call_next,
+           parts::wait_for_turn, parts::look_at_fence, parts::fence_by_count, parts::take, parts::answer_fence>,
     "61d0d1d66dc3222e97ba041dad7c9cc5265b608d"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is

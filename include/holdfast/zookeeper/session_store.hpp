@@ -39,6 +39,11 @@ public:
         return std::make_shared<node_key const>(name, lock_path(name, session().chroot()), nodes);
     }
 
+    [[nodiscard]] std::string refused_order(lock_key const& key) const override
+    {
+        return static_cast<node_key const&>(key).queued() ? "" : "but the plain form has no queue";
+    }
+
     [[nodiscard]] std::string address_of(lock_key const& key) const override
     {
         return static_cast<node_key const&>(key).path() + '\0' + session().servers() + '\0' + key.kind();

@@ -147,7 +147,8 @@ private:
     void vanish()
     {
         std::map<std::string, unsigned> votes;
-        for_each_server([&](sim::node& server) { ++votes[server.get("orders", world_.now()).value_or(std::string{})]; });
+        for_each_server(
+            [&](sim::node& server) { ++votes[server.get("orders", world_.now()).value_or(std::string{})]; });
         for_each_server([&](sim::node& server) {
             auto const value = server.get("orders", world_.now()).value_or(std::string{});
             if (votes[value] >= quorum::majority_of(servers_->size())) server.set("orders", "", 0ms, world_.now());
