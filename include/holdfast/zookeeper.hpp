@@ -81,7 +81,8 @@ private:
     node_options nodes_;
 };
 
-/// A lock on ZooKeeper that is granted in the order of arrival; there this is the order of the nodes. See `holdfast::fair_mutex`.
+/// A lock on ZooKeeper that is granted in the order of arrival; there this is the order of the nodes. See
+/// `holdfast::fair_mutex`.
 class fair_mutex : public holdfast::fair_mutex {
 public:
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used; no I/O.
