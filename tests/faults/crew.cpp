@@ -34,6 +34,8 @@ void crew::start(std::size_t i)
               .first_slot = i * options_.locks,
               .first_lock = lane * options_.locks,
               .one_lock = one_lock(i),
+              .kind = options_.kind,
+              .permits = options_.permits,
               .patience = options_.patience,
               .guarded = options_.guarded,
               .tokens_checked = options_.tokens_checked,

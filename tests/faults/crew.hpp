@@ -23,6 +23,8 @@ struct crew_options {
     std::uint32_t locks = 1;            ///< for each process, which has a thread for each
     bool one_lock = false;              ///< all threads of a process have the same lock
     std::uint32_t threads_of_last = 0;  ///< if not 0: the last process has so many, all for one lock
+    primitive kind = primitive::mutex;
+    std::uint32_t permits = 1;  ///< of a semaphore
     std::size_t lanes = 1;              ///< groups of processes; each has locks of its own
     std::chrono::milliseconds patience{500};
     bool guarded = true;

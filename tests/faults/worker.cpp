@@ -6,11 +6,14 @@
 
 #include <support/eventually.hpp>
 
-#include <holdfast/core/error.hpp>
+#include <holdfast/election.hpp>
+#include <holdfast/mutex.hpp>
+#include <holdfast/semaphore.hpp>
 
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <random>
 #include <stop_token>
 #include <system_error>
@@ -34,71 +37,122 @@ public:
         : what_{what},
           on_{on},
           slot_{on.slots.at(what.first_slot + i)},
-          resource_{on.resources.at(what.lock_number(i))},
           lock_number_{what.lock_number(i)},
           journal_{what.folder, what.clients.at(i)},
-          lock_{client, what.lock_name(i), what.where.options()},
           random_{what.clients.at(i)}
     {
+        if (what.kind == primitive::semaphore)
+            permits_.emplace(client, what.lock_name(i), what.permits, what.where.options());
+        else
+            lock_.emplace(client, what.lock_name(i), what.where.options());
         slot_.staying = false;
         slot_.client = what.clients.at(i);
     }
 
     void work()
     {
+        if (what_.kind == primitive::election) return campaign();
         std::uniform_int_distribution<std::int64_t> rest{0, 2 * what_.rest.count()};
         while (!on_.stop) {
             ++hold_;
             note({.what = event::acquire_begun});
-            if (take()) section();
+            try {
+                permits_ ? with_permit() : with_lock();
+            } catch (error const&) {
+                if (!permits_) note({.what = event::acquire_unknown});
+                std::this_thread::sleep_for(5ms);
+            }
             std::this_thread::sleep_for(std::chrono::microseconds{rest(random_)});
         }
     }
 
 private:
-    bool take()
-    try {
-        if (lock_.try_lock_for(what_.patience)) return true;
-        note({.what = event::acquire_failed});
-        return false;
-    } catch (error const&) {
-        note({.what = event::acquire_unknown});
-        std::this_thread::sleep_for(5ms);
-        return false;
+    void with_lock()
+    {
+        if (!lock_->try_lock_for(what_.patience)) return note({.what = event::acquire_failed});
+        section(lock_->lease());
+        give_back([&](std::error_code& ec) { lock_->unlock(ec); });
     }
 
-    void section()
+    /// An attempt that fails says nothing of any one slot.
+    void with_permit()
+    {
+        leased_permit permit{*permits_, what_.patience};
+        if (!permit) return;
+        lock_number_ = static_cast<std::uint32_t>(permit.slot());
+        section(permit.lease());
+        give_back([&](std::error_code& ec) { permit.release(ec); });
+    }
+
+    /// Each term is one section, after which the leader resigns. What the release says is known only to the election:
+    /// that the lease was over is what the term said.
+    void campaign()
+    {
+        bool held = false;
+        election<mutex>* all = nullptr;
+        std::atomic<bool> ready{false};
+        election<mutex> one{*lock_,
+                            {.on_elected =
+                                 [&](term const& t) {
+                                     while (!ready) std::this_thread::yield();
+                                     ++hold_;
+                                     note({.what = event::acquire_begun});
+                                     held = section(t.lease());
+                                     note({.what = event::release_begun});
+                                     all->resign();
+                                 },
+                             .on_deposed =
+                                 [&] {
+                                     auto const how = held ? release_result::freed : release_result::lost;
+                                     note({.value = static_cast<std::uint64_t>(how), .what = event::release_done});
+                                     ++slot_.sections;
+                                 },
+                             .pause = 1ms,
+                             .retry = {.first = 5ms, .most = 100ms}}};
+        all = &one;
+        ready = true;
+        while (!on_.stop) std::this_thread::sleep_for(5ms);
+    }
+
+    /// Returns: whether it had the lock to the end.
+    bool section(lease const& mine)
     {
         auto const granted = monotonic_now();
-        auto const lease = lock_.lease();
-        valid_until_ = to_monotonic(lease.expires_at());
-        note({.at = granted, .valid_until = valid_until_, .token = lease.fencing_token(), .what = event::acquire_ok});
+        valid_until_ = to_monotonic(mine.expires_at());
+        note({.at = granted, .valid_until = valid_until_, .token = mine.fencing_token(), .what = event::acquire_ok});
         std::atomic<bool> announced{false};
-        std::stop_callback const on_loss{lease.lost_token(), [&] {
+        std::stop_callback const on_loss{mine.lost_token(), [&] {
                                              note({.what = event::loss_announced});
                                              ++slot_.losses;
                                              announced = true;
                                          }};
-        auto const seen = resource_.counter.load();
+        auto& guarded = on_.resources.at(lock_number_);
+        auto const seen = guarded.counter.load();
         std::this_thread::sleep_for(std::chrono::microseconds{100 + random_() % 400});
         while (slot_.stay && !on_.stop) {
             slot_.staying = true;
-            look_at(lease);
+            look_at(mine);
             std::this_thread::sleep_for(300us);
         }
-        look_at(lease);
-        bool const held = lease.still_held();
+        look_at(mine);
+        bool const held = mine.still_held();
         note({.value = held ? 1U : 0U, .what = event::answered});
         if (!held) static_cast<void>(test::eventually([&] { return announced.load(); }, 1min));
-        write(lease.fencing_token());
+        write(guarded, mine.fencing_token());
         if (held) {
-            resource_.counter = seen + 1;
+            guarded.counter = seen + 1;
             note({.value = seen + 1, .what = event::counter_written});
         }
         slot_.staying = false;
+        return held;
+    }
+
+    template <class F>
+    void give_back(F const& unlock)
+    {
         std::error_code ec;
         note({.what = event::release_begun});
-        lock_.unlock(ec);
+        unlock(ec);
         // One that was not waited for says nothing of what became of it.
         auto const result = !ec && what_.where.deferred_release ? release_result::unknown : result_of(ec);
         note({.value = static_cast<std::uint64_t>(result), .what = event::release_done});
@@ -106,10 +160,9 @@ private:
     }
 
     /// A write of the holder is sent whether or not the lock is still its own: that is for the register to say.
-    void write(std::uint64_t token)
+    void write(resource& to, std::uint64_t token)
     {
-        auto const turn =
-            what_.tokens_checked ? resource_.fenced.write(token) : resource_.fenced.write_unchecked(token);
+        auto const turn = what_.tokens_checked ? to.fenced.write(token) : to.fenced.write_unchecked(token);
         note({.value = turn, .what = turn != 0 ? event::write_taken : event::write_refused});
     }
 
@@ -131,10 +184,10 @@ private:
     duty const& what_;
     stage& on_;
     slot& slot_;
-    resource& resource_;
     std::uint32_t lock_number_;
     journal journal_;
-    mutex lock_;
+    std::optional<mutex> lock_;
+    std::optional<semaphore> permits_;
     std::minstd_rand random_;
     std::uint32_t hold_ = 0;
     std::int64_t valid_until_ = 0;

@@ -52,6 +52,13 @@ struct stage {
     std::atomic<bool> stop{false};
 };
 
+/// How a worker comes to a section.
+enum class primitive : std::uint8_t {
+    mutex,
+    semaphore,  ///< each slot is a lock of the journals
+    election,   ///< a section is a term; it resigns after it
+};
+
 /// What a worker, which is a process, is to do: a thread for each lock, or all for one.
 struct duty {
     place where;
@@ -60,6 +67,8 @@ struct duty {
     std::size_t first_slot = 0;
     std::uint32_t first_lock = 0;
     bool one_lock = false;  ///< for all its threads
+    primitive kind = primitive::mutex;
+    std::uint32_t permits = 1;  ///< of a semaphore
     std::chrono::milliseconds patience{500};  ///< how long it waits for a lock at a time
     bool guarded = true;       ///< false: each worker has locks of its own, which guard nothing
     bool tokens_checked = true;  ///< by the register

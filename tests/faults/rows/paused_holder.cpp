@@ -103,12 +103,15 @@ void look_at_holders(run_options const& run, findings& to, std::vector<record> c
 
 }  // namespace
 
-void go(run_options const& run, findings& to)
+namespace {
+
+void pause_those_who_have_it(run_options const& run, findings& to, primitive kind)
 {
     auto const servers = open_site(run.on);
     auto const ttl = servers->where().ttl;
     crew workers{{.where = servers->where(),
                   .processes = 2 * lanes,
+                  .kind = kind,
                   .lanes = lanes,
                   .patience = 8s,
                   .tokens_checked = !run.control},
@@ -136,5 +139,11 @@ void go(run_options const& run, findings& to)
     to.check("K7", check_remains(servers->left(2 * ttl + 10s)));
     to.show(std::move(records));
 }
+
+}  // namespace
+
+void go(run_options const& run, findings& to) { pause_those_who_have_it(run, to, primitive::mutex); }
+
+void leader(run_options const& run, findings& to) { pause_those_who_have_it(run, to, primitive::election); }
 
 }  // namespace holdfast::faults::paused_holder

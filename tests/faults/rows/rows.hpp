@@ -12,6 +12,11 @@ void soak_redlock(run_options const& run, findings& to);
 
 namespace paused_holder {
 void go(run_options const& run, findings& to);
+void leader(run_options const& run, findings& to);
+}
+
+namespace permits {
+void go(run_options const& run, findings& to);
 }
 
 namespace unknown_outcome {

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+//
+// Processes share the permits of a semaphore. Some that have a permit are stopped for longer than its lease, or killed,
+// and new ones come. Each slot is a lock of the journals.
+#include "rows.hpp"
+
+#include "../crew.hpp"
+#include "../site.hpp"
+#include "../verify.hpp"
+
+#include <support/eventually.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace holdfast::faults::permits {
+namespace {
+
+using namespace std::chrono_literals;
+using test::eventually;
+
+constexpr std::uint32_t permits = 3;
+constexpr std::size_t processes = 8;
+
+/// Returns: the most permits that were claimed at a time.
+std::size_t most_at_once(std::vector<record> const& records)
+{
+    std::vector<std::pair<std::int64_t, int>> changes;
+    for (auto const& [slot, holds] : holds_of(records))
+        for (auto const& h : holds) {
+            if (h.over() <= h.granted) continue;
+            changes.emplace_back(h.granted, 1);
+            changes.emplace_back(h.over(), -1);
+        }
+    std::sort(changes.begin(), changes.end());
+    int now = 0;
+    int most = 0;
+    for (auto const& [at, change] : changes) most = std::max(most, now += change);
+    return static_cast<std::size_t>(most);
+}
+
+/// Effects: waits until everybody has had a permit once more.
+void everybody(crew& workers, std::string const& after, breaches& unserved)
+{
+    std::vector<std::uint32_t> before;
+    for (std::size_t i = 0; i < workers.size(); ++i) before.push_back(workers.of(i).sections);
+    for (std::size_t i = 0; i < workers.size(); ++i)
+        if (!eventually([&] { return workers.of(i).sections != before[i]; }, 3min))
+            unserved.push_back(after + ": process " + std::to_string(i) + " had no permit");
+}
+
+}  // namespace
+
+void go(run_options const& run, findings& to)
+{
+    auto const servers = open_site(run.on);
+    auto const ttl = servers->where().ttl;
+    crew workers{{.where = servers->where(),
+                  .processes = processes,
+                  .kind = primitive::semaphore,
+                  .permits = permits,
+                  .patience = 8s,
+                  .guarded = !run.control},
+                 to.folder("journals")};
+    std::mt19937_64 random{run.seed};
+    breaches unserved;
+    everybody(workers, "without faults", unserved);
+    for (std::size_t n = 0; n < run.count(6, 200); ++n) {
+        auto const who = random() % workers.size();
+        auto& of = workers.of(who);
+        of.ask_to_stay();
+        if (!eventually([&] { return of.staying.load(); }, 3min)) throw std::runtime_error{"a worker gets no permit"};
+        bool const dies = n % 2 == 0;
+        dies ? workers.kill(who) : workers.pause(who);
+        std::this_thread::sleep_for(ttl * 3 / 2 + std::chrono::milliseconds{random() % 200});
+        of.stay = false;
+        dies ? workers.replace(who) : workers.resume(who);
+        everybody(workers, dies ? "a holder is killed" : "a holder is stopped", unserved);
+    }
+    workers.end();
+    auto records = workers.records();
+    verify(run, to, records, servers->whom());
+    to.check("K6", unserved);
+    auto const most = most_at_once(records);
+    to.figure("the most permits at a time", most);
+    if (!run.control) to.require(most == permits, "not all permits were taken at a time");
+    to.check("K7", check_remains(servers->left(2 * ttl + 10s)));
+    to.show(std::move(records));
+}
+
+}  // namespace holdfast::faults::permits
