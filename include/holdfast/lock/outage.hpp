@@ -23,7 +23,8 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
                             .fences = options.fencing ? handoffs + 1 : 0,
                             .retry = options.retry,
                             .once = limit.once,
-                            .deadline = limit.deadline};
+                            .deadline = limit.deadline,
+                            .beside = limit.beside};
     limit_outage(request, since, options.unavailable_after);
     return request;
 }
