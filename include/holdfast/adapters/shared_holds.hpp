@@ -108,6 +108,7 @@ public:
     /// Effects: `one`, which is in use and holds nothing now, may be taken again.
     void put_back(object const& one) noexcept
     {
+        if (origin_.in_child()) return;
         std::scoped_lock guard{mutex_};
         if (auto* const found = find(one)) found->idle = true;
     }
