@@ -69,6 +69,8 @@ elseif beside ~= '' then
 elseif left == -2 or value == 'holdfast:readers' then
   refused = writer > now and turn <= now
   if refused then left = writer - now end
+else
+  refused = true
 end
 if refused and waits > 0 then
   reader = now + waits
@@ -168,19 +170,19 @@ inline constexpr script acquire_exclusive_by_count{
 inline constexpr script acquire_shared{
     joined<parts::look, parts::shared_keys, parts::beside, parts::look_at_phase, parts::look_at_reader,
            parts::refuse_reader, parts::refuse, parts::join, parts::take_shared, parts::answer_yes>,
-    "bbd822d71ea0080a386dedb6382dcd31e182b1d3"};
+    "8a922d43e6760af1c0dca5f84f4a60a38567fea5"};
 
 inline constexpr script acquire_shared_by_clock{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_clock, parts::look_at_phase,
            parts::look_at_reader, parts::refuse_reader, parts::refuse, parts::look_at_fence, parts::fence_by_clock,
            parts::join, parts::take_shared, parts::answer_fence>,
-    "ff6e9253434612ef7ce64a90ce24394c015ce810"};
+    "1038665668d6644540924fbdf8c505e8c12f921f"};
 
 inline constexpr script acquire_shared_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_count, parts::look_at_phase,
            parts::look_at_reader, parts::refuse_reader, parts::refuse, parts::look_at_fence, parts::fence_by_count,
            parts::join, parts::take_shared, parts::answer_fence>,
-    "d4bac3651d53838d26fbc731b30d1c588b69da72"};
+    "46c0ea73d0c10a14d59144026afbd7d84e384baf"};
 
 namespace parts {
 
