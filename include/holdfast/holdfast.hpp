@@ -10,11 +10,11 @@
 #include <holdfast/adapters/multi_mutex.hpp>
 #include <holdfast/adapters/recursive_mutex.hpp>
 #include <holdfast/adapters/run_once.hpp>
-#include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock.hpp>
+#include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/token_gate.hpp>
 #include <holdfast/core/version.hpp>
@@ -23,3 +23,4 @@
 #include <holdfast/fair_mutex.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/semaphore.hpp>
+#include <holdfast/shared_mutex.hpp>

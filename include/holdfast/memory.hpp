@@ -72,4 +72,14 @@ public:
     }
 };
 
+/// A read-write lock in a `store`.
+class shared_mutex : public holdfast::shared_mutex {
+public:
+    /// Throws: `error` (`misconfigured`) if the name or an option cannot be used.
+    shared_mutex(store const& in, std::string_view name, lock_options const& options = {})
+        : holdfast::shared_mutex{in, name, options}
+    {
+    }
+};
+
 }  // namespace holdfast::memory

@@ -79,4 +79,15 @@ public:
     }
 };
 
+/// A read-write lock on one Redis server. Its key is exactly its name, as that of a mutex, with which it excludes each
+/// other; what readers need is beside it.
+class shared_mutex : public holdfast::shared_mutex {
+public:
+    /// Throws: `error` (`misconfigured`) if the name or an option cannot be used; no I/O.
+    shared_mutex(client const& on, std::string_view name, lock_options const& options = {})
+        : holdfast::shared_mutex{on, name, options}
+    {
+    }
+};
+
 }  // namespace holdfast::redis

@@ -84,4 +84,15 @@ public:
     }
 };
 
+/// A read-write lock on independent masters: as safe as a mutex there, and under the same assumptions. Stays available
+/// while a minority of them is down.
+class shared_mutex : public holdfast::shared_mutex {
+public:
+    /// Throws: `error` (`misconfigured`) if the name or an option cannot be used; no I/O.
+    shared_mutex(masters const& on, std::string_view name, lock_options const& options = {})
+        : holdfast::shared_mutex{on, name, options}
+    {
+    }
+};
+
 }  // namespace holdfast::redlock

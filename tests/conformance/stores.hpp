@@ -261,6 +261,10 @@ template <class Store>
 #define HOLDFAST_STORES_WITH_TTL                                                                                       \
     holdfast::test::memory_store, holdfast::test::redis_store HOLDFAST_AND_TLS, holdfast::test::redlock_store,         \
         HOLDFAST_ASYNC_STORES
+// Those that have a `shared_mutex`.
+#define HOLDFAST_SERVERS_WITH_READERS                                                                                  \
+    holdfast::test::redis_store HOLDFAST_AND_TLS, holdfast::test::redlock_store
+#define HOLDFAST_STORES_WITH_READERS holdfast::test::memory_store, HOLDFAST_SERVERS_WITH_READERS
 #define HOLDFAST_SERVERS                                                                                               \
     holdfast::test::redis_store HOLDFAST_AND_TLS, holdfast::test::redlock_store HOLDFAST_AND_ZOOKEEPER
 #define HOLDFAST_STORES HOLDFAST_STORES_WITH_TTL HOLDFAST_AND_ZOOKEEPER

@@ -34,6 +34,7 @@ UMBRELLAS = {
     "mutex.hpp": {"core", "lock"},
     "fair_mutex.hpp": {"core", "lock"},
     "semaphore.hpp": {"core", "adapters"},
+    "shared_mutex.hpp": {"core", "lock", "adapters"},
     "election.hpp": {"core", "lock", "adapters"},
     "make_store.hpp": {"core", "impl"},
     "memory.hpp": {"core", "memory", "impl"},
@@ -46,7 +47,7 @@ UMBRELLAS = {
     "sim.hpp": {"core", "lock", "adapters", "sim"},
 }
 # What every store's header, and what stands beside them, may include of these.
-LIGHT = {"holdfast.hpp", "fair_mutex.hpp", "mutex.hpp", "semaphore.hpp"}
+LIGHT = {"holdfast.hpp", "fair_mutex.hpp", "mutex.hpp", "semaphore.hpp", "shared_mutex.hpp"}
 # Folder -> what it may not include although the folder is open to it, and why.
 CLOSED = {
     "redlock": [(r"redis/hiredis\.hpp", "only the redis folder reaches hiredis")],

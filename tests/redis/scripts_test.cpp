@@ -6,7 +6,7 @@
 #include "support/redis_server.hpp"
 
 #include <holdfast/redis/commands.hpp>
-#include <holdfast/redis/scripts.hpp>
+#include <holdfast/redis/script_table.hpp>
 
 #include <string>
 #include <utility>

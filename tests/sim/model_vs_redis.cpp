@@ -259,6 +259,48 @@ TEST_CASE("a simulated node answers random commands as a real server does")
     CHECK(replaced > 5);
 }
 
+TEST_CASE("a simulated node keeps the readers of a lock as a real server does")
+{
+    pair both;
+    holdfast::detail::random_sequence chance{11};
+    std::array const keys{std::make_shared<redis::lock_keys const>("orders"),
+                          std::make_shared<redis::lock_keys const>("orders", "", access::exclusive),
+                          std::make_shared<redis::lock_keys const>("orders", "", access::exclusive),
+                          std::make_shared<redis::lock_keys const>("orders", "", access::shared),
+                          std::make_shared<redis::lock_keys const>("orders", "", access::shared),
+                          std::make_shared<redis::lock_keys const>("orders", "", access::shared)};
+    std::array const tokens{owner_token::from_bits(1, 1), owner_token::from_bits(2, 2), owner_token::from_bits(3, 3)};
+    std::array const verbs{verb::acquire, verb::acquire,   verb::acquire, verb::confirm,
+                           verb::extend,  verb::reacquire, verb::release, verb::release};
+    std::array const sources{redis::fence_source::counter, redis::fence_source::clock, redis::fence_source::none};
+    std::array<unsigned, 2> answered{};
+    unsigned beside = 0;
+    for (int i = 0; i < 6000; ++i) {
+        auto const pick = [&](auto const& from) { return from[chance.below(from.size())]; };
+        redis::command c{
+            .what = pick(verbs), .fence = pick(sources), .keys = pick(keys), .token = pick(tokens), .ttl = 10min};
+        if (chance.below(2) == 0) c.ttl = 1min;
+        c.batch = 1;
+        c.use_queue = c.keys->mode() == access::sole || c.what != verb::acquire;
+        auto const mode = c.keys->mode();
+        c.has_beside = mode != access::sole && c.what == verb::acquire && chance.below(3) == 0;
+        if (c.has_beside) c.beside = pick(tokens);
+        if (c.has_beside && c.beside == c.token) continue;
+        // Readers have no turn here: it is over at one time by the one clock, and at another by the other.
+        if (!c.has_beside && mode == access::exclusive && chance.below(8) == 0) c.waits_for = 10min;
+        auto const a = both.ask(c);
+        if (!a.error) ++answered[a.what == kind::applied ? 0 : 1];
+        if (c.has_beside && a.what == kind::applied) ++beside;
+        auto const event = chance.below(200);
+        if (event < 4) both.free(*c.keys);
+        if (event == 4) both.take_away(*c.keys, "somebody");
+        if (event >= 5 && event < 10) both.forget_fences();
+    }
+    CHECK(answered[0] > 1000);
+    CHECK(answered[1] > 1000);
+    CHECK(beside > 50);
+}
+
 TEST_CASE("scripts that do not compare, or say yes to what is not there, are told from the shipped ones", "[lesson-10]")
 {
     std::string const compares = "if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end";

@@ -12,6 +12,7 @@ namespace holdfast::test {
 inline constexpr std::string_view lock_commands =
     "+set +getrange +pttl +pexpire +time +eval +evalsha +publish +subscribe +unsubscribe";
 inline constexpr std::string_view queue_commands = "+zadd +zrem +zrank +zpopmin";
+inline constexpr std::string_view shared_commands = "+zadd +zrem +zscore +zrevrange +zremrangebyscore +hmget +hset";
 inline constexpr std::string_view redlock_commands = "+info";
 inline constexpr std::string_view guard_commands = "+info";
 inline constexpr std::string_view database_commands = "+select";
@@ -36,13 +37,20 @@ inline std::string queue_keys_of(std::string_view names)
     return beside("~holdfast:queue:", names) + " " + beside("~holdfast:next:", names);
 }
 
+/// Returns: those of what a `shared_mutex` keeps beside its key.
+inline std::string shared_keys_of(std::string_view names)
+{
+    return beside("~holdfast:readers:", names) + " " + beside("~holdfast:phase:", names);
+}
+
 inline constexpr std::string_view queue_channels = "&holdfast:wake:*";
 
 /// Returns: the patterns of their channels.
 inline std::string free_channels_of(std::string_view names) { return beside("&holdfast:free:", names); }
 
 /// Returns: a line of redis.conf for the user `app`, who may do what locks do whose names match `names` ("orders*
-/// invoices"), and `more`, and nothing else. Without the queue: what 0.1 asked for.
+/// invoices"), and `more`, and nothing else. Without the queue: what 0.1 asked for, which a
+/// `shared_mutex` cannot do with.
 inline std::string least_rights(std::string_view password, std::string_view names, std::string_view more = {},
                                 bool queue = true)
 {
@@ -52,14 +60,14 @@ inline std::string least_rights(std::string_view password, std::string_view name
         auto const one = names.substr(0, names.find(' '));
         names.remove_prefix(one.size() == names.size() ? names.size() : one.size() + 1);
         keys.append(" ").append(lock_keys_of(one));
-        if (queue) keys.append(" ").append(queue_keys_of(one));
+        if (queue) keys.append(" ").append(queue_keys_of(one)).append(" ").append(shared_keys_of(one));
         channels.append(" ").append(free_channels_of(one));
     }
     if (queue) channels.append(" ").append(queue_channels);
     std::string line = "user app on >";
     line.append(password).append(keys).append(" resetchannels").append(channels);
     line.append(" -@all ").append(lock_commands).append(" ");
-    if (queue) line.append(queue_commands).append(" ");
+    if (queue) line.append(queue_commands).append(" ").append(shared_commands).append(" ");
     return line.append(more);
 }
 

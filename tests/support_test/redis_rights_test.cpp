@@ -17,13 +17,14 @@ TEST_CASE("the rights with which the tests run are those that docs/redis.md asks
     std::string const text{std::istreambuf_iterator<char>{file}, {}};
     auto const page = std::regex_replace(text, std::regex{"\\s+"}, " ");
     auto const code = [](std::string_view words) { return "`" + std::string{words} + "`"; };
-    CHECK_THAT(page,
-               contains("needs, for locks whose names begin with `orders`, the keys " +
-                        code(rights::lock_keys_of("orders*")) + ", the channels " +
-                        code(rights::free_channels_of("orders*")) + ", and the commands " +
-                        code(rights::lock_commands) + "; for waiters to be served in turn the keys " +
-                        code(rights::queue_keys_of("orders*")) + ", the channel " + code(rights::queue_channels) +
-                        " and the commands " + code(rights::queue_commands) + " as well; for Redlock " +
-                        code(rights::redlock_commands) + ", for a restart guard " + code(rights::guard_commands) +
-                        ", for a database number " + code(rights::database_commands) + "."));
+    CHECK_THAT(
+        page,
+        contains("needs, for locks whose names begin with `orders`, the keys " + code(rights::lock_keys_of("orders*")) +
+                 ", the channels " + code(rights::free_channels_of("orders*")) + ", and the commands " +
+                 code(rights::lock_commands) + "; for waiters to be served in turn the keys " +
+                 code(rights::queue_keys_of("orders*")) + ", the channel " + code(rights::queue_channels) +
+                 " and the commands " + code(rights::queue_commands) + " as well; for a `shared_mutex` the keys " +
+                 code(rights::shared_keys_of("orders*")) + " and the commands " + code(rights::shared_commands) +
+                 "; for Redlock " + code(rights::redlock_commands) + ", for a restart guard " +
+                 code(rights::guard_commands) + ", for a database number " + code(rights::database_commands) + "."));
 }

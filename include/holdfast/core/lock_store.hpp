@@ -2,8 +2,10 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/name.hpp>
 #include <holdfast/core/operation.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/parker.hpp>
@@ -26,7 +28,10 @@ namespace holdfast::inline HOLDFAST_ABI {
 class lock_key {
 public:
     /// `kind` distinguishes locks of one name that do not exclude each other in this process; empty for the usual kind.
-    explicit lock_key(std::string name, std::string kind = {}) : name_{std::move(name)}, kind_{std::move(kind)} {}
+    explicit lock_key(std::string name, std::string kind = {}, access mode = access::sole)
+        : name_{std::move(name)}, kind_{std::move(kind)}, mode_{mode}
+    {
+    }
     lock_key(lock_key const&) = delete;
     lock_key& operator=(lock_key const&) = delete;
     virtual ~lock_key() = default;
@@ -35,10 +40,13 @@ public:
     [[nodiscard]] std::string const& name() const noexcept { return name_; }
     /// Returns: the kind, as it was given.
     [[nodiscard]] std::string const& kind() const noexcept { return kind_; }
+    /// Returns: the access that is asked for with it.
+    [[nodiscard]] access mode() const noexcept { return mode_; }
 
 private:
     std::string name_;
     std::string kind_;
+    access mode_;
 };
 
 /// A key, as the operations on it share it.
@@ -69,6 +77,17 @@ struct acquire_request {
 
     /// It also fails so if no quorum could be asked for this long after one could.
     boot_clock::duration unavailable_after = boot_clock::duration::max();
+
+    /// The lease of the same name and owner, in the other mode of a `shared_mutex`, which does not refuse this one:
+    /// the way from one mode to the other without a gap. It is untouched, whatever comes of this; after a grant, which
+    /// is a lease of its own with a token of its own, the caller gives it back. Asked for once (`once`), and only if the
+    /// store `converts()`.
+    ///
+    /// | asked for | granted if |
+    /// |-----------|------------|
+    /// | shared    | this lease has the lock exclusively |
+    /// | exclusive | no other lease shares the lock; waiting writers do not matter |
+    std::optional<owner_token> beside{};
 };
 
 /// What an acquire got.
@@ -135,6 +154,20 @@ public:
 
     /// Returns: the key of the lock `name`; no I/O. Throws: `error` (`misconfigured`) if it cannot have that name.
     [[nodiscard]] virtual shared_key make_key(std::string_view name) const = 0;
+
+    /// Returns: the key of the `shared_mutex` of that name, for one of its modes; no I/O. What is done with it is that
+    /// mode's: an exclusive lease is alone, and shared ones are beside each other, each with a token and an end of its
+    /// own. The fencing token of an exclusive lease is greater than those of all leases before, and that of a shared one
+    /// greater than those of all exclusive leases before; shared leases may have the same one. Requires: `mode` is
+    /// exclusive or shared. Throws: `error` (`misconfigured`) if the lock cannot have that name; by default, as the
+    /// store has no such lock.
+    [[nodiscard]] virtual shared_key make_shared_key(std::string_view name, access /*mode*/) const
+    {
+        throw detail::error_of(name, {make_error_code(errc::misconfigured), "this store has no shared_mutex"});
+    }
+
+    /// Returns: whether it can grant one mode beside the owner's lease in the other; see `acquire_request::beside`.
+    [[nodiscard]] virtual bool converts() const noexcept { return false; }
 
     /// Returns: an acquire of `key` that was not started.
     [[nodiscard]] virtual std::unique_ptr<pending_acquire> acquire(shared_key const& key,

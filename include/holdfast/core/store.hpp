@@ -2,14 +2,17 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock_stats.hpp>
 #include <holdfast/core/options.hpp>
+#include <holdfast/core/token.hpp>
 
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -20,6 +23,7 @@ namespace holdfast::inline HOLDFAST_ABI {
 
 class mutex;
 class semaphore;
+class shared_mutex;
 
 /// Is told what happens to the locks of a client.
 using lock_observer = std::function<void(lock_event const&)>;
@@ -29,7 +33,8 @@ namespace detail {
 /// How long an acquire waits at most.
 struct patience {
     boot_clock::time_point deadline = boot_clock::time_point::max();
-    bool once = false;  ///< a single attempt, without a wait; `deadline` has no effect
+    bool once = false;                    ///< a single attempt, without a wait; `deadline` has no effect
+    std::optional<owner_token> beside{};  ///< see `acquire_request::beside`
 
     /// Returns: until when it may wait before it asks.
     [[nodiscard]] boot_clock::time_point may_wait_until() const noexcept
@@ -79,6 +84,9 @@ public:
     /// Returns: which lock it is; see `lock_store::address_of`.
     [[nodiscard]] virtual std::string address() const = 0;
 
+    /// Returns: the owner token of its hold; nothing if it has none.
+    [[nodiscard]] virtual std::optional<owner_token> held_token() const { return std::nullopt; }
+
     /// Effects: as `lock`; `told` gets the result. If it throws, nothing was begun.
     virtual void begin_lock(patience const& p, std::stop_token stop, std::unique_ptr<async_result> told) = 0;
 
@@ -106,6 +114,11 @@ public:
     virtual ~lock_factory() = default;
 
     [[nodiscard]] virtual std::unique_ptr<lock_object> make_mutex(std::string_view name, lock_options options) = 0;
+
+    /// Returns: what takes one mode of the `shared_mutex` of that name. Each object for the shared mode has a lease of
+    /// its own.
+    [[nodiscard]] virtual std::unique_ptr<lock_object> make_shared_mutex(std::string_view name, access mode,
+                                                                         lock_options options) = 0;
 
     [[nodiscard]] virtual lock_stats stats() const = 0;
     virtual void observe(lock_observer f) = 0;
@@ -139,6 +152,7 @@ public:
 private:
     friend class mutex;
     friend class semaphore;
+    friend class shared_mutex;
 
     std::shared_ptr<detail::lock_factory> locks_;
 };

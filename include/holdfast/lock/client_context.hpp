@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/lock_store.hpp>
@@ -51,11 +52,31 @@ public:
         return make_mutex(store_->make_key(name), std::move(options));
     }
 
+    [[nodiscard]] std::unique_ptr<lock_object> make_shared_mutex(std::string_view name, access mode,
+                                                                 lock_options options) override
+    {
+        check_name(name);
+        if (in_child()) throw made_before_fork(name);
+        return make_shared_mutex(store_->make_shared_key(name, mode), std::move(options));
+    }
+
+    /// As above, for a key that the store has made. Throws: `error` (`misconfigured`).
+    [[nodiscard]] std::unique_ptr<lock_object> make_shared_mutex(shared_key key, lock_options options)
+    {
+        if (options.min_hold.count() != 0)
+            throw error_of(key->name(), {make_error_code(errc::misconfigured), "min_hold is not for a shared_mutex"});
+        if (options.fair)
+            throw error_of(key->name(), {make_error_code(errc::misconfigured),
+                                         "fair is not for a shared_mutex: readers and writers take turns"});
+        options.max_local_handoffs = 0;  // a writer that went ahead of readers would do so for many sections
+        return make_mutex(std::move(key), std::move(options));
+    }
+
     /// As above, for a key that the store has made. Throws: `error` (`misconfigured`).
     [[nodiscard]] std::unique_ptr<lock_object> make_mutex(shared_key key, lock_options options)
     {
         if (in_child()) throw made_before_fork(key->name());
-        auto shared = queue(key);
+        auto shared = key->mode() == access::shared ? new_queue(key) : queue(key);
         check_options(key->name(), options, store_->refused_lease(options.ttl));
         if (options.min_hold > options.ttl)
             check_min_hold(key->name(), options, store_->refused_lease(options.min_hold));
@@ -75,7 +96,7 @@ private:
         std::scoped_lock guard{mutex_};
         auto const found = queues_.find(id_of(*key));
         if (found != queues_.end()) return found->second;
-        auto made = std::make_shared<wait_queue>(store_, renewer_, reports_, origin_, key);
+        auto made = new_queue(key);
         forget_unused();
         queues_.emplace(id_of(*key), made);
         return made;
@@ -87,6 +108,11 @@ private:
         if (auto const why = store_->refused_order(key); !why.empty())
             throw error_of(key.name(), {make_error_code(errc::misconfigured), "fair is set, " + why});
         options.max_local_handoffs = 0;
+    }
+
+    [[nodiscard]] std::shared_ptr<wait_queue> new_queue(shared_key const& key) const
+    {
+        return std::make_shared<wait_queue>(store_, renewer_, reports_, origin_, key);
     }
 
     /// Returns: `options`; locks that are made one after the other with the same options share their memory, unless
@@ -119,7 +145,10 @@ private:
         sweep_at_ = 2 * queues_.size() + 64;
     }
 
-    [[nodiscard]] static std::string id_of(lock_key const& key) { return key.kind() + '\0' + key.name(); }
+    [[nodiscard]] static std::string id_of(lock_key const& key)
+    {
+        return (key.mode() == access::sole ? 'm' : 's') + key.kind() + '\0' + key.name();
+    }
 
     fork_guard origin_;
     std::shared_ptr<lock_store> store_;

@@ -6,6 +6,7 @@
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/lock_stats.hpp>
 #include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/token.hpp>
 #include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/failure_reports.hpp>
 #include <holdfast/lock/mutex_state.hpp>
@@ -22,6 +23,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -85,6 +87,14 @@ public:
     [[nodiscard]] std::shared_ptr<hold_state> hold_of(mutex_state const& owner) const
     {
         return in_child() ? nullptr : (static_cast<void>(std::scoped_lock{mutex_}), owner.held);
+    }
+
+    /// Returns: the owner token of the hold of `owner`; nothing if it has none.
+    [[nodiscard]] std::optional<owner_token> token_of(mutex_state const& owner) const
+    {
+        if (in_child()) return std::nullopt;
+        std::scoped_lock guard{mutex_};
+        return owner.held ? std::optional{owner.token} : std::nullopt;
     }
 
     void on_due(boot_clock::time_point now, bool alarmed) noexcept override

@@ -7,6 +7,7 @@
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/store.hpp>
+#include <holdfast/core/token.hpp>
 #include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/async_call.hpp>
 #include <holdfast/lock/lock_call.hpp>
@@ -19,6 +20,7 @@
 #include <chrono>
 #include <memory>
 #include <new>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -114,6 +116,8 @@ public:
     [[nodiscard]] std::string const& name() const noexcept override { return queue_->name(); }
 
     [[nodiscard]] std::string address() const override { return queue_->store().address_of(*queue_->key()); }
+
+    [[nodiscard]] std::optional<owner_token> held_token() const override { return queue_->token_of(*state_); }
 
     void begin_lock(patience const& p, std::stop_token stop, std::unique_ptr<async_result> told) override
     {

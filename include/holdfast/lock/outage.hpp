@@ -24,7 +24,8 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
                             .in_order = options.fair,
                             .retry = options.retry,
                             .once = limit.once,
-                            .deadline = limit.deadline};
+                            .deadline = limit.deadline,
+                            .beside = limit.beside};
     limit_outage(request, since, options.unavailable_after);
     return request;
 }

@@ -62,7 +62,7 @@ public:
     {
         if (!std::exchange(one.paused, true)) {
             one.late = one.was_in_line && now >= one.limit.deadline;
-            one.ask_at = std::min(pause_.ask_at(), one.limit.may_wait_until());
+            if (!one.limit.beside) one.ask_at = std::min(pause_.ask_at(), one.limit.may_wait_until());
         }
         if (one.late || one.canceled || now >= one.ask_at) return std::nullopt;
         return one.ask_at;
@@ -71,7 +71,8 @@ public:
     /// Returns: whether `one`, whose pause is over, may ask; otherwise it has ended.
     [[nodiscard]] bool may_ask(waiter& one, boot_clock::time_point now) noexcept
     {
-        if (!one.late && !one.canceled && pause_.may_ask(now, one.limit.may_wait_until())) return true;
+        bool const may_ask = one.limit.beside || pause_.may_ask(now, one.limit.may_wait_until());
+        if (!one.late && !one.canceled && may_ask) return true;
         end(one);
         return false;
     }

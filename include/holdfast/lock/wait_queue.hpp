@@ -142,6 +142,9 @@ private:
 
     void begin_asking(waiter& one)
     {
+        if (one.limit.beside && !store().converts())
+            throw error_of(name(),
+                           {make_error_code(errc::misconfigured), "this store cannot change the mode of a hold"});
         one.asked_since = turns_.unavailable_since(one);
         auto const request = request_for(*one.options, one.limit, lease_.state().handoffs_for(one), one.asked_since);
         one.patience_in_outage = request.unavailable_after;

@@ -12,6 +12,7 @@
 #include <holdfast/memory/node.hpp>
 #include <holdfast/quorum/acquire_machine.hpp>
 #include <holdfast/quorum/answer.hpp>
+#include <holdfast/quorum/waiting_mark.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -45,7 +46,7 @@ public:
         if (place_)
             data_->unwatch(key_->name(), *place_);
         else if (gave_back_)
-            data_->wake_first_if_free(key_->name());
+            data_->wake_if_free(key_->name());
     }
 
     void start(completion& done) override
@@ -139,7 +140,11 @@ private:
         if (fault.unavailable) return static_cast<void>(answer_ = not_asked());
         if (request_.in_order && data_->others_are_first(key_->name(), place_))
             return static_cast<void>(answer_ = quorum::answer::refused(time_for_others));
-        auto const got = data_->acquire(key_->name(), token_, request_.fences, sent, sent + request_.ttl);
+        wanted_lease const wanted{.mode = key_->mode(),
+                                  .token = token_,
+                                  .beside = request_.beside,
+                                  .waits_for = quorum::waiting_mark(request_, sent)};
+        auto const got = data_->acquire(key_->name(), wanted, request_.fences, sent, sent + request_.ttl);
         auto const left = std::chrono::ceil<std::chrono::milliseconds>(got.expires - sent);
         answer_ = got.granted ? quorum::answer::applied(got.last_fence) : quorum::answer::refused(left);
     }
@@ -149,7 +154,7 @@ private:
     void give_back() noexcept
     {
         arrives_at_ = never;
-        gave_back_ = data_->give_back(key_->name(), token_) || gave_back_;
+        gave_back_ = data_->give_back(*key_, token_) || gave_back_;
     }
 
     void end(result<grant> outcome) noexcept

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/memory/opened.hpp>
+#include <holdfast/memory/record.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -54,15 +57,16 @@ public:
         boot_clock::time_point expires;  ///< of the present lease
     };
 
-    /// Effects: gives `name` to `token` until `expires`, with `fences` new fencing tokens, if it is free at `now`.
-    acquired acquire(std::string const& name, owner_token const& token, unsigned fences, boot_clock::time_point now,
+    /// Effects: gives `name` to `wanted` until `expires`, with `fences` new fencing tokens, if it is not refused at
+    /// `now`.
+    acquired acquire(std::string const& name, wanted_lease const& wanted, unsigned fences, boot_clock::time_point now,
                      boot_clock::time_point expires)
     {
         std::scoped_lock guard{mutex_};
         auto& r = records_[name];
-        if (r.expires > now) return {.granted = false, .last_fence = 0, .expires = r.expires};
-        r.owner = token;
-        r.expires = expires;
+        r.calls_all = r.calls_all || wanted.mode != access::sole;
+        if (auto const until = r.leases.acquire(wanted, now, expires))
+            return {.granted = false, .last_fence = 0, .expires = *until};
         last_fence_ += fences;
         return {.granted = true, .last_fence = fences == 0 ? 0 : last_fence_, .expires = expires};
     }
@@ -79,47 +83,50 @@ public:
     /// Effects: makes the lease of `token` end at `expires`. If that is earlier than before, wakes all waiters: they
     /// wait for the old end.
     /// Returns: whether `token` has a lease at `now`.
-    bool extend(std::string const& name, owner_token const& token, boot_clock::time_point now,
+    bool extend(lock_key const& key, owner_token const& token, boot_clock::time_point now,
                 boot_clock::time_point expires)
     {
         waiters woken;
         {
             std::scoped_lock guard{mutex_};
-            auto const found = records_.find(name);
-            if (found == records_.end() || found->second.expires <= now || found->second.owner != token) return false;
-            if (expires < std::exchange(found->second.expires, expires)) woken = found->second.line;
+            auto const found = records_.find(key.name());
+            if (found == records_.end()) return false;
+            auto const before = found->second.leases.extend(key.mode(), token, now, expires);
+            if (!before) return false;
+            if (expires < *before) woken = found->second.line;
         }
         for (auto const& one : woken) one->wake();
         return true;
     }
 
-    /// Effects: ends the lease of `token`; wakes the first waiter. Returns: whether it had a lease at `now`.
-    bool release(std::string const& name, owner_token const& token, boot_clock::time_point now)
+    /// Effects: ends the lease of `token`; wakes waiters that may have the lock now. Returns: whether it had a lease at
+    /// `now`.
+    bool release(lock_key const& key, owner_token const& token, boot_clock::time_point now)
     {
         std::unique_lock guard{mutex_};
-        auto const found = records_.find(name);
+        auto const found = records_.find(key.name());
         if (found == records_.end()) return false;
-        bool const owned = found->second.expires > now && found->second.owner == token;
-        if (owned || found->second.expires <= now) free(guard, found);  // nor is a lease that ended remembered
+        bool const owned = found->second.leases.release(key.mode(), token, now);
+        // After a writer, readers may go in beside one; and a lease that ended is not remembered.
+        if (found->second.leases.free(now) || (owned && key.mode() == access::exclusive)) wake(guard, found, now);
         return owned;
     }
 
     /// Effects: as `release`, but wakes no waiter. Returns: whether `token` had a lease.
-    bool give_back(std::string const& name, owner_token const& token) noexcept
+    bool give_back(lock_key const& key, owner_token const& token) noexcept
     {
         std::scoped_lock guard{mutex_};
-        auto const found = records_.find(name);
-        bool const owned = found != records_.end() && found->second.owner == token;
-        if (owned) found->second.expires = {};
-        return owned;
+        auto const found = records_.find(key.name());
+        return found != records_.end() && found->second.leases.release(key.mode(), token, boot_clock::now());
     }
 
-    /// Effects: wakes the first waiter if the lock is free.
-    void wake_first_if_free(std::string const& name)
+    /// Effects: wakes waiters if the lock is free.
+    void wake_if_free(std::string const& name)
     {
         std::unique_lock guard{mutex_};
+        auto const now = boot_clock::now();
         auto const found = records_.find(name);
-        if (found != records_.end() && found->second.expires <= boot_clock::now()) free(guard, found);
+        if (found != records_.end() && found->second.leases.free(now)) wake(guard, found, now);
     }
 
     void set_faults(faults const& f) noexcept override
@@ -148,7 +155,10 @@ public:
     void erase(std::string const& name) override
     {
         std::unique_lock guard{mutex_};
-        if (auto const found = records_.find(name); found != records_.end()) free(guard, found);
+        auto const found = records_.find(name);
+        if (found == records_.end()) return;
+        found->second.leases.clear();
+        wake(guard, found, boot_clock::now());
     }
 
     /// Effects: puts `who` at the end of the line of waiters for `name`. Returns: its place there.
@@ -170,27 +180,33 @@ public:
         std::unique_lock guard{mutex_};
         auto const found = records_.find(name);
         found->second.line.erase(place);
-        if (found->second.expires <= boot_clock::now()) free(guard, found);
+        auto const now = boot_clock::now();
+        if (found->second.leases.free(now)) wake(guard, found, now);
     }
 
 private:
-    struct record {
-        owner_token owner;
-        boot_clock::time_point expires{};
-        waiters line;
+    struct of_name {
+        record leases{};
+        bool calls_all = false;  // readers may have it together, and writers do not know how many are before them
+        waiters line{};
     };
 
-    void free(std::unique_lock<std::mutex>& guard, std::map<std::string, record>::iterator r)
+    /// Effects: wakes the first waiter, or all; unlocks. A free lock that no waiter wants is forgotten.
+    void wake(std::unique_lock<std::mutex>& guard, std::map<std::string, of_name>::iterator r,
+              boot_clock::time_point now)
     {
-        r->second.expires = {};
-        if (r->second.line.empty()) return static_cast<void>(records_.erase(r));
-        auto const first = r->second.line.front();
+        auto& line = r->second.line;
+        if (line.empty()) {
+            if (r->second.leases.free(now)) records_.erase(r);
+            return;
+        }
+        waiters const woken{line.begin(), r->second.calls_all ? line.end() : std::next(line.begin())};
         guard.unlock();
-        first->wake();
+        for (auto const& one : woken) one->wake();
     }
 
     mutable std::mutex mutex_;
-    std::map<std::string, record> records_;
+    std::map<std::string, of_name> records_;
     std::uint64_t last_fence_ = 0;
     faults faults_;
 };

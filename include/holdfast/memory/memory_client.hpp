@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/parker.hpp>
@@ -35,6 +36,13 @@ public:
     }
 
     [[nodiscard]] std::string refused_order(lock_key const& /*key*/) const override { return {}; }
+
+    [[nodiscard]] shared_key make_shared_key(std::string_view name, access mode) const override
+    {
+        return std::make_shared<lock_key const>(std::string{name}, std::string{}, mode);
+    }
+
+    [[nodiscard]] bool converts() const noexcept override { return true; }
 
     [[nodiscard]] std::string address_of(lock_key const& key) const override
     {

@@ -18,7 +18,6 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::memory {
@@ -84,7 +83,7 @@ protected:
     }
 
     [[nodiscard]] data& leases() const noexcept { return *data_; }
-    [[nodiscard]] std::string const& name() const noexcept { return key_->name(); }
+    [[nodiscard]] lock_key const& key() const noexcept { return *key_; }
     [[nodiscard]] Machine const& machine() const noexcept { return machine_; }
 
 private:
@@ -125,7 +124,7 @@ public:
     }
 
 private:
-    bool ask(boot_clock::time_point sent) override { return leases().extend(name(), token_, sent, sent + ttl_); }
+    bool ask(boot_clock::time_point sent) override { return leases().extend(key(), token_, sent, sent + ttl_); }
 
     owner_token token_;
     std::chrono::milliseconds ttl_;
@@ -143,7 +142,7 @@ public:
     [[nodiscard]] failure outcome() const override { return explained(machine().outcome()); }
 
 private:
-    bool ask(boot_clock::time_point sent) override { return leases().release(name(), token_, sent); }
+    bool ask(boot_clock::time_point sent) override { return leases().release(key(), token_, sent); }
 
     owner_token token_;
 };

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/quorum/acquire_machine.hpp>
+#include <holdfast/quorum/waiting_mark.hpp>
 #include <holdfast/redis/machine_operation.hpp>
 #include <holdfast/redis/transport.hpp>
 
@@ -141,6 +143,9 @@ private:
         if (!step.ask.empty()) {
             auto const now = transport_.now();
             auto ask = make(command::verb::acquire);
+            ask.beside = request_.beside.value_or(owner_token{});
+            ask.has_beside = request_.beside.has_value();
+            ask.waits_for = quorum::waiting_mark(request_, now);
             ask.value = ask.fence == fence_source::counter ? transport_.proposal(now) : 0;
             if (transport_.calls()) enter(now);
             if (waiter_) score_ = transport_.score(entered_at_);  // the clock of another server may be known by now
@@ -151,7 +156,8 @@ private:
                 ask.score = called ? score_ : 0;
                 // One that cannot be called is as good as a client that does not know of the queue: reservations for
                 // others, who come without end, would keep it out.
-                ask.use_queue = (!request_.once || request_.in_order) && transport_.queues(node) && !transport_.cannot_call(node);
+                bool const respects = queues_ && (!request_.once || request_.in_order);
+                ask.use_queue = respects && transport_.queues(node) && !transport_.cannot_call(node);
                 this->send(node, ask, no_token_ ? no_token_ : transport_.may_vote(node, now));
             });
         }
@@ -191,7 +197,7 @@ private:
     /// Effects: it is a waiter that nodes can call, since `now`.
     void enter(boot_clock::time_point now) noexcept
     {
-        if (waiter_ || request_.once) return;
+        if (waiter_ || request_.once || !queues_) return;
         entered_at_ = now;
         score_ = transport_.score(now);
         waiter_ = transport_.enter(this);
@@ -209,7 +215,7 @@ private:
             if (why) {
                 deaf_.add(node);
                 deaf_why_ = why;
-            } else if (!called_.has(node) && transport_.calls(node) && transport_.queues(node)) {
+            } else if (queues_ && !called_.has(node) && transport_.calls(node) && transport_.queues(node)) {
                 return machine_.on_watching(node, transport_.now());  // it can get in line there now
             }
         }
@@ -256,6 +262,7 @@ private:
     shared_keys keys_;
     std::string const channel_ = keys_->channel().text();
     acquire_request request_;
+    bool const queues_ = keys_->mode() == access::sole;  // readers wait together, and writers with them
     owner_token token_;
     std::error_code no_token_;  ///< why there is no token
     node_set unwatched_;        // still to be watched

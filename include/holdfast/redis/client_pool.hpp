@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/lock_store.hpp>
@@ -59,6 +60,13 @@ public:
     {
         return std::make_shared<lock_keys const>(key_prefix_ + std::string{name}, name);
     }
+
+    [[nodiscard]] shared_key make_shared_key(std::string_view name, access mode) const override
+    {
+        return std::make_shared<lock_keys const>(key_prefix_ + std::string{name}, name, mode);
+    }
+
+    [[nodiscard]] bool converts() const noexcept override { return true; }
 
     [[nodiscard]] std::string address_of(lock_key const& key) const override
     {

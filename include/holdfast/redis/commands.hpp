@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/quorum/answer.hpp>
 #include <holdfast/redis/error.hpp>
@@ -52,6 +53,18 @@ inline constexpr std::chrono::microseconds unguarded_fence_bound = std::chrono::
 /// Queue and reservation only ever refuse. Losing them costs time: who waits looks by the clock, too. The layout for
 /// other clients: docs/queue-of-waiters.md.
 ///
+/// What the keys of a `shared_mutex` mean by these verbs, for one of its modes:
+///
+/// | verb | exclusive | shared |
+/// |---|---|---|
+/// | acquire | as above, for one more owner: no, if readers are there or have their turn. Beside the only reader: yes | yes, if no writer is there or waits. Beside its writer: yes. The token is one of the readers |
+/// | no to it | it is remembered for `waits_for` that a writer waits, if readers were the reason | that a reader waits |
+/// | confirm, extend, reacquire | as above | the same, if the token is one of the readers; reacquire: or if no writer is there |
+/// | release | as above; the readers that it stands beside stay; readers that wait have their turn | the token is no reader any more; the last one deletes the key, and all waiters are told |
+///
+/// The key does not expire before the last reader; see `shared_scripts`. They have no queue: `use_queue` means that of
+/// a mutex of the same name, whose next waiter is called when the lock is free.
+///
 /// With `counter`, a fence that is missing or below `floor` is first set to the greatest of the clock (in µs), `floor`
 /// and the proposal `value`. A proposal that is more than `max_lead` ahead of the clock is ignored. A fence expires
 /// `fence_lifetime` after it was last written; with `clock`, that long after the clock has reached it.
@@ -85,6 +98,9 @@ struct command {
     bool queue_refused = false;  ///< it is sent again without the queue: the user may not use that
     waiter_id waiter{};
     std::uint64_t score = 0;
+    owner_token beside{};  ///< acquire: see `acquire_request::beside`; `has_beside` says whether it is one
+    bool has_beside = false;
+    std::chrono::milliseconds waits_for{};  ///< acquire: see `quorum::waiting_mark`
 
     void refuse_queue() noexcept
     {
@@ -101,6 +117,9 @@ struct command {
     }
 };
 
+/// Returns: the access that `c` is about: its recipe.
+[[nodiscard]] inline access mode_of(command const& c) noexcept { return c.keys ? c.keys->mode() : access::sole; }
+
 /// Returns: how far ahead of the server's clock a fence that holdfast wrote can be. The guard is twice `max_lead`.
 [[nodiscard]] inline std::chrono::microseconds fence_bound(command const& c) noexcept
 {
@@ -111,6 +130,14 @@ struct command {
 [[nodiscard]] inline bool asks_for_vote(command const& c) noexcept
 {
     return c.what == command::verb::acquire || c.what == command::verb::reacquire;
+}
+
+/// Returns: whether `c` has to do with the readers and the phase of a `shared_mutex`.
+[[nodiscard]] inline bool knows_phase(command const& c) noexcept
+{
+    using enum command::verb;
+    bool const both = c.what == acquire || c.what == release || c.what == leave;
+    return mode_of(c) == access::shared || (mode_of(c) == access::exclusive && both);
 }
 
 /// Returns: whether `c` can have to do with the queue.

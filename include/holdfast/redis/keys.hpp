@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/name.hpp>
@@ -22,8 +23,8 @@ struct lock_keys : lock_key {
 
     /// `name` is what the user calls the lock; empty: the same as its key. Throws: `error` (`misconfigured`) if the key
     /// is reserved.
-    explicit lock_keys(std::string key, std::string_view name = {})
-        : lock_key{name.empty() ? key : std::string{name}}, lock{std::move(key)}, tagged_{has_tag(lock)}
+    explicit lock_keys(std::string key, std::string_view name = {}, access mode = access::sole)
+        : lock_key{name.empty() ? key : std::string{name}, {}, mode}, lock{std::move(key)}, tagged_{has_tag(lock)}
     {
         if (lock.starts_with(reserved_prefix))
             throw holdfast::detail::error_of(
@@ -43,6 +44,12 @@ struct lock_keys : lock_key {
 
     /// Who was called last, until he has asked: the reservation.
     [[nodiscard]] word next() const noexcept { return beside("holdfast:next:{"); }
+
+    /// The leases of the readers of a `shared_mutex`; see `shared_scripts`.
+    [[nodiscard]] word readers() const noexcept { return beside("holdfast:readers:{"); }
+
+    /// Who waits for a `shared_mutex`, and whose turn it is.
+    [[nodiscard]] word phase() const noexcept { return beside("holdfast:phase:{"); }
 
     /// Names that begin with this are refused: they could be another lock's counter.
     static constexpr std::string_view reserved_prefix = "holdfast:";

@@ -63,16 +63,19 @@ inline void encode(std::string& bytes, command const& c, script_form form)
     detail::words w;
     w.add(by_hash ? "EVALSHA" : "EVAL");
     w.add(by_hash ? script_of(c).sha1 : script_of(c).text);
-    bool const queued = c.use_queue && may_queue(c);
+    bool const queued = c.use_queue && may_queue(c) && !(knows_phase(c) && asks_for_vote(c));
     waiter_text const waiter{c.waiter};
     auto const add_waiter = [&] {
         if (!queued || !c.waiter) return;
         w.add(waiter.view());
         w.add(c.score);
     };
-    w.add((fenced ? 2 : 1) + (queued ? 2 : 0));
+    bool const phased = knows_phase(c);
+    w.add((fenced ? 2 : 1) + (phased ? 2 : 0) + (queued ? 2 : 0));
     w.add(c.keys->lock);
     if (fenced) w.add(c.keys->fence());
+    if (phased) w.add(c.keys->readers());
+    if (phased) w.add(c.keys->phase());
     if (queued) w.add(c.keys->queue());
     if (queued) w.add(c.keys->next());
     w.add(c.token.view());
@@ -89,7 +92,12 @@ inline void encode(std::string& bytes, command const& c, script_form form)
             w.add(c.max_lead.count());
             w.add(c.floor);
         }
-        add_waiter();
+        if (phased) {
+            w.add(c.has_beside ? c.beside.view() : std::string_view{});
+            w.add(c.waits_for.count());
+        } else {
+            add_waiter();
+        }
         break;
     case command::verb::confirm:
         w.add(c.value);
@@ -101,7 +109,7 @@ inline void encode(std::string& bytes, command const& c, script_form form)
     case command::verb::release:
     case command::verb::leave:
         w.add(c.keys->channel());
-        add_waiter();
+        if (!phased) add_waiter();
         break;
     }
     format(bytes, w.get());

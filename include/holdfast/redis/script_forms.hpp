@@ -4,25 +4,12 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
-#include <holdfast/redis/scripts.hpp>
+#include <holdfast/redis/script_table.hpp>
 
 #include <array>
-#include <cstddef>
 #include <system_error>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
-
-/// Returns: the place in `scripts::all` of the script that the server runs for `c`.
-[[nodiscard]] inline std::size_t script_number(command const& c) noexcept
-{
-    constexpr std::size_t sources = 3;  // an acquire has a script for each source of its fence
-    if (c.what == command::verb::acquire) return static_cast<std::size_t>(c.fence);
-    bool const of_waiter = c.what == command::verb::release && c.waiter;
-    return sources - 1 + static_cast<std::size_t>(of_waiter ? command::verb::leave : c.what);
-}
-
-/// Returns: the script that the server runs for `c`.
-[[nodiscard]] inline script const& script_of(command const& c) noexcept { return *scripts::all[script_number(c)]; }
 
 /// How a script is sent to the server.
 enum class script_form {

@@ -208,8 +208,12 @@ inline constexpr script acquire_by_count{
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.
-inline constexpr script confirm{R"lua(
-if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
+namespace parts {
+
+inline constexpr std::string_view only_owner = R"lua(
+if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end)lua";
+
+inline constexpr std::string_view raise_fence = R"lua(
 local time = redis.call('TIME')
 local kept = redis.pcall('GETRANGE', KEYS[2], 0, 32)
 if kept == '' then
@@ -221,7 +225,11 @@ if last < tonumber(ARGV[2]) then
   redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 end
 return 1
-)lua",
+)lua";
+
+}  // namespace parts
+
+inline constexpr script confirm{joined<parts::only_owner, parts::raise_fence>,
                                 "040831254830459a02ef3c46707833e5f777fcc5"};
 
 // extend: KEYS lock; ARGV token ttl. Never shortens the time left: a late copy must not cut a longer lease.
@@ -277,10 +285,6 @@ inline constexpr script release{joined<parts::compare_and_delete, parts::keys, p
 inline constexpr script give_back{
     joined<parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay, parts::tell_all>,
     "3d3c11ce8b9e19fa83f09472e42cb7671cc5a558"};
-
-/// Those of an acquire in the order of `fence_source`, then those of the other verbs in theirs.
-inline constexpr std::array<script const*, 8> all{&acquire, &acquire_by_clock, &acquire_by_count, &confirm,
-                                                  &extend,  &reacquire,        &release,          &give_back};
 
 }  // namespace scripts
 

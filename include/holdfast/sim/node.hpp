@@ -2,10 +2,13 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
 #include <holdfast/sim/clock.hpp>
+#include <holdfast/sim/fence_counters.hpp>
+#include <holdfast/sim/read_phase.hpp>
 #include <holdfast/sim/waiting_lines.hpp>
 
 #include <algorithm>
@@ -41,6 +44,7 @@ public:
         forget_expired(t);
         auto const& name = c.keys->lock;
         auto const found = keys_.find(name);
+        if (redis::knows_phase(c)) return execute_in_phase(c, t, call);
         bool const ours = found != keys_.end() && found->second.holds == c.token.view();
         switch (c.what) {
         case acquire:
@@ -51,11 +55,7 @@ public:
             if (auto const left = !ours && c.use_queue ? lines_.reserved_for_another(name, c.waiter) : std::nullopt)
                 return refuse(c, *left - whole(t), t);
             return acquire_with_fence(c, ours, t);
-        case confirm:
-            // mutant: a fence passed on however far ahead
-            if (!ours || foreign(c, c.value, t) || !counts(c, t)) return redis::answer::no();
-            if (fence(c.keys->fence().text()) < c.value) write_fence(c, c.value, t);
-            return redis::answer::yes();
+        case confirm: return ours && fences_.raise(c, t) ? redis::answer::yes() : redis::answer::no();
         case reacquire:
             if (found != keys_.end() && !ours) return redis::answer::no();  // mutant: a lost vote taken from another
             if (!ours) grant(c, t);
@@ -95,18 +95,10 @@ public:
     }
 
     /// Effects: another user sets the fence counter, so that it does not expire. Without a value, to what is no number.
-    void poison(std::string const& key, std::optional<std::uint64_t> value)
-    {
-        fences_.insert_or_assign(
-            key, counter{value.value_or(0), std::chrono::milliseconds::max(), value ? counter::counts : counter::text});
-    }
+    void poison(std::string const& key, std::optional<std::uint64_t> value) { fences_.poison(key, value); }
 
     /// Returns: the fence counter of that key; 0 if there is none.
-    [[nodiscard]] std::uint64_t fence(std::string_view key) const
-    {
-        auto const found = fences_.find(key);
-        return found == fences_.end() ? 0 : found->second.value;
-    }
+    [[nodiscard]] std::uint64_t fence(std::string_view key) const { return fences_.value(key); }
 
     /// Returns: what TIME answers, since 1970.
     [[nodiscard]] std::chrono::microseconds time(boot_clock::time_point now) const noexcept
@@ -128,15 +120,16 @@ public:
 
     void stop() noexcept { running_ = false; }
 
-    void save() { saved_ = {keys_, fences_, lines_}; }
+    void save() { saved_ = {keys_, fences_, lines_, phases_}; }
 
     void start(boot_clock::time_point now, memory m)
     {
-        if (m == memory::saved) std::tie(keys_, fences_, lines_) = saved_;
+        if (m == memory::saved) std::tie(keys_, fences_, lines_, phases_) = saved_;
         if (m == memory::lost) {
             keys_.clear();
             fences_.clear();
             lines_ = {};
+            phases_.clear();
         }
         started_ = now;
         ++incarnation_;
@@ -155,19 +148,9 @@ private:
         std::string holds;
         std::optional<std::chrono::milliseconds> expires;
     };
-    struct counter {
-        enum state : std::uint8_t {
-            counts,
-            lost,  ///< it was foreign; the value is the most that it can have been before
-            text,  ///< no number
-        };
-        std::uint64_t value = 0;
-        std::chrono::milliseconds expires{};
-        state now = counts;
-    };
     using microseconds = std::chrono::microseconds;
     using key_table = std::map<std::string, entry, std::less<>>;
-    using fence_table = std::map<std::string, counter, std::less<>>;
+    using phase_table = std::map<std::string, read_phase, std::less<>>;
 
     static constexpr microseconds wall_at_start_of_world{1'700'000'000'000'000};
 
@@ -178,14 +161,15 @@ private:
     }
     [[nodiscard]] static std::chrono::milliseconds expiry(microseconds t, std::chrono::milliseconds ttl)
     {
-        return whole(t) + ttl;
+        return fence_counters::expiry(t, ttl);
     }
 
     void forget_expired(microseconds t)
     {
         std::erase_if(keys_, [&](auto const& one) { return one.second.expires && *one.second.expires <= whole(t); });
-        std::erase_if(fences_, [&](auto const& one) { return one.second.expires <= whole(t); });
+        fences_.forget_expired(whole(t));
         lines_.forget_expired(whole(t));
+        for (auto& one : phases_) one.second.forget_expired(whole(t));
     }
 
     [[nodiscard]] static std::chrono::milliseconds time_left(entry const& e, microseconds t)
@@ -205,8 +189,61 @@ private:
         return no;
     }
 
+    /// Effects: as `execute`, for a command that knows of readers.
+    redis::answer execute_in_phase(redis::command const& c, microseconds t, waiting_lines::caller const& call)
+    {
+        using enum redis::command::verb;
+        auto& phase = phases_[c.keys->lock];
+        auto const found = keys_.find(c.keys->lock);
+        auto const value = found == keys_.end() ? std::string{} : found->second.holds;
+        bool const shared = redis::mode_of(c) == access::shared;
+        bool const ours = shared ? phase.reads(c, value) : value == c.token.view();
+        switch (c.what) {
+        case acquire: {
+            auto const left = found == keys_.end() ? std::chrono::milliseconds{0} : time_left(found->second, t);
+            auto const refused = ours ? std::nullopt : phase.refuses(c, value, left, whole(t));
+            return refused ? redis::answer::no(*refused) : acquire_with_fence(c, ours && !shared, t);
+        }
+        case confirm: return ours && fences_.raise(c, t) ? redis::answer::yes() : redis::answer::no();
+        case reacquire:
+        case extend:
+            if (!ours && (c.what == extend || !(value.empty() || value == read_phase::reserved)))
+                return redis::answer::no();
+            grant(c, t);
+            return redis::answer::yes();
+        case release:
+        case leave: break;
+        }
+        if (shared) phase.leave(c);
+        if (!ours) return redis::answer::no();  // mutant: a release that frees what is another's
+        auto const last = shared ? phase.last() : phase.end_write(c, whole(t));
+        if (last && (!shared || value == read_phase::reserved))
+            found->second = {std::string{read_phase::reserved}, last};
+        else if (!last && (!shared || value == read_phase::reserved))
+            keys_.erase(found);
+        if (!last && c.use_queue) lines_.call_next(c.keys, whole(t), call);
+        return redis::answer::yes();
+    }
+
     void grant(redis::command const& c, microseconds t)
     {
+        if (redis::knows_phase(c)) {
+            auto& phase = phases_[c.keys->lock];
+            auto& key = keys_[c.keys->lock];
+            if (redis::mode_of(c) == access::shared) {
+                auto const last = phase.join(c, key.holds, whole(t));
+                if (key.holds.empty()) key = {std::string{read_phase::reserved}, last};
+                if (key.expires) key.expires = std::max(*key.expires, last);
+                ++grants_;
+                return;
+            }
+            phase.taken(c, key.holds);
+            auto const before = key.holds.empty() ? std::nullopt : key.expires;
+            key = {std::string{c.token.view()},
+                   std::max(expiry(t, c.ttl), before.value_or(std::chrono::milliseconds{0}))};
+            ++grants_;
+            return;
+        }
         keys_.insert_or_assign(c.keys->lock, entry{std::string{c.token.view()}, expiry(t, c.ttl)});
         ++grants_;
     }
@@ -216,68 +253,14 @@ private:
         e.expires = std::max(e.expires.value_or(std::chrono::milliseconds{0}), expiry(t, c.ttl));
     }
 
-    /// Returns: whether a fence is further ahead of the clock than any that holdfast writes.
-    [[nodiscard]] static bool foreign(redis::command const& c, std::uint64_t value, microseconds t) noexcept
-    {
-        return value > most(c, t);  // mutant: a fence believed however far ahead
-    }
-
-    /// Returns: whether the fence is missing, or a number that is not foreign.
-    [[nodiscard]] bool counts(redis::command const& c, microseconds t) const
-    {
-        auto const found = fences_.find(c.keys->fence().text());
-        return found == fences_.end() || (found->second.now == counter::counts && !foreign(c, found->second.value, t));
-    }
-
-    /// Returns: the greatest fence that holdfast writes.
-    [[nodiscard]] static std::uint64_t most(redis::command const& c, microseconds t) noexcept
-    {
-        return static_cast<std::uint64_t>((t + redis::fence_bound(c)).count());
-    }
-
     redis::answer acquire_with_fence(redis::command const& c, bool ours, microseconds t)
     {
-        auto const granted = [&](std::uint64_t fence, bool replaced) {
-            if (!ours) grant(c, t);
-            if (c.use_queue) lines_.leave(c.keys->lock, c.waiter);
-            auto got = redis::answer::yes(fence);
-            got.in_line = redis::gets_in_line(c);
-            got.fence_replaced = replaced;
-            return got;
-        };
-        if (c.fence == redis::fence_source::none) return granted(0, false);
-        auto const clock = static_cast<std::uint64_t>(t.count());
-        auto const found = fences_.find(c.keys->fence().text());
-        auto const kept = found == fences_.end() ? counter{} : found->second;
-        bool const unread =
-            kept.now == counter::text || (kept.now == counter::lost && c.fence == redis::fence_source::clock);
-        bool const wrong = unread || foreign(c, kept.value, t);
-        auto last = wrong ? 0 : kept.value;
-        if (c.fence == redis::fence_source::clock)
-            return granted(write_fence(c, std::max((wrong ? most(c, t) : last) + 1, clock) + c.batch - 1, t), wrong);
-
-        auto const lead = clock + static_cast<std::uint64_t>(c.max_lead.count());
-        bool const guarded = c.max_lead.count() != 0;
-        if (wrong && guarded) {
-            write_fence(c, most(c, t), t, counter::lost);  // mutant: a lost fence begun at the clock
-            auto got = redis::answer::failed(redis::errc::foreign_fence);
-            got.fence_replaced = true;
-            return got;
-        }
-        if (kept.now == counter::lost && guarded && last > lead)
-            return redis::answer::failed(redis::errc::foreign_fence);
-        if (last < c.floor) last = std::max({clock, c.floor, c.value <= lead ? c.value : 0});
-        return granted(write_fence(c, last + c.batch, t), wrong);
-    }
-
-    std::uint64_t write_fence(redis::command const& c, std::uint64_t value, microseconds t,
-                              counter::state now = counter::counts)
-    {
-        microseconds const lead{c.fence == redis::fence_source::clock ? static_cast<std::int64_t>(value) - t.count()
-                                                                      : 0};
-        fences_.insert_or_assign(c.keys->fence().text(),
-                                 counter{value, expiry(t + std::max(lead, microseconds{0}), c.fence_lifetime), now});
-        return value;
+        auto got = fences_.draw(c, t);
+        if (got.what != redis::answer::kind::applied) return got;
+        if (!ours) grant(c, t);
+        if (c.use_queue) lines_.leave(c.keys->lock, c.waiter);
+        got.in_line = redis::gets_in_line(c);
+        return got;
     }
 
     clock clock_;
@@ -286,9 +269,10 @@ private:
     std::optional<boot_clock::time_point> started_;
     boot_clock::time_point hung_until_{};
     key_table keys_;
-    fence_table fences_;
+    fence_counters fences_;
     waiting_lines lines_;
-    std::tuple<key_table, fence_table, waiting_lines> saved_;
+    phase_table phases_;
+    std::tuple<key_table, fence_counters, waiting_lines, phase_table> saved_;
     std::uint64_t grants_ = 0;
 };
 

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/adapters/shared_holds.hpp>
+#include <holdfast/adapters/shared_mutex.hpp>
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/lease.hpp>
+#include <holdfast/core/name.hpp>
+#include <holdfast/core/store.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI {
+
+/// A shared hold of a `shared_mutex`, which the destructor gives back, and what its holder may ask about it. As
+/// `std::shared_lock`, with the members of `leased_lock`; the hold is its own, whatever else the thread holds.
+///
+///     if (holdfast::leased_shared_lock reading{prices, 500ms}) {
+///         cache.fill(row, reading.fencing_token());
+///         if (!reading.still_held()) cache.drop(row);
+///     }
+///
+/// Constructors that wait throw what the members of `shared_mutex` throw. A guard without a name,
+/// `holdfast::leased_shared_lock{prices};`, gives back at the end of its statement: the compiler warns. The end of the
+/// mutex gives the hold back, too.
+class leased_shared_lock {
+public:
+    leased_shared_lock() noexcept = default;
+
+    /// Effects: waits until the lock is held, together with other readers.
+    [[nodiscard]] explicit leased_shared_lock(shared_mutex& m) { take(m, {}, {}); }
+
+    /// Effects: asks once. The guard owns a hold if no writer has the lock or waits for it.
+    [[nodiscard]] leased_shared_lock(shared_mutex& m, std::try_to_lock_t) { take(m, {.once = true}, {}); }
+
+    /// Effects: waits until the lock is held, for `d` at most.
+    template <class Rep, class Period>
+    [[nodiscard]] leased_shared_lock(shared_mutex& m, std::chrono::duration<Rep, Period> const& d)
+    {
+        take(m, shared_mutex::until(d), {});
+    }
+
+    /// Effects: waits until the lock is held, until `t` at the latest.
+    template <class Clock, class Duration>
+    [[nodiscard]] leased_shared_lock(shared_mutex& m, std::chrono::time_point<Clock, Duration> const& t)
+    {
+        take(m, shared_mutex::until(t), {});
+    }
+
+    /// Effects: waits until the lock is held, or `stop` is requested.
+    [[nodiscard]] leased_shared_lock(shared_mutex& m, std::stop_token const& stop) { take(m, {}, stop); }
+
+    /// Effects: as above, for `d` at most.
+    template <class Rep, class Period>
+    [[nodiscard]] leased_shared_lock(shared_mutex& m, std::stop_token const& stop,
+                                     std::chrono::duration<Rep, Period> const& d)
+    {
+        take(m, shared_mutex::until(d), stop);
+    }
+
+    /// Effects: takes over the hold of `other`, which owns none afterwards.
+    leased_shared_lock(leased_shared_lock&& other) noexcept
+        : holds_{std::exchange(other.holds_, nullptr)},
+          object_{std::exchange(other.object_, nullptr)},
+          lease_{std::exchange(other.lease_, {})}
+    {
+    }
+
+    /// Effects: unlocks, and takes over the hold of `other`, which owns none afterwards.
+    leased_shared_lock& operator=(leased_shared_lock&& other) noexcept
+    {
+        leased_shared_lock{std::move(other)}.swap(*this);
+        return *this;
+    }
+
+    /// Effects: `unlock()`.
+    ~leased_shared_lock() { unlock(); }
+
+    /// Effects: gives the hold back, if there is one, as `shared_mutex::unlock_shared` does; errors are reported to
+    /// `on_error`.
+    void unlock() noexcept
+    {
+        auto const holds = std::exchange(holds_, nullptr);
+        auto const object = std::exchange(object_, nullptr);
+        if (!object || object->closed()) return;
+        object->unlock();
+        holds->put_back(object);
+    }
+
+    /// As above. Postconditions: `ec` is as `shared_mutex::unlock_shared(ec)` sets it.
+    void unlock(std::error_code& ec) noexcept
+    {
+        auto const holds = std::exchange(holds_, nullptr);
+        auto const object = std::exchange(object_, nullptr);
+        ec = make_error_code(errc::not_owner);
+        if (!object) return;
+        object->unlock(ec);
+        holds->put_back(object);
+    }
+
+    /// Effects: exchanges the holds of both.
+    void swap(leased_shared_lock& other) noexcept
+    {
+        std::swap(holds_, other.holds_);
+        std::swap(object_, other.object_);
+        std::swap(lease_, other.lease_);
+    }
+
+    /// Returns: whether the guard will give a hold back. It does not say whether the lease was lost: see `still_held`.
+    [[nodiscard]] bool owns_lock() const noexcept { return object_ != nullptr; }
+    /// Returns: `owns_lock()`.
+    [[nodiscard]] explicit operator bool() const noexcept { return owns_lock(); }
+
+    // What a holder may ask; after `unlock` the answers are those of a hold that has ended.
+
+    /// Returns: the fencing token: greater than that of every writer before; see `shared_mutex`.
+    [[nodiscard]] std::uint64_t fencing_token() const noexcept { return lease_.fencing_token(); }
+    /// Returns: as `lease::expires_at`.
+    [[nodiscard]] boot_clock::time_point expires_at() const noexcept { return lease_.expires_at(); }
+    /// Returns: as `lease::remaining`.
+    [[nodiscard]] boot_clock::duration remaining() const noexcept { return lease_.remaining(); }
+    /// Returns: as `lease::still_held`.
+    [[nodiscard]] bool still_held() const noexcept { return lease_.still_held(); }
+    /// Returns: as `lease::lost_token`.
+    [[nodiscard]] std::stop_token lost_token() const { return lease_.lost_token(); }
+    /// Returns: the handle that these members ask.
+    [[nodiscard]] holdfast::lease const& lease() const noexcept { return lease_; }
+
+    /// Effects, returns: as `mutex::extend`, for this hold alone.
+    bool extend(std::chrono::milliseconds ttl, std::error_code& ec)
+    {
+        if (object_) return object_->extend(ttl, ec);
+        ec = make_error_code(errc::not_owner);
+        return false;
+    }
+
+    /// Throws: `error` with the code of the overload above.
+    void extend(std::chrono::milliseconds ttl)
+    {
+        if (object_) return object_->extend(ttl);
+        throw detail::error_of({}, {make_error_code(errc::not_owner), "extend: no shared hold is owned"});
+    }
+
+private:
+    void take(shared_mutex& m, detail::patience const& p, std::stop_token const& stop)
+    {
+        object_ = m.readers_->lock(p, stop);
+        if (!object_) return;
+        holds_ = m.readers_;
+        lease_ = object_->lease();
+    }
+
+    std::shared_ptr<detail::shared_holds> holds_;
+    detail::shared_holds::object object_;
+    holdfast::lease lease_;
+};
+
+/// Effects: `a.swap(b)`.
+inline void swap(leased_shared_lock& a, leased_shared_lock& b) noexcept { a.swap(b); }
+
+}  // namespace holdfast

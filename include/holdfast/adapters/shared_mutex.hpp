@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/adapters/shared_holds.hpp>
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/lease.hpp>
+#include <holdfast/core/lock.hpp>
+#include <holdfast/core/name.hpp>
+#include <holdfast/core/options.hpp>
+#include <holdfast/core/store.hpp>
+#include <holdfast/lock/report.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI {
+
+class leased_shared_lock;
+
+/// A read-write lock of the name `name()` in a store: held by one exclusively, or by many together. It has the members
+/// of `std::shared_timed_mutex`, so `std::unique_lock` and `std::shared_lock` work; with its exclusive side it meets
+/// `Lock`. Every hold is a lease of its own, which is renewed while it is held, and may be lost. Any number of objects,
+/// in any number of processes, may have the same name. The object may outlive its store. The destructor gives back all
+/// that is held.
+///
+///     holdfast::redis::shared_mutex prices{redis, "prices"};
+///     { std::shared_lock reading{prices}; show(); }
+///     { holdfast::leased_lock writing{prices}; store(writing.fencing_token()); }
+///
+/// - **Order.** A writer that waits keeps out new readers; when a writer leaves, the readers that wait go first, once.
+///   So neither starves the other. There is no order among writers.
+/// - **Who unlocks.** Any thread may unlock either side. `unlock_shared` gives back a shared hold of the thread that
+///   calls it, if it has one, or else the oldest of the object.
+/// - **Taken again.** A thread that has a shared hold and calls `lock()` waits for itself. One that takes a second
+///   shared hold may wait for a writer that waits for its first one.
+/// - **A mutex of the same name** in the same store excludes both sides, as another writer. It does not know that
+///   readers wait.
+/// - **Options.** Both sides have the same. `max_local_handoffs` has no effect: each section asks the store. `min_hold`
+///   is refused.
+///
+/// The fencing tokens of both sides come from one counter: that of a writer is greater than all before it, that of a
+/// reader greater than those of all writers before it. A resource keeps two numbers: a write is refused if its token is
+/// less than any seen; a read, or what is cached of it, if its token is less than the greatest of a write.
+class shared_mutex {
+public:
+    /// Effects: prepares a lock; no I/O.
+    /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or the store has no such lock.
+    shared_mutex(store const& in, std::string_view name, lock_options const& options = {})
+        : shared_mutex{options, [locks = in.locks_, name = std::string{name}, options](access mode) {
+                           return locks->make_shared_mutex(name, mode, options);
+                       }}
+    {
+    }
+
+    shared_mutex(shared_mutex const&) = delete;
+    shared_mutex& operator=(shared_mutex const&) = delete;
+
+    /// Effects: `unlock()` and `unlock_shared()`, as often as the lock is held.
+    ~shared_mutex()
+    {
+        readers_->close();
+        writer_->close();
+    }
+
+    // The exclusive side.
+
+    /// Effects: waits until the lock is held exclusively.
+    /// Throws: `error`: `unavailable` when no quorum could be asked for `unavailable_after`; `misconfigured` at once.
+    void lock() { static_cast<void>(writer_->lock({}, {})); }
+
+    /// As above; it also ends when `stop` is requested. Returns: whether the lock is held.
+    [[nodiscard]] bool lock(std::stop_token const& stop) { return writer_->lock({}, stop); }
+
+    /// Effects: asks once. Returns: whether the lock is held exclusively. Also `false` for a moment to let others in:
+    /// see `mutex::try_lock`; and if readers that waited for the last writer have not come yet.
+    /// Throws: `error`: `unavailable`, `misconfigured`.
+    [[nodiscard]] bool try_lock() { return writer_->lock({.once = true}, {}); }
+
+    /// Effects: waits until the lock is held exclusively, for `d` at most. Returns: whether it is.
+    /// Throws: `error`: `unavailable` when no quorum could be asked in that time; `misconfigured` at once.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> const& d)
+    {
+        return writer_->lock(until(d), {});
+    }
+
+    /// As above; it also ends when `stop` is requested.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
+    {
+        return writer_->lock(until(d), stop);
+    }
+
+    /// As `try_lock_for`, until a point of any clock. That clock is read once.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> const& t)
+    {
+        return writer_->lock(until(t), {});
+    }
+
+    /// As above; it also ends when `stop` is requested.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(std::stop_token const& stop, std::chrono::time_point<Clock, Duration> const& t)
+    {
+        return writer_->lock(until(t), stop);
+    }
+
+    /// Effects: `unlock(ec)`; errors are reported to `on_error`.
+    void unlock() noexcept { writer_->unlock(); }
+
+    /// Effects: gives the exclusive hold back to the store, and waits for the answer, one operation timeout at most. No
+    /// effect if there is none.
+    /// Postconditions: `ec` is as `mutex::unlock(ec)` sets it.
+    void unlock(std::error_code& ec) noexcept { writer_->unlock(ec); }
+
+    /// Effects, returns: as `mutex::extend`, for the exclusive hold.
+    bool extend(std::chrono::milliseconds ttl, std::error_code& ec) { return writer_->extend(ttl, ec); }
+
+    /// As above. Throws: `error` with that code.
+    void extend(std::chrono::milliseconds ttl) { writer_->extend(ttl); }
+
+    /// Returns: a handle to the exclusive hold; an empty one if there is none.
+    [[nodiscard]] holdfast::lease lease() const { return writer_->lease(); }
+
+    // The shared side.
+
+    /// Effects: waits until the lock is held, together with other readers.
+    /// Throws: `error`: `unavailable` when no quorum could be asked for `unavailable_after`; `misconfigured` at once.
+    void lock_shared() { static_cast<void>(keep(readers_->lock({}, {}))); }
+
+    /// As above; it also ends when `stop` is requested. Returns: whether the lock is held.
+    [[nodiscard]] bool lock_shared(std::stop_token const& stop) { return keep(readers_->lock({}, stop)); }
+
+    /// Effects: asks once. Returns: whether the lock is held; `false` if a writer has it, or waits for it.
+    /// Throws: `error`: `unavailable`, `misconfigured`.
+    [[nodiscard]] bool try_lock_shared() { return keep(readers_->lock({.once = true}, {})); }
+
+    /// Effects: waits until the lock is held, for `d` at most. Returns: whether it is.
+    /// Throws: `error`: `unavailable` when no quorum could be asked in that time; `misconfigured` at once.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> const& d)
+    {
+        return keep(readers_->lock(until(d), {}));
+    }
+
+    /// As above; it also ends when `stop` is requested.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_shared_for(std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
+    {
+        return keep(readers_->lock(until(d), stop));
+    }
+
+    /// As `try_lock_shared_for`, until a point of any clock. That clock is read once.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> const& t)
+    {
+        return keep(readers_->lock(until(t), {}));
+    }
+
+    /// As above; it also ends when `stop` is requested.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_shared_until(std::stop_token const& stop,
+                                             std::chrono::time_point<Clock, Duration> const& t)
+    {
+        return keep(readers_->lock(until(t), stop));
+    }
+
+    /// Effects: `unlock_shared(ec)`; errors are reported to `on_error`.
+    void unlock_shared() noexcept
+    {
+        auto const holds = readers_;  // the next holder may destroy this
+        auto const one = holds->let_go();
+        if (!one) return detail::report(on_error_, name(), {make_error_code(errc::not_owner), {}});
+        one->unlock();
+        holds->put_back(one);
+    }
+
+    /// Effects: gives back a shared hold to the store, and waits for the answer, one operation timeout at most: the
+    /// last one that this thread took by `lock_shared` and its siblings, or else the oldest of any thread. No effect if
+    /// there is none. The holds of `leased_shared_lock` are not among them.
+    /// Postconditions: `ec` is as `mutex::unlock(ec)` sets it.
+    void unlock_shared(std::error_code& ec) noexcept
+    {
+        ec = make_error_code(errc::not_owner);
+        auto const holds = readers_;
+        auto const one = holds->let_go();
+        if (!one) return;
+        one->unlock(ec);
+        holds->put_back(one);
+    }
+
+    /// Effects, returns: as `mutex::extend`, for the shared hold that `unlock_shared` would give back.
+    bool extend_shared(std::chrono::milliseconds ttl, std::error_code& ec)
+    {
+        if (auto const one = readers_->current()) return one->extend(ttl, ec);
+        ec = make_error_code(errc::not_owner);
+        return false;
+    }
+
+    /// Returns: a handle to the shared hold that `unlock_shared` would give back; an empty one if there is none.
+    [[nodiscard]] holdfast::lease lease_shared() const
+    {
+        auto const one = readers_->current();
+        return one ? one->lease() : holdfast::lease{};
+    }
+
+    // From one to the other.
+
+    /// Effects: turns the exclusive hold into a shared one of this thread. No writer has the lock in between. The
+    /// shared hold has a lease and a fencing token of its own.
+    /// Throws: `error`: `not_owner`; `lease_lost`, if the store says that the lock is not ours; `unavailable`,
+    /// `misconfigured`. Then the exclusive hold is as it was.
+    void unlock_and_lock_shared()
+    {
+        auto const held = writer_->held_token();
+        if (!held) throw detail::error_of(name(), {make_error_code(errc::not_owner), "it is not held exclusively"});
+        auto const one = readers_->lock({.once = true, .beside = held}, {});
+        if (!one) throw detail::error_of(name(), {make_error_code(errc::lease_lost), "the exclusive hold is lost"});
+        writer_->unlock();
+        readers_->keep(one);
+    }
+
+    /// Effects: turns the shared hold that `unlock_shared` would give back into the exclusive one, if it is the only
+    /// hold. It asks once and never waits: of two that try, at most one succeeds, and perhaps neither.
+    /// Returns: whether the lock is held exclusively; no other writer had it in between. If not, the shared hold is as
+    /// it was. `false` also while another thread of this client waits for the exclusive side.
+    /// Throws: `error`: `not_owner`, `unavailable`, `misconfigured`. Then the shared hold is as it was.
+    [[nodiscard]] bool try_unlock_shared_and_lock()
+    {
+        auto const one = readers_->let_go();
+        auto const held = one ? one->held_token() : std::nullopt;
+        if (!held) throw detail::error_of(name(), {make_error_code(errc::not_owner), "it is not held by this object"});
+        bool granted = false;
+        try {
+            granted = writer_->lock({.once = true, .beside = held}, {});
+        } catch (...) {
+            readers_->keep(one);
+            throw;
+        }
+        if (!granted) return keep(one) && false;
+        one->unlock();
+        readers_->put_back(one);
+        return true;
+    }
+
+    /// Returns: the name that it was made with.
+    [[nodiscard]] std::string const& name() const noexcept { return writer_->name(); }
+
+protected:
+    /// As the public one, with holds of each mode that `make` makes.
+    shared_mutex(lock_options const& options, std::function<std::unique_ptr<detail::lock_object>(access)> const& make)
+        : writer_{make(access::exclusive)},
+          readers_{std::make_shared<detail::shared_holds>([make] { return make(access::shared); })},
+          on_error_{options.on_error}
+    {
+    }
+
+private:
+    friend class leased_shared_lock;
+
+    template <class Rep, class Period>
+    [[nodiscard]] static detail::patience until(std::chrono::duration<Rep, Period> const& d)
+    {
+        return {.deadline = saturating_add(boot_clock::now(), d)};
+    }
+
+    template <class Clock, class Duration>
+    [[nodiscard]] static detail::patience until(std::chrono::time_point<Clock, Duration> const& t)
+    {
+        return {.deadline = std::max(to_boot_clock(t), boot_clock::time_point{})};
+    }
+
+    [[nodiscard]] bool keep(detail::shared_holds::object const& one) noexcept
+    {
+        if (one) readers_->keep(one);
+        return one != nullptr;
+    }
+
+    std::shared_ptr<detail::lock_object> const writer_;
+    std::shared_ptr<detail::shared_holds> const readers_;
+    detail::error_hook on_error_;
+};
+
+static_assert(Lock<shared_mutex>);
+
+}  // namespace holdfast

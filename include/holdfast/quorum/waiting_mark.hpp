@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/options.hpp>
+
+#include <algorithm>
+#include <chrono>
+
+namespace holdfast::inline HOLDFAST_ABI::quorum {
+
+/// For how long a node that has refused one mode of a `shared_mutex` remembers that it is waited for. A waiter asks
+/// again after `retry.most` at the latest; one that is gone is remembered for three times that, and none after its
+/// deadline. A single attempt does not wait.
+///
+/// | a node remembers        | so |
+/// |-------------------------|----|
+/// | that a writer waits     | it refuses new readers |
+/// | that a reader waits     | when a writer leaves, it refuses writers for `readers_turn`, and no reader |
+[[nodiscard]] inline std::chrono::milliseconds waiting_mark(acquire_request const& request,
+                                                            boot_clock::time_point now) noexcept
+{
+    constexpr std::chrono::milliseconds none{0};
+    if (request.once) return none;
+    auto const most =
+        std::min<std::chrono::milliseconds>(3 * request.retry.most + std::chrono::milliseconds{1}, longest_ttl);
+    if (request.deadline - now >= most) return most;
+    return std::max(none, std::chrono::ceil<std::chrono::milliseconds>(request.deadline - now));
+}
+
+/// How long the readers that waited for a writer have, when it leaves, to come before the next one.
+inline constexpr std::chrono::milliseconds readers_turn{100};
+
+}  // namespace holdfast::quorum

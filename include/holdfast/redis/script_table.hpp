@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
+#include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/scripts.hpp>
+#include <holdfast/redis/shared_scripts.hpp>
+
+#include <array>
+#include <cstddef>
+
+namespace holdfast::inline HOLDFAST_ABI::redis {
+
+namespace scripts {
+
+/// For each recipe: those of an acquire in the order of `fence_source`, then those of the other verbs in theirs. What an
+/// exclusive lease of a `shared_mutex` shares with that of a mutex is there once.
+inline constexpr std::array<script const*, 19> all{&acquire,
+                                                   &acquire_by_clock,
+                                                   &acquire_by_count,
+                                                   &confirm,
+                                                   &extend,
+                                                   &reacquire,
+                                                   &release,
+                                                   &give_back,
+                                                   &acquire_exclusive,
+                                                   &acquire_exclusive_by_clock,
+                                                   &acquire_exclusive_by_count,
+                                                   &release_exclusive,
+                                                   &acquire_shared,
+                                                   &acquire_shared_by_clock,
+                                                   &acquire_shared_by_count,
+                                                   &confirm_shared,
+                                                   &extend_shared,
+                                                   &reacquire_shared,
+                                                   &release_shared};
+
+}  // namespace scripts
+
+/// Returns: the place in `scripts::all` of the script that the server runs for `c`.
+[[nodiscard]] inline std::size_t script_number(command const& c) noexcept
+{
+    constexpr std::size_t sources = 3;  // an acquire has a script for each source of its fence
+    constexpr std::size_t exclusive = 8;
+    constexpr std::size_t shared = exclusive + sources + 1;
+    using enum command::verb;
+    auto const mode = mode_of(c);
+    auto const first = mode == access::sole ? 0 : mode == access::exclusive ? exclusive : shared;
+    if (c.what == acquire) return first + static_cast<std::size_t>(c.fence);
+    bool const gives_back = c.what == release || c.what == leave;
+    if (mode == access::exclusive && gives_back) return exclusive + sources;
+    if (mode == access::shared) return shared + sources - 1 + static_cast<std::size_t>(gives_back ? release : c.what);
+    return sources - 1 + static_cast<std::size_t>(c.what == release && c.waiter ? leave : c.what);
+}
+
+/// Returns: the script that the server runs for `c`.
+[[nodiscard]] inline script const& script_of(command const& c) noexcept { return *scripts::all[script_number(c)]; }
+
+}  // namespace holdfast::redis

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/redis/scripts.hpp>
+
+#include <string_view>
+
+namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
+
+// The scripts of a shared_mutex. While readers have it, the lock's own key has a value that is no token, and expires
+// with the last of them: so whoever knows only that key is kept out, as by a writer.
+//
+// - readers: a ZSET, owner token -> when its lease ends, in ms on the server's clock. Only what a value of the lock
+//   vouches for counts: that of a read phase, or `beside`. Records of an earlier phase are dropped when one begins.
+// - phase: a HASH. `writer`, `reader`: until when one is remembered as waiting. `turn`: until when readers have their
+//   turn. `beside`: the token of the exclusive lease that stands beside shared ones of the same owner, when it becomes
+//   one, or has been one. It expires when none of these matters.
+//
+// A lease lasts through the millisecond of its end, as a key does. The writes that need memory come first; the key of
+// the lock is written last: if one before it fails, nothing is taken.
+
+namespace parts {
+
+inline constexpr std::string_view shared_keys = "local readers, phase = KEYS[2], KEYS[3]\n";
+inline constexpr std::string_view shared_keys_after_fence = "local readers, phase = KEYS[3], KEYS[4]\n";
+inline constexpr std::string_view queue_after_phase = "local queue, next = KEYS[4], KEYS[5]\n";
+inline constexpr std::string_view beside = "local beside, waits = ARGV[3], tonumber(ARGV[4])\n";
+inline constexpr std::string_view beside_by_clock = "local beside, waits = ARGV[6], tonumber(ARGV[7])\n";
+inline constexpr std::string_view beside_by_count = "local beside, waits = ARGV[9], tonumber(ARGV[10])\n";
+
+// `note` writes the phase. `reads`: the lock's value vouches for the readers.
+inline constexpr std::string_view look_at_phase = R"lua(
+local at = redis.call('TIME')
+local now = at[1] * 1000 + math.floor(at[2] / 1000)
+local marks = redis.call('HMGET', phase, 'writer', 'reader', 'turn', 'beside')
+local writer, reader = tonumber(marks[1]) or 0, tonumber(marks[2]) or 0
+local turn, companion = tonumber(marks[3]) or 0, marks[4] or ''
+local function ms(n) return string.format('%.0f', n) end
+local function note()
+  redis.call('HSET', phase, 'writer', ms(writer), 'reader', ms(reader), 'turn', ms(turn), 'beside', companion)
+  local most = math.max(writer, reader, turn) - now
+  if companion ~= '' then most = math.max(most, redis.call('PTTL', KEYS[1]), tonumber(ARGV[2]) or 0) end
+  redis.call('PEXPIRE', phase, ms(math.max(most, 0)))
+end
+)lua";
+
+inline constexpr std::string_view look_at_value = R"lua(
+local value = redis.pcall('GETRANGE', KEYS[1], 0, 32)
+)lua";
+
+inline constexpr std::string_view look_at_reader = R"lua(
+local reads = value == 'holdfast:readers' or (companion ~= '' and value == companion)
+local score = redis.call('ZSCORE', readers, ARGV[1])
+score = reads and score
+local ours = score and tonumber(score) >= now
+)lua";
+
+inline constexpr std::string_view refuse = R"lua(
+if refused then return -2 - left - (type(value) == 'table' and 4503599627370496 or 0) end
+)lua";
+
+inline constexpr std::string_view refuse_reader = R"lua(
+if ours then
+  refused = false
+elseif beside ~= '' then
+  refused = value ~= beside
+  left = math.max(left, 0)
+elseif left == -2 or value == 'holdfast:readers' then
+  refused = writer > now and turn <= now
+  if refused then left = writer - now end
+else
+  refused = true
+end
+if refused and waits > 0 then
+  reader = now + waits
+  note()
+end
+)lua";
+
+// Lets the token in. A lock that stands beside it keeps its value.
+inline constexpr std::string_view join = R"lua(
+local function join()
+  local ends = now + ARGV[2]
+  if score and tonumber(score) > ends then ends = tonumber(score) end
+  if not reads then redis.call('PEXPIRE', readers, 0) end
+  redis.call('ZADD', readers, ms(ends), ARGV[1])
+  redis.call('ZREMRANGEBYSCORE', readers, '-inf', '(' .. ms(now))
+  local last = redis.call('ZREVRANGE', readers, 0, 0, 'WITHSCORES')
+  local rest = ms(last[2] - now)
+  redis.call('PEXPIRE', readers, rest)
+  if redis.call('PTTL', KEYS[1]) == -2 then
+    redis.call('SET', KEYS[1], 'holdfast:readers', 'PX', rest)
+  elseif redis.call('PTTL', KEYS[1]) < tonumber(rest) then
+    redis.call('PEXPIRE', KEYS[1], rest)
+  end
+end
+)lua";
+
+// That it may leave is tried, so that a user without the right to it gets no lock.
+inline constexpr std::string_view take_shared = R"lua(
+companion = beside ~= '' and beside or reads and companion or ''
+note()
+redis.call('ZREM', readers, '')
+join()
+)lua";
+
+inline constexpr std::string_view refuse_writer = R"lua(
+local sole = false
+if beside ~= '' and value == 'holdfast:readers' then
+  redis.call('ZREMRANGEBYSCORE', readers, '-inf', '(' .. ms(now))
+  local two = redis.call('ZREVRANGE', readers, 0, 1)
+  sole = two[1] == beside and not two[2]
+end
+if sole then
+  refused = false
+elseif left == -2 and (beside ~= '' or turn > now) then
+  refused = true
+  left = math.max(0, turn - now)
+elseif refused and waits > 0 and value == 'holdfast:readers' then
+  writer = now + waits
+  note()
+end
+)lua";
+
+inline constexpr std::string_view take_exclusive = R"lua(
+if value ~= ARGV[1] then
+  companion = left ~= -2 and ARGV[1] or ''
+  if companion ~= '' or marks[1] then
+    writer = 0
+    note()
+  end
+  if left == -2 and redis.call('PTTL', readers) ~= -2 then
+    redis.call('PEXPIRE', readers, 0)
+  end
+  local ttl = left > tonumber(ARGV[2]) and ms(left) or ARGV[2]
+  redis.call('SET', KEYS[1], ARGV[1], 'PX', ttl)
+  if type(redis.pcall('PEXPIRE', KEYS[1], ttl)) == 'table' then
+    redis.call('SET', KEYS[1], '', 'PX', 1)
+    redis.call('PEXPIRE', KEYS[1], 1)
+  end
+end
+)lua";
+
+}  // namespace parts
+
+// acquire, exclusive: KEYS lock [fence] readers phase; ARGV token ttl [batch fence-lifetime bound [proposal max-lead
+// floor]] beside waits. As acquire, without the queue. `beside`: '' or the token of a shared lease; then it is granted
+// if that is the only one, and stands beside it. `waits`: how long readers are to be kept out, in ms, if it is refused
+// because of them.
+inline constexpr script acquire_exclusive{
+    joined<parts::look, parts::shared_keys, parts::beside, parts::look_at_phase, parts::refuse_writer, parts::refuse,
+           parts::take_exclusive, parts::answer_yes>,
+    "a020bbeedbaab407433a2c50676434676200dce6"};
+
+inline constexpr script acquire_exclusive_by_clock{
+    joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_clock, parts::look_at_phase,
+           parts::refuse_writer, parts::refuse, parts::look_at_fence, parts::fence_by_clock, parts::take_exclusive,
+           parts::answer_fence>,
+    "bebf950a546dcc0b2926b3c744c51c1a369f80f4"};
+
+inline constexpr script acquire_exclusive_by_count{
+    joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_count, parts::look_at_phase,
+           parts::refuse_writer, parts::refuse, parts::look_at_fence, parts::fence_by_count, parts::take_exclusive,
+           parts::answer_fence>,
+    "344a8421d4a1ec677c3f06fc4cc017a9182b4e97"};
+
+// acquire, shared: the same. `beside`: '' or the token of an exclusive lease, beside which it is to stand. `waits`: how
+// long it is remembered that a reader waits, if it is refused.
+inline constexpr script acquire_shared{
+    joined<parts::look, parts::shared_keys, parts::beside, parts::look_at_phase, parts::look_at_reader,
+           parts::refuse_reader, parts::refuse, parts::join, parts::take_shared, parts::answer_yes>,
+    "8a922d43e6760af1c0dca5f84f4a60a38567fea5"};
+
+inline constexpr script acquire_shared_by_clock{
+    joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_clock, parts::look_at_phase,
+           parts::look_at_reader, parts::refuse_reader, parts::refuse, parts::look_at_fence, parts::fence_by_clock,
+           parts::join, parts::take_shared, parts::answer_fence>,
+    "1038665668d6644540924fbdf8c505e8c12f921f"};
+
+inline constexpr script acquire_shared_by_count{
+    joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_count, parts::look_at_phase,
+           parts::look_at_reader, parts::refuse_reader, parts::refuse, parts::look_at_fence, parts::fence_by_count,
+           parts::join, parts::take_shared, parts::answer_fence>,
+    "46c0ea73d0c10a14d59144026afbd7d84e384baf"};
+
+namespace parts {
+
+inline constexpr std::string_view only_ours = R"lua(
+if not ours then return 0 end
+)lua";
+
+inline constexpr std::string_view extend_shared = R"lua(
+join()
+if companion ~= '' then note() end
+return 1
+)lua";
+
+// It is no newcomer: a writer that waits does not matter.
+inline constexpr std::string_view only_without_writer = R"lua(
+local free = redis.call('PTTL', KEYS[1]) == -2
+if not ours and not free and value ~= 'holdfast:readers' then return 0 end
+)lua";
+
+// The readers whose leases are over do not hold the lock.
+inline constexpr std::string_view release_shared = R"lua(
+if not score then return 0 end
+redis.call('ZREM', readers, ARGV[1])
+redis.call('ZREMRANGEBYSCORE', readers, '-inf', '(' .. ms(now))
+local last = redis.call('ZREVRANGE', readers, 0, 0, 'WITHSCORES')
+if last[1] then
+  if value == 'holdfast:readers' then redis.call('PEXPIRE', KEYS[1], ms(last[2] - now)) end
+  return ours and 1 or 0
+end
+if value ~= 'holdfast:readers' then
+  companion = ''
+  note()
+  return ours and 1 or 0
+end
+redis.call('PEXPIRE', KEYS[1], 0)
+)lua";
+
+// Readers of the same owner stay, and others may come. Those that waited have their turn.
+inline constexpr std::string_view release_exclusive = R"lua(
+if value ~= ARGV[1] then return 0 end
+local last = companion == ARGV[1] and redis.call('ZREVRANGE', readers, 0, 0, 'WITHSCORES') or {}
+if last[1] and tonumber(last[2]) >= now then
+  redis.call('SET', KEYS[1], 'holdfast:readers', 'PX', ms(last[2] - now + 1))
+  redis.call('PEXPIRE', KEYS[1], ms(last[2] - now))
+else
+  redis.call('PEXPIRE', KEYS[1], 0)
+end
+companion = ''
+if reader > now then
+  turn = now + 100
+  reader = 0
+end
+if marks[1] then note() end
+)lua";
+
+}  // namespace parts
+
+// confirm, shared: KEYS lock fence readers phase; ARGV as confirm.
+inline constexpr script confirm_shared{
+    joined<parts::look_at_value, parts::shared_keys_after_fence, parts::look_at_phase, parts::look_at_reader,
+           parts::only_ours, parts::raise_fence>,
+    "a784fcc0086b118fae7d25e34b149558f513ba3d"};
+
+// extend, shared: KEYS lock readers phase; ARGV token ttl. Only its own record, and only if it is there.
+inline constexpr script extend_shared{
+    joined<parts::look_at_value, parts::shared_keys, parts::look_at_phase, parts::look_at_reader, parts::only_ours,
+           parts::join, parts::extend_shared>,
+    "bf143f473c83ca3bd4dd4f6c77b95d898e5ed666"};
+
+// reacquire, shared: the same. As extend, and goes in if no writer has the lock.
+inline constexpr script reacquire_shared{
+    joined<parts::look_at_value, parts::shared_keys, parts::look_at_phase, parts::look_at_reader,
+           parts::only_without_writer, parts::join, parts::extend_shared>,
+    "a655b6657b0b931ab95ac7e12dabd700cbb90d2c"};
+
+// release, shared: KEYS lock readers phase [queue next]; ARGV token channel. As release. All are told when the last
+// reader leaves.
+inline constexpr script release_shared{
+    joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::look_at_phase,
+           parts::look_at_reader, parts::release_shared, parts::call_next, parts::tell_all>,
+    "5b557de7fd121c951395a790c6c5f15f857656e9"};
+
+// release, exclusive: the same.
+inline constexpr script release_exclusive{
+    joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::look_at_phase,
+           parts::release_exclusive, parts::call_next, parts::tell_all>,
+    "0b5cc8dbca916dd1689c4d50c687f56c0014681e"};
+
+}  // namespace holdfast::redis::scripts

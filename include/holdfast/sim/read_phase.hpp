@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
+#include <holdfast/quorum/waiting_mark.hpp>
+#include <holdfast/redis/commands.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace holdfast::inline HOLDFAST_ABI::sim {
+
+/// What a simulated server keeps beside the key of one `shared_mutex`; see `redis::command`. It is told the value of the
+/// key, empty if there is none, and the time in whole milliseconds.
+class read_phase {
+public:
+    using milliseconds = std::chrono::milliseconds;
+
+    /// The value of the key while readers have it.
+    static constexpr std::string_view reserved = "holdfast:readers";
+
+    void forget_expired(milliseconds now)
+    {
+        std::erase_if(readers_, [now](auto const& one) { return one.second <= now; });
+    }
+
+    /// Returns: whether the value vouches for the readers.
+    [[nodiscard]] bool vouched(std::string_view value) const noexcept
+    {
+        return value == reserved || (!value.empty() && value == beside_);
+    }
+
+    /// Returns: whether the token of `c` is one of the readers.
+    [[nodiscard]] bool reads(redis::command const& c, std::string_view value) const
+    {
+        return vouched(value) && readers_.contains(std::string{c.token.view()});
+    }
+
+    /// Returns: for how long an acquire is refused, of a lock whose key has `left`; nothing if it may be granted.
+    [[nodiscard]] std::optional<milliseconds> refuses(redis::command const& c, std::string_view value,
+                                                      milliseconds left, milliseconds now)
+    {
+        return redis::mode_of(c) == access::shared ? refuses_reader(c, value, left, now)
+                                                   : refuses_writer(c, value, left, now);
+    }
+
+    /// Effects: the token of `c` is one of the readers. Returns: when the last of them ends.
+    milliseconds join(redis::command const& c, std::string_view value, milliseconds now)
+    {
+        if (!vouched(value)) readers_.clear();
+        if (c.what == redis::command::verb::acquire) {
+            if (!vouched(value)) beside_.clear();
+            if (c.has_beside) beside_ = c.beside.view();
+        }
+        auto& mine = readers_[std::string{c.token.view()}];
+        mine = std::max(mine, now + c.ttl);
+        return *last();
+    }
+
+    /// Effects: the token of `c` has the lock exclusively; beside its reader, if there was a value.
+    void taken(redis::command const& c, std::string_view value)
+    {
+        writer_waits_until_ = {};
+        beside_ = value.empty() ? std::string_view{} : c.token.view();
+        if (value.empty()) readers_.clear();
+    }
+
+    /// Effects: the token of `c` is no reader any more.
+    void leave(redis::command const& c) { readers_.erase(std::string{c.token.view()}); }
+
+    /// Effects: the writer of `c` leaves. Returns: when the last of the readers beside it ends; nothing if there is none.
+    std::optional<milliseconds> end_write(redis::command const& c, milliseconds now)
+    {
+        bool const stay = beside_ == c.token.view();
+        beside_.clear();
+        if (reader_waits_until_ > now) readers_turn_until_ = now + quorum::readers_turn;
+        reader_waits_until_ = {};
+        return stay ? last() : std::nullopt;
+    }
+
+    /// Returns: when the last of the readers ends; nothing if there is none.
+    [[nodiscard]] std::optional<milliseconds> last() const
+    {
+        std::optional<milliseconds> most;
+        for (auto const& [token, ends] : readers_) most = std::max(most.value_or(ends), ends);
+        return most;
+    }
+
+private:
+    [[nodiscard]] std::optional<milliseconds> refuses_reader(redis::command const& c, std::string_view value,
+                                                             milliseconds left, milliseconds now)
+    {
+        std::optional<milliseconds> why;
+        if (c.has_beside) {
+            if (value != c.beside.view()) why = std::max(left, milliseconds{0});
+        } else if (!value.empty() && value != reserved) {
+            why = left;  // mutant: read granted beside a writer
+        } else if (writer_waits_until_ > now && readers_turn_until_ <= now) {
+            why = writer_waits_until_ - now;
+        }
+        if (why && c.waits_for.count() > 0) reader_waits_until_ = now + c.waits_for;
+        return why;
+    }
+
+    [[nodiscard]] std::optional<milliseconds> refuses_writer(redis::command const& c, std::string_view value,
+                                                             milliseconds left, milliseconds now)
+    {
+        bool const readers = value == reserved;
+        bool const sole =
+            readers && c.has_beside && readers_.size() == 1 && readers_.contains(std::string{c.beside.view()});
+        // mutant: a reader that becomes a writer beside others
+        if (sole) return std::nullopt;
+        if (!value.empty()) {  // mutant: write that looks only at its own kind
+            if (readers && c.waits_for.count() > 0) writer_waits_until_ = now + c.waits_for;
+            return left;
+        }
+        if (c.has_beside || readers_turn_until_ > now) return std::max(readers_turn_until_ - now, milliseconds{0});
+        return std::nullopt;
+    }
+
+    std::map<std::string, milliseconds> readers_;  // by their tokens: when their leases end
+    std::string beside_;                           // the writer that stands beside its own reader
+    milliseconds writer_waits_until_{};
+    milliseconds reader_waits_until_{};
+    milliseconds readers_turn_until_{};
+};
+
+}  // namespace holdfast::sim

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+//
+// The scripts of a read-write lock, on a real server.
+#include "support/catch.hpp"
+#include "support/connection.hpp"
+#include "support/eventually.hpp"
+#include "support/redis_server.hpp"
+
+#include <holdfast/redis/script_table.hpp>
+
+#include <string>
+#include <vector>
+
+namespace scripts = holdfast::redis::scripts;
+using holdfast::redis::script;
+using holdfast::test::connection;
+using holdfast::test::eventually;
+using holdfast::test::redis_server;
+using holdfast::test::reply;
+
+namespace {
+
+using list = std::vector<std::string>;
+
+std::string const reader = "holdfast:readers";
+
+struct fixture {
+    redis_server server{};
+    connection all{server.port()};
+
+    fixture() { all({"SUBSCRIBE", "free"}); }
+
+    long long run(script const& s, list const& arguments, bool fenced = false)
+    {
+        list words{"EVAL", std::string{s.text}, fenced ? "4" : "3", "k"};
+        if (fenced) words.emplace_back("f");
+        words.insert(words.end(), {"r", "p"});
+        words.insert(words.end(), arguments.begin(), arguments.end());
+        auto const got = server.command(words);
+        INFO(got);
+        CHECK(got.type == reply::kind::integer);
+        return got.integer;
+    }
+
+    long long read(std::string const& token, std::string const& ttl = "60000", std::string const& waits = "0",
+                   std::string const& beside = "")
+    {
+        return run(scripts::acquire_shared, {token, ttl, beside, waits});
+    }
+    long long write(std::string const& token, std::string const& waits = "0", std::string const& beside = "")
+    {
+        return run(scripts::acquire_exclusive, {token, "60000", beside, waits});
+    }
+    long long end_read(std::string const& token) { return run(scripts::release_shared, {token, "free"}); }
+    long long end_write(std::string const& token) { return run(scripts::release_exclusive, {token, "free"}); }
+    long long extend(std::string const& token, std::string const& ttl = "60000")
+    {
+        return run(scripts::extend_shared, {token, ttl});
+    }
+
+    list readers()
+    {
+        list some;
+        for (auto const& one : server.command({"ZRANGE", "r", "0", "-1"}).elements) some.push_back(one.text);
+        return some;
+    }
+    long long live()
+    {
+        auto const t = server.command({"TIME"});
+        auto const ms = std::stoll(t.elements.at(0).text) * 1000 + std::stoll(t.elements.at(1).text) / 1000;
+        return server.command({"ZCOUNT", "r", std::to_string(ms), "+inf"}).integer;
+    }
+    std::string value() { return server.command({"GET", "k"}).text; }
+    long long left(std::string const& key = "k") { return server.command({"PTTL", key}).integer; }
+    bool empty() { return server.command({"EXISTS", "k", "r", "p"}).integer == 0; }
+    bool set_nx(std::string const& token)
+    {
+        return server.command({"SET", "k", token, "NX", "PX", "60000"}).text == "OK";
+    }
+};
+
+}  // namespace
+
+TEST_CASE("readers are beside each other, and keep out writers and strangers")
+{
+    fixture f;
+    CHECK(f.read("a") == 1);
+    CHECK(f.read("b") == 1);
+    CHECK(f.read("b") == 1);  // a copy
+    CHECK(f.readers().size() == 2);
+    CHECK(f.value() == reader);
+    CHECK(f.write("w") < -50'000);
+    CHECK_FALSE(f.set_nx("s"));
+    CHECK(f.server.command({"EXISTS", "p"}).integer == 0);
+    CHECK(f.end_read("a") == 1);
+    CHECK(f.end_read("a") == 0);
+    CHECK(f.write("w") < 0);
+    CHECK(f.end_read("b") == 2);  // it was told
+    CHECK(f.all.read().elements.size() == 3);
+    CHECK(f.empty());
+    CHECK(f.write("w") == 1);
+    CHECK(f.write("w") == 1);
+    CHECK(f.value() == "w");
+    CHECK(f.read("a") < -50'000);
+    CHECK(f.write("v") < -50'000);
+    CHECK_FALSE(f.set_nx("s"));
+    CHECK(f.end_write("v") == 0);
+    CHECK(f.end_write("w") == 2);
+    CHECK(f.empty());
+    CHECK(f.set_nx("s"));
+    CHECK(f.read("a") < 0);
+    CHECK(f.write("w") < 0);
+    CHECK(f.value() == "s");
+}
+
+TEST_CASE("the lock lasts as long as its last reader, and no longer")
+{
+    fixture f;
+    CHECK(f.read("long") == 1);
+    CHECK(f.read("short", "5000") == 1);
+    CHECK(f.left() > 50'000);
+    CHECK(f.left("r") > 50'000);
+    CHECK(f.end_read("long") == 1);
+    CHECK(f.left() <= 5000);
+    CHECK(f.extend("short", "30000") == 1);
+    CHECK(f.left() > 20'000);
+    CHECK(f.extend("short", "1000") == 1);  // a late copy cuts nothing
+    CHECK(f.left() > 20'000);
+    CHECK(f.left("r") > 20'000);
+    CHECK(f.extend("long") == 0);
+    CHECK(f.readers() == list{"short"});
+}
+
+TEST_CASE("a dead reader keeps nobody out, and a live one beside it does")
+{
+    fixture f;
+    CHECK(f.read("live") == 1);
+    CHECK(f.read("dead", "1") == 1);
+    CHECK(eventually([&] { return f.live() == 1; }));
+    CHECK(f.extend("dead") == 0);
+    CHECK(f.write("w") < 0);
+    CHECK(f.extend("live") == 1);
+    CHECK(f.end_read("dead") == 0);
+    CHECK(f.end_read("live") == 2);
+    CHECK(f.read("dead", "1") == 1);
+    CHECK(eventually([&] { return f.write("w") == 1; }));
+    CHECK(f.readers().empty());
+}
+
+TEST_CASE("a writer that waits keeps out new readers, for a while")
+{
+    fixture f;
+    CHECK(f.read("a") == 1);
+    CHECK(f.write("w", "60000") < 0);
+    CHECK(f.read("b") <= -2);
+    CHECK(f.read("b") >= -60'002);
+    CHECK(f.extend("a") == 1);
+    CHECK(f.read("a") == 1);  // it is no newcomer
+    CHECK(f.end_read("a") == 2);
+    CHECK(f.read("b") < 0);
+    CHECK(f.write("w", "60000") == 1);
+    CHECK(f.end_write("w") == 2);
+    CHECK(f.read("b") == 1);
+    CHECK(f.write("dead", "20") < 0);
+    CHECK(eventually([&] { return f.read("c") == 1; }));
+    f.end_read("b");
+    f.end_read("c");
+    CHECK(eventually([&] { return f.empty(); }));
+}
+
+TEST_CASE("readers that wait for a writer go before the next one, once")
+{
+    fixture f;
+    CHECK(f.write("w") == 1);
+    CHECK(f.read("a", "60000", "60000") < 0);
+    CHECK(f.write("v", "60000") < 0);
+    CHECK(f.end_write("w") == 2);
+    auto const refused = f.write("v", "60000");
+    if (refused < 0) {  // it took less than their turn
+        CHECK(refused >= -102);
+        CHECK(f.read("a") == 1);
+        CHECK(f.write("v", "60000") < 0);
+    }
+    f.end_read("a");
+    CHECK(eventually([&] { return f.write("v") == 1; }));
+    CHECK(f.end_write("v") == 2);
+    CHECK(f.write("v") == 1);  // none has waited since
+}
+
+TEST_CASE("readers of before do not come back")
+{
+    fixture f;
+    CHECK(f.read("old") == 1);
+    f.server.command({"DEL", "k"});
+    CHECK(f.extend("old") == 0);
+    CHECK(f.set_nx("s"));
+    CHECK(f.extend("old") == 0);
+    CHECK(f.end_read("old") == 0);
+    f.server.command({"DEL", "k"});
+    CHECK(f.read("new") == 1);
+    CHECK(f.readers() == list{"new"});
+    CHECK(f.extend("old") == 0);
+    f.server.command({"DEL", "k"});
+    CHECK(f.write("w") == 1);
+    CHECK(f.extend("new") == 0);
+    CHECK(f.readers().empty());
+    f.server.command({"DEL", "k"});
+    CHECK(f.run(scripts::reacquire_shared, {"new", "60000"}) == 1);
+    CHECK(f.run(scripts::reacquire_shared, {"new", "60000"}) == 1);
+    CHECK(f.run(scripts::reacquire_shared, {"more", "60000"}) == 1);
+    CHECK(f.readers().size() == 2);
+    f.end_read("new");
+    f.end_read("more");
+    CHECK(f.write("w") == 1);
+    CHECK(f.run(scripts::reacquire_shared, {"new", "60000"}) == 0);
+}
+
+TEST_CASE("a writer becomes a reader without a gap")
+{
+    fixture f;
+    CHECK(f.read("a", "60000", "0", "w") == -2);  // it does not hold it
+    CHECK(f.write("w") == 1);
+    CHECK(f.read("a", "600000", "0", "other") < 0);
+    CHECK(f.read("a", "600000", "0", "w") == 1);
+    CHECK(f.read("a", "600000", "0", "w") == 1);
+    CHECK(f.left() > 500'000);  // the lock does not end before its reader
+    CHECK(f.left("p") > 500'000);
+    CHECK(f.value() == "w");
+    CHECK(f.read("b") < 0);
+    CHECK(f.write("v", "60000") < 0);
+    CHECK(f.extend("a", "700000") == 1);
+    CHECK(f.left("p") > 600'000);
+    // given up: the writer is as it was
+    CHECK(f.end_read("a") == 1);
+    CHECK(f.value() == "w");
+    CHECK(f.extend("a") == 0);
+    CHECK(f.read("c", "60000", "0", "w") == 1);
+    CHECK(f.end_write("w") == 2);
+    CHECK(f.value() == reader);
+    CHECK(f.left() <= 60'000);
+    CHECK_FALSE(f.set_nx("s"));
+    CHECK(f.write("v") < 0);
+    CHECK(f.extend("c") == 1);
+    CHECK(f.read("b") == 1);
+    CHECK(f.end_read("b") == 1);
+    CHECK(f.end_read("c") == 2);
+    CHECK(f.empty());
+}
+
+TEST_CASE("the only reader becomes a writer without a gap, and of two neither")
+{
+    fixture f;
+    CHECK(f.write("w", "0", "a") < 0);
+    CHECK(f.read("a") == 1);
+    CHECK(f.read("b") == 1);
+    CHECK(f.write("w", "0", "a") < 0);
+    CHECK(f.write("v", "0", "b") < 0);
+    CHECK(f.write("v", "0", "c") < 0);
+    CHECK(f.end_read("b") == 1);
+    CHECK(f.write("u", "60000") < 0);  // another writer waits: no matter
+    CHECK(f.write("w", "0", "a") == 1);
+    CHECK(f.write("w", "0", "a") == 1);
+    CHECK(f.value() == "w");
+    CHECK(f.extend("a") == 1);
+    CHECK(f.read("b") < 0);
+    CHECK(f.write("v") < 0);
+    // given up: the reader is as it was
+    CHECK(f.end_write("w") == 2);
+    CHECK(f.value() == reader);
+    CHECK(f.extend("a") == 1);
+    CHECK(f.write("x", "0", "a") == 1);
+    CHECK(f.end_read("a") == 1);
+    CHECK(f.value() == "x");
+    CHECK(f.extend("a") == 0);
+    CHECK(f.read("b") < 0);
+    CHECK(f.end_write("x") == 2);
+    CHECK(f.empty());
+}
+
+TEST_CASE("fencing tokens of both modes come from one counter, and a reader confirms its own")
+{
+    fixture f;
+    list const fence{"60000", "1", "3600000", "86400000000"};
+    auto const run = [&](script const& s, std::string const& token, list more) {
+        list words{token};
+        words.insert(words.end(), fence.begin(), fence.end());
+        words.insert(words.end(), more.begin(), more.end());
+        return f.run(s, words, true);
+    };
+    auto const first = run(scripts::acquire_shared_by_clock, "a", {"", "0"});
+    auto const second = run(scripts::acquire_shared_by_clock, "b", {"", "0"});
+    CHECK(first > 0);
+    CHECK(second > first);
+    CHECK(run(scripts::acquire_exclusive_by_clock, "w", {"", "0"}) < 0);
+    auto const greater = std::to_string(second + 5);
+    CHECK(f.run(scripts::confirm_shared, {"a", greater, "3600000", "86400000000"}, true) == 1);
+    CHECK(f.server.command({"GET", "f"}).text == greater);
+    CHECK(f.run(scripts::confirm_shared, {"c", greater, "3600000", "86400000000"}, true) == 0);
+    f.end_read("a");
+    f.end_read("b");
+    auto const third = run(scripts::acquire_exclusive_by_count, "w", {"0", "0", "1", "", "0"});
+    CHECK(third == second + 6);
+    CHECK(f.run(scripts::confirm_shared, {"a", greater, "3600000", "86400000000"}, true) == 0);
+    CHECK(run(scripts::acquire_shared_by_count, "a", {"0", "0", "1", "", "0"}) < 0);
+    f.end_write("w");
+    CHECK(run(scripts::acquire_shared_by_count, "a", {"0", "0", "1", "", "0"}) == third + 1);
+}
+
+TEST_CASE("a key of another type counts as held by a read-write lock, too")
+{
+    fixture f;
+    f.server.command({"LPUSH", "k", "1"});
+    CHECK(f.read("a") < -holdfast::redis::other_type_mark);
+    CHECK(f.write("w") < -holdfast::redis::other_type_mark);
+    CHECK(f.extend("a") == 0);
+    CHECK(f.end_read("a") == 0);
+    CHECK(f.end_write("w") == 0);
+    CHECK(f.run(scripts::reacquire_shared, {"a", "60000"}) == 0);
+}
