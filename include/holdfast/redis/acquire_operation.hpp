@@ -156,6 +156,7 @@ private:
                 // One that cannot be called is as good as a client that does not know of the queue: reservations for
                 // others, who come without end, would keep it out.
                 ask.use_queue = queues_ && !request_.once && transport_.queues(node) && !transport_.cannot_call(node);
+                // mutant: no restart guard for readers
                 this->send(node, ask, no_token_ ? no_token_ : transport_.may_vote(node, now));
             });
         }
