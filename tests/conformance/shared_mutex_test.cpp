@@ -310,7 +310,7 @@ TEMPLATE_TEST_CASE("an exclusive hold becomes a shared one, and no writer comes 
         CHECK(reader.fencing_token() > before);
         CHECK_FALSE(theirs.try_lock());
         CHECK(written == 0);
-        if (n < 2) {  // and back: nobody else reads
+        if (n < 2) {  // and back: no other reads
             REQUIRE(ours.try_unlock_shared_and_lock());
             CHECK(ours.lease().fencing_token() > reader.fencing_token());
             CHECK_FALSE(ours.lease_shared().still_held());

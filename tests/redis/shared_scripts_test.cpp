@@ -131,7 +131,7 @@ TEST_CASE("the lock lasts as long as its last reader, and no longer")
     CHECK(f.readers() == list{"short"});
 }
 
-TEST_CASE("a dead reader keeps nobody out, and a live one beside it does")
+TEST_CASE("a dead reader keeps no writer out, and a live one beside it does")
 {
     fixture f;
     CHECK(f.read("live") == 1);

@@ -158,6 +158,7 @@ private:
                 // others, who come without end, would keep it out.
                 bool const respects = queues_ && (!request_.once || request_.in_order);
                 ask.use_queue = respects && transport_.queues(node) && !transport_.cannot_call(node);
+                // mutant: no restart guard for readers
                 this->send(node, ask, no_token_ ? no_token_ : transport_.may_vote(node, now));
             });
         }

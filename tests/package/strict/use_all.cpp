@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdio>
 #include <mutex>
+#include <shared_mutex>
 #include <stop_token>
 
 using namespace std::chrono_literals;
@@ -27,6 +28,9 @@ int main(int argc, char**)
     if (!jobs.try_acquire_for(500ms)) return 1;
     holdfast::leased_permit const permit{jobs, 500ms};
     jobs.release();
+    holdfast::memory::shared_mutex prices{here, "prices"};
+    if (holdfast::leased_shared_lock const reading{prices, 500ms}; !reading) return 1;
+    std::shared_lock<holdfast::memory::shared_mutex> const also{prices};
     if (argc < 2) return 0;
 
     holdfast::redlock::masters masters{{"redis://127.0.0.1:6379"}};

@@ -28,6 +28,8 @@ def mutant(simulations, *changes, labels=""):
 
 # One and several masters.
 REDIS = ("redis",)
+# Readers and writers, on one and on several masters.
+SHARED = ("shared",)
 # Those who wait in line for it.
 LINE_OF = ("line",)
 # Both forms of a lock, in time.
@@ -127,6 +129,21 @@ MUTANTS = {
     "a release that calls everybody": mutant(LINE_OF, "if (MUTANT) continue; LINE"),
     # Who may vote.
     "no restart guard": mutant(REDIS, ("if (", "if (!MUTANT && ")),
+    "no restart guard for readers": mutant(
+        SHARED, ("transport_.may_vote(node, now)",
+                 "(MUTANT && keys_->mode() == access::shared ? std::error_code{} : transport_.may_vote(node, now))")
+    ),
+    # Who may have it together.
+    "read granted beside a writer": mutant(SHARED, ("why = left", "if (!MUTANT) why = left")),
+    "write that looks only at its own kind": mutant(
+        SHARED, ("(!value.empty())", "(!value.empty() && !(MUTANT && readers))")
+    ),
+    "a reader that becomes a writer beside others": mutant(
+        SHARED, ("(sole)", "(sole || (MUTANT && readers && c.has_beside))")
+    ),
+    "a release that frees what is another's": mutant(
+        SHARED, ("(!ours)", "(!ours && !(MUTANT && found != keys_.end()))")
+    ),
     "a guard as long as the client's own ttl": mutant(
         REDIS, "if (MUTANT && options.restart_guard.count() != 0) return options.longest_ttl; LINE"
     ),

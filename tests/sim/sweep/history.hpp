@@ -18,6 +18,7 @@ struct claim {
         boot_clock::time_point::max();     ///< release begun, or loss learnt; `max()` for neither
     std::uint64_t first_fence = 0;         ///< of those reserved
     std::uint64_t last_fence = 0;
+    bool shared = false;  ///< with others that are, too
 
     [[nodiscard]] boot_clock::time_point over() const noexcept { return valid_until < ended ? valid_until : ended; }
 };

@@ -36,8 +36,9 @@ constexpr auto nobody = sim::decision::nobody;
 
 class scenario {
 public:
-    scenario(std::uint64_t seed, unsigned nodes, run_options const& options)
-        : plan_{schedule::draw(seed, nodes)}, world_{seed, plan_.wrong}
+    scenario(std::uint64_t seed, unsigned nodes, run_options const& options,
+             keys_of_modes (*keys)(std::string const&) = &keys_of_modes::of_mutex)
+        : keys_of_{keys}, plan_{schedule::draw(seed, nodes)}, world_{seed, plan_.wrong}
     {
         if (options.observer) world_.observe(options.observer);
         if (options.keep) world_.decided().keep_only(*options.keep);
@@ -99,7 +100,7 @@ private:
                                                               .restart_guard = plan_.guard,
                                                               .longest_ttl = options.ttl,
                                                               .fence_lifetime = plan_.fence_lifetime});
-        return users_.emplace_back(way, std::make_shared<redis::lock_keys const>(name_), plan_, options, end_, record_);
+        return users_.emplace_back(way, keys_of_(name_), plan_, options, end_, record_);
     }
 
     void add_user(unsigned index)
@@ -144,8 +145,7 @@ private:
         if (leaps) way.client().shift_clocks(plan_.leap - elapsed * plan_.stood_still / 100);
         auto const voted = votes_astray();
         // Another lock comes first: over a connection that has not run a script no fence is made without one.
-        inherit(users_.emplace_back(way, std::make_shared<redis::lock_keys const>("orders/43"), plan_,
-                                    client_plan{.ttl = plan_.ttl}, end_, aside_),
+        inherit(users_.emplace_back(way, keys_of_("orders/43"), plan_, client_plan{.ttl = plan_.ttl}, end_, aside_),
                 way.client());
         inherit(*straggler_, way.client());
         // A clock that is out of line it looks at anew after a while, but not at those that it compares it with.
@@ -259,9 +259,10 @@ private:
     {
         if (plan_.exclusive) {
             if (auto const b = exclusion::breach(record_.claims)) record_.breach("K1", *b);
-            if (auto const b = linearizability::breach(
-                    record_.calls,
-                    {.ghosts = !plan_.calm, .forgetful = plan_.forgetful, .partial = plan_.nodes.size() > 1}))
+            if (auto const b = shared() ? std::nullopt
+                                        : linearizability::breach(record_.calls, {.ghosts = !plan_.calm,
+                                                                                  .forgetful = plan_.forgetful,
+                                                                                  .partial = plan_.nodes.size() > 1}))
                 record_.breach("K5", *b);
         }
         if (auto const b = fencing::breach(record_.claims)) record_.breach("K2", *b);
@@ -295,7 +296,8 @@ private:
     void judge_calm()
     {
         auto const begin = boot_clock::time_point{};
-        if (users_.size() > (straggler_ == nullptr ? 2U : 3U))
+        // That a writer waits is remembered for a while after it has given up.
+        if (!shared() && users_.size() > (straggler_ == nullptr ? 2U : 3U))
             if (auto const b = idleness::breach(record_.claims, begin + plan_.ttl / 4, end_, plan_.ttl / 4 + 50ms))
                 record_.breach("K6", *b);
         auto const keys_of_the_dead = plan_.mortal ? plan_.ttl + 2ms : 0ms;
@@ -311,12 +313,16 @@ private:
                std::all_of(lives_.begin(), lives_.end(), [](auto const& one) { return one.done(); });
     }
 
+    /// Returns: whether the lock has two modes.
+    [[nodiscard]] bool shared() const { return keys_of_(name_).together != nullptr; }
+
     [[nodiscard]] std::uint8_t straggler() const noexcept
     {
         return static_cast<std::uint8_t>(plan_.clients.size() + 1);
     }
     [[nodiscard]] unsigned heir() const noexcept { return static_cast<unsigned>(plan_.clients.size()); }
 
+    keys_of_modes (*keys_of_)(std::string const&);
     schedule plan_;
     sim::world world_;
     std::optional<sim::network> servers_;
@@ -345,6 +351,12 @@ shipped_machine const redis{{"redis", "one Redis: a quorum of one",
 shipped_machine const redlock{{"redlock", "three, five or seven masters",
                                [](std::uint64_t seed, run_options const& o) { return run_schedule(seed, 0, o); },
                                faults}};
+shipped_machine const readers{
+    {"shared", "a read-write lock: one Redis, and three, five or seven masters",
+     [](std::uint64_t seed, run_options const& o) {
+         return scenario{seed, seed % 3 == 0 ? 1U : 0U, o, &keys_of_modes::of_shared_mutex}.run();
+     },
+     faults}};
 
 }  // namespace
 

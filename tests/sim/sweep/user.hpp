@@ -33,15 +33,33 @@ struct record {
     void breach(std::string_view which, std::string what) { verdict.breaches.push_back({which, std::move(what)}); }
 };
 
-/// A user of one lock: takes it, works for a while, has the lease renewed as `tenure` says, and gives it back; again
-/// and again. What it was promised becomes part of the record.
+/// The keys of one lock: how it is held alone, and, of a read-write lock, how together with others.
+struct keys_of_modes {
+    redis::shared_keys alone;
+    redis::shared_keys together{};
+
+    /// Returns: those of one lock of that name.
+    [[nodiscard]] static keys_of_modes of_mutex(std::string const& name)
+    {
+        return {std::make_shared<redis::lock_keys const>(name)};
+    }
+    [[nodiscard]] static keys_of_modes of_shared_mutex(std::string const& name)
+    {
+        return {std::make_shared<redis::lock_keys const>(name, "", access::exclusive),
+                std::make_shared<redis::lock_keys const>(name, "", access::shared)};
+    }
+};
+
+/// A user of one lock: takes it, works for a while, has the lease renewed as `lease_state` says, and gives it back;
+/// again and again. If it has two modes, it takes either, and now and then goes from one to the other. What it was
+/// promised becomes part of the record.
 class user {
 public:
-    user(sim::transport& way, redis::shared_keys key, schedule const& plan, client_plan const& mine,
+    user(sim::transport& way, keys_of_modes keys, schedule const& plan, client_plan const& mine,
          boot_clock::time_point end, record& r)
         : way_{way},
           me_{way.client()},
-          key_{std::move(key)},
+          keys_{std::move(keys)},
           plan_{plan},
           mine_{mine},
           end_{end},
@@ -54,13 +72,14 @@ public:
     {
         while (me_.world().now() < end_) {
             auto const wish = next_wish();
+            auto const& key = keys_.together && one_in(2) ? keys_.together : keys_.alone;
             auto const patience = one_in(20) ? me_.present() + up_to(plan_.ttl) : end_ + plan_.ttl;
             if (!me_.world().comes_true({sim::decision::kind::operation, me(), sim::decision::nobody, operations_++})) {
                 co_await me_.sleep_until(me_.present() + plan_.ttl / 8);
                 continue;
             }
             auto const asked = begin_call(call::kind::acquire, record_.claims.size() + unclaimed);
-            redis::acquire_operation<sim::transport> acquire{way_, key_, wish};
+            redis::acquire_operation<sim::transport> acquire{way_, key, wish};
             note("wants the lock", static_cast<std::uint64_t>(options_->ttl.count()));
             sim::call asking{me_};
             acquire.start(asking);
@@ -72,16 +91,10 @@ public:
             }
             if (plan_.calm && is_late(wish, done_at)) record_.breach("deadline", "a deadline was not kept");
             if (auto const got = acquire.outcome()) {
-                note("ACQUIRED, fence", got->fence);
-                ++record_.verdict.acquired;
-                record_.claims.push_back({.client = me_.index(),
-                                          .granted = done_at,
-                                          .valid_until = me_.when(got->valid_until),
-                                          .first_fence = got->fence,
-                                          .last_fence = got->fence + wish.fences - 1});
+                claim(*got, wish.fences, done_at, key);
                 record_.calls[asked].claim = record_.claims.size() - 1;
                 end_call(asked, call::answer::done, done_at, me_.when(got->valid_until));
-                co_await hold(*got, record_.claims.size() - 1);
+                co_await hold(*got, record_.claims.size() - 1, key);
             } else {
                 note(got.code() == errc::timed_out ? "refused: timed out" : "refused: code",
                      static_cast<std::uint64_t>(got.code().value()));
@@ -96,7 +109,9 @@ public:
     sim::process inherit()
     {
         redis::acquire_operation<sim::transport> acquire{
-            way_, key_, {.ttl = plan_.ttl, .retry = {.first = std::chrono::microseconds{500}, .most = plan_.ttl}}};
+            way_,
+            keys_.alone,
+            {.ttl = plan_.ttl, .retry = {.first = std::chrono::microseconds{500}, .most = plan_.ttl}}};
         sim::call asking{me_};
         acquire.start(asking);
         auto const done_at = co_await asking.ended_by();
@@ -112,7 +127,7 @@ public:
                                   .ended = me_.present(),
                                   .first_fence = got->fence,
                                   .last_fence = got->fence});
-        redis::release_operation<sim::transport> release{way_, key_};
+        redis::release_operation<sim::transport> release{way_, keys_.alone};
         release.bind(got->token);
         sim::call releasing{me_};
         release.start(releasing);
@@ -129,7 +144,7 @@ private:
     using time_point = boot_clock::time_point;
     static constexpr std::size_t unclaimed = 1U << 30U;
 
-    sim::process hold(grant got, std::size_t mine)
+    sim::process hold(grant got, std::size_t mine, redis::shared_keys key)
     {
         auto const leave_at = me_.present() + up_to(one_in(4) ? 3 * plan_.ttl : plan_.ttl / 6);
         detail::mutex_state owner;
@@ -153,7 +168,7 @@ private:
                        : lease.ttl();
             lease.ask(length);
             auto const asked = begin_call(call::kind::renew, mine);
-            redis::extend_operation<sim::transport> extend{way_, key_, got.token, length};
+            redis::extend_operation<sim::transport> extend{way_, key, got.token, length};
             sim::call extending{me_};
             extend.start(extending);
             auto const answered = co_await extending.ended_by();
@@ -180,6 +195,24 @@ private:
             ++record_.verdict.lost;
             if (!refused && mine_.renews) look_why(deadline);
         }
+        grant other;
+        std::size_t then = unclaimed;
+        auto const& other_key = key == keys_.alone ? keys_.together : keys_.alone;
+        if (!lost && other_key && one_in(3)) {
+            auto const wish = beside(got.token);
+            redis::acquire_operation<sim::transport> acquire{way_, other_key, wish};
+            sim::call asking{me_};
+            acquire.start(asking);
+            auto const done_at = co_await asking.ended_by();
+            if (auto const more = acquire.outcome()) {
+                note("goes to the other mode, of fence", got.fence);
+                // The old lease was still there when the new one was granted: from then on it does not count.
+                record_.claims[mine].ended = std::min(record_.claims[mine].ended, done_at);
+                other = *more;
+                then = record_.claims.size();
+                claim(other, wish.fences, done_at, other_key);
+            }
+        }
         if (plan_.mortal && one_in(me_.world().now() >= end_ ? 3 : 30)) {
             note("DIES, fence", got.fence);
             co_return;
@@ -187,10 +220,15 @@ private:
         record_.claims[mine].ended = std::min(record_.claims[mine].ended, me_.present());
         note("releases, fence", got.fence);
         auto const asked = begin_call(call::kind::release, mine);
-        redis::release_operation<sim::transport> release{way_, key_};
+        redis::release_operation<sim::transport> release{way_, key};
         release.bind(got.token);
         sim::call releasing{me_};
         release.start(releasing);
+        if (then != unclaimed) {
+            co_await hold(other, then, other_key);
+            co_await releasing.ended_by();
+            co_return;
+        }
         if (mine_.deferred_release) co_return;
         auto const answered = co_await releasing.ended_by();
         auto const said = release.outcome().code;
@@ -198,6 +236,25 @@ private:
         if (said == errc::not_owner) end_call(asked, call::answer::refused, answered);
         if (plan_.calm && !lost && said)
             record_.breach("release", "a release failed without a cause: " + said.message());
+    }
+
+    /// Effects: what `got` promises becomes part of the record.
+    void claim(grant const& got, unsigned fences, time_point done_at, redis::shared_keys const& key)
+    {
+        note("ACQUIRED, fence", got.fence);
+        ++record_.verdict.acquired;
+        record_.claims.push_back({.client = me_.index(),
+                                  .granted = done_at,
+                                  .valid_until = me_.when(got.valid_until),
+                                  .first_fence = got.fence,
+                                  .last_fence = got.fence + fences - 1,
+                                  .shared = key == keys_.together});
+    }
+
+    /// Returns: a request for the other mode, beside a lease.
+    [[nodiscard]] acquire_request beside(owner_token const& held) const
+    {
+        return {.ttl = options_->ttl, .once = true, .beside = held};
     }
 
     /// Effects: the claim is good until its holder's clock shows `t`: that may be another time than it was, where
@@ -268,7 +325,7 @@ private:
 
     sim::transport& way_;
     sim::host& me_;
-    redis::shared_keys key_;
+    keys_of_modes keys_;
     schedule const& plan_;
     client_plan mine_;
     time_point end_;
