@@ -239,7 +239,10 @@ public:
     {
         auto const one = readers_->let_go();
         auto const held = one ? one->held_token() : std::nullopt;
-        if (!held) throw detail::error_of(name(), {make_error_code(errc::not_owner), "it is not held by this object"});
+        if (!held) {
+            if (one) readers_->put_back(one);
+            throw detail::error_of(name(), {make_error_code(errc::not_owner), "it is not held by this object"});
+        }
         bool granted = false;
         try {
             granted = writer_->lock({.once = true, .beside = held}, {});
