@@ -5,9 +5,9 @@
 #
 #   holdfast_need WHAT...
 #
-# makes sure that each is there: g++ clang++ clang-tidy cmake ninja pkg-config ccache git python3 redis-server cppcheck
-# gcovr valgrind nft aspell doxygen lintian dpkg-buildpackage (commands), hiredis openssl zookeeper-client asio boost
-# catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run it), curator kazoo redis-py
+# makes sure that each is there: g++ clang++ clang-tidy cmake ninja pkg-config ccache git python3 redis-server postgresql
+# cppcheck gcovr valgrind nft aspell doxygen lintian dpkg-buildpackage (commands), hiredis openssl zookeeper-client asio
+# boost catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run it), curator kazoo redis-py
 # prometheus-client matplotlib (of some Python). On Debian and its kin the missing ones, and only these, are installed
 # with apt, as root or through sudo; elsewhere they are named, and the script ends with 2.
 # After it $HOLDFAST_CLANG is the name of a Clang of 16 or later, if there is one.
@@ -34,6 +34,7 @@ holdfast_has()
     kazoo) /usr/bin/python3 -c 'import kazoo' >/dev/null 2>&1 ;;
     redis-py) /usr/bin/python3 -c 'import redis' >/dev/null 2>&1 ;;
     prometheus-client) /usr/bin/python3 -c 'import prometheus_client' >/dev/null 2>&1 ;;
+    postgresql) holdfast_has_postgresql ;;
     nft) [ -x /usr/sbin/nft ] || command -v nft >/dev/null ;;
     asio) holdfast_has_header asio.hpp ;;
     boost) holdfast_has_boost ;;
@@ -56,6 +57,12 @@ holdfast_has_header()
 {
   [ -e "/usr/include/$1" ] || [ -e "/usr/local/include/$1" ] ||
     g++ -E -x c++ -include "$1" /dev/null >/dev/null 2>&1
+}
+
+# The server, which Debian has outside of PATH, and its client.
+holdfast_has_postgresql()
+{
+  command -v psql >/dev/null && { command -v initdb || compgen -G '/usr/lib/postgresql/*/bin/initdb'; } >/dev/null
 }
 
 # Boost.Asio of 1.81 or later.
@@ -168,7 +175,7 @@ holdfast_install()
   echo "Installing ${packages[*]} …" >&2
 
   # The tests start their own servers: the package's is neither to start now nor with the machine.
-  if [[ " $* " == *" redis-server "* && ! -e /usr/sbin/policy-rc.d ]]; then
+  if [[ " $* " =~ \ (redis-server|postgresql)\  && ! -e /usr/sbin/policy-rc.d ]]; then
     policy=/usr/sbin/policy-rc.d
     printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee $policy >/dev/null
     "${as_root[@]}" chmod +x $policy
@@ -182,7 +189,9 @@ holdfast_install()
     exit 2
   fi
   if [ "$policy" ] && command -v systemctl >/dev/null; then
-    "${as_root[@]}" systemctl disable redis-server.service >/dev/null 2>&1 || true
+    for what in redis-server postgresql; do
+      [[ " $* " != *" $what "* ]] || "${as_root[@]}" systemctl disable "$what.service" >/dev/null 2>&1 || true
+    done
   fi
 )
 

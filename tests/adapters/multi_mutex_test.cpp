@@ -142,7 +142,7 @@ TEST_CASE("each of several locks has its own fencing token, which increases")
 TEST_CASE("several locks are lost with the first that is lost; the others are kept until they are unlocked")
 {
     shop s;
-    mutex orders{s.here, "orders", {.ttl = 600ms}};
+    mutex orders{s.here, "orders", {.ttl = 15s}};
     multi_mutex both{orders, s.stock};
     both.lock();
     auto const hold = both.lease();
@@ -184,7 +184,7 @@ TEST_CASE("a loss that unlocking finds is announced when all are given back")
 TEST_CASE("what is lost while others are waited for is taken anew")
 {
     shop s;
-    mutex orders{s.here, "orders", {.ttl = 600ms}};
+    mutex orders{s.here, "orders", {.ttl = 15s}};
     multi_mutex both{orders, s.stock};
     s.their_stock.lock();
     std::jthread waiter{[&] {

@@ -18,9 +18,9 @@
 using namespace std::chrono_literals;
 using holdfast::errc;
 using holdfast::test::async_outcome;
-using holdfast::test::brief;
 using holdfast::test::child;
 using holdfast::test::eventually;
+using holdfast::test::goes_on;
 using holdfast::test::renewed;
 
 TEMPLATE_TEST_CASE("an asynchronous lock is taken and given back, again and again", "", HOLDFAST_STORES)
@@ -117,16 +117,15 @@ TEMPLATE_TEST_CASE(
     "a lease that was taken asynchronously is renewed while its function runs, and lost when it is taken away", "",
     HOLDFAST_STORES)
 {
+    constexpr auto ttl = 12s;
     TestType store;
-    auto client = store.another(TestType::ttl);
-    typename TestType::mutex m{client, "orders", brief<TestType>()};
+    auto client = store.another(ttl);
+    auto options = renewed<TestType>();
+    options.ttl = ttl;
+    typename TestType::mutex m{client, "orders", options};
     std::atomic<bool> held{false};
     async_outcome locked;
-    m.async_lock(locked.hears([&] {
-        auto const lease = m.lease();
-        auto const first = lease.expires_at();
-        held = eventually([&] { return lease.expires_at() > first && lease.still_held(); });
-    }));
+    m.async_lock(locked.hears([&] { held = goes_on(m.lease()); }));
     REQUIRE(locked.comes());
     CHECK(held);
     auto const lease = m.lease();

@@ -3,13 +3,14 @@
 // Whatever becomes of the fence of a lock on one Redis, its tokens increase, and follow the server's clock.
 #include "observed.hpp"
 #include "support/catch.hpp"
+#include "support/eventually.hpp"
 
 #include <holdfast/redis.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -19,6 +20,7 @@ using holdfast::redis::mutex;
 using holdfast::test::calls;
 using holdfast::test::code_of;
 using holdfast::test::contains;
+using holdfast::test::eventually;
 using holdfast::test::exists;
 using holdfast::test::redis_server;
 using holdfast::test::take_and_free;
@@ -173,15 +175,20 @@ TEST_CASE("who may not write the fence takes nothing, and is told so at once")
 TEST_CASE("who is told of a fence that was replaced has a lease that is renewed, and may ask for the lock")
 {
     redis_server server;
-    client redis{server.url(), {.operation_timeout = 2s, .connect_timeout = 1min}};
-    mutex other{redis, "orders", {.ttl = 4s}};
+    client redis{server.url(), {.operation_timeout = 5s, .connect_timeout = 1min}};
+    mutex other{redis, "orders", {.ttl = 15s}};
     int told = 0;
-    mutex m{redis, "orders", {.ttl = 4s, .on_error = [&](holdfast::error const& e) {
-                                  if (e.code() != holdfast::redis::errc::foreign_fence) return;
-                                  ++told;
-                                  CHECK_FALSE(other.try_lock());
-                                  std::this_thread::sleep_for(6s);
-                              }}};
+    mutex m{
+        redis, "orders", {.ttl = 15s, .on_error = [&](holdfast::error const& e) {
+                              if (e.code() != holdfast::redis::errc::foreign_fence) return;
+                              ++told;
+                              CHECK_FALSE(other.try_lock());
+                              long long left = 15'000;
+                              CHECK(eventually([&] {  // until it is renewed
+                                  auto const before = std::exchange(left, server.command({"PTTL", "orders"}).integer);
+                                  return left > before;
+                              }));
+                          }}};
     server.command({"SET", fence, "9223372036854775807"});
     m.lock();
     CHECK(told == 1);

@@ -8,6 +8,9 @@
 #include <holdfast/redis/scripts.hpp>
 #include <holdfast/redis/waiter_id.hpp>
 
+#include <algorithm>
+#include <cstddef>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +29,60 @@ using list = std::vector<std::string>;
 
 std::string text_of(waiter_id const& w) { return std::string{waiter_text{w}.view()}; }
 
+/// One of the scripts with its arguments, or a command.
+struct step {
+    step(script const& s, list all, bool with_fence = false)
+        : text{s.text}, arguments{std::move(all)}, fenced{with_fence}
+    {
+    }
+    step(std::initializer_list<std::string> command) : text{"return redis.call(unpack(ARGV))"}, arguments{command} {}
+
+    std::string text;
+    list arguments;
+    bool fenced = false;
+};
+
+step ask(std::string const& token, std::string const& waiter = {}, std::string const& score = "1")
+{
+    list all{token, "60000"};
+    if (!waiter.empty()) all.insert(all.end(), {waiter, score});
+    return {scripts::acquire, std::move(all)};
+}
+
+step release(std::string const& token) { return {scripts::release, {token, "free"}}; }
+
+step give_back(std::string const& token, std::string const& waiter, std::string const& score = "0")
+{
+    return {scripts::give_back, {token, "free", waiter, score}};
+}
+
+step const queue{"ZRANGE", "q", "0", "-1"};
+step const next{"GET", "n"};
+step const reservation{"PTTL", "n"};
+
+/// What the steps answered, and for how many milliseconds the server was busy with them, or one more.
+struct answers {
+    std::vector<reply> all;
+    long long took = 0;
+
+    long long number(std::size_t i) const { return all.at(i).integer; }
+    std::string const& text(std::size_t i) const { return all.at(i).text; }
+    list texts(std::size_t i) const
+    {
+        list r;
+        for (auto const& one : all.at(i).elements) r.push_back(one.text);
+        return r;
+    }
+    /// What a refusal answers: how long the lock is still held or reserved, if it was for `whole` at first.
+    bool refused_for(std::size_t i, long long whole) const { return lasts(-2 - number(i), whole); }
+    bool lasts(long long left, long long whole) const { return left <= whole && left >= std::max(0LL, whole - took); }
+};
+
+long long microseconds(reply const& time)
+{
+    return std::stoll(time.elements.at(0).text) * 1'000'000 + std::stoll(time.elements.at(1).text);
+}
+
 struct fixture {
     redis_server server{};
     std::string first = text_of({.inbox = 0xabc, .number = 1});
@@ -35,45 +92,35 @@ struct fixture {
 
     fixture() { inbox({"SUBSCRIBE", "holdfast:wake:0000000000000abc"}); }
 
-    long long run(script const& s, list const& arguments, bool fenced = false)
+    /// Effects: one script with all steps. While a script runs, a server lets no key expire, however long it is kept
+    /// from the processor. Between two commands a reservation may end, also in a transaction: a script in it looks at
+    /// the clock.
+    answers at_once(std::vector<step> steps)
     {
-        list words{"EVAL", std::string{s.text}, fenced ? "4" : "3", "k"};
-        if (fenced) words.emplace_back("f");
-        words.insert(words.end(), {"q", "n"});
-        words.insert(words.end(), arguments.begin(), arguments.end());
+        steps.insert(steps.begin(), {"TIME"});
+        steps.push_back({"TIME"});
+        std::string text = "local answers = {}\n";
+        list words{"EVAL", {}, "0"};
+        auto const given = [&] { return words.size() - 3; };
+        for (auto const& one : steps) {
+            auto const before = given();
+            words.insert(words.end(), one.arguments.begin(), one.arguments.end());
+            text += std::string{"table.insert(answers, (function(KEYS, ARGV)\n"} + one.text + "\nend)({'k', " +
+                    (one.fenced ? "'f', " : "") + "'q', 'n'}, {unpack(ARGV, " + std::to_string(before + 1) + ", " +
+                    std::to_string(given()) + ")}))\n";
+        }
+        words[1] = text + "return answers";
         auto const r = server.command(words);
         INFO(r);
-        CHECK(r.type == reply::kind::integer);
-        return r.integer;
+        REQUIRE(r.elements.size() == steps.size());
+        return {.all = {r.elements.begin() + 1, r.elements.end() - 1},
+                .took = (microseconds(r.elements.back()) - microseconds(r.elements.front())) / 1000 + 1};
     }
+    reply run(step const& one) { return at_once({one}).all.front(); }
 
-    long long ask(std::string const& token, std::string const& waiter = {}, std::string const& score = "1")
-    {
-        list words{token, "60000"};
-        if (!waiter.empty()) words.insert(words.end(), {waiter, score});
-        return run(scripts::acquire, words);
-    }
-
-    long long release(std::string const& token) { return run(scripts::release, {token, "free"}); }
-    long long give_back(std::string const& token, std::string const& waiter, std::string const& score = "0")
-    {
-        return run(scripts::give_back, {token, "free", waiter, score});
-    }
-
-    list queue()
-    {
-        list all;
-        for (auto const& one : server.command({"ZRANGE", "q", "0", "-1"}).elements) all.push_back(one.text);
-        return all;
-    }
-    std::string next() { return server.command({"GET", "n"}).text; }
     std::string get(std::string const& key) { return server.command({"GET", key}).text; }
     bool empty() { return server.command({"EXISTS", "q", "n"}).integer == 0; }
-    long long clock()
-    {
-        auto const t = server.command({"TIME"});
-        return std::stoll(t.elements.at(0).text) * 1'000'000 + std::stoll(t.elements.at(1).text);
-    }
+    long long clock() { return microseconds(server.command({"TIME"})); }
 };
 
 }  // namespace
@@ -81,191 +128,206 @@ struct fixture {
 TEST_CASE("a lock that nobody waits for writes no key of the queue")
 {
     fixture f;
-    CHECK(f.ask("mine", f.first) == 1);
-    CHECK(f.release("mine") == 1);
+    CHECK(f.run(ask("mine", f.first)).integer == 1);
+    CHECK(f.run(release("mine")).integer == 1);
     CHECK(f.empty());
 }
 
 TEST_CASE("who is refused is in the queue, by score, and knows how many are ahead")
 {
     fixture f;
-    f.ask("mine");
     auto const now = f.clock();
-    auto const later = -2 - f.ask("a", f.second, std::to_string(now + 1000));
-    auto const sooner = -2 - f.ask("b", f.first, std::to_string(now));
-    CHECK(f.queue() == list{f.first, f.second});
-    auto const again = -2 - f.ask("a", f.second, std::to_string(now + 1000));
-    CHECK(f.queue() == list{f.first, f.second});
-    CHECK((later <= 60'000 && later > 50'000));
-    CHECK((sooner <= 60'000 && sooner > 50'000));
-    CHECK(again >= sooner - 1000);
+    auto const late = ask("a", f.second, std::to_string(now + 1000));
+    auto const early = ask("b", f.first, std::to_string(now));
+    auto const without_score = ask("d", f.gone, "0");
+    auto const seen = f.at_once({ask("mine"), late, early, queue, late, queue, ask("c"), without_score, queue});
+    CHECK(seen.number(0) == 1);
+    CHECK(seen.refused_for(1, 60'000));
+    CHECK(seen.refused_for(2, 60'000));
+    CHECK(seen.texts(3) == list{f.first, f.second});
+    CHECK(seen.refused_for(4, 60'004));  // 4 ms more for each ahead
+    CHECK(seen.texts(5) == list{f.first, f.second});
+    CHECK(seen.refused_for(6, 60'000));  // without a waiter it is only refused
+    CHECK(seen.refused_for(7, 60'000));  // and with a score of 0
+    CHECK(seen.texts(8) == list{f.first, f.second});
     CHECK(f.server.command({"PTTL", "q"}).integer > 3'000'000);
-    CHECK(-2 - f.ask("c") <= 60'000);               // without a waiter it is only refused
-    CHECK(-2 - f.ask("d", f.gone, "0") <= 60'000);  // and with a score of 0
-    CHECK(f.queue() == list{f.first, f.second});
 }
 
 TEST_CASE("a release calls the first waiter, and keeps the lock for it")
 {
     fixture f;
-    f.ask("mine");
-    f.ask("a", f.first, "1");
-    f.ask("b", f.second, std::to_string(f.clock() + 1'000'000));
-    CHECK(f.release("mine") == 1);
+    f.run(ask("mine"));
+    f.run(ask("a", f.first, "1"));
+    f.run(ask("b", f.second, std::to_string(f.clock() + 1'000'000)));
+    auto const seen = f.at_once(
+        {release("mine"), next, reservation, queue, ask("c"), {"EXISTS", "k"}, ask("a", f.first), next, queue});
+    CHECK(seen.number(0) == 1);
+    CHECK(seen.text(1) == f.first);
+    CHECK(seen.lasts(seen.number(2), 50));
+    CHECK(seen.texts(3) == list{f.second});
+    CHECK(seen.refused_for(4, 50));  // as long as the reservation
+    CHECK(seen.number(5) == 0);
+    CHECK(seen.number(6) == 1);
+    CHECK(seen.text(7).empty());
+    CHECK(seen.texts(8) == list{f.second});
     auto const message = f.inbox.read();
     REQUIRE(message.elements.size() == 3);
     CHECK(message.elements[2].text == f.first.substr(16) + " k");
-    CHECK(f.next() == f.first);
-    CHECK(f.server.command({"PTTL", "n"}).integer <= 50);
-    CHECK(f.queue() == list{f.second});
-    auto const refused = f.ask("c");
-    CHECK((refused <= -2 && refused >= -60));  // as long as the reservation
-    CHECK(f.get("k").empty());
-    CHECK(f.ask("a", f.first) == 1);
-    CHECK(f.next().empty());
-    CHECK(f.queue() == list{f.second});
 }
 
 TEST_CASE("a waiter to whom nobody listens is skipped")
 {
     fixture f;
-    f.ask("mine");
-    f.ask("a", f.gone);
-    f.ask("b", f.first, std::to_string(f.clock() + 1'000'000));
-    f.release("mine");
-    CHECK(f.next() == f.first);
-    CHECK(f.queue().empty());
-    CHECK(f.ask("b", f.first) == 1);
-    f.ask("a", f.gone);
-    f.release("b");
+    f.run(ask("mine"));
+    f.run(ask("a", f.gone));
+    f.run(ask("b", f.first, std::to_string(f.clock() + 1'000'000)));
+    auto const seen = f.at_once({release("mine"), next, queue, ask("b", f.first)});
+    CHECK(seen.text(1) == f.first);
+    CHECK(seen.texts(2).empty());
+    CHECK(seen.number(3) == 1);
+    f.run(ask("a", f.gone));
+    f.run(release("b"));
     CHECK(f.empty());
-    CHECK(f.ask("c") == 1);
+    CHECK(f.run(ask("c")).integer == 1);
 }
 
 TEST_CASE("a called waiter that another client was faster than is in the queue again, at its place")
 {
     fixture f;
-    f.ask("mine");
+    f.run(ask("mine"));
     auto const score = std::to_string(f.clock());
-    f.ask("a", f.first, score);
-    f.ask("b", f.second, std::to_string(f.clock() + 1000));
-    f.release("mine");
-    f.server.command({"SET", "k", "a poller's", "NX", "PX", "60000"});
-    CHECK(f.ask("a", f.first, score) < 0);
-    CHECK(f.next().empty());
-    CHECK(f.queue() == list{f.first, f.second});
+    f.run(ask("a", f.first, score));
+    f.run(ask("b", f.second, std::to_string(f.clock() + 1000)));
+    auto const seen = f.at_once({release("mine"),
+                                 next,
+                                 {"SET", "k", "a poller's", "NX", "PX", "60000"},
+                                 ask("a", f.first, score),
+                                 next,
+                                 queue});
+    CHECK(seen.text(1) == f.first);
+    CHECK(seen.number(3) < 0);
+    CHECK(seen.text(4).empty());
+    CHECK(seen.texts(5) == list{f.first, f.second});
 }
 
 TEST_CASE("what a waiter gives back calls the next one; it stays in the queue with a score, and leaves it without")
 {
     fixture f;
-    CHECK(f.ask("a", f.first) == 1);
+    CHECK(f.run(ask("a", f.first)).integer == 1);
     auto const now = f.clock();
-    f.ask("b", f.second, std::to_string(now));
+    f.run(ask("b", f.second, std::to_string(now)));
     SECTION("it stays: the first is the first, whoever gives back")
     {
-        CHECK(f.give_back("a", f.first, std::to_string(now - 1000)) == 1);
-        CHECK(f.next() == f.first);
-        CHECK(f.queue() == list{f.second});
+        auto const seen = f.at_once({give_back("a", f.first, std::to_string(now - 1000)), next, queue});
+        CHECK(seen.number(0) == 1);
+        CHECK(seen.text(1) == f.first);
+        CHECK(seen.texts(2) == list{f.second});
     }
     SECTION("it leaves")
     {
-        CHECK(f.give_back("a", f.first) == 1);
-        CHECK(f.next() == f.second);
-        CHECK(f.queue().empty());
+        auto const seen = f.at_once({give_back("a", f.first), next, queue});
+        CHECK(seen.number(0) == 1);
+        CHECK(seen.text(1) == f.second);
+        CHECK(seen.texts(2).empty());
     }
     SECTION("it leaves while another has the lock")
     {
-        CHECK(f.give_back("nobody's", f.second) == 0);
+        CHECK(f.run(give_back("nobody's", f.second)).integer == 0);
         CHECK(f.get("k") == "a");
         CHECK(f.empty());
     }
     SECTION("it leaves when it was called: the next one is called in its place")
     {
-        f.ask("c", f.gone, std::to_string(now + 1000));
-        f.ask("d", f.first, std::to_string(now + 2000));
-        f.release("a");
-        CHECK(f.next() == f.second);
-        CHECK(f.give_back("nobody's", f.second) == 1);
-        CHECK(f.next() == f.first);
-        CHECK(f.queue().empty());
+        f.run(ask("c", f.gone, std::to_string(now + 1000)));
+        f.run(ask("d", f.first, std::to_string(now + 2000)));
+        auto const seen = f.at_once({release("a"), next, give_back("nobody's", f.second), next, queue});
+        CHECK(seen.text(1) == f.second);
+        CHECK(seen.number(2) == 1);
+        CHECK(seen.text(3) == f.first);
+        CHECK(seen.texts(4).empty());
     }
 }
 
 TEST_CASE("no waiter is called while one is waited for")
 {
     fixture f;
-    f.ask("mine");
-    f.ask("a", f.first, "1");
-    f.ask("b", f.second, std::to_string(f.clock() + 1'000'000));
-    f.release("mine");
-    CHECK(f.give_back("nobody's", f.gone) == 1);
-    CHECK(f.next() == f.first);
-    CHECK(f.queue() == list{f.second});
+    f.run(ask("mine"));
+    f.run(ask("a", f.first, "1"));
+    f.run(ask("b", f.second, std::to_string(f.clock() + 1'000'000)));
+    auto const seen = f.at_once({release("mine"), give_back("nobody's", f.gone), next, queue});
+    CHECK(seen.number(1) == 1);
+    CHECK(seen.text(2) == f.first);
+    CHECK(seen.texts(3) == list{f.second});
 }
 
 TEST_CASE("a reservation is as long as its waiter says, within bounds, and no foreign text can spoil a release")
 {
     fixture f;
-    f.ask("mine");
-    f.ask("a", "0000000000000abc"
-               "0190"
-               "7");
-    f.release("mine");
-    auto left = f.server.command({"PTTL", "n"}).integer;
-    CHECK((left > 200 && left <= 400));
-    f.server.command({"DEL", "n", "k"});
-    f.ask("mine");
-    f.server.command({"ZADD", "q", "1", "0000000000000abcffff1", "2", "0000000000000abc", "3", "x"});
-    CHECK(f.release("mine") == 1);
-    left = f.server.command({"PTTL", "n"}).integer;
-    CHECK((left > 800 && left <= 1000));
-    f.server.command({"DEL", "n"});
-    f.server.command({"SET", "k", "mine", "PX", "60000"});
-    CHECK(f.release("mine") == 1);
-    left = f.server.command({"PTTL", "n"}).integer;
-    CHECK((left > 0 && left <= 50));
+    step const forget{"DEL", "n", "k"};
+    auto const seen = f.at_once({ask("mine"),
+                                 ask("a", "0000000000000abc"
+                                          "0190"
+                                          "7"),
+                                 release("mine"),
+                                 reservation,
+                                 forget,
+                                 ask("mine"),
+                                 {"ZADD", "q", "1", "0000000000000abcffff1", "2", "0000000000000abc", "3", "x"},
+                                 release("mine"),
+                                 reservation,
+                                 forget,
+                                 ask("mine"),
+                                 release("mine"),
+                                 reservation});
+    CHECK(seen.lasts(seen.number(3), 400));
+    CHECK(seen.number(7) == 1);
+    CHECK(seen.lasts(seen.number(8), 1000));
+    CHECK(seen.number(11) == 1);
+    CHECK(seen.lasts(seen.number(12), 50));
 }
 
 TEST_CASE("a score of more than an hour ago counts as that, and one of more than a minute from now, too")
 {
     fixture f;
-    f.ask("mine");
-    f.ask("a", f.first, "1");
-    f.ask("b", f.second, "99999999999999999");
+    f.run(ask("mine"));
+    auto const before = static_cast<double>(f.clock());
+    f.run(ask("a", f.first, "1"));
+    f.run(ask("b", f.second, "99999999999999999"));
+    auto const after = static_cast<double>(f.clock());
     auto const score = [&](std::string const& who) { return std::stod(f.server.command({"ZSCORE", "q", who}).text); };
-    auto const now = static_cast<double>(f.clock());
-    CHECK(now - score(f.first) > 3.5e9);
-    CHECK(now - score(f.first) < 3.7e9);
-    CHECK(score(f.second) - now > 5e7);
-    CHECK(score(f.second) - now < 7e7);
+    CHECK(score(f.first) >= before - 3.6e9);
+    CHECK(score(f.first) <= after - 3.6e9);
+    CHECK(score(f.second) >= before + 6e7);
+    CHECK(score(f.second) <= after + 6e7);
 }
 
 TEST_CASE("what is wrong with the keys of the queue makes nothing fail")
 {
     fixture f;
     f.server.command({"LPUSH", "n", "x"});
-    CHECK(f.ask("mine", f.first) == 1);
-    CHECK(f.release("mine") == 1);
+    CHECK(f.run(ask("mine", f.first)).integer == 1);
+    CHECK(f.run(release("mine")).integer == 1);
     f.server.command({"DEL", "n"});
     f.server.command({"SET", "n", "for ever"});
-    CHECK(f.ask("mine", f.first) == 1);
-    CHECK(f.ask("a", f.first) < -50'000);
-    CHECK(f.release("mine") == 1);
-    CHECK(f.next() == f.first);
+    auto const seen = f.at_once({ask("mine", f.first), ask("a", f.first), release("mine"), next});
+    CHECK(seen.number(0) == 1);
+    CHECK(seen.refused_for(1, 60'000));
+    CHECK(seen.number(2) == 1);
+    CHECK(seen.text(3) == f.first);
     f.server.command({"DEL", "n", "q"});
     f.server.command({"LPUSH", "q", "x"});
-    CHECK(f.ask("mine", f.second) == 1);
-    CHECK(f.ask("a", f.first) < -50'000);
-    CHECK(f.give_back("mine", f.second, "1") == 1);
+    auto const more = f.at_once({ask("mine", f.second), ask("a", f.first), give_back("mine", f.second, "1")});
+    CHECK(more.number(0) == 1);
+    CHECK(more.refused_for(1, 60'000));
+    CHECK(more.number(2) == 1);
     CHECK(f.get("k").empty());
 }
 
 TEST_CASE("a user who may not publish to an inbox takes nobody's place in the queue")
 {
     fixture f;
-    f.ask("mine");
-    f.ask("a", f.first, std::to_string(f.clock()));
+    f.run(ask("mine"));
+    f.run(ask("a", f.first, std::to_string(f.clock())));
     auto const before = f.server.command({"ZSCORE", "q", f.first}).text;
     f.server.command({"ACL", "SETUSER", "app", "on", ">secret", "~*", "resetchannels", "&free", "+@all"});
     connection app{f.server.port()};
@@ -273,34 +335,37 @@ TEST_CASE("a user who may not publish to an inbox takes nobody's place in the qu
     auto const r = app({"EVAL", std::string{scripts::release.text}, "3", "k", "q", "n", "mine", "free"});
     INFO(r);
     CHECK(r.integer == 1);
-    CHECK(f.queue() == list{f.first});
+    auto const seen = f.at_once({queue, next});
+    CHECK(seen.texts(0) == list{f.first});
+    CHECK(seen.text(1).empty());
     CHECK(f.server.command({"ZSCORE", "q", f.first}).text == before);
-    CHECK(f.next().empty());
 }
 
 TEST_CASE("the scripts that count fences honour the queue, too")
 {
     fixture f;
-    auto const by_clock = list{"a", "60000", "1", "3600000", "1800000000", f.first, "1"};
-    auto const by_count = list{"b", "60000", "1", "3600000", "1800000000", "0", "0", "1", f.second, "1"};
-    CHECK(f.run(scripts::acquire_by_clock, by_clock, true) > 0);
-    CHECK(f.run(scripts::acquire_by_count, by_count, true) < 0);
-    CHECK(f.queue() == list{f.second});
-    f.release("a");
-    CHECK(f.next() == f.second);
-    CHECK(f.run(scripts::acquire_by_clock, by_clock, true) < 0);
-    CHECK(f.queue() == list{f.first});
-    CHECK(f.run(scripts::acquire_by_count, by_count, true) > 0);
-    CHECK(f.next().empty());
+    step const by_clock{scripts::acquire_by_clock, {"a", "60000", "1", "3600000", "1800000000", f.first, "1"}, true};
+    step const by_count{
+        scripts::acquire_by_count, {"b", "60000", "1", "3600000", "1800000000", "0", "0", "1", f.second, "1"}, true};
+    auto const seen = f.at_once({by_clock, by_count, queue, release("a"), next, by_clock, queue, by_count, next});
+    CHECK(seen.number(0) > 0);
+    CHECK(seen.number(1) < 0);
+    CHECK(seen.texts(2) == list{f.second});
+    CHECK(seen.number(3) == 1);
+    CHECK(seen.text(4) == f.second);
+    CHECK(seen.number(5) < 0);
+    CHECK(seen.texts(6) == list{f.first});
+    CHECK(seen.number(7) > 0);
+    CHECK(seen.text(8).empty());
 }
 
 TEST_CASE("a server without memory refuses those who wait as others, and forgets their place")
 {
     fixture f;
-    f.ask("mine");
+    f.run(ask("mine"));
     f.server.command({"CONFIG", "SET", "maxmemory", "1"});
-    CHECK(f.ask("a", f.first) < -50'000);
-    CHECK(f.release("mine") == 1);
+    CHECK(f.run(ask("a", f.first)).integer < -2);
+    CHECK(f.run(release("mine")).integer == 1);
     f.server.command({"CONFIG", "SET", "maxmemory", "0"});
     CHECK(f.empty());
 }
@@ -308,18 +373,24 @@ TEST_CASE("a server without memory refuses those who wait as others, and forgets
 TEST_CASE("a free lock goes to those who wait for it, before one that comes")
 {
     fixture f;
-    f.ask("mine");
     auto const now = f.clock();
-    f.ask("a", f.gone, std::to_string(now));
-    f.ask("b", f.first, std::to_string(now + 1));
-    f.ask("c", f.second, std::to_string(now + 2));
-    f.server.command({"DEL", "k"});
-    CHECK(f.ask("new") <= -2);
+    auto const seen = f.at_once({ask("mine"),
+                                 ask("a", f.gone, std::to_string(now)),
+                                 ask("b", f.first, std::to_string(now + 1)),
+                                 ask("c", f.second, std::to_string(now + 2)),
+                                 {"DEL", "k"},
+                                 ask("new"),
+                                 {"EXISTS", "k"},
+                                 queue,
+                                 next,
+                                 {"DEL", "n"},
+                                 ask("c", f.second),
+                                 {"EXISTS", "q", "n"}});
+    CHECK(seen.refused_for(5, 50));
+    CHECK(seen.number(6) == 0);
+    CHECK(seen.texts(7) == list{f.second});
+    CHECK(seen.text(8) == f.first);
+    CHECK(seen.number(10) == 1);  // it is the first itself
+    CHECK(seen.number(11) == 0);
     CHECK(f.inbox.read().elements.at(2).text == f.first.substr(16) + " k");
-    CHECK(f.get("k").empty());
-    CHECK(f.queue() == list{f.second});
-
-    f.server.command({"DEL", "n"});
-    CHECK(f.ask("c", f.second) == 1);  // it is the first itself
-    CHECK(f.empty());
 }

@@ -185,7 +185,7 @@ TEST_CASE("a master that goes down while a lock is held is told when the lease i
     told news;
     masters client{servers.urls(), {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = 0ms}};
     auto options = news.options();
-    options.ttl = 6s;
+    options.ttl = 15s;
     mutex m{client, "orders", options};
     CHECK(use_until(m, [&] { return client.status()[2].votes; }));
     m.lock();
@@ -201,7 +201,7 @@ TEST_CASE("renewals tell, too, that a master which was not reached is well again
     masters client{{servers[0].url(), servers[1].url(), way.url()},
                    {.node_timeout = 2s, .connect_timeout = 1min, .restart_guard = 0ms}};
     auto options = news.options();
-    options.ttl = 6s;
+    options.ttl = 15s;
     mutex m{client, "orders", options};
     CHECK(use_until(m, [&] { return client.status()[2].votes; }));
     m.lock();
