@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/memory/opened.hpp>
 
@@ -14,7 +15,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::memory {
 
@@ -62,7 +65,10 @@ public:
         if (r.expires > now) return {.granted = false, .last_fence = 0, .expires = r.expires};
         r.owner = token;
         r.expires = expires;
+        r.since = now;
+        r.asked = false;
         last_fence_ += fences;
+        r.first_fence = fences == 0 ? 0 : last_fence_ - fences + 1;
         return {.granted = true, .last_fence = fences == 0 ? 0 : last_fence_, .expires = expires};
     }
 
@@ -81,6 +87,67 @@ public:
         }
         for (auto const& one : woken) one->wake();
         return true;
+    }
+
+    /// Returns: who has the lock at `now`, and who is in line for it.
+    [[nodiscard]] lock_report inspect(std::string const& name, boot_clock::time_point now) const
+    {
+        lock_report all{.knows_waiters = true};
+        std::scoped_lock guard{mutex_};
+        auto const found = records_.find(name);
+        if (found == records_.end()) return all;
+        auto const& r = found->second;
+        lock_contender here;
+        holdfast::detail::read_holder_text(holdfast::detail::holder_text({}), here);
+        all.waiters.assign(r.line.size(), here);
+        if (r.expires <= now) return all;
+        here.fencing_token = r.first_fence;
+        here.since = std::chrono::system_clock::now() -
+                     std::chrono::duration_cast<std::chrono::system_clock::duration>(now - r.since);
+        all.holder = lock_holder{std::move(here), std::chrono::ceil<std::chrono::milliseconds>(r.expires - now),
+                                 r.line.size(), r.asked};
+        return all;
+    }
+
+    /// Effects: ends the lease of `name`; wakes the first waiter. Returns: whether it had one at `now`.
+    bool force_release(std::string const& name, boot_clock::time_point now)
+    {
+        std::unique_lock guard{mutex_};
+        auto const found = records_.find(name);
+        if (found == records_.end()) return false;
+        bool const held = found->second.expires > now;
+        free(guard, found);
+        return held;
+    }
+
+    /// Effects: the holder of `name` is told, with its next renewal, that it is asked to release it. Returns: whether
+    /// there is one at `now`.
+    bool request_release(std::string const& name, boot_clock::time_point now)
+    {
+        std::scoped_lock guard{mutex_};
+        auto const found = records_.find(name);
+        if (found == records_.end() || found->second.expires <= now) return false;
+        return found->second.asked = true;
+    }
+
+    /// Returns: whether the holder `token` of `name` is asked to release it.
+    [[nodiscard]] bool release_requested(std::string const& name, owner_token const& token) const
+    {
+        std::scoped_lock guard{mutex_};
+        auto const found = records_.find(name);
+        return found != records_.end() && found->second.owner == token && found->second.asked;
+    }
+
+    /// Returns: the names that begin with `prefix` and are held at `now`, in order.
+    [[nodiscard]] std::vector<std::string> list(std::string_view prefix, boot_clock::time_point now) const
+    {
+        std::vector<std::string> names;
+        std::scoped_lock guard{mutex_};
+        for (auto at = records_.lower_bound(std::string{prefix}); at != records_.end(); ++at) {
+            if (!at->first.starts_with(prefix)) break;
+            if (at->second.expires > now) names.push_back(at->first);
+        }
+        return names;
     }
 
     /// Effects: ends the lease of `token`; wakes the first waiter. Returns: whether it had a lease at `now`.
@@ -168,6 +235,9 @@ private:
         owner_token owner;
         boot_clock::time_point expires{};
         waiters line;
+        boot_clock::time_point since{};
+        std::uint64_t first_fence = 0;  // of the present lease
+        bool asked = false;             // its holder is asked to release it
     };
 
     void free(std::unique_lock<std::mutex>& guard, std::map<std::string, record>::iterator r)

@@ -44,6 +44,9 @@ struct lock_keys : lock_key {
     /// Who was called last, until he has asked: the reservation.
     [[nodiscard]] word next() const noexcept { return beside("holdfast:next:{"); }
 
+    /// Who has the lock, for people, if its client keeps that; see `scripts`.
+    [[nodiscard]] word holder() const noexcept { return beside("holdfast:holder:{"); }
+
     /// Names that begin with this are refused: they could be another lock's counter.
     static constexpr std::string_view reserved_prefix = "holdfast:";
 

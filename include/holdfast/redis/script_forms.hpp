@@ -4,25 +4,51 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/holder_scripts.hpp>
 #include <holdfast/redis/scripts.hpp>
 
 #include <array>
 #include <cstddef>
+#include <string_view>
 #include <system_error>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// Returns: the place in `scripts::all` of the script that the server runs for `c`.
+/// How many scripts there are.
+inline constexpr std::size_t number_of_scripts =
+    scripts::all.size() + scripts::with_holder.size() + scripts::of_operators.size();
+
+/// Returns: the place of the script that the server runs for `c` among `scripts::all`, then those with a record of the
+/// holder, then those of operators.
 [[nodiscard]] inline std::size_t script_number(command const& c) noexcept
 {
+    using enum command::verb;
     constexpr std::size_t sources = 3;  // an acquire has a script for each source of its fence
+    if (of_operator(c))
+        return scripts::all.size() + scripts::with_holder.size() + static_cast<std::size_t>(c.what) -
+               static_cast<std::size_t>(inspect);
+    if (c.use_holder) {
+        auto const at = c.what == acquire     ? static_cast<std::size_t>(c.fence)
+                        : c.what == extend    ? sources
+                        : c.what == reacquire ? sources + 1
+                        : c.waiter            ? sources + 3
+                                              : sources + 2;
+        return scripts::all.size() + at;
+    }
     if (c.what == command::verb::acquire) return static_cast<std::size_t>(c.fence);
     bool const of_waiter = c.what == command::verb::release && c.waiter;
     return sources - 1 + static_cast<std::size_t>(of_waiter ? command::verb::leave : c.what);
 }
 
 /// Returns: the script that the server runs for `c`.
-[[nodiscard]] inline script const& script_of(command const& c) noexcept { return *scripts::all[script_number(c)]; }
+[[nodiscard]] inline script const& script_of(command const& c) noexcept
+{
+    auto at = script_number(c);
+    if (at < scripts::all.size()) return *scripts::all[at];
+    at -= scripts::all.size();
+    if (at < scripts::with_holder.size()) return *scripts::with_holder[at];
+    return *scripts::of_operators[at - scripts::with_holder.size()];
+}
 
 /// How a script is sent to the server.
 enum class script_form {
@@ -52,29 +78,40 @@ public:
     /// Returns: whether the user may use the queues of waiters, as far as is known.
     [[nodiscard]] bool queues() const noexcept { return queues_; }
 
+    /// Effects: `c` keeps a record of `holder`, unless that is empty; it does without what the user may not use, as far
+    /// as is known.
+    void equip(command& c, std::string_view holder) const noexcept
+    {
+        c.holder = holder;
+        c.use_holder = may_use_holder(c) && holders_ && !c.holder_refused;
+        if (!queues_) c.leave_queue_out();
+    }
+
     /// Returns: whether `c`, which was sent as `form` and failed with `why`, is to be sent again in another form: as
-    /// text, or without the queue.
+    /// text, or without the queue or the record of the holder.
     [[nodiscard]] static bool repeats(command const& c, script_form form, std::error_code why) noexcept
     {
-        return (why == errc::no_script && form == script_form::by_hash) || refuses_queue(c, why);
+        return (why == errc::no_script && form == script_form::by_hash) || refuses_more(c, why);
     }
 
     /// Effects: notes what the server answered to `c`, which was sent as `form`.
     void note(command const& c, script_form form, std::error_code why) noexcept
     {
         if (!why && c.queue_refused) queues_ = false;  // it was not for a right that is missing in any case
+        if (!why && c.holder_refused) holders_ = false;
         if (!why || why == errc::no_script) as_text_[script_number(c)] = why && form == script_form::by_hash;
     }
 
-    /// Returns: whether `c` failed with `why` because the user may not use the queue, perhaps.
-    [[nodiscard]] static bool refuses_queue(command const& c, std::error_code why) noexcept
+    /// Returns: whether `c` failed with `why` because the user may not use the queue or the record, perhaps.
+    [[nodiscard]] static bool refuses_more(command const& c, std::error_code why) noexcept
     {
-        return why == errc::not_permitted && c.use_queue && may_queue(c);
+        return why == errc::not_permitted && ((c.use_queue && may_queue(c)) || c.use_holder);
     }
 
 private:
     bool queues_ = true;
-    std::array<bool, scripts::all.size()> as_text_{};
+    bool holders_ = true;
+    std::array<bool, number_of_scripts> as_text_{};
 };
 
 }  // namespace holdfast::redis

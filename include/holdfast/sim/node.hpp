@@ -72,8 +72,8 @@ public:
             if (found != keys_.end()) keys_.erase(found);
             if (c.use_queue) lines_.call_next(c.keys, whole(t), call);
             return redis::answer::yes();
+        default: return redis::answer::failed(redis::errc::protocol_error);  // what operators ask is not simulated
         }
-        return {};
     }
 
     /// Effects: sets a key, as any client may; without a ttl it does not expire.
