@@ -31,8 +31,8 @@ void show(holdfast::store const& locks, std::string const& name)
         std::cout << " is held by " << holdfast::printable(who->label) << " on " << who->host << ", process "
                   << who->pid;
     if (who->since)
-        std::cout << ", for "
-                  << duration_cast<milliseconds>(std::chrono::system_clock::now() - *who->since).count() << " ms";
+        std::cout << ", for " << duration_cast<milliseconds>(std::chrono::system_clock::now() - *who->since).count()
+                  << " ms";
     if (who->remaining) std::cout << "; its lease lasts " << who->remaining->count() << " ms";
     if (who->fencing_token != 0) std::cout << ", fencing token " << who->fencing_token;
     if (who->waiting.value_or(0) != 0) std::cout << "; about " << *who->waiting << " clients wait";

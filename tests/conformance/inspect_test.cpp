@@ -55,7 +55,8 @@ std::string this_host()
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a lock that is free has no holder, cannot be broken, and is in no list", "", HOLDFAST_BLOCKING_STORES)
+TEMPLATE_TEST_CASE("a lock that is free has no holder, cannot be broken, and is in no list", "",
+                   HOLDFAST_BLOCKING_STORES)
 {
     TestType store;
     typename TestType::mutex m{store.one, "orders"};

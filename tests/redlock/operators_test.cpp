@@ -14,9 +14,9 @@
 #include <vector>
 
 using namespace std::chrono_literals;
-using holdfast::test::contains;
 using holdfast::redlock::masters;
 using holdfast::redlock::mutex;
+using holdfast::test::contains;
 using holdfast::test::eventually;
 using holdfast::test::five_masters;
 

@@ -3,24 +3,19 @@
 
 #include <holdfast/core/abi.hpp>
 
-#include <unistd.h>
-
-#include <array>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI {
 
 /// A client that holds a lock or waits for it, as its store knows it. What the store does not know is empty.
 struct lock_contender {
-    std::string label{};  ///< as the client's options name it
-    std::string host{};   ///< the name of its machine
+    std::string label{};   ///< as the client's options name it
+    std::string host{};    ///< the name of its machine
     std::int64_t pid = 0;  ///< of its process; 0: not known
 
     /// Of the first holder under the lease: another thread of its process may hold the lock by now, with a token that
@@ -45,42 +40,12 @@ struct lock_holder : lock_contender {
 
 /// What a store says of one lock.
 struct lock_report {
-    std::optional<lock_holder> holder{};     ///< nothing: it is free
-    std::vector<lock_contender> waiters{};   ///< in the order in which they get it, if the store knows them
-    bool knows_waiters = false;              ///< whether it does
+    std::optional<lock_holder> holder{};    ///< nothing: it is free
+    std::vector<lock_contender> waiters{};  ///< in the order in which they get it, if the store knows them
+    bool knows_waiters = false;             ///< whether it does
 };
 
 /// The longest label of a client, in bytes.
 inline constexpr std::size_t max_client_label = 4'096;
-
-namespace detail {
-
-/// Returns: what stands beside a lock about its holder, for people: `host=… pid=… label=…`.
-[[nodiscard]] inline std::string holder_text(std::string_view label)
-{
-    std::array<char, 256> host{};
-    if (::gethostname(host.data(), host.size() - 1) != 0) host.front() = '?';
-    auto text = "host=" + std::string{host.data()} + " pid=" + std::to_string(::getpid());
-    if (!label.empty()) text.append(" label=").append(label);
-    return text;
-}
-
-/// Effects: reads what `holder_text` made. A text of another library becomes the label.
-inline void read_holder_text(std::string_view text, lock_contender& into)
-{
-    constexpr std::string_view host = "host=", pid = " pid=", label = " label=";
-    auto const end_of_host = text.find(pid);
-    if (!text.starts_with(host) || end_of_host == std::string_view::npos) {
-        into.label = text;
-        return;
-    }
-    into.host = text.substr(host.size(), end_of_host - host.size());
-    text.remove_prefix(end_of_host + pid.size());
-    auto const* const end = text.data() + text.size();
-    text.remove_prefix(static_cast<std::size_t>(std::from_chars(text.data(), end, into.pid).ptr - text.data()));
-    if (text.starts_with(label)) into.label = text.substr(label.size());
-}
-
-}  // namespace detail
 
 }  // namespace holdfast

@@ -189,7 +189,10 @@ public:
     // answer to a request was lost; `misconfigured`: a name, or a right that is missing, or the store cannot do that.
 
     /// Returns: who has the lock `name`; nothing if it is free.
-    [[nodiscard]] std::optional<lock_holder> holder(std::string_view name) const { return locks_->inspect(name).holder; }
+    [[nodiscard]] std::optional<lock_holder> holder(std::string_view name) const
+    {
+        return locks_->inspect(name).holder;
+    }
     /// As above.
     [[nodiscard]] std::optional<lock_holder> holder(std::string_view name, std::error_code& ec) const noexcept
     {

@@ -141,8 +141,7 @@ private:
         if (!announce_request(background, holder)) return;
         auto const held_for = boot_clock::now() - holder.since();
         reports().seen.tell(background, [&] {
-            return lock_event{
-                .what = lock_event::kind::release_requested, .lock_name = name(), .duration = held_for};
+            return lock_event{.what = lock_event::kind::release_requested, .lock_name = name(), .duration = held_for};
         });
     }
 

@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/holder_text.hpp>
 #include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/memory/opened.hpp>

@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/holder_text.hpp>
 #include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/io/tls_options.hpp>

@@ -187,22 +187,22 @@ inline constexpr std::int64_t other_type_mark = std::int64_t{1} << 52;
 
 /// What a node says of a lock, or which locks it has.
 struct node_report {
-    std::string digest{};                 ///< of the value of the key: the same on two nodes for the same owner
-    std::chrono::milliseconds left{};     ///< until the key expires; negative: it does not
-    std::chrono::microseconds clock{};    ///< the server's, since 1970
-    std::string record{};                 ///< of the holder, without its owner token; empty if there is none
-    std::int64_t waiting = -1;            ///< how many; negative: not known
-    std::uint64_t cursor = 0;             ///< where a list goes on; 0: it is complete
+    std::string digest{};               ///< of the value of the key: the same on two nodes for the same owner
+    std::chrono::milliseconds left{};   ///< until the key expires; negative: it does not
+    std::chrono::microseconds clock{};  ///< the server's, since 1970
+    std::string record{};               ///< of the holder, without its owner token; empty if there is none
+    std::int64_t waiting = -1;          ///< how many; negative: not known
+    std::uint64_t cursor = 0;           ///< where a list goes on; 0: it is complete
     std::vector<std::string> names{};
 };
 
 /// The answer to a command: `applied` is yes, `refused` without an error no. After a lost connection, or a reply that
 /// breaks the protocol, the command may have been done: that is `unknown`.
 struct answer : quorum::answer {
-    bool other_type = false;      ///< no to acquire: the key is no string
-    bool fence_replaced = false;  ///< to acquire: the fence was foreign, and was replaced
-    bool release_requested = false;  ///< to extend and reacquire: the holder is asked to release the lock
-    bool no_record = false;          ///< no to request_release: there is no record of the holder
+    bool other_type = false;                      ///< no to acquire: the key is no string
+    bool fence_replaced = false;                  ///< to acquire: the fence was foreign, and was replaced
+    bool release_requested = false;               ///< to extend and reacquire: the holder is asked to release the lock
+    bool no_record = false;                       ///< no to request_release: there is no record of the holder
     std::shared_ptr<node_report const> report{};  ///< to inspect and list
 
     [[nodiscard]] static answer yes(std::uint64_t last = 0) { return {applied(last)}; }

@@ -110,15 +110,16 @@ inline constexpr script acquire_by_count_and_tell{
            parts::record, parts::answer_fence>,
     "3a8ef45491b2d5e4ac9905823afae61ea78ec1da"};
 
-inline constexpr script extend_and_hear{joined<parts::take_holder, parts::extend_both>, "9b641002d313900d316a33bf6697015ada3a6e9b"};
+inline constexpr script extend_and_hear{joined<parts::take_holder, parts::extend_both>,
+                                        "9b641002d313900d316a33bf6697015ada3a6e9b"};
 
 inline constexpr script reacquire_and_tell{
-    joined<parts::take_holder, parts::take_text, parts::set_if_free, parts::extend_both>, "2c63549594740acb7a64106491549f9de049d9bf"};
+    joined<parts::take_holder, parts::take_text, parts::set_if_free, parts::extend_both>,
+    "2c63549594740acb7a64106491549f9de049d9bf"};
 
-inline constexpr script release_and_erase{
-    joined<parts::take_holder, parts::compare_delete_and_erase, parts::erase_record, parts::keys, parts::call_next,
-           parts::tell_all>,
-    "c8e180845c9f786fad5f9146a94eefe1618cff39"};
+inline constexpr script release_and_erase{joined<parts::take_holder, parts::compare_delete_and_erase,
+                                                 parts::erase_record, parts::keys, parts::call_next, parts::tell_all>,
+                                          "c8e180845c9f786fad5f9146a94eefe1618cff39"};
 
 inline constexpr script give_back_and_erase{
     joined<parts::take_holder, parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay,
@@ -127,15 +128,18 @@ inline constexpr script give_back_and_erase{
 
 // inspect: KEYS lock [queue next] [holder]. Answers {} if the lock is free; otherwise {PTTL, a digest of the value, the
 // clock in µs, the record without its owner token, how many wait or -1}. The digest only tells values apart.
-inline constexpr script inspect{joined<parts::take_holder_if_there, parts::keys, parts::report>, "d9720a67104f1a95fd32fee077b81fca590e2b0e"};
+inline constexpr script inspect{joined<parts::take_holder_if_there, parts::keys, parts::report>,
+                                "d9720a67104f1a95fd32fee077b81fca590e2b0e"};
 
 // force_release: KEYS lock [queue next] [holder]; ARGV '' channel. Answers 1 + the number of subscribers told; 0: it is
 // free; -1: its key is of another type, and stays.
 inline constexpr script force_release{
-    joined<parts::take_holder_if_there, parts::keys, parts::call_next, parts::break_lock, parts::tell_all>, "66916c1a1d71e797ddad9d38784f809b38ece1aa"};
+    joined<parts::take_holder_if_there, parts::keys, parts::call_next, parts::break_lock, parts::tell_all>,
+    "66916c1a1d71e797ddad9d38784f809b38ece1aa"};
 
 // request_release: KEYS lock [holder]. Answers 1; 0: it is free; -1: there is no record of its holder.
-inline constexpr script request_release{joined<parts::take_holder_if_there, parts::mark_record>, "ff23780df16cc80a266a91b65af34d2f725b496b"};
+inline constexpr script request_release{joined<parts::take_holder_if_there, parts::mark_record>,
+                                        "ff23780df16cc80a266a91b65af34d2f725b496b"};
 
 // list: ARGV cursor pattern count. Answers {cursor, name…}: of the keys that match, those that hold an owner token and
 // expire. Looks at about `count` keys. A name of more than 4 KiB is left out: a reply is not to be too long.

@@ -139,8 +139,8 @@ protected:
                  boot_clock::time_point now)
     {
         votes_.connected(index_, server_time, uptime, now, took);
-        pipeline_.connected({.floor = votes_.floor(index_), .fence_lifetime = votes_.fence_lifetime(), .holder = holder_},
-                            now);
+        pipeline_.connected(
+            {.floor = votes_.floor(index_), .fence_lifetime = votes_.fence_lifetime(), .holder = holder_}, now);
         write_ready(now);
     }
 

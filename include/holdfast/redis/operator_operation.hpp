@@ -44,6 +44,7 @@ public:
         std::scoped_lock guard{transport_};
         transport_.begin(*this, done);
         runs_ = true;
+        give_time();
         to_ask_ = node_set::all(transport_.size());
         go_on();
     }
@@ -51,7 +52,7 @@ public:
     void cancel() noexcept override
     {
         std::scoped_lock guard{transport_};
-        failed_ = failed_ ? failed_ : std::make_error_code(std::errc::operation_canceled);
+        if (runs_) failed_ = std::make_error_code(std::errc::operation_canceled);
         end();
     }
 
@@ -130,8 +131,9 @@ protected:
         for (unsigned node = 0; node < size(); ++node) {
             auto const why = errors_.of(node);
             if (!why) continue;
-            bool const unknown = then_ == lost_answer::unknown &&
-                                 (why == errc::connection_lost || why == errc::protocol_error || why == errc::no_answer);
+            bool const unknown =
+                then_ == lost_answer::unknown &&
+                (why == errc::connection_lost || why == errc::protocol_error || why == errc::no_answer);
             return errors_.explain(transport_, unknown ? make_error_code(holdfast::errc::outcome_unknown) : why, node);
         }
         return {make_error_code(holdfast::errc::unavailable), {}};
@@ -168,8 +170,7 @@ private:
     {
         auto const& a = answers_[node];
         errors_.note(node, a.error);
-        soon_ = transport_.now() + transport_.node_timeout();
-        limit_ = soon_ + transport_.connect_timeout();
+        give_time();
         if (a.error == errc::connection_lost && then_ == lost_answer::repeat && !again_.has(node)) {
             again_.add(node);
             return to_ask_.add(node);
@@ -181,6 +182,13 @@ private:
             return to_ask_.add(node);
         }
         answered_.add(node);
+    }
+
+    /// Effects: the nodes have their time from now on.
+    void give_time() noexcept
+    {
+        soon_ = transport_.now() + transport_.node_timeout();
+        limit_ = soon_ + transport_.connect_timeout();
     }
 
     [[nodiscard]] bool enough() const noexcept { return answered_.size() >= majority(); }
@@ -216,8 +224,8 @@ private:
     node_set answered_;  // they have answered all
     node_set again_;
     std::error_code failed_;
-    boot_clock::time_point soon_ = transport_.now() + transport_.node_timeout();
-    boot_clock::time_point limit_ = soon_ + transport_.connect_timeout();
+    boot_clock::time_point soon_{};
+    boot_clock::time_point limit_{};
     bool acting_ = false;
     bool runs_ = false;
 };

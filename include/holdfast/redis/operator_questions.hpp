@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/holder_text.hpp>
 #include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/result.hpp>
@@ -66,8 +67,7 @@ private:
         std::vector<std::chrono::milliseconds> left;
         for (auto const* one : same) {
             left.push_back(one->left.count() < 0 ? std::chrono::milliseconds::max() : one->left);
-            if (one->waiting >= 0)
-                h.waiting = std::max(h.waiting.value_or(0), static_cast<std::size_t>(one->waiting));
+            if (one->waiting >= 0) h.waiting = std::max(h.waiting.value_or(0), static_cast<std::size_t>(one->waiting));
             auto const fence = read_record(*one, h);
             if (one == same.front()) h.fencing_token = fence;
             if (fence != h.fencing_token) h.fencing_token = 0;
@@ -164,9 +164,10 @@ private:
         // A renewal hears of it from any master whose answer counts, and a majority of them counts.
         if (marked >= this->majority()) return true;
         if (free > this->size() - this->majority()) return false;
-        return failure{make_error_code(holdfast::errc::misconfigured),
-                       "its holder cannot be told: there is no record of it, which a client keeps if name_holder is set "
-                       "and it may use the keys holdfast:holder:"};
+        return failure{
+            make_error_code(holdfast::errc::misconfigured),
+            "its holder cannot be told: there is no record of it, which a client keeps if name_holder is set "
+            "and it may use the keys holdfast:holder:"};
     }
 };
 

@@ -95,7 +95,8 @@ public:
     {
         if (std::exchange(holder_refused_, true)) return;
         auto const text = [&] {
-            return server_ + ": the user may not use the records of holders, so that holder() does not say who has a lock";
+            return server_ +
+                   ": the user may not use the records of holders, so that holder() does not say who has a lock";
         };
         news_->begins(server_, errc::not_permitted, text, server_news::holder);
     }

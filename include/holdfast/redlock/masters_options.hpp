@@ -4,8 +4,8 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/io/tls_options.hpp>
-#include <holdfast/redis/endpoint.hpp>
 #include <holdfast/quorum/node_set.hpp>
+#include <holdfast/redis/endpoint.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -57,7 +57,8 @@ private:
     void on_line(participants line) override
     {
         // Asked again, because the answer was lost, after the node has gone: that was it, or its owner gave it back.
-        if (line.empty() || (!first_.empty() && path_of(line.front()) + std::to_string(line.front().fencing_token) != first_))
+        if (line.empty() ||
+            (!first_.empty() && path_of(line.front()) + std::to_string(line.front().fencing_token) != first_))
             return end(!first_.empty());
         first_ = path_of(line.front()) + std::to_string(line.front().fencing_token);
         change({request::kind::erase, path_of(line.front())});

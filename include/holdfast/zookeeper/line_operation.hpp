@@ -61,10 +61,7 @@ protected:
 
     /// Effects: sends `what`, which changes something; the answer goes to `on_changed`. If that is lost, asks for the
     /// line again.
-    void change(request what)
-    {
-        session().perform(*this, {{std::move(what), change_tag}});
-    }
+    void change(request what) { session().perform(*this, {{std::move(what), change_tag}}); }
 
     /// Returns: the path of the node of `who`.
     [[nodiscard]] std::string path_of(participant const& who) const
@@ -134,8 +131,8 @@ private:
         if (line_.empty()) return on_line({});
         std::vector<action> actions;
         for (auto const& [sequence, who] : line_)
-            actions.push_back({{request::kind::data, path_of(who)},
-                               first_node_tag + static_cast<unsigned>(actions.size())});
+            actions.push_back(
+                {{request::kind::data, path_of(who)}, first_node_tag + static_cast<unsigned>(actions.size())});
         open_ = actions.size();
         session().perform(*this, actions);
     }

@@ -41,8 +41,9 @@ public:
         auto const above = parent_of(path);
         auto const fault = above.empty() ? std::string{} : detail::fault_of(above, session().chroot());
         if (!fault.empty())
-            throw error{holdfast::errc::misconfigured,
-                        "the prefix of a list, " + quoted(prefix) + ", is that of a ZooKeeper node, and the node above " + fault};
+            throw error{holdfast::errc::misconfigured, "the prefix of a list, " + quoted(prefix) +
+                                                           ", is that of a ZooKeeper node, and the node above " +
+                                                           fault};
         above_ = std::string{above} + '/';
         begin_ = leaf_of(path);
     }

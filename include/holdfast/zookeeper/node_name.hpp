@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/holder_text.hpp>
 #include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/token.hpp>
 

@@ -18,11 +18,11 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
 /// A session that has a lock, or waits for it; for all of its threads.
 struct participant {
-    std::string node;                 ///< the name of its node
+    std::string node;  ///< the name of its node
     /// What the node says about it: `host=… pid=… label=…`, with `id=…` in the plain form; or what another library
     /// writes.
     std::string content = {};
-    std::uint64_t fencing_token = 0;  ///< that of its first holder
+    std::uint64_t fencing_token = 0;                ///< that of its first holder
     std::chrono::system_clock::time_point since{};  ///< when it got in line; by the servers' clock
 };
 
