@@ -11,6 +11,7 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock.hpp>
+#include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/leased_lock.hpp>
@@ -19,6 +20,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -142,6 +144,30 @@ public:
 
     /// Returns: the name that it was made with.
     [[nodiscard]] std::string const& name() const noexcept { return object_->name(); }
+
+    /// Returns: as `store::holder`, of this lock, in this process or elsewhere. Throws: as that does.
+    [[nodiscard]] std::optional<lock_holder> holder() const { return object_->inspect().holder; }
+    /// As above.
+    [[nodiscard]] std::optional<lock_holder> holder(std::error_code& ec) const noexcept
+    {
+        return detail::without_throwing(ec, [&] { return holder(); });
+    }
+
+    /// Effects, returns: as `store::force_unlock`, of this lock. Throws: as that does.
+    bool force_unlock() { return object_->force_release(); }
+    /// As above.
+    bool force_unlock(std::error_code& ec) noexcept
+    {
+        return detail::without_throwing(ec, [&] { return force_unlock(); });
+    }
+
+    /// Effects, returns: as `store::request_release`, of this lock. Throws: as that does.
+    bool request_release() { return object_->request_release(); }
+    /// As above.
+    bool request_release(std::error_code& ec) noexcept
+    {
+        return detail::without_throwing(ec, [&] { return request_release(); });
+    }
 
     /// Effects: as `lock()`, but returns at once; `f(ec)` is called when the lock is held (no error) or will not be:
     /// `std::errc::operation_canceled` after `stop` or when the object was destroyed, or the code that `lock()` throws.

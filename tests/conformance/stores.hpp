@@ -5,6 +5,7 @@
 // - `one` and `other`, two clients that share nothing but the store, and `another(t)`, which makes a third: for leases
 //   of a ttl of t or more, without an argument of `lasting`, as the first two. A single attempt of it has half of that
 //   time;
+// - `named(label)`, which makes one that leaves a record of itself with its locks (memory has no labels);
 // - `break_lock(name)`, which ends a lease behind its holder's back;
 // - `ttl`, about the shortest that it allows: what waits for the end of a lease waits that long;
 // - `lasting`, the ttl of a lease that is expected to last: renewed every third of it, it outlives that a process
@@ -61,6 +62,7 @@ struct memory_store {
     client other = one.another_client();
 
     [[nodiscard]] client another(std::chrono::milliseconds = lasting) const { return one.another_client(); }
+    [[nodiscard]] client named(std::string const&) const { return one.another_client(); }
     void break_lock(std::string const& name) { one.erase(name); }
 };
 
@@ -70,7 +72,8 @@ inline constexpr char const* app_password = "canary-of-the-app";
 /// Returns: the line of redis.conf for that user: with the names that the suite has, and no right that no lock needs.
 inline std::string app_user(std::string_view more = {})
 {
-    return least_rights(app_password, "order* invoices counter a a?b b c", more);
+    auto holders = holder_keys_of("order*") + " " + std::string{operator_commands} + " ";
+    return least_rights(app_password, "order* invoices counter a a?b b c", holders.append(more));
 }
 
 /// How long a connection may take to be made: it ends nothing but a test that hangs.
@@ -110,6 +113,14 @@ struct redis_store : on_redis {
         return client{server.url("app", app_password),
                       {.operation_timeout = least / 2, .connect_timeout = connect_timeout}};
     }
+    [[nodiscard]] client named(std::string const& label) const
+    {
+        return client{server.url("app", app_password),
+                      {.operation_timeout = lasting / 2,
+                       .connect_timeout = connect_timeout,
+                       .name_holder = true,
+                       .label = label}};
+    }
     void break_lock(std::string const& name) { server.command({"DEL", name}); }
 };
 
@@ -124,12 +135,16 @@ struct redis_tls_store : on_redis {
     client one = connected<mutex>(another());
     client other = connected<mutex>(another());
 
-    [[nodiscard]] client another(std::chrono::milliseconds least = lasting) const
+    [[nodiscard]] client another(std::chrono::milliseconds least = lasting) const { return secured(least, {}); }
+    [[nodiscard]] client named(std::string const& label) const { return secured(lasting, label); }
+    [[nodiscard]] client secured(std::chrono::milliseconds least, std::string const& label) const
     {
         return client{
             server.url("app", app_password),
             {.operation_timeout = least / 2,
              .connect_timeout = connect_timeout,
+             .name_holder = !label.empty(),
+             .label = label,
              .tls = {.ca_file = signer.file(), .certificate_file = shown.certificate, .key_file = shown.key}}};
     }
     void break_lock(std::string const& name) { server.command({"DEL", name}); }
@@ -149,6 +164,16 @@ struct redlock_store : on_redis {
         using std::chrono_literals::operator""ms;
         return client{servers.urls("app", app_password),
                       {.node_timeout = least / 2, .connect_timeout = connect_timeout, .restart_guard = 0ms}};
+    }
+    [[nodiscard]] client named(std::string const& label) const
+    {
+        using std::chrono_literals::operator""ms;
+        return client{servers.urls("app", app_password),
+                      {.node_timeout = lasting / 2,
+                       .connect_timeout = connect_timeout,
+                       .restart_guard = 0ms,
+                       .name_holder = true,
+                       .label = label}};
     }
     void break_lock(std::string const& name) { servers.command({"DEL", name}); }
 };
@@ -170,7 +195,14 @@ struct zookeeper_store {
     client one = connected();
     client other = connected();
 
-    [[nodiscard]] client another(std::chrono::milliseconds least = lasting) const
+    [[nodiscard]] client another(std::chrono::milliseconds least = lasting) const { return labelled(least, {}); }
+    [[nodiscard]] client named(std::string const& label) const
+    {
+        auto made = labelled(lasting, label);
+        if (!made.connect_for(std::chrono::minutes{2})) throw std::runtime_error{"no session: " + server.log()};
+        return made;
+    }
+    [[nodiscard]] client labelled(std::chrono::milliseconds least, std::string const& label) const
     {
         [[maybe_unused]] static bool const heard = [] {
             everything_heard().keep(std::string_view{credential}.substr(4));
@@ -180,7 +212,8 @@ struct zookeeper_store {
                       {.session_timeout = 2 * least,  // of which a lease is half
                        .operation_timeout = std::chrono::minutes{1},
                        .auth_scheme = "digest",
-                       .auth_credential = credential}};
+                       .auth_credential = credential,
+                       .label = label}};
     }
     [[nodiscard]] client connected() const  // a session takes longer to make than some test waits for a lock
     {

@@ -112,5 +112,14 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size)
                 c.fence = fence;
                 check(c, r);
             }
+        for (auto const verb : {command::verb::inspect, command::verb::force_release, command::verb::request_release,
+                                command::verb::list}) {
+            command c;
+            c.what = verb;
+            auto const a = holdfast::redis::decode(c, r);
+            bool const asks = verb == command::verb::inspect || verb == command::verb::list;
+            require((a.report != nullptr) == (asks && a.what == holdfast::redis::answer::kind::applied),
+                    "an operator gets a report if there is something to say, and otherwise none");
+        }
     }
 }

@@ -72,9 +72,32 @@ TEST_CASE("a lease is not lost because nodes that failed leave no majority")
     (void)m.on_answer(0, no(), t0);
     (void)m.on_answer(1, no(), t0);
     CHECK(m.on_answer(2, lost(), t0).ask == nodes(2));
-    REQUIRE(m.on_answer(2, lost(), t0).done);
+    CHECK_FALSE(m.on_answer(2, lost(), t0).done);  // two more that said no would show that it is lost
+    CHECK_FALSE(m.on_answer(3, yes(), t0).done);
+    REQUIRE(m.on_answer(4, yes(), t0).done);
     CHECK(m.outcome().error == holdfast::errc::outcome_unknown);
     CHECK(m.outcome().node == 2);
+}
+
+TEST_CASE("lost: the last of the refusals come when it is known already that no majority is left")
+{
+    auto m = begun(5);
+    (void)m.on_answer(0, unsent(), t0);
+    (void)m.on_answer(1, unsent(), t0);
+    CHECK_FALSE(m.on_answer(2, no(), t0).done);
+    CHECK_FALSE(m.on_answer(3, no(), t0).done);
+    REQUIRE(m.on_answer(4, no(), t0).done);
+    CHECK(m.outcome().error == holdfast::errc::lease_lost);
+}
+
+TEST_CASE("an extend that has failed waits for refusals no longer than for any answer")
+{
+    auto m = begun(5);
+    (void)m.on_answer(0, unsent(), t0);
+    (void)m.on_answer(1, unsent(), t0);
+    CHECK_FALSE(m.on_answer(2, no(), t0).done);
+    REQUIRE(m.on_time(t0 + node_timeout).done);
+    CHECK(m.outcome().error == holdfast::errc::unavailable);
 }
 
 TEST_CASE("refused: a node answered with an error, which is the outcome")

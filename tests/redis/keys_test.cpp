@@ -55,6 +55,7 @@ TEST_CASE("the companions of a lock lie in its hash slot")
         CAPTURE(name);
         CHECK(slot(keys.fence().text()) == slot(name));
         CHECK(slot(keys.channel().text()) == slot(name));
+        CHECK(slot(keys.holder().text()) == slot(name));
     }
 }
 
@@ -68,6 +69,8 @@ TEST_CASE("what belongs to a lock has names of its own, with the reserved prefix
         CHECK(seen.insert(keys.lock).second);
         CHECK(seen.insert(keys.fence().text()).second);
         CHECK(seen.insert(keys.channel().text()).second);
+        CHECK(keys.holder().text().starts_with(lock_keys::reserved_prefix));
+        CHECK(seen.insert(keys.holder().text()).second);
     }
 }
 

@@ -50,6 +50,7 @@ struct line {
     boot_clock::time_point now = t0;
     bool up = false;
     bool undecided = false;
+    std::string_view holder;  // what the record of a holder says; empty: none is kept
 
     command make(verb what, unsigned n) const { return {.what = what, .keys = keys, .token = token(n), .ttl = 10s}; }
 
@@ -62,7 +63,7 @@ struct line {
     void connect()
     {
         up = true;
-        pipeline.connected({}, now);
+        pipeline.connected({.holder = holder}, now);
     }
 
     /// Effects: connects to a node whose vote is decided at once. Returns: what is written.
@@ -126,6 +127,7 @@ private:
         case verb::reacquire: return "reacquire";
         case verb::release: return "release";
         case verb::leave: return "leave";
+        default: break;
         }
         return "?";
     }
@@ -589,4 +591,56 @@ TEST_CASE("an operation that is forgotten while others are told that the connect
     CHECK(one.why == errc::protocol_error);
     l.pipeline.forget(second);
     CHECK(l.pipeline.next_failure().whom == nullptr);
+}
+
+TEST_CASE("a missing right is looked for in the record first, then in the queue, then in both")
+{
+    bool const record_is_missing = GENERATE(true, false);
+    bool const queue_is_missing = GENERATE(true, false);
+    line l;
+    l.holder = "host=a pid=1";
+    (void)l.connect_and_decide();
+    auto const next = [&] {
+        auto const& c = l.pipeline.next_to_write()->what;
+        return std::pair{c.use_holder, c.use_queue};
+    };
+    for (int i = 0; i < 2; ++i) {  // the second time it is known
+        ear e;
+        CHECK_FALSE(l.send(verb::acquire, 1, &e));
+        std::vector<std::pair<bool, bool>> tried;
+        while (e.got.empty()) {
+            REQUIRE(l.pipeline.next_to_write());
+            auto const [record, queue] = next();
+            tried.emplace_back(record, queue);
+            (void)l.written();
+            bool const refused = (record && record_is_missing) || (queue && queue_is_missing);
+            l.answer_with(refused ? failed(errc::not_permitted) : yes(70));
+        }
+        CHECK_FALSE(e.failure());
+        CHECK(tried.back() == std::pair{!record_is_missing, !queue_is_missing});
+        CHECK(tried.size() == (i == 1 ? 1U : 1U + (record_is_missing ? 1U : 0U) + (queue_is_missing ? 2U : 0U)));
+        CHECK(l.pipeline.queues() == !queue_is_missing);
+    }
+    ear e;
+    CHECK_FALSE(l.send(verb::extend, 1, &e));
+    CHECK(next().first == !record_is_missing);
+}
+
+TEST_CASE("a right that is missing in any case is told after every way was tried, and takes neither record nor queue")
+{
+    line l;
+    l.holder = "host=a pid=1";
+    (void)l.connect_and_decide();
+    for (int i = 0; i < 2; ++i) {
+        ear e;
+        CHECK_FALSE(l.send(verb::acquire, 1, &e));
+        CHECK(l.pipeline.next_to_write()->what.use_holder);
+        for (int tries = 0; tries < 4; ++tries) {
+            CHECK(e.got.empty());
+            (void)l.written();
+            l.answer_with(failed(errc::not_permitted));
+        }
+        CHECK(e.failure() == errc::not_permitted);
+    }
+    CHECK(l.pipeline.queues());
 }

@@ -141,6 +141,70 @@ TEST_CASE("confirm, extend and release call their scripts")
                                              "holdfast:free:{orders}"});
 }
 
+TEST_CASE("with a record of the holder its key comes last, and its text where it is written")
+{
+    namespace of = holdfast::redis::scripts;
+    std::string const queue = "holdfast:queue:{orders}";
+    std::string const next = "holdfast:next:{orders}";
+    std::string const holder = "holdfast:holder:{orders}";
+    auto const with_record = [](verb what, fence_source fence = fence_source::none) {
+        auto c = make(what, fence);
+        c.holder = "host=a pid=1";
+        c.use_holder = true;
+        return c;
+    };
+    CHECK(sent(with_record(verb::acquire)) == words{"EVALSHA", std::string{of::acquire_and_tell.sha1}, "4", "orders",
+                                                    queue, next, holder, token, "30000", "host=a pid=1"});
+    CHECK(sent(with_record(verb::acquire, fence_source::clock)) ==
+          words{"EVALSHA", std::string{of::acquire_by_clock_and_tell.sha1}, "5", "orders", "holdfast:fence:{orders}",
+                queue, next, holder, token, "30000", "33", hour, "86400000000", "host=a pid=1"});
+    CHECK(sent(with_record(verb::acquire, fence_source::counter)).at(1) == of::acquire_by_count_and_tell.sha1);
+    CHECK(sent(with_record(verb::extend)) ==
+          words{"EVALSHA", std::string{of::extend_and_hear.sha1}, "2", "orders", holder, token, "30000"});
+    CHECK(sent(with_record(verb::reacquire)) == words{"EVALSHA", std::string{of::reacquire_and_tell.sha1}, "2",
+                                                      "orders", holder, token, "30000", "host=a pid=1"});
+    CHECK(sent(with_record(verb::release)) == words{"EVALSHA", std::string{of::release_and_erase.sha1}, "4", "orders",
+                                                    queue, next, holder, token, "holdfast:free:{orders}"});
+    auto waiting = with_record(verb::release);
+    waiting.waiter = {.inbox = 1, .number = 2, .reserve = 50ms};
+    CHECK(sent(waiting).at(1) == of::give_back_and_erase.sha1);
+    CHECK(decoded(with_record(verb::extend), ":2\r\n").release_requested);
+    CHECK(decoded(with_record(verb::extend), ":2\r\n").what == answer::kind::applied);
+    CHECK_FALSE(decoded(with_record(verb::extend), ":1\r\n").release_requested);
+    CHECK(decoded(make(verb::extend), ":2\r\n").what == answer::kind::refused);
+}
+
+TEST_CASE("what operators ask has no owner token, and its answers are read as a whole or not at all")
+{
+    auto ask = make(verb::inspect);
+    CHECK(sent(ask) == words{"EVALSHA", std::string{scripts::inspect.sha1}, "3", "orders", "holdfast:queue:{orders}",
+                             "holdfast:next:{orders}", ""});
+    CHECK(decoded(ask, "*0\r\n").what == answer::kind::refused);
+    auto const got = decoded(ask, "*5\r\n:1500\r\n$2\r\nab\r\n$4\r\n1234\r\n$0\r\n\r\n:3\r\n");
+    REQUIRE(got.report);
+    CHECK(got.report->left == 1500ms);
+    CHECK(got.report->digest == "ab");
+    CHECK(got.report->clock == 1234us);
+    CHECK(got.report->waiting == 3);
+    CHECK(decoded(ask, "*4\r\n:1500\r\n$2\r\nab\r\n$4\r\n1234\r\n:3\r\n").error == errc::protocol_error);
+    CHECK(decoded(ask, ":1\r\n").error == errc::protocol_error);
+    ask.what = verb::list;
+    ask.value = 7;
+    CHECK(sent(ask) == words{"EVALSHA", std::string{scripts::list.sha1}, "0", "7", "orders", "100"});
+    auto const names = decoded(ask, "*3\r\n$2\r\n42\r\n$1\r\na\r\n$1\r\nb\r\n");
+    REQUIRE(names.report);
+    CHECK(names.report->cursor == 42);
+    CHECK(names.report->names == std::vector<std::string>{"a", "b"});
+    CHECK(decoded(ask, "*0\r\n").error == errc::protocol_error);
+    ask.what = verb::force_release;
+    CHECK(sent(ask).back() == "holdfast:free:{orders}");
+    CHECK(decoded(ask, ":1\r\n").what == answer::kind::applied);
+    CHECK(decoded(ask, ":-1\r\n").other_type);
+    ask.what = verb::request_release;
+    CHECK(decoded(ask, ":0\r\n").what == answer::kind::refused);
+    CHECK(decoded(ask, ":-1\r\n").no_record);
+}
+
 TEST_CASE("a waiter is named by who can get in line or out of it, as text that can be read")
 {
     holdfast::redis::waiter_id const who{.inbox = 0xabc, .number = 18'446'744'073'709'551'615U, .reserve = 75ms};

@@ -16,6 +16,7 @@ inline constexpr std::string_view shared_commands = "+zadd +zrem +zscore +zrevra
 inline constexpr std::string_view redlock_commands = "+info";
 inline constexpr std::string_view guard_commands = "+info";
 inline constexpr std::string_view database_commands = "+select";
+inline constexpr std::string_view operator_commands = "+scan +zcard";
 
 /// Returns: what has to be allowed beside `names` ("orders*", or one name), `kind` is what it begins with: with a tag
 /// of our own, and of theirs.
@@ -42,6 +43,9 @@ inline std::string shared_keys_of(std::string_view names)
 {
     return beside("~holdfast:readers:", names) + " " + beside("~holdfast:phase:", names);
 }
+
+/// Returns: those of the records of their holders.
+inline std::string holder_keys_of(std::string_view names) { return beside("~holdfast:holder:", names); }
 
 inline constexpr std::string_view queue_channels = "&holdfast:wake:*";
 

@@ -145,6 +145,28 @@ public:
         return source_->get_token();
     }
 
+    /// Effects: its holder is asked to release the lock. Returns: whether that is new; then `to_stop` is the source that
+    /// stops the tokens of `release_requested()`, or nothing if none was asked for.
+    [[nodiscard]] bool request_release(std::optional<std::stop_source>& to_stop) noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        if (std::exchange(release_requested_, true)) return false;
+        to_stop = asked_;
+        return true;
+    }
+
+    /// Returns: a token that is stopped when its holder is asked to release the lock; made here, as `lost_token`.
+    [[nodiscard]] std::stop_token release_requested()
+    {
+        if (origin_.in_child()) return {};
+        std::scoped_lock guard{mutex_};
+        if (!asked_) {
+            asked_.emplace();
+            if (release_requested_) asked_->request_stop();
+        }
+        return asked_->get_token();
+    }
+
 private:
     static constexpr boot_clock::rep over = boot_clock::time_point::min().time_since_epoch().count();
     static boot_clock::rep ticks(boot_clock::time_point t) noexcept { return t.time_since_epoch().count(); }
@@ -154,8 +176,10 @@ private:
     boot_clock::time_point since_{};
     std::mutex mutex_;
     std::optional<std::stop_source> source_;
+    std::optional<std::stop_source> asked_;
     std::weak_ptr<hold_state> joint_;
     bool lost_ = false;
+    bool release_requested_ = false;
     fork_guard const origin_;
 };
 

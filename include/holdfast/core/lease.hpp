@@ -52,6 +52,14 @@ public:
     /// In a child of `fork` it is stopped; one that was asked for before the fork is not.
     [[nodiscard]] std::stop_token lost_token() const { return hold_ ? hold_->lost_token() : std::stop_token{}; }
 
+    /// Returns: a token that is stopped when an operator asks the holder to release the lock (`request_release`), with
+    /// the renewal that follows at the latest; never if the lock is not renewed. Its callbacks run as those of
+    /// `lost_token()`. The lock stays held until its holder releases it. In a child of `fork` it is never stopped.
+    [[nodiscard]] std::stop_token release_requested() const
+    {
+        return hold_ ? hold_->release_requested() : std::stop_token{};
+    }
+
     /// Returns: whether both are handles to the same hold.
     [[nodiscard]] friend bool operator==(lease const& a, lease const& b) noexcept { return a.hold_ == b.hold_; }
 

@@ -61,6 +61,8 @@ struct lock_event {
         at_risk,       ///< a renewal or an extension failed, and the lease goes on until its deadline; `code`: why
         lost,          ///< once for each loss; `duration`: of the hold
         released,      ///< `duration`: of the hold; `code`: as `unlock(ec)` has it. Not for a lease that is lost
+        /// an operator asks the holder to release the lock, see `lease::release_requested`; once for each hold
+        release_requested,
     };
 
     kind what{};                          ///< what happened

@@ -5,6 +5,7 @@
 #include <holdfast/core/access.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/operation.hpp>
 #include <holdfast/core/options.hpp>
@@ -126,7 +127,11 @@ public:
 /// Compare-and-extend: yields the new `valid_until`, counted from before its first byte was sent. Fails with
 /// `lease_lost` only if the store said that the lock is not the token's; otherwise the old deadline stands. After
 /// `cancel()` nothing more is sent, and the result does not count.
-using pending_extend = operation<result<boot_clock::time_point>>;
+class pending_extend : public operation<result<boot_clock::time_point>> {
+public:
+    /// Returns: whether the store said that the holder is asked to release the lock. Requires: `done` was called.
+    [[nodiscard]] virtual bool release_requested() const noexcept { return false; }
+};
 
 /// Compare-and-delete. Yields no error, `not_owner`, or why the outcome is not known. Made before the lock is taken, so
 /// that giving it back needs no memory: `start` does not throw. `cancel()` has no effect.
@@ -139,6 +144,16 @@ public:
     /// `done` was called.
     [[nodiscard]] virtual bool others_wait() const noexcept { return false; }
 };
+
+/// Asks who has a lock. Fails with `unavailable` if no quorum could be asked, or what it says is not decided.
+using pending_inspection = operation<result<lock_report>>;
+
+/// Asks for something of a lock or its holder. Yields whether the lock was held. Fails with `unavailable`,
+/// `outcome_unknown` or `misconfigured`.
+using pending_request = operation<result<bool>>;
+
+/// Asks for the names of the locks that are held. Fails as `pending_inspection`.
+using pending_list = operation<result<std::vector<std::string>>>;
 
 /// What the author of a new store implements. `holdfast::mutex` works with any store.
 ///
@@ -178,8 +193,9 @@ public:
     /// Returns: a release of `key` that was not started; see `pending_release::bind`.
     [[nodiscard]] virtual std::unique_ptr<pending_release> release(shared_key const& key) = 0;
 
-    /// Effects: the caller, which waits for an operation on `key`, lends its thread until `who` is signalled, or
-    /// `until`. It may serve other operations meanwhile. Returns: the signals of `who`; 0 if there were none.
+    /// Effects: the caller, which waits for an operation on `key`, or, if that is null, for one of `list`, lends its
+    /// thread until `who` is signalled, or `until`. It may serve other operations meanwhile. Returns: the signals of
+    /// `who`; 0 if there were none.
     virtual std::uint32_t drive(shared_key const& /*key*/, detail::parker& who, boot_clock::time_point until) noexcept
     {
         return who.park_until(until);
@@ -224,6 +240,41 @@ public:
 
     /// Returns: the news of the servers for `on_error`; each once.
     [[nodiscard]] virtual std::vector<error> take_notices() noexcept { return {}; }
+
+    // For operators; each returns an operation that was not started. Throw: `error` (`misconfigured`) if the store
+    // cannot do that.
+
+    /// Returns: a question who has the lock, which never shows its owner token.
+    [[nodiscard]] virtual std::unique_ptr<pending_inspection> inspect(shared_key const& key)
+    {
+        throw cannot(key->name(), "say who holds a lock");
+    }
+
+    /// Returns: a release of the lock, whoever has it. The next waiter is called as by a release; the holder finds its
+    /// lease lost with its next renewal at the latest.
+    [[nodiscard]] virtual std::unique_ptr<pending_request> force_release(shared_key const& key)
+    {
+        throw cannot(key->name(), "break a lock");
+    }
+
+    /// Returns: a request that the holder is told with its next renewal at the latest; see
+    /// `pending_extend::release_requested`.
+    [[nodiscard]] virtual std::unique_ptr<pending_request> request_release(shared_key const& key)
+    {
+        throw cannot(key->name(), "tell the holder of a lock anything");
+    }
+
+    /// Returns: a question for the locks whose names begin with `prefix`, and that are held.
+    [[nodiscard]] virtual std::unique_ptr<pending_list> list(std::string_view /*prefix*/)
+    {
+        throw cannot({}, "list its locks");
+    }
+
+private:
+    [[nodiscard]] static error cannot(std::string_view lock, std::string const& what)
+    {
+        return detail::error_of(lock, {make_error_code(errc::misconfigured), "this store cannot " + what});
+    }
 };
 
 }  // namespace holdfast

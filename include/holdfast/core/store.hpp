@@ -4,10 +4,14 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/access.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
+#include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/lock_stats.hpp>
+#include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/token.hpp>
+#include <holdfast/core/result.hpp>
 
 #include <chrono>
 #include <functional>
@@ -18,6 +22,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI {
 
@@ -60,6 +65,12 @@ public:
     [[nodiscard]] virtual bool runs_user_code() const noexcept = 0;
 };
 
+/// Returns: the error of a lock that was made without what operators ask for.
+[[nodiscard]] inline error no_operators()
+{
+    return {errc::misconfigured, "this lock cannot be inspected, broken or asked for"};
+}
+
 /// What a `mutex` calls: it implements the members of `mutex` for one store. Asynchronous calls may keep it after the
 /// `mutex` is destroyed; then it is closed.
 class lock_object {
@@ -99,6 +110,11 @@ public:
     /// Effects: the same, without regard to `min_hold`: the hold was not used.
     virtual void give_back_early(holdfast::lease const& hold) noexcept { give_back(hold); }
 
+    // For operators; see the members of `mutex`.
+    [[nodiscard]] virtual lock_report inspect() { throw no_operators(); }
+    virtual bool force_release() { throw no_operators(); }
+    virtual bool request_release() { throw no_operators(); }
+
     /// Effects: as `unlock`, since the `mutex` is destroyed. Cancels what waits, and what begins after this.
     virtual void close() noexcept = 0;
 
@@ -122,7 +138,37 @@ public:
 
     [[nodiscard]] virtual lock_stats stats() const = 0;
     virtual void observe(lock_observer f) = 0;
+
+    // For operators; see the members of `store`.
+    [[nodiscard]] virtual lock_report inspect(std::string_view /*name*/) { throw no_operators(); }
+    virtual bool force_release(std::string_view /*name*/) { throw no_operators(); }
+    virtual bool request_release(std::string_view /*name*/) { throw no_operators(); }
+    [[nodiscard]] virtual std::vector<std::string> list(std::string_view /*prefix*/) { throw no_operators(); }
 };
+
+/// Returns: what `f()` returns, or nothing of its type if that throws; `ec` says why.
+template <class F>
+[[nodiscard]] auto without_throwing(std::error_code& ec, F const& f) noexcept -> decltype(f())
+try {
+    ec.clear();
+    return f();
+} catch (std::system_error const& e) {
+    ec = e.code();
+    return {};
+} catch (...) {
+    ec = std::make_error_code(std::errc::not_enough_memory);
+    return {};
+}
+
+/// Returns: the waiters of `all`. Throws: `error` (`misconfigured`) if the store does not know them.
+[[nodiscard]] inline std::vector<lock_contender> contenders_of(lock_report all, std::string_view name)
+{
+    if (!all.knows_waiters)
+        throw error_of(name, {make_error_code(errc::misconfigured),
+                              "its store does not know which clients wait; holder() says about how many"});
+    if (all.holder) all.waiters.insert(all.waiters.begin(), std::move(*all.holder));
+    return std::move(all.waiters);
+}
 
 }  // namespace detail
 
@@ -148,6 +194,62 @@ public:
     /// may be called once more after it was replaced, and not after the client has ended. An event is dropped if there
     /// is no memory or thread to tell it.
     void observe(lock_observer f) { locks_->observe(std::move(f)); }
+
+    // For operators. Each of these asks the servers and waits for the answer; `name` is that of a lock of the usual
+    // kind. The forms with `ec` return nothing, `false` or an empty list if `ec` is an error.
+    // Throw: `error`: `unavailable` if no quorum could be asked, or its answers do not decide; `outcome_unknown` if the
+    // answer to a request was lost; `misconfigured`: a name, or a right that is missing, or the store cannot do that.
+
+    /// Returns: who has the lock `name`; nothing if it is free.
+    [[nodiscard]] std::optional<lock_holder> holder(std::string_view name) const
+    {
+        return locks_->inspect(name).holder;
+    }
+    /// As above.
+    [[nodiscard]] std::optional<lock_holder> holder(std::string_view name, std::error_code& ec) const noexcept
+    {
+        return detail::without_throwing(ec, [&] { return holder(name); });
+    }
+
+    /// Returns: the holder of the lock `name`, and those that wait for it, in the order in which they get it. Throws:
+    /// also if the store does not know who waits, as Redis does not.
+    [[nodiscard]] std::vector<lock_contender> contenders(std::string_view name) const
+    {
+        return detail::contenders_of(locks_->inspect(name), name);
+    }
+    /// As above.
+    [[nodiscard]] std::vector<lock_contender> contenders(std::string_view name, std::error_code& ec) const noexcept
+    {
+        return detail::without_throwing(ec, [&] { return contenders(name); });
+    }
+
+    /// Returns: the names of the locks that begin with `prefix` and are held, in order, as far as the store knows them.
+    /// Slow: the store's page says what it costs.
+    [[nodiscard]] std::vector<std::string> list(std::string_view prefix = {}) const { return locks_->list(prefix); }
+    /// As above.
+    [[nodiscard]] std::vector<std::string> list(std::string_view prefix, std::error_code& ec) const noexcept
+    {
+        return detail::without_throwing(ec, [&] { return list(prefix); });
+    }
+
+    /// Effects: breaks the lock `name`, whoever has it when the servers are asked. The next waiter is called; its
+    /// fencing token is greater. The former holder goes on until its next renewal, which announces its loss, or until
+    /// its lease ends: only the token protects the resource until then. Returns: whether it was held.
+    bool force_unlock(std::string_view name) const { return locks_->force_release(name); }
+    /// As above.
+    bool force_unlock(std::string_view name, std::error_code& ec) const noexcept
+    {
+        return detail::without_throwing(ec, [&] { return force_unlock(name); });
+    }
+
+    /// Effects: asks the holder of the lock `name` to release it: it is told by `lease::release_requested()` and an
+    /// event (`observe`), with its next renewal at the latest. Returns: whether the lock is held.
+    bool request_release(std::string_view name) const { return locks_->request_release(name); }
+    /// As above.
+    bool request_release(std::string_view name, std::error_code& ec) const noexcept
+    {
+        return detail::without_throwing(ec, [&] { return request_release(name); });
+    }
 
 private:
     friend class mutex;

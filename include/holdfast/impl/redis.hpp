@@ -13,6 +13,7 @@
 #include <holdfast/redis/socket_transport.hpp>
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -33,6 +34,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
     check_endpoint(options.server, "client_options, server, ");
     check_timeouts(options.operation_timeout, options.connect_timeout, options.restart_guard, "operation_timeout");
     check_connections(options.connections);
+    auto holder = holder_record(options.label);
     std::vector<endpoint> servers{std::move(options.server)};
     auto tls = secured(servers, options.tls);
     return open_pool({.servers = std::move(servers),
@@ -42,7 +44,8 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
                       .key_prefix = std::move(options.key_prefix),
                       .restart_guard = options.restart_guard,
                       .connections = options.connections,
-                      .subscribe = options.subscribe});
+                      .subscribe = options.subscribe,
+                      .holder = options.name_holder ? std::move(holder) : std::string{}});
 }
 
 [[nodiscard]] HOLDFAST_INLINE opened open_client(std::string_view url, client_options options)

@@ -22,6 +22,7 @@ namespace holdfast::inline HOLDFAST_ABI::redlock {
 {
     check_masters(servers);
     redis::check_timeouts(options.node_timeout, options.connect_timeout, options.restart_guard, "node_timeout");
+    auto holder = redis::holder_record(options.label);
     auto tls = redis::secured(servers, options.tls);
     return redis::open_pool({.servers = std::move(servers),
                              .tls = std::move(tls),
@@ -31,7 +32,8 @@ namespace holdfast::inline HOLDFAST_ABI::redlock {
                              .key_prefix = std::move(options.key_prefix),
                              .restart_guard = options.restart_guard,
                              .connections = 1,
-                             .subscribe = options.subscribe});
+                             .subscribe = options.subscribe,
+                             .holder = options.name_holder ? std::move(holder) : std::string{}});
 }
 
 }  // namespace holdfast::redlock

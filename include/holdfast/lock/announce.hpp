@@ -12,6 +12,7 @@
 #include <new>
 #include <optional>
 #include <stop_token>
+#include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
@@ -32,6 +33,18 @@ inline void announce_loss(announcer* background, hold_state& lost) noexcept
 {
     stop_lost(background, lost.mark_lost());
     if (auto const joint = lost.joint()) stop_lost(background, joint->mark_lost());
+}
+
+/// Effects: the holder of `hold`, and of the hold of several locks that it is a part of, is asked to release it; stops
+/// their tokens, as above. Returns: whether that is new.
+[[nodiscard]] inline bool announce_request(announcer* background, hold_state& hold) noexcept
+{
+    std::optional<std::stop_source> tokens;
+    if (!hold.request_release(tokens)) return false;
+    stop_lost(background, std::move(tokens));
+    if (auto const joint = hold.joint(); joint && joint->request_release(tokens = std::nullopt))
+        stop_lost(background, std::move(tokens));
+    return true;
 }
 
 /// Returns: a hook that calls `options->on_error` in a thread of `background`, or at once if that is null or memory is

@@ -10,6 +10,7 @@
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/failure_reports.hpp>
+#include <holdfast/lock/inspection.hpp>
 #include <holdfast/lock/mutex_object.hpp>
 #include <holdfast/lock/renewer.hpp>
 #include <holdfast/lock/report.hpp>
@@ -23,6 +24,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
@@ -88,7 +90,29 @@ public:
     [[nodiscard]] lock_stats stats() const override { return reports_->seen.stats(); }
     void observe(lock_observer f) override { reports_->seen.observe(std::move(f)); }
 
+    [[nodiscard]] lock_report inspect(std::string_view name) override
+    {
+        return operators(name).inspect(store_->make_key(name));
+    }
+    bool force_release(std::string_view name) override { return operators(name).force_release(store_->make_key(name)); }
+    bool request_release(std::string_view name) override
+    {
+        return operators(name).request_release(store_->make_key(name));
+    }
+    [[nodiscard]] std::vector<std::string> list(std::string_view prefix) override
+    {
+        if (in_child()) throw made_before_fork({});
+        return inspection{*store_}.list(prefix);
+    }
+
 private:
+    [[nodiscard]] inspection operators(std::string_view name) const
+    {
+        check_name(name);
+        if (in_child()) throw made_before_fork(name);
+        return inspection{*store_};
+    }
+
     /// Returns: the queue of `key`. All callers share it. It is kept for a while when no lock has it any more: it knows
     /// whether other clients wait, which a program that makes a new lock for each section would forget.
     [[nodiscard]] std::shared_ptr<wait_queue> queue(shared_key const& key)

@@ -145,6 +145,16 @@ private:
         });
     }
 
+    /// Effects: tells the holder, once, that it is asked to release the lock.
+    void tell_request(announcer* background, hold_state& holder) noexcept
+    {
+        if (!announce_request(background, holder)) return;
+        auto const held_for = boot_clock::now() - holder.since();
+        reports().seen.tell(background, [&] {
+            return lock_event{.what = lock_event::kind::release_requested, .lock_name = name(), .duration = held_for};
+        });
+    }
+
     /// Effects: acts on the answers that have come: to a release for which the next waiter waits, to a renewal.
     /// Returns: the mutex, locked.
     [[nodiscard]] std::unique_lock<std::mutex> settle_answers() noexcept
@@ -172,7 +182,10 @@ private:
             lose(guard, *how, background);
             return make_error_code(errc::lease_lost);
         }
+        auto const asked = outcome && one.release_requested() ? lease_.state().holder() : nullptr;
+        if (asked) lease_.state().end_handoffs();
         guard.unlock();
+        if (asked) tell_request(background, *asked);
         auto const hook = hook_of(background, options);
         reports().note(hook, name(), outcome);
         outcome ? reports().seen.renewed() : reports().seen.renewal_failed();

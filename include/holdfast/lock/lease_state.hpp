@@ -86,6 +86,9 @@ public:
         ++handed_on_;
     }
 
+    /// Effects: the lease is not handed on any more: when its holder releases it, it is given back.
+    void end_handoffs() noexcept { handoffs_ = 0; }
+
     /// Returns: for how many handoffs `next` should reserve fencing tokens with its lease: for all that are allowed,
     /// or, if the lock is taken again and again, for as many as the last lease needed. Unused reserved tokens would
     /// drive a store's counter ahead of its clock.

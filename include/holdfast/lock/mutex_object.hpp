@@ -10,6 +10,7 @@
 #include <holdfast/core/token.hpp>
 #include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/async_call.hpp>
+#include <holdfast/lock/inspection.hpp>
 #include <holdfast/lock/lock_call.hpp>
 #include <holdfast/lock/mutex_state.hpp>
 #include <holdfast/lock/report.hpp>
@@ -118,6 +119,9 @@ public:
     [[nodiscard]] std::string address() const override { return queue_->store().address_of(*queue_->key()); }
 
     [[nodiscard]] std::optional<owner_token> held_token() const override { return queue_->token_of(*state_); }
+    [[nodiscard]] lock_report inspect() override { return operators().inspect(queue_->key()); }
+    bool force_release() override { return operators().force_release(queue_->key()); }
+    bool request_release() override { return operators().request_release(queue_->key()); }
 
     void begin_lock(patience const& p, std::stop_token stop, std::unique_ptr<async_result> told) override
     {
@@ -150,6 +154,12 @@ private:
         auto const queue = queue_;
         several_locks::of_this_thread().gave_back(queue.get());
         ec = queue->release(*state_, then).code;
+    }
+
+    [[nodiscard]] inspection operators() const
+    {
+        if (queue_->in_child()) throw made_before_fork(name());
+        return inspection{queue_->store()};
     }
 
     /// Returns: the client, which must not end before a call has begun. Throws: `error`: no lock can be taken in this

@@ -49,6 +49,9 @@ public:
         return current_exception_code();
     }
 
+    /// Returns: whether the holder is asked to release the lock, as the answer says.
+    [[nodiscard]] bool release_requested() const noexcept { return operation_->release_requested(); }
+
 private:
     void complete() noexcept override
     {

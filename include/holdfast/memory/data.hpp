@@ -4,6 +4,8 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/access.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/holder_text.hpp>
+#include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/memory/opened.hpp>
@@ -18,7 +20,9 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::memory {
 
@@ -65,8 +69,14 @@ public:
         std::scoped_lock guard{mutex_};
         auto& r = records_[name];
         r.calls_all = r.calls_all || wanted.mode != access::sole;
+        bool const begins = r.leases.free(now);
         if (auto const until = r.leases.acquire(wanted, now, expires))
             return {.granted = false, .last_fence = 0, .expires = *until};
+        if (begins) {
+            r.since = now;
+            r.asked = false;
+            r.first_fence = fences == 0 ? 0 : last_fence_ + 1;
+        }
         last_fence_ += fences;
         return {.granted = true, .last_fence = fences == 0 ? 0 : last_fence_, .expires = expires};
     }
@@ -97,6 +107,68 @@ public:
         }
         for (auto const& one : woken) one->wake();
         return true;
+    }
+
+    /// Returns: who has the lock at `now`, and who is in line for it.
+    [[nodiscard]] lock_report inspect(std::string const& name, boot_clock::time_point now)
+    {
+        lock_report all{.knows_waiters = true};
+        std::scoped_lock guard{mutex_};
+        auto const found = records_.find(name);
+        if (found == records_.end()) return all;
+        auto& r = found->second;
+        lock_contender here;
+        holdfast::detail::read_holder_text(holdfast::detail::holder_text({}), here);
+        all.waiters.assign(r.line.size(), here);
+        if (r.leases.free(now)) return all;
+        here.fencing_token = r.first_fence;
+        here.since = std::chrono::system_clock::now() -
+                     std::chrono::duration_cast<std::chrono::system_clock::duration>(now - r.since);
+        all.holder = lock_holder{std::move(here), std::chrono::ceil<std::chrono::milliseconds>(r.leases.end() - now),
+                                 r.line.size(), r.asked};
+        return all;
+    }
+
+    /// Effects: ends all leases of `name`; wakes waiters. Returns: whether it had one at `now`.
+    bool force_release(std::string const& name, boot_clock::time_point now)
+    {
+        std::unique_lock guard{mutex_};
+        auto const found = records_.find(name);
+        if (found == records_.end()) return false;
+        bool const held = !found->second.leases.free(now);
+        found->second.leases.clear();
+        wake(guard, found, now);
+        return held;
+    }
+
+    /// Effects: the holder of `name` is told, with its next renewal, that it is asked to release it. Returns: whether
+    /// there is one at `now`.
+    bool request_release(std::string const& name, boot_clock::time_point now)
+    {
+        std::scoped_lock guard{mutex_};
+        auto const found = records_.find(name);
+        if (found == records_.end() || found->second.leases.free(now)) return false;
+        return found->second.asked = true;
+    }
+
+    /// Returns: whether the holder `token` of `name` is asked to release it.
+    [[nodiscard]] bool release_requested(std::string const& name, owner_token const& token) const
+    {
+        std::scoped_lock guard{mutex_};
+        auto const found = records_.find(name);
+        return found != records_.end() && found->second.asked && found->second.leases.owned_by(token);
+    }
+
+    /// Returns: the names that begin with `prefix` and are held at `now`, in order.
+    [[nodiscard]] std::vector<std::string> list(std::string_view prefix, boot_clock::time_point now)
+    {
+        std::vector<std::string> names;
+        std::scoped_lock guard{mutex_};
+        for (auto at = records_.lower_bound(std::string{prefix}); at != records_.end(); ++at) {
+            if (!at->first.starts_with(prefix)) break;
+            if (!at->second.leases.free(now)) names.push_back(at->first);
+        }
+        return names;
     }
 
     /// Effects: ends the lease of `token`; wakes waiters that may have the lock now. Returns: whether it had a lease at
@@ -189,6 +261,9 @@ private:
         record leases{};
         bool calls_all = false;  // readers may have it together, and writers do not know how many are before them
         waiters line{};
+        boot_clock::time_point since{};
+        std::uint64_t first_fence = 0;  // of the lease that took the lock
+        bool asked = false;             // its holder is asked to release it
     };
 
     /// Effects: wakes the first waiter, or all; unlocks. A free lock that no waiter wants is forgotten.

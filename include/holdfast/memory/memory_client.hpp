@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/access.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/parker.hpp>
 #include <holdfast/core/token.hpp>
@@ -20,6 +21,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::memory {
 
@@ -79,6 +81,27 @@ public:
     }
 
     void rest() noexcept override { service_.rest(); }
+
+    [[nodiscard]] std::unique_ptr<pending_inspection> inspect(shared_key const& key) override
+    {
+        return immediate<lock_report>(data_, [key](data& all, auto now) { return all.inspect(key->name(), now); });
+    }
+
+    [[nodiscard]] std::unique_ptr<pending_request> force_release(shared_key const& key) override
+    {
+        return immediate<bool>(data_, [key](data& all, auto now) { return all.force_release(key->name(), now); });
+    }
+
+    [[nodiscard]] std::unique_ptr<pending_request> request_release(shared_key const& key) override
+    {
+        return immediate<bool>(data_, [key](data& all, auto now) { return all.request_release(key->name(), now); });
+    }
+
+    [[nodiscard]] std::unique_ptr<pending_list> list(std::string_view prefix) override
+    {
+        return immediate<std::vector<std::string>>(
+            data_, [prefix = std::string{prefix}](data& all, auto now) { return all.list(prefix, now); });
+    }
 
 private:
     std::shared_ptr<data> data_;

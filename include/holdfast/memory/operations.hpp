@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/operation.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/io/reactor.hpp>
@@ -18,6 +19,8 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::memory {
@@ -123,11 +126,19 @@ public:
         return got.valid_until;
     }
 
+    [[nodiscard]] bool release_requested() const noexcept override { return release_requested_; }
+
 private:
-    bool ask(boot_clock::time_point sent) override { return leases().extend(key(), token_, sent, sent + ttl_); }
+    bool ask(boot_clock::time_point sent) override
+    {
+        bool const extended = leases().extend(key(), token_, sent, sent + ttl_);
+        release_requested_ = extended && leases().release_requested(key().name(), token_);
+        return extended;
+    }
 
     owner_token token_;
     std::chrono::milliseconds ttl_;
+    bool release_requested_ = false;
 };
 
 class release_operation final : public asking_operation<pending_release, quorum::release_machine> {
@@ -146,5 +157,37 @@ private:
 
     owner_token token_;
 };
+
+/// Asks something of the leases that is answered at once.
+template <class T, class F>
+class immediate_operation final : public operation<result<T>> {
+public:
+    immediate_operation(std::shared_ptr<data> d, F ask) : data_{std::move(d)}, ask_{std::move(ask)} {}
+
+    void start(completion& done) override
+    {
+        if (auto const fault = data_->next_fault(); fault.unavailable)
+            outcome_.emplace(explained(make_error_code(errc::unavailable)));
+        else if (T got = ask_(*data_, boot_clock::now()); fault.answer_is_lost)
+            outcome_.emplace(explained(make_error_code(errc::outcome_unknown)));
+        else
+            outcome_.emplace(std::move(got));
+        done.complete();
+    }
+    void cancel() noexcept override {}
+    [[nodiscard]] result<T> outcome() const override { return *outcome_; }
+
+private:
+    std::shared_ptr<data> const data_;
+    F const ask_;
+    std::optional<result<T>> outcome_;
+};
+
+/// Returns: an operation that asks `f(leases, now)`, which returns a `T`.
+template <class T, class F>
+[[nodiscard]] std::unique_ptr<operation<result<T>>> immediate(std::shared_ptr<data> d, F f)
+{
+    return std::make_unique<immediate_operation<T, F>>(std::move(d), std::move(f));
+}
 
 }  // namespace holdfast::memory

@@ -93,6 +93,17 @@ public:
         return owner_.expires <= now && readers_.empty();
     }
 
+    /// Returns: when the last lease ends.
+    [[nodiscard]] boot_clock::time_point end() const noexcept
+    {
+        auto last = owner_.expires;
+        for (auto const& one : readers_) last = std::max(last, one.expires);
+        return last;
+    }
+
+    /// Returns: whether the lease of `token` is the one that is alone.
+    [[nodiscard]] bool owned_by(owner_token const& token) const noexcept { return owner_.token == token; }
+
 private:
     struct held {
         owner_token token{};

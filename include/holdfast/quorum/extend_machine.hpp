@@ -43,7 +43,10 @@ public:
     [[nodiscard]] poll_step on_answer(unsigned node, answer const& a, boot_clock::time_point now) noexcept
     {
         now_ = now;
-        return poll_.on_answer(node, a, now);
+        auto step = poll_.on_answer(node, a, now);
+        // It has failed; the answers to come may show that the lease is lost.
+        if (step.done && !poll_.carried() && !poll_.rejected() && poll_.may_be_rejected()) step.done = false;
+        return step;
     }
 
     [[nodiscard]] poll_step on_time(boot_clock::time_point now) noexcept

@@ -69,6 +69,12 @@ public:
     /// Returns: whether so many refused it that no majority can be ours.
     [[nodiscard]] bool rejected() const noexcept { return refused_.size() > all_.size() - majority(); }
 
+    /// Returns: whether the answers that are missing may still make it so.
+    [[nodiscard]] bool may_be_rejected() const noexcept
+    {
+        return refused_.size() + pending_.size() > all_.size() - majority();
+    }
+
     /// Returns: whether a majority may have applied it although answers are missing.
     [[nodiscard]] bool may_be_carried() const noexcept { return (applied_ | pending_ | unknown_).size() >= majority(); }
 

@@ -12,6 +12,7 @@
 #include <holdfast/redis/eligibility.hpp>
 #include <holdfast/redis/keys.hpp>
 #include <holdfast/redis/opened.hpp>
+#include <holdfast/redis/operator_questions.hpp>
 #include <holdfast/redis/quorum_operation.hpp>
 #include <holdfast/redis/server_news.hpp>
 #include <holdfast/redis/server_status.hpp>
@@ -93,7 +94,8 @@ public:
     std::uint32_t drive(shared_key const& key, holdfast::detail::parker& who,
                         boot_clock::time_point until) noexcept override
     {
-        return shard_of(key).reactor().drive(who, until);
+        auto& shard = key ? shard_of(key) : *shards_.front();
+        return shard.reactor().drive(who, until);
     }
 
     bool serve(int alarm) override
@@ -103,6 +105,26 @@ public:
     }
 
     void rest() noexcept override { service_.rest(); }
+
+    [[nodiscard]] std::unique_ptr<pending_inspection> inspect(shared_key const& key) override
+    {
+        return std::make_unique<inspect_operation<socket_transport>>(shard_of(key), keys_of(key));
+    }
+
+    [[nodiscard]] std::unique_ptr<pending_request> force_release(shared_key const& key) override
+    {
+        return std::make_unique<force_release_operation<socket_transport>>(shard_of(key), keys_of(key));
+    }
+
+    [[nodiscard]] std::unique_ptr<pending_request> request_release(shared_key const& key) override
+    {
+        return std::make_unique<request_release_operation<socket_transport>>(shard_of(key), keys_of(key));
+    }
+
+    [[nodiscard]] std::unique_ptr<pending_list> list(std::string_view prefix) override
+    {
+        return std::make_unique<list_operation<socket_transport>>(*shards_.front(), key_prefix_, prefix);
+    }
 
     [[nodiscard]] std::string refused_lease(std::chrono::milliseconds ttl) const override
     {

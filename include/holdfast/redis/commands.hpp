@@ -11,7 +11,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
@@ -39,6 +43,13 @@ inline constexpr std::chrono::microseconds unguarded_fence_bound = std::chrono::
 /// | reacquire | no key, or the key holds `token` already | no key: key := token, expires at now + ttl; otherwise as extend. No fence moves |
 /// | release | the key holds `token` | the key is deleted; the next waiter is called; yes says whether others were told of it |
 /// | leave | the lock is free | the next waiter is called |
+/// | inspect | there is a key | the answer says what is known of the lock, and of its holder |
+/// | force_release | there is a key, a string | the key is deleted, whatever it holds; the next waiter is called |
+/// | request_release | there is a key | the record of the holder is marked: its renewals are told so |
+/// | list | always | the answer names the locks among some of the keys |
+///
+/// With `use_holder` a record of the holder is kept beside the key: `holder` says who it is. It is written with the
+/// grant, expires with the key, and goes with it; see `scripts`.
 ///
 /// The waiters are in a queue, by `score`, the servers' clock in µs when the wait began. With `use_queue`:
 ///
@@ -81,7 +92,18 @@ inline constexpr std::chrono::microseconds unguarded_fence_bound = std::chrono::
 ///
 /// The answer to a confirm is no if the fence or `value` is foreign.
 struct command {
-    enum class verb : std::uint8_t { acquire, confirm, extend, reacquire, release, leave };
+    enum class verb : std::uint8_t {
+        acquire,
+        confirm,
+        extend,
+        reacquire,
+        release,
+        leave,
+        inspect,
+        force_release,
+        request_release,
+        list,  ///< `keys->lock` is a pattern, and `value` the cursor
+    };
 
     verb what = verb::acquire;
     fence_source fence = fence_source::none;
@@ -101,11 +123,26 @@ struct command {
     owner_token beside{};  ///< acquire: see `acquire_request::beside`; `has_beside` says whether it is one
     bool has_beside = false;
     std::chrono::milliseconds waits_for{};  ///< acquire: see `quorum::waiting_mark`
+    std::string_view holder{};  ///< the sender, for people; whoever sends the command keeps it
+    bool use_holder = false;
+    bool holder_refused = false;  ///< it is sent again without the record: the user may not use that
 
     void refuse_queue() noexcept
     {
         leave_queue_out();
         queue_refused = true;
+    }
+
+    /// Effects: it is sent again after the server said that a right is missing: without the record of the holder, or,
+    /// if it was without that, without the queue and with the record, or without both.
+    void refuse_next() noexcept
+    {
+        if (use_holder) {
+            holder_refused = true;
+            return;
+        }
+        holder_refused = false;
+        refuse_queue();
     }
 
     /// Effects: it does without the queue.
@@ -144,7 +181,19 @@ struct command {
 [[nodiscard]] inline bool may_queue(command const& c) noexcept
 {
     using enum command::verb;
-    return c.what == acquire || c.what == release || c.what == leave;
+    return c.what == acquire || c.what == release || c.what == leave || c.what == inspect || c.what == force_release;
+}
+
+/// Returns: whether `c` is what an operator asks, and not a client for its own lock.
+[[nodiscard]] inline bool of_operator(command const& c) noexcept { return c.what >= command::verb::inspect; }
+
+/// Returns: whether `c` can have to do with the record of the holder.
+[[nodiscard]] inline bool may_use_holder(command const& c) noexcept
+{
+    using enum command::verb;
+    if (of_operator(c)) return c.what != list;
+    if (mode_of(c) != access::sole) return false;  // readers have no one holder
+    return !c.holder.empty() && c.what != confirm && c.what != leave;
 }
 
 /// Returns: whether the node knows whom to call, if it refuses `c`, or when that is rolled back.
@@ -164,11 +213,25 @@ using quorum::unknown_time_left;
 /// The answer of a script is less by this if the key is of another type.
 inline constexpr std::int64_t other_type_mark = std::int64_t{1} << 52;
 
+/// What a node says of a lock, or which locks it has.
+struct node_report {
+    std::string digest{};               ///< of the value of the key: the same on two nodes for the same owner
+    std::chrono::milliseconds left{};   ///< until the key expires; negative: it does not
+    std::chrono::microseconds clock{};  ///< the server's, since 1970
+    std::string record{};               ///< of the holder, without its owner token; empty if there is none
+    std::int64_t waiting = -1;          ///< how many; negative: not known
+    std::uint64_t cursor = 0;           ///< where a list goes on; 0: it is complete
+    std::vector<std::string> names{};
+};
+
 /// The answer to a command: `applied` is yes, `refused` without an error no. After a lost connection, or a reply that
 /// breaks the protocol, the command may have been done: that is `unknown`.
 struct answer : quorum::answer {
-    bool other_type = false;      ///< no to acquire: the key is no string
-    bool fence_replaced = false;  ///< to acquire: the fence was foreign, and was replaced
+    bool other_type = false;                      ///< no to acquire: the key is no string
+    bool fence_replaced = false;                  ///< to acquire: the fence was foreign, and was replaced
+    bool release_requested = false;               ///< to extend and reacquire: the holder is asked to release the lock
+    bool no_record = false;                       ///< no to request_release: there is no record of the holder
+    std::shared_ptr<node_report const> report{};  ///< to inspect and list
 
     [[nodiscard]] static answer yes(std::uint64_t last = 0) { return {applied(last)}; }
     [[nodiscard]] static answer no(std::chrono::milliseconds left = {}) { return {refused(left)}; }

@@ -91,6 +91,7 @@ private:
     {
         bool const yes = a.what == answer::kind::applied;
         if (!a.error && asked.what.queue_refused) record_.queue_refused();
+        if (!a.error && asked.what.holder_refused) record_.holder_refused();
         if (a.fence_replaced) record_.replaced_fence(*asked.what.keys);
         if (a.error)
             record_.failed(a.error, [&] { return reason(a.error); });

@@ -51,6 +51,9 @@ struct lock_keys : lock_key {
     /// Who waits for a `shared_mutex`, and whose turn it is.
     [[nodiscard]] word phase() const noexcept { return beside("holdfast:phase:{"); }
 
+    /// Who has the lock, for people, if its client keeps that; see `scripts`.
+    [[nodiscard]] word holder() const noexcept { return beside("holdfast:holder:{"); }
+
     /// Names that begin with this are refused: they could be another lock's counter.
     static constexpr std::string_view reserved_prefix = "holdfast:";
 

@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <new>
+#include <string_view>
 #include <system_error>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
@@ -32,6 +33,9 @@ public:
 
     [[nodiscard]] bool up() const noexcept { return pipeline_.up(); }
     [[nodiscard]] bool busy() const noexcept { return pipeline_.busy(); }
+
+    /// Effects: a record of the holder says `text`, which is kept by the caller, over connections from now on.
+    void name_holder(std::string_view text) noexcept { holder_ = text; }
 
     /// Effects: see `Transport`. A roll-back makes no connection: what was in flight when the last one broke is rolled
     /// back over the next one in any case.
@@ -135,7 +139,8 @@ protected:
                  boot_clock::time_point now)
     {
         votes_.connected(index_, server_time, uptime, now, took);
-        pipeline_.connected({.floor = votes_.floor(index_), .fence_lifetime = votes_.fence_lifetime()}, now);
+        pipeline_.connected(
+            {.floor = votes_.floor(index_), .fence_lifetime = votes_.fence_lifetime(), .holder = holder_}, now);
         write_ready(now);
     }
 
@@ -174,6 +179,7 @@ private:
     unsigned index_;
     eligibility& votes_;
     pipeline pipeline_;
+    std::string_view holder_;  // empty: no record is kept
 };
 
 }  // namespace holdfast::redis

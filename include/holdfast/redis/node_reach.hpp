@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string_view>
 #include <system_error>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
@@ -16,10 +17,12 @@ struct node_reach {
     bool undecided = false;     ///< its vote depends on what other nodes will say
 };
 
-/// What a node said about itself over a new connection, as far as commands depend on it; see `eligibility`.
+/// What a node said about itself over a new connection, as far as commands depend on it; see `eligibility`. And what
+/// the record of a holder says there.
 struct node_facts {
     std::uint64_t floor = 1;
     std::chrono::milliseconds fence_lifetime = shortest_fence_lifetime;
+    std::string_view holder{};  ///< kept by the transport; empty: no record is kept
 };
 
 }  // namespace holdfast::redis

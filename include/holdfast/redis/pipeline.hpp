@@ -184,7 +184,7 @@ public:
         if (again) {
             // An acquire without a listener may have been rolled back. The roll-back itself is always sent again.
             e.written = {};
-            if (script_forms::refuses_queue(e.what, a.error)) e.what.refuse_queue();
+            if (script_forms::refuses_more(e.what, a.error)) e.what.refuse_next();
             if (e.wanted(now)) prepare(one, now);
             return nullptr;
         }
@@ -266,10 +266,10 @@ private:
         if (e.asks_for_vote()) retries_.take(1, ready_, now);    // mutant: a lost acquire undone after its repetition
         // As text, so that it need not be repeated: a reacquire is rare, and no listener waits for the others.
         bool const as_text = !e.whom || e.what.what == command::verb::reacquire;
-        e.form = as_text ? script_form::by_text : forms_.next(e.what);
         e.what.floor = facts_.floor;
         e.what.fence_lifetime = facts_.fence_lifetime;
-        if (!queues()) e.what.leave_queue_out();
+        forms_.equip(e.what, facts_.holder);
+        e.form = as_text ? script_form::by_text : forms_.next(e.what);
         ready_.splice(ready_.end(), one);
     }
 

@@ -16,12 +16,18 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
+
+/// About how many keys a server looks at for one answer to a list.
+inline constexpr unsigned keys_of_a_list = 100;
 
 namespace detail {
 
@@ -70,15 +76,23 @@ inline void encode(std::string& bytes, command const& c, script_form form)
         w.add(waiter.view());
         w.add(c.score);
     };
+    if (c.what == command::verb::list) {
+        w.add(0);
+        w.add(c.value);
+        w.add(c.keys->lock);
+        w.add(keys_of_a_list);
+        return format(bytes, w.get());
+    }
     bool const phased = knows_phase(c);
-    w.add((fenced ? 2 : 1) + (phased ? 2 : 0) + (queued ? 2 : 0));
+    w.add((fenced ? 2 : 1) + (phased ? 2 : 0) + (queued ? 2 : 0) + (c.use_holder ? 1 : 0));
     w.add(c.keys->lock);
     if (fenced) w.add(c.keys->fence());
     if (phased) w.add(c.keys->readers());
     if (phased) w.add(c.keys->phase());
     if (queued) w.add(c.keys->queue());
     if (queued) w.add(c.keys->next());
-    w.add(c.token.view());
+    if (c.use_holder) w.add(c.keys->holder());
+    w.add(of_operator(c) ? std::string_view{} : c.token.view());
     switch (c.what) {
     case command::verb::acquire:
         w.add(c.ttl.count());
@@ -98,14 +112,22 @@ inline void encode(std::string& bytes, command const& c, script_form form)
         } else {
             add_waiter();
         }
+        if (c.use_holder) w.add(c.holder);
         break;
     case command::verb::confirm:
         w.add(c.value);
         w.add(c.fence_lifetime.count());
         w.add(fence_bound(c).count());
         break;
-    case command::verb::extend:
-    case command::verb::reacquire: w.add(c.ttl.count()); break;
+    case command::verb::extend: w.add(c.ttl.count()); break;
+    case command::verb::reacquire:
+        w.add(c.ttl.count());
+        if (c.use_holder) w.add(c.holder);
+        break;
+    case command::verb::inspect:
+    case command::verb::request_release:
+    case command::verb::list: break;
+    case command::verb::force_release: w.add(c.keys->channel()); break;
     case command::verb::release:
     case command::verb::leave:
         w.add(c.keys->channel());
@@ -128,17 +150,71 @@ inline void encode(std::string& bytes, command const& c, script_form form)
     return got;
 }
 
+/// Returns: the number that `text` is, as a whole; 0 if it is none.
+template <std::integral I>
+[[nodiscard]] I number_in(std::string_view text) noexcept
+{
+    I n{};
+    auto const* const end = text.data() + text.size();
+    auto const [at, why] = std::from_chars(text.data(), end, n);
+    return why == std::errc{} && at == end ? n : I{};
+}
+
+/// Returns: what the reply means to an operator who asks about a lock, or for the names of locks.
+[[nodiscard]] inline answer decode_report(command const& c, reply const& r) noexcept
+try {
+    using enum reply::kind;
+    auto got = answer::yes();
+    auto told = std::make_shared<node_report>();
+    if (r.what() != array) return answer::failed(errc::protocol_error);
+    if (c.what == command::verb::list) {
+        if (r.size() == 0) return answer::failed(errc::protocol_error);
+        told->cursor = number_in<std::uint64_t>(r[0].text());
+        for (std::size_t k = 1; k < r.size(); ++k) told->names.emplace_back(r[k].text());
+    } else {
+        if (r.size() == 0) return answer::no();
+        if (r.size() != 5 || r[0].what() != integer || r[4].what() != integer)
+            return answer::failed(errc::protocol_error);
+        told->left = std::chrono::milliseconds{r[0].integer()};
+        told->digest = r[1].text();
+        told->clock = std::chrono::microseconds{number_in<std::int64_t>(r[2].text())};
+        told->record = r[3].text();
+        told->waiting = r[4].integer();
+    }
+    got.report = std::move(told);
+    return got;
+} catch (std::bad_alloc const&) {
+    return answer::failed(std::make_error_code(std::errc::not_enough_memory));
+}
+
+/// Returns: what the reply means to an operator who asks for something.
+[[nodiscard]] inline answer decode_request(command const& c, long long n) noexcept
+{
+    if (n > 0) return answer::yes();
+    auto got = answer::no();
+    got.other_type = n < 0 && c.what == command::verb::force_release;
+    got.no_record = n < 0 && c.what == command::verb::request_release;
+    return got;
+}
+
 /// Returns: what the reply to `c` means.
 [[nodiscard]] inline answer decode(command const& c, reply const& r) noexcept
 {
     if (r.what() == reply::kind::error) return answer::failed(classify(r.text()));
     if (c.what == command::verb::acquire && c.fence != fence_source::none && r.size() == 2)
         return decode_foreign(r[0], r[1]);
+    if (c.what == command::verb::inspect || c.what == command::verb::list) return decode_report(c, r);
     if (r.what() != reply::kind::integer) return answer::failed(errc::protocol_error);
     auto const n = r.integer();
+    if (of_operator(c)) return decode_request(c, n);
     if ((c.what == command::verb::release || c.what == command::verb::leave) && n > 0) {
         auto got = answer::yes();
         got.others_wait = n > 1;
+        return got;
+    }
+    if (extends(c) && c.use_holder && n == 2) {
+        auto got = answer::yes();
+        got.release_requested = true;
         return got;
     }
     if (c.what != command::verb::acquire) return n == 1 ? answer::yes() : answer::no();

@@ -83,6 +83,7 @@ public:
     /// A node that lacks the lock and has no vote says why it has none.
     void on_answer(unsigned node, answer const& a, boot_clock::time_point now) override
     {
+        release_requested_ = release_requested_ || a.release_requested;
         quorum_operation<pending_extend, quorum::extend_machine, T>::on_answer(node, a, now);
         if (a.what == answer::kind::refused && !a.error) this->errors_.note(node, this->transport_.may_vote(node, now));
     }
@@ -93,6 +94,11 @@ public:
         if (!got.error) return got.valid_until;
         return this->errors_.explain(this->transport_, got.error, got.node, "renewal");
     }
+
+    [[nodiscard]] bool release_requested() const noexcept override { return release_requested_; }
+
+private:
+    bool release_requested_ = false;
 };
 
 template <Transport T>

@@ -7,6 +7,7 @@
 #include <holdfast/redis/script_table.hpp>
 
 #include <array>
+#include <string_view>
 #include <system_error>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
@@ -39,29 +40,40 @@ public:
     /// Returns: whether the user may use the queues of waiters, as far as is known.
     [[nodiscard]] bool queues() const noexcept { return queues_; }
 
+    /// Effects: `c` keeps a record of `holder`, unless that is empty; it does without what the user may not use, as far
+    /// as is known.
+    void equip(command& c, std::string_view holder) const noexcept
+    {
+        c.holder = holder;
+        c.use_holder = may_use_holder(c) && holders_ && !c.holder_refused;
+        if (!queues_) c.leave_queue_out();
+    }
+
     /// Returns: whether `c`, which was sent as `form` and failed with `why`, is to be sent again in another form: as
-    /// text, or without the queue.
+    /// text, or without the queue or the record of the holder.
     [[nodiscard]] static bool repeats(command const& c, script_form form, std::error_code why) noexcept
     {
-        return (why == errc::no_script && form == script_form::by_hash) || refuses_queue(c, why);
+        return (why == errc::no_script && form == script_form::by_hash) || refuses_more(c, why);
     }
 
     /// Effects: notes what the server answered to `c`, which was sent as `form`.
     void note(command const& c, script_form form, std::error_code why) noexcept
     {
         if (!why && c.queue_refused) queues_ = false;  // it was not for a right that is missing in any case
+        if (!why && c.holder_refused) holders_ = false;
         if (!why || why == errc::no_script) as_text_[script_number(c)] = why && form == script_form::by_hash;
     }
 
-    /// Returns: whether `c` failed with `why` because the user may not use the queue, perhaps.
-    [[nodiscard]] static bool refuses_queue(command const& c, std::error_code why) noexcept
+    /// Returns: whether `c` failed with `why` because the user may not use the queue or the record, perhaps.
+    [[nodiscard]] static bool refuses_more(command const& c, std::error_code why) noexcept
     {
-        return why == errc::not_permitted && c.use_queue && may_queue(c);
+        return why == errc::not_permitted && ((c.use_queue && may_queue(c)) || c.use_holder);
     }
 
 private:
     bool queues_ = true;
-    std::array<bool, scripts::all.size()> as_text_{};
+    bool holders_ = true;
+    std::array<bool, number_of_scripts> as_text_{};
 };
 
 }  // namespace holdfast::redis

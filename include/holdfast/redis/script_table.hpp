@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/access.hpp>
 #include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/holder_scripts.hpp>
 #include <holdfast/redis/scripts.hpp>
 #include <holdfast/redis/shared_scripts.hpp>
 
@@ -38,9 +39,32 @@ inline constexpr std::array<script const*, 19> all{&acquire,
 
 }  // namespace scripts
 
-/// Returns: the place in `scripts::all` of the script that the server runs for `c`.
+/// How many scripts there are.
+inline constexpr std::size_t number_of_scripts =
+    scripts::all.size() + scripts::with_holder.size() + scripts::of_operators.size();
+
+namespace detail {
+
+/// Returns: the place in `scripts::with_holder` of the script for `c`.
+[[nodiscard]] inline std::size_t number_with_holder(command const& c) noexcept
+{
+    using enum command::verb;
+    constexpr std::size_t sources = 3;
+    if (c.what == acquire) return static_cast<std::size_t>(c.fence);
+    if (c.what == extend || c.what == reacquire) return sources + (c.what == extend ? 0 : 1);
+    return sources + 2 + (c.waiter ? 1 : 0);
+}
+
+}  // namespace detail
+
+/// Returns: the place of the script that the server runs for `c` among `scripts::all`, then those with a record of the
+/// holder, then those of operators.
 [[nodiscard]] inline std::size_t script_number(command const& c) noexcept
 {
+    if (of_operator(c))
+        return scripts::all.size() + scripts::with_holder.size() + static_cast<std::size_t>(c.what) -
+               static_cast<std::size_t>(command::verb::inspect);
+    if (c.use_holder) return scripts::all.size() + detail::number_with_holder(c);
     constexpr std::size_t sources = 3;  // an acquire has a script for each source of its fence
     constexpr std::size_t exclusive = 8;
     constexpr std::size_t shared = exclusive + sources + 1;
@@ -55,6 +79,13 @@ inline constexpr std::array<script const*, 19> all{&acquire,
 }
 
 /// Returns: the script that the server runs for `c`.
-[[nodiscard]] inline script const& script_of(command const& c) noexcept { return *scripts::all[script_number(c)]; }
+[[nodiscard]] inline script const& script_of(command const& c) noexcept
+{
+    auto at = script_number(c);
+    if (at < scripts::all.size()) return *scripts::all[at];
+    at -= scripts::all.size();
+    if (at < scripts::with_holder.size()) return *scripts::with_holder[at];
+    return *scripts::of_operators[at - scripts::with_holder.size()];
+}
 
 }  // namespace holdfast::redis

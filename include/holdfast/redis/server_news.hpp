@@ -26,6 +26,7 @@ public:
     /// A part of a server that may fail by itself: an answered command does not end what was noted about it.
     static constexpr std::string_view subscription = ", its subscription to releases";
     static constexpr std::string_view queue = ", its queues of waiters";
+    static constexpr std::string_view holder = ", its records of holders";
 
     /// Effects: notes that `server`, or `part` of it, has `why`, unless it is known; `detail()` says more.
     template <class F>

@@ -90,6 +90,17 @@ public:
         news_->begins(server_, errc::not_permitted, text, server_news::queue);
     }
 
+    /// Effects: notes that the user may not use the records of holders; reported once.
+    void holder_refused() noexcept
+    {
+        if (std::exchange(holder_refused_, true)) return;
+        auto const text = [&] {
+            return server_ +
+                   ": the user may not use the records of holders, so that holder() does not say who has a lock";
+        };
+        news_->begins(server_, errc::not_permitted, text, server_news::holder);
+    }
+
     /// Effects: notes that its subscription was refused or ended. Not reported: a single failure, or one together with
     /// the connections for commands.
     template <class F>
@@ -147,6 +158,7 @@ private:
     bool asked_ = false;
     bool may_evict_ = false;
     bool queue_refused_ = false;
+    bool holder_refused_ = false;
     unsigned misses_ = 0;
     std::error_code last_error_;
     bool answered_since_ = false;  // a command was answered since the subscription last failed

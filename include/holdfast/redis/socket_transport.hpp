@@ -37,6 +37,7 @@ struct pool_options {
     std::chrono::milliseconds restart_guard{};  ///< 0: none
     unsigned connections = 1;                   ///< to each server, at most
     bool subscribe = true;                      ///< to releases
+    std::string holder{};                       ///< what the record of a holder says; empty: none is kept
     std::shared_ptr<server_news> news = std::make_shared<server_news>();
 };
 
@@ -54,6 +55,7 @@ public:
     {
         for (unsigned i = 0; i < size(); ++i) {
             auto const& one = servers_.emplace_back(std::make_unique<server>(*this, i));
+            one->commands.name_holder(options_.holder);
             add(one->commands, one->releases);
         }
     }
@@ -62,6 +64,9 @@ public:
 
     [[nodiscard]] boot_clock::time_point now() const noexcept override { return boot_clock::now(); }
     [[nodiscard]] std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }
+
+    /// Returns: how long each step of making a connection may take.
+    [[nodiscard]] std::chrono::milliseconds connect_timeout() const noexcept { return options_.connect_timeout; }
 
     [[nodiscard]] std::string describe(unsigned n, std::error_code why)
     {

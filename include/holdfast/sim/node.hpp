@@ -74,8 +74,8 @@ public:
             if (found != keys_.end()) keys_.erase(found);
             if (c.use_queue) lines_.call_next(c.keys, whole(t), call);
             return redis::answer::yes();
+        default: return redis::answer::failed(redis::errc::protocol_error);  // what operators ask is not simulated
         }
-        return {};
     }
 
     /// Effects: sets a key, as any client may; without a ttl it does not expire.
@@ -213,6 +213,7 @@ private:
             return redis::answer::yes();
         case release:
         case leave: break;
+        default: return {};  // what operators ask is not simulated
         }
         if (shared) phase.leave(c);
         if (!ours) return redis::answer::no();  // mutant: a release that frees what is another's

@@ -2,129 +2,86 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
-#include <holdfast/core/clock.hpp>
+#include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/operation.hpp>
 #include <holdfast/core/result.hpp>
-#include <holdfast/zookeeper/acquire_machine.hpp>
-#include <holdfast/zookeeper/error.hpp>
-#include <holdfast/zookeeper/node_key.hpp>
+#include <holdfast/zookeeper/line_operation.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/opened.hpp>
-#include <holdfast/zookeeper/pending_operation.hpp>
 #include <holdfast/zookeeper/requests.hpp>
-#include <holdfast/zookeeper/session_core.hpp>
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <mutex>
-#include <new>
 #include <string>
-#include <system_error>
 #include <utility>
-#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// Asks which clients have a lock or wait for it. Fails with `unavailable` if no server answers within the operation
-/// timeout.
-class contenders_operation final : public pending_operation<operation<result<participants>>> {
+/// Asks which clients have a lock or wait for it.
+class contenders_operation final : public line_operation<participants> {
 public:
-    contenders_operation(std::shared_ptr<session_core> in, std::shared_ptr<node_key const> key)
-        : pending_operation{std::move(in)}, key_{std::move(key)}
-    {
-    }
-
-    void start(completion& done) override
-    {
-        session().ensure_running(key_->name());
-        std::scoped_lock guard{session().mutex()};
-        begin(done);
-        if (session().refused()) return end(session().refused());
-        session().look_at(*this, timeout_after(boot_clock::now()));
-        session().attach(*this);
-    }
+    using line_operation::line_operation;
 
 private:
-    static constexpr unsigned list_tag = 0;
-    static constexpr unsigned first_node_tag = 1;
+    void on_line(participants line) override { end(std::move(line)); }
+};
 
-    [[nodiscard]] failure explained(std::error_code why) const
+/// The same, as every store says it.
+class inspect_operation final : public line_operation<lock_report> {
+public:
+    using line_operation::line_operation;
+
+private:
+    void on_line(participants line) override
     {
-        return {why, session().explanation(why, key_->path())};
-    }
-
-    void on_time(boot_clock::time_point) noexcept override
-    try {
-        if (canceled()) return end(std::make_error_code(std::errc::operation_canceled));
-        end(explained(make_error_code(session().connected() ? errc::no_answer : errc::not_connected)));
-    } catch (std::bad_alloc const&) {
-        end(std::make_error_code(std::errc::not_enough_memory));
-    }
-
-    void on_expired() noexcept override
-    {
-        asked_ = false;
-        if (session().refused()) end(session().refused());
-    }
-
-    void on_connected(std::int64_t) override
-    {
-        if (ended() || std::exchange(asked_, true)) return;
-        session().forget_answers(*this);
-        line_.clear();
-        if (key_->queued()) return session().perform(*this, {{{request::kind::children, key_->path()}, list_tag}});
-        line_.push_back({0, {key_->path()}});
-        ask_all();
-    }
-
-    void on_answer(unsigned tag, reply const& r) override
-    {
-        if (ended() || !asked_) return;
-        if (r.undecided()) {
-            asked_ = false;  // everything is asked for again
-            return;
+        lock_report all{.knows_waiters = true};
+        for (auto const& one : line) {
+            lock_contender who;
+            read_content(one.content, who);
+            who.fencing_token = one.fencing_token;
+            who.since = one.since;
+            if (&one == &line.front())
+                all.holder = lock_holder{std::move(who), {}, line.size() - 1, asks_for_release(one.content)};
+            else
+                all.waiters.push_back(std::move(who));
         }
-        if (r.what == answer::refused) return end(explained(r.code));
-        if (tag == list_tag) {
-            for (auto& c : contenders_among(r.children)) line_.push_back({c.sequence, {std::move(c.name)}});
-            return ask_all();
-        }
-        if (r.what == answer::ok) {
-            auto& who = line_.at(tag - first_node_tag).second;
-            who.content = r.text;
-            who.fencing_token = first_token_of(r.stat.czxid);
-        }
-        if (--open_ == 0) finish();
-    }
-
-    void ask_all()
-    {
-        if (line_.empty()) return end(participants{});
-        std::vector<action> actions;
-        for (auto const& [sequence, who] : line_)
-            actions.push_back({{request::kind::data, key_->queued() ? key_->path() + '/' + who.node : key_->path()},
-                               first_node_tag + static_cast<unsigned>(actions.size())});
-        open_ = actions.size();
-        session().perform(*this, actions);
-    }
-
-    void finish()
-    {
-        std::erase_if(line_, [](auto const& one) { return one.second.fencing_token == 0; });  // gone meanwhile
-        std::sort(line_.begin(), line_.end(), [](auto const& a, auto const& b) {
-            return std::pair{a.first, a.second.fencing_token} < std::pair{b.first, b.second.fencing_token};
-        });
-        participants all;
-        for (auto& one : line_) all.push_back(std::move(one.second));
         end(std::move(all));
     }
+};
 
-    std::shared_ptr<node_key const> const key_;
-    bool asked_ = false;
-    std::vector<std::pair<std::uint32_t, participant>> line_;  // in the order of their sequences
-    std::size_t open_ = 0;                                     // how many are not answered
+/// Deletes the node of the client that has the lock.
+class force_release_operation final : public line_operation<bool> {
+public:
+    using line_operation::line_operation;
+
+private:
+    void on_line(participants line) override
+    {
+        // Asked again, because the answer was lost, after the node has gone: that was it, or its owner gave it back.
+        if (line.empty() ||
+            (!first_.empty() && path_of(line.front()) + std::to_string(line.front().fencing_token) != first_))
+            return end(!first_.empty());
+        first_ = path_of(line.front()) + std::to_string(line.front().fencing_token);
+        change({request::kind::erase, path_of(line.front())});
+    }
+
+    void on_changed(reply const&) override { end(true); }
+
+    std::string first_;  // the node that was to be deleted
+};
+
+/// Writes to the node of the client that has the lock that it is asked to release it.
+class request_release_operation final : public line_operation<bool> {
+public:
+    using line_operation::line_operation;
+
+private:
+    void on_line(participants line) override
+    {
+        if (line.empty()) return end(false);
+        change({request::kind::write, path_of(line.front()), asking_for_release(line.front().content)});
+    }
+
+    void on_changed(reply const& r) override { end(r.what == answer::ok); }
 };
 
 }  // namespace holdfast::zookeeper

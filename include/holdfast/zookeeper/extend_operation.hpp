@@ -9,6 +9,7 @@
 #include <holdfast/core/validity.hpp>
 #include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/held_nodes.hpp>
+#include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/pending_operation.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
@@ -41,6 +42,8 @@ public:
         session().attach(*this);
     }
 
+    [[nodiscard]] bool release_requested() const noexcept override { return release_requested_; }
+
 private:
     void on_time(boot_clock::time_point) noexcept override
     {
@@ -71,6 +74,7 @@ private:
             session().held().forget(token_);
             return end(make_error_code(holdfast::errc::lease_lost));
         }
+        release_requested_ = asks_for_release(r.text);
         auto const until = session().lease().until();
         node->ends = until + drift(session_lease::duration(session().lease().timeout()));
         end(until);
@@ -80,6 +84,7 @@ private:
 
     owner_token const token_;
     bool asked_ = false;
+    bool release_requested_ = false;
 };
 
 }  // namespace holdfast::zookeeper

@@ -3,9 +3,9 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/access.hpp>
+#include <holdfast/core/holder_text.hpp>
+#include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/token.hpp>
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -93,13 +93,41 @@ inline constexpr std::string_view converted_mark = "converted";
 }
 
 /// Returns: what the node of a lock says about its owner, for people: `host=… pid=… label=…`.
-[[nodiscard]] inline std::string node_content(std::string_view label)
+[[nodiscard]] inline std::string node_content(std::string_view label) { return holdfast::detail::holder_text(label); }
+
+/// What a node says whose owner is asked to release the lock.
+/// Source: `Revoker` in Curator's recipes, which writes just this.
+inline constexpr std::string_view revoke_message = "__REVOKE__";
+
+/// Returns: whether the owner of a node that says `content` is asked to release the lock: it says just the message, or
+/// ends with it.
+[[nodiscard]] inline bool asks_for_release(std::string_view content) noexcept
 {
-    std::array<char, 256> host{};
-    if (::gethostname(host.data(), host.size() - 1) != 0) host.front() = '?';
-    auto text = "host=" + std::string{host.data()} + " pid=" + std::to_string(::getpid());
-    if (!label.empty()) text.append(" label=").append(label);
-    return text;
+    if (!content.ends_with(revoke_message)) return false;
+    content.remove_suffix(revoke_message.size());
+    return content.empty() || content.ends_with(' ');
+}
+
+/// Returns: what the node that says `content` is to say to ask its owner to release the lock. An owner of holdfast
+/// keeps its own words.
+[[nodiscard]] inline std::string asking_for_release(std::string_view content)
+{
+    if (asks_for_release(content)) return std::string{content};
+    return (content.starts_with("host=") ? std::string{content} + ' ' : std::string{}) + std::string{revoke_message};
+}
+
+/// Effects: reads what a node says about its owner, with the `id=…` of the plain form.
+inline void read_content(std::string_view content, lock_contender& into)
+{
+    if (asks_for_release(content)) {
+        content.remove_suffix(revoke_message.size());
+        if (!content.empty()) content.remove_suffix(1);
+    }
+    constexpr std::string_view id = " id=";
+    auto const at = content.rfind(id);
+    if (at != std::string_view::npos && content.size() - at == id.size() + owner_token{}.view().size())
+        content = content.substr(0, at);
+    holdfast::detail::read_holder_text(content, into);
 }
 
 /// The last number of a sequence. The server's counter is a signed 32-bit number. It sticks here, or, if several

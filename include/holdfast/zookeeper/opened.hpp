@@ -23,7 +23,8 @@ struct participant {
     /// What the node says about it: `host=… pid=… label=…`, with `id=…` in the plain form; or what another library
     /// writes.
     std::string content = {};
-    std::uint64_t fencing_token = 0;  ///< that of its first holder
+    std::uint64_t fencing_token = 0;                ///< that of its first holder
+    std::chrono::system_clock::time_point since{};  ///< when it got in line; by the servers' clock
 };
 
 /// The sessions that have a lock or wait for it, in the order in which they get it; of the plain form, the one that has

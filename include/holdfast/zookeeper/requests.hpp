@@ -22,6 +22,7 @@ struct request {
         data,               ///< a node's data and stat
         watch,              ///< the same, and a notice when the node changes or goes away
         erase,              ///< delete the node
+        write,              ///< replace the node's data
         touch,              ///< shows the server that the session lives
         /// a write without effect, answered by a quorum; what is sent after it is answered with what was known then, or
         /// later
@@ -31,7 +32,7 @@ struct request {
 
     kind what;
     std::string path = {};
-    std::string content = {};  ///< of a node to be made
+    std::string content = {};  ///< of a node to be made, or written
 };
 
 /// Returns: whether a quorum must agree to it.
@@ -39,7 +40,7 @@ struct request {
 {
     using kind = request::kind;
     return k == kind::create_sequential || k == kind::create_plain || k == kind::create_container || k == kind::erase ||
-           k == kind::confirm;
+           k == kind::write || k == kind::confirm;
 }
 
 /// The result of a request.
@@ -58,6 +59,7 @@ inline constexpr std::int64_t container_owner = std::numeric_limits<std::int64_t
 struct node_stat {
     std::int64_t czxid = 0;  ///< the transaction that made the node
     std::int64_t owner = 0;  ///< the session that the node ends with
+    std::int64_t ctime = 0;  ///< when it was made, by the server's clock, in ms since 1970
 };
 
 /// How many fencing tokens each node has: as many as a lease can use.

@@ -10,6 +10,7 @@
 #include <holdfast/zookeeper/acquire_operation.hpp>
 #include <holdfast/zookeeper/contenders_operation.hpp>
 #include <holdfast/zookeeper/extend_operation.hpp>
+#include <holdfast/zookeeper/list_operation.hpp>
 #include <holdfast/zookeeper/node_key.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
 #include <holdfast/zookeeper/opened.hpp>
@@ -90,6 +91,26 @@ public:
     [[nodiscard]] std::unique_ptr<operation<result<participants>>> contenders(shared_key const& key) const
     {
         return std::make_unique<contenders_operation>(session_, of(key));
+    }
+
+    [[nodiscard]] std::unique_ptr<pending_inspection> inspect(shared_key const& key) override
+    {
+        return std::make_unique<inspect_operation>(session_, of(key));
+    }
+
+    [[nodiscard]] std::unique_ptr<pending_request> force_release(shared_key const& key) override
+    {
+        return std::make_unique<force_release_operation>(session_, of(key));
+    }
+
+    [[nodiscard]] std::unique_ptr<pending_request> request_release(shared_key const& key) override
+    {
+        return std::make_unique<request_release_operation>(session_, of(key));
+    }
+
+    [[nodiscard]] std::unique_ptr<pending_list> list(std::string_view prefix) override
+    {
+        return std::make_unique<list_operation>(session_, prefix);
     }
 
     void on_loss(std::function<void()> f) override

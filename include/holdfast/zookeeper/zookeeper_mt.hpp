@@ -65,7 +65,8 @@ public:
     bool authenticate(std::string const& scheme, std::string const& credential) override
     {
         auto const size = static_cast<int>(credential.size());
-        return ::zoo_add_auth(zh_, scheme.c_str(), credential.data(), size, [](int, void const*) {}, nullptr) == ZOK;
+        return ::zoo_add_auth(
+                   zh_, scheme.c_str(), credential.data(), size, [](int, void const*) {}, nullptr) == ZOK;
     }
 
     bool send(request const& r, transport_events::call& as, bool creator_only) override
@@ -84,6 +85,7 @@ public:
         case request::kind::data: return ::zoo_awget(zh_, path, nullptr, nullptr, &on_data, &as) == ZOK;
         case request::kind::watch: return ::zoo_awget(zh_, path, &on_event, nullptr, &on_data, &as) == ZOK;
         case request::kind::erase: return ::zoo_adelete(zh_, path, -1, &on_done, &as) == ZOK;
+        case request::kind::write: return ::zoo_aset(zh_, path, r.content.data(), size, -1, &on_stat, &as) == ZOK;
         case request::kind::touch: return ::zoo_awexists(zh_, "/", nullptr, nullptr, &on_stat, &as) == ZOK;
         // The C client cannot check a version by itself. A quorum agrees on a delete that is bound to fail, as on any
         // other.
@@ -192,6 +194,7 @@ private:
         case request::kind::create_plain:
         case request::kind::create_container: return errc::may_not_create;
         case request::kind::erase: return errc::may_not_delete;
+        case request::kind::write: return errc::may_not_write;
         default: return errc::may_not_read;
         }
     }
@@ -206,7 +209,7 @@ private:
     {
         auto& of = call_of(data);
         auto r = classified(rc, data);
-        if (stat) r.stat = {stat->czxid, stat->ephemeralOwner};
+        if (stat) r.stat = {stat->czxid, stat->ephemeralOwner, stat->ctime};
         try {
             fill(r);
         } catch (...) {

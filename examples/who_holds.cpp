@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// For operators: says which locks are held, and who has them; asks a holder for its lock, or breaks that.
+//
+//   who_holds [URL [PREFIX]]        redis://127.0.0.1:6379; every lock whose name begins with PREFIX
+//   who_holds URL ask NAME          the holder is told so with its next renewal
+//   who_holds URL break NAME        the next waiter gets the lock, and the holder finds its lease lost
+//
+// To show something at once, it holds a lock of its own meanwhile, as a service would that wants to be seen.
+#include <holdfast/redis.hpp>
+
+#include <chrono>
+#include <exception>
+#include <iomanip>
+#include <iostream>
+#include <string>
+#include <string_view>
+
+namespace {
+
+void show(holdfast::store const& locks, std::string const& name)
+{
+    using std::chrono::duration_cast;
+    using std::chrono::milliseconds;
+    auto const who = locks.holder(name);
+    if (!who) return;  // released since it was listed
+    std::cout << std::quoted(holdfast::printable(name));
+    if (who->host.empty())
+        std::cout << " is held by a client that leaves no record";
+    else
+        std::cout << " is held by " << holdfast::printable(who->label) << " on " << who->host << ", process "
+                  << who->pid;
+    if (who->since)
+        std::cout << ", for " << duration_cast<milliseconds>(std::chrono::system_clock::now() - *who->since).count()
+                  << " ms";
+    if (who->remaining) std::cout << "; its lease lasts " << who->remaining->count() << " ms";
+    if (who->fencing_token != 0) std::cout << ", fencing token " << who->fencing_token;
+    if (who->waiting.value_or(0) != 0) std::cout << "; about " << *who->waiting << " clients wait";
+    if (who->release_requested) std::cout << "; it is asked to release the lock";
+    std::cout << '\n';
+}
+
+}  // namespace
+
+int main(int argc, char** argv)
+try {
+    holdfast::redis::client const redis{argc > 1 ? argv[1] : "redis://127.0.0.1:6379",
+                                        {.name_holder = true, .label = "who_holds"}};
+    std::string_view const word = argc > 2 ? argv[2] : "";
+    if (argc > 3 && (word == "ask" || word == "break")) {
+        bool const held = word == "ask" ? redis.request_release(argv[3]) : redis.force_unlock(argv[3]);
+        std::cout << (held ? "done\n" : "the lock is free\n");
+        return held ? 0 : 2;
+    }
+    holdfast::redis::mutex own{redis, std::string{word} + "who_holds"};
+    own.lock();
+    for (auto const& name : redis.list(word)) show(redis, name);
+    own.unlock();
+} catch (std::exception const& e) {
+    std::cerr << e.what() << '\n';
+    return 1;
+}

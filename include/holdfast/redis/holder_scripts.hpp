@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/redis/scripts.hpp>
+
+#include <array>
+#include <string_view>
+
+namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
+
+// With a record of the holder, which is the last key: a string, "<owner token><mark><since> <fence> <text>". The mark
+// is a blank, or '!' if the holder is asked to release the lock. `since` is the server's clock in µs; the fence is the
+// first of the lease, 0 if that is not known. The record is about the lease whose owner token it has, and no other.
+// - acquire and reacquire: the last argument is the text.
+// - extend and reacquire answer 2 if the holder is asked to release the lock.
+// - Each call about the record is a pcall, or comes after what it must not keep from happening.
+
+namespace parts {
+
+inline constexpr std::string_view take_holder = "local holder = table.remove(KEYS)\n";
+inline constexpr std::string_view take_text = "local text = table.remove(ARGV)\n";
+inline constexpr std::string_view look_at_clock = "local time = redis.call('TIME')\nlocal fence\n";
+
+inline constexpr std::string_view record = R"lua(
+local first = fence and fence - ARGV[3] + 1 or 0
+redis.pcall('SET', holder, string.format('%s %d%06d %.0f ', ARGV[1], time[1], time[2], first) .. text, 'PX', ARGV[2])
+)lua";
+
+inline constexpr std::string_view erase_record = "if ours then redis.pcall('PEXPIRE', holder, 0) end\n";
+
+inline constexpr std::string_view compare_delete_and_erase = R"lua(
+local ours = redis.pcall('GETRANGE', KEYS[1], 0, 32) == ARGV[1]
+if not ours then return 0 end
+redis.call('PEXPIRE', KEYS[1], 0)
+)lua";
+
+inline constexpr std::string_view set_if_free = R"lua(
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+  local time = redis.call('TIME')
+  redis.pcall('SET', holder, string.format('%s %d%06d 0 ', ARGV[1], time[1], time[2]) .. text, 'PX', ARGV[2])
+  return 1
+end
+)lua";
+
+inline constexpr std::string_view extend_both = R"lua(
+if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  redis.pcall('PEXPIRE', holder, ARGV[2])
+end
+return redis.pcall('GETRANGE', holder, 0, 32) == ARGV[1] .. '!' and 2 or 1
+)lua";
+
+// Where the record is a key at all, the number of keys is even.
+inline constexpr std::string_view take_holder_if_there = R"lua(
+local holder = #KEYS % 2 == 0 and table.remove(KEYS)
+)lua";
+
+inline constexpr std::string_view report = R"lua(
+local value = redis.pcall('GETRANGE', KEYS[1], 0, 32)
+local left = redis.call('PTTL', KEYS[1])
+if left == -2 then return {} end
+if type(value) == 'table' then value = '' end
+local kept = holder and redis.pcall('GETRANGE', holder, 0, 8191)
+local about = type(kept) == 'string' and #value == 32 and string.sub(kept, 1, 32) == value and string.sub(kept, 33)
+local waiting = queue and redis.pcall('ZCARD', queue)
+local time = redis.call('TIME')
+return {left, redis.sha1hex(value), string.format('%d%06d', time[1], time[2]), about or '',
+        type(waiting) == 'number' and waiting or -1}
+)lua";
+
+inline constexpr std::string_view break_lock = R"lua(
+local left = redis.call('PTTL', KEYS[1])
+if left == -2 then return 0 end
+if type(redis.pcall('GETRANGE', KEYS[1], 0, 0)) == 'table' then return -1 end
+redis.call('PEXPIRE', KEYS[1], 0)
+if holder then redis.pcall('PEXPIRE', holder, 0) end
+)lua";
+
+inline constexpr std::string_view mark_record = R"lua(
+local value = redis.pcall('GETRANGE', KEYS[1], 0, 32)
+if redis.call('PTTL', KEYS[1]) == -2 then return 0 end
+local kept = holder and redis.pcall('GETRANGE', holder, 0, 8191)
+local left = holder and redis.pcall('PTTL', holder)
+if type(kept) ~= 'string' or type(value) ~= 'string' or #value ~= 32 or string.sub(kept, 1, 32) ~= value
+    or type(left) ~= 'number' or left <= 0 then
+  return -1
+end
+redis.call('SET', holder, value .. '!' .. string.sub(kept, 34), 'PX', left)
+return 1
+)lua";
+
+}  // namespace parts
+
+inline constexpr script acquire_and_tell{
+    joined<parts::take_holder, parts::take_text, parts::look, parts::keys, parts::waiter, parts::enqueue,
+           parts::call_next, parts::wait_for_turn, parts::look_at_clock, parts::take, parts::record, parts::answer_yes>,
+    "13bc8dae211396c30c4a8fd1b98e20c836e13304"};
+
+inline constexpr script acquire_by_clock_and_tell{
+    joined<parts::take_holder, parts::take_text, parts::look, parts::keys_after_fence, parts::waiter_by_clock,
+           parts::enqueue, parts::call_next, parts::wait_for_turn, parts::look_at_fence, parts::fence_by_clock, parts::take,
+           parts::record, parts::answer_fence>,
+    "8192a5ee9f81fab863c352eb15f534716e754f38"};
+
+inline constexpr script acquire_by_count_and_tell{
+    joined<parts::take_holder, parts::take_text, parts::look, parts::keys_after_fence, parts::waiter_by_count,
+           parts::enqueue, parts::call_next, parts::wait_for_turn, parts::look_at_fence, parts::fence_by_count, parts::take,
+           parts::record, parts::answer_fence>,
+    "b82292159f9bfe4fe3fbb353362f3de7be1c102a"};
+
+inline constexpr script extend_and_hear{joined<parts::take_holder, parts::extend_both>,
+                                        "9b641002d313900d316a33bf6697015ada3a6e9b"};
+
+inline constexpr script reacquire_and_tell{
+    joined<parts::take_holder, parts::take_text, parts::set_if_free, parts::extend_both>,
+    "2c63549594740acb7a64106491549f9de049d9bf"};
+
+inline constexpr script release_and_erase{joined<parts::take_holder, parts::compare_delete_and_erase,
+                                                 parts::erase_record, parts::keys, parts::call_next, parts::tell_all>,
+                                          "c8e180845c9f786fad5f9146a94eefe1618cff39"};
+
+inline constexpr script give_back_and_erase{
+    joined<parts::take_holder, parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay,
+           parts::erase_record, parts::tell_all>,
+    "e319b9cb82231d429b0fb66cf14fefdeeb05de76"};
+
+// inspect: KEYS lock [queue next] [holder]. Answers {} if the lock is free; otherwise {PTTL, a digest of the value, the
+// clock in µs, the record without its owner token, how many wait or -1}. The digest only tells values apart.
+inline constexpr script inspect{joined<parts::take_holder_if_there, parts::keys, parts::report>,
+                                "d9720a67104f1a95fd32fee077b81fca590e2b0e"};
+
+// force_release: KEYS lock [queue next] [holder]; ARGV '' channel. Answers 1 + the number of subscribers told; 0: it is
+// free; -1: its key is of another type, and stays.
+inline constexpr script force_release{
+    joined<parts::take_holder_if_there, parts::keys, parts::call_next, parts::break_lock, parts::tell_all>,
+    "66916c1a1d71e797ddad9d38784f809b38ece1aa"};
+
+// request_release: KEYS lock [holder]. Answers 1; 0: it is free; -1: there is no record of its holder.
+inline constexpr script request_release{joined<parts::take_holder_if_there, parts::mark_record>,
+                                        "ff23780df16cc80a266a91b65af34d2f725b496b"};
+
+// list: ARGV cursor pattern count. Answers {cursor, name…}: of the keys that match, those that hold an owner token, or
+// have readers, and expire. Looks at about `count` keys. A name of more than 4 KiB is left out: a reply is not to be too long.
+inline constexpr script list{R"lua(
+local got = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
+local all = {got[1]}
+for _, key in ipairs(got[2]) do
+  if #key <= 4096 and string.sub(key, 1, 9) ~= 'holdfast:' then
+    local value = redis.pcall('GETRANGE', key, 0, 32)
+    if value == 'holdfast:readers' or (type(value) == 'string' and #value == 32 and not string.find(value, '[^0-9a-f]'))
+    then
+      local left = redis.pcall('PTTL', key)
+      if type(left) == 'number' and left > 0 then all[#all + 1] = key end
+    end
+  end
+end
+return all
+)lua",
+                             "ce454f17e3557423492334c68ef62f5f73a2096a"};
+
+/// Those with a record of the holder, in the order of `scripts::all` without `confirm`.
+inline constexpr std::array<script const*, 7> with_holder{
+    &acquire_and_tell,   &acquire_by_clock_and_tell, &acquire_by_count_and_tell, &extend_and_hear,
+    &reacquire_and_tell, &release_and_erase,         &give_back_and_erase};
+
+/// What operators ask, in the order of the verbs.
+inline constexpr std::array<script const*, 4> of_operators{&inspect, &force_release, &request_release, &list};
+
+}  // namespace holdfast::redis::scripts

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/holder_text.hpp>
+#include <holdfast/core/lock_holder.hpp>
+#include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/keys.hpp>
+#include <holdfast/redis/operator_operation.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace holdfast::inline HOLDFAST_ABI::redis {
+
+/// Asks who has a lock. The holder is who has a majority of the nodes.
+template <class T>
+class inspect_operation final : public operator_operation<lock_report, T> {
+    using base = operator_operation<lock_report, T>;
+
+public:
+    inspect_operation(T& way, shared_keys keys)
+        : base{way, {.what = command::verb::inspect, .keys = std::move(keys), .token = {}}, base::lost_answer::repeat}
+    {
+    }
+
+private:
+    [[nodiscard]] result<lock_report> evaluate() const override
+    {
+        std::map<std::string_view, std::vector<node_report const*>> owners;
+        unsigned most = 0;
+        for (unsigned node = 0; node < this->size(); ++node) {
+            if (!this->answered().has(node)) continue;
+            auto const* const said = this->answer_of(node).report.get();
+            if (!said) continue;  // it is free there
+            auto& same = owners[said->digest];
+            same.push_back(said);
+            most = std::max(most, static_cast<unsigned>(same.size()));
+        }
+        auto const silent = this->size() - this->answered().size();
+        if (this->answered().size() < this->majority()) return this->unanswered();
+        for (auto const& [digest, same] : owners)
+            if (same.size() >= this->majority()) return lock_report{.holder = holder_of(same)};
+        if (most + silent < this->majority()) return lock_report{};  // no client has a majority
+        auto why = this->unanswered();
+        why.code = make_error_code(holdfast::errc::unavailable);
+        why.detail = "undecided: of " + std::to_string(this->size()) + " masters, " + std::to_string(most) +
+                     " say that it is held by the same owner, and " + std::to_string(silent) + " do not answer; " +
+                     why.detail;
+        return why;
+    }
+
+    [[nodiscard]] lock_holder holder_of(std::vector<node_report const*> const& same) const
+    {
+        lock_holder h;
+        std::vector<std::chrono::milliseconds> left;
+        for (auto const* one : same) {
+            left.push_back(one->left.count() < 0 ? std::chrono::milliseconds::max() : one->left);
+            if (one->waiting >= 0) h.waiting = std::max(h.waiting.value_or(0), static_cast<std::size_t>(one->waiting));
+            auto const fence = read_record(*one, h);
+            if (one == same.front()) h.fencing_token = fence;
+            if (fence != h.fencing_token) h.fencing_token = 0;
+        }
+        // A master that granted the lock with a greater fence may have been asked too late, or be silent now.
+        if (same.size() < this->size()) h.fencing_token = 0;
+        // Held as long as a majority has the key.
+        auto const last = left.begin() + static_cast<std::ptrdiff_t>(this->majority()) - 1;
+        std::nth_element(left.begin(), last, left.end(), std::greater<>{});
+        if (*last != std::chrono::milliseconds::max()) h.remaining = *last;
+        return h;
+    }
+
+    /// Effects: adds what a record says: "<mark><since> <fence> <text>". Returns: the fence; 0 if it is not known.
+    [[nodiscard]] static std::uint64_t read_record(node_report const& said, lock_holder& into)
+    {
+        std::string_view text = said.record;
+        if (text.empty()) return 0;
+        into.release_requested = into.release_requested || text.front() == '!';
+        text.remove_prefix(1);
+        auto const number = [&text] {
+            std::int64_t n = 0;
+            auto const* const end = text.data() + text.size();
+            text.remove_prefix(static_cast<std::size_t>(std::from_chars(text.data(), end, n).ptr - text.data()));
+            if (!text.empty()) text.remove_prefix(1);
+            return n;
+        };
+        using std::chrono::system_clock;
+        auto const ago = said.clock - std::chrono::microseconds{number()};
+        auto const since = system_clock::now() - std::chrono::duration_cast<system_clock::duration>(ago);
+        into.since = std::min(into.since.value_or(since), since);
+        auto const fence = static_cast<std::uint64_t>(number());
+        holdfast::detail::read_holder_text(text, into);
+        return fence;
+    }
+};
+
+/// Deletes the key of a lock on every node.
+template <class T>
+class force_release_operation final : public operator_operation<bool, T> {
+    using base = operator_operation<bool, T>;
+
+public:
+    force_release_operation(T& way, shared_keys keys)
+        : base{way,
+               {.what = command::verb::force_release, .keys = std::move(keys), .token = {}},
+               base::lost_answer::unknown}
+    {
+    }
+
+private:
+    [[nodiscard]] result<bool> evaluate() const override
+    {
+        if (this->answered().size() < this->majority()) return this->unanswered();
+        unsigned deleted = 0;
+        for (unsigned node = 0; node < this->size(); ++node) {
+            if (!this->answered().has(node)) continue;
+            auto const& a = this->answer_of(node);
+            if (a.other_type)
+                return failure{make_error_code(holdfast::errc::misconfigured),
+                               "its key holds a value of another type: no lock of this kind has put it there, and it "
+                               "is not deleted"};
+            deleted += a.what == answer::kind::applied ? 1 : 0;
+        }
+        return deleted > 0;
+    }
+};
+
+/// Marks the record of a lock's holder on every node.
+template <class T>
+class request_release_operation final : public operator_operation<bool, T> {
+    using base = operator_operation<bool, T>;
+
+public:
+    request_release_operation(T& way, shared_keys keys)
+        : base{way,
+               {.what = command::verb::request_release, .keys = std::move(keys), .token = {}},
+               base::lost_answer::repeat}
+    {
+    }
+
+private:
+    [[nodiscard]] result<bool> evaluate() const override
+    {
+        if (this->answered().size() < this->majority()) return this->unanswered();
+        unsigned marked = 0;
+        unsigned free = 0;
+        for (unsigned node = 0; node < this->size(); ++node) {
+            if (!this->answered().has(node)) continue;
+            auto const& a = this->answer_of(node);
+            marked += a.what == answer::kind::applied ? 1 : 0;
+            free += a.what == answer::kind::refused && !a.no_record ? 1 : 0;
+        }
+        // A renewal hears of it from any master whose answer counts, and a majority of them counts.
+        if (marked >= this->majority()) return true;
+        if (free > this->size() - this->majority()) return false;
+        return failure{
+            make_error_code(holdfast::errc::misconfigured),
+            "its holder cannot be told: there is no record of it, which a client keeps if name_holder is set "
+            "and it may use the keys holdfast:holder:"};
+    }
+};
+
+/// Asks for the names of the locks that are held on a majority of the nodes.
+template <class T>
+class list_operation final : public operator_operation<std::vector<std::string>, T> {
+    using base = operator_operation<std::vector<std::string>, T>;
+
+public:
+    /// Lists the keys that begin with `key_prefix` and `prefix`, without `key_prefix`.
+    list_operation(T& way, std::string_view key_prefix, std::string_view prefix)
+        : base{way,
+               {.what = command::verb::list, .keys = pattern_of(key_prefix, prefix), .token = {}},
+               base::lost_answer::repeat},
+          cut_{key_prefix.size()}
+    {
+    }
+
+private:
+    /// Source: "KEYS", in the commands of Redis (redis.io): what stands for other characters in a pattern.
+    [[nodiscard]] static shared_keys pattern_of(std::string_view key_prefix, std::string_view prefix)
+    {
+        std::string text;
+        for (auto const part : {key_prefix, prefix})
+            for (char const c : part) {
+                if (std::string_view{"*?[]^-\\"}.find(c) != std::string_view::npos) text += '\\';
+                text += c;
+            }
+        return std::make_shared<lock_keys const>(text + '*');
+    }
+
+    bool more(unsigned node, answer const& a, command& next) override
+    {
+        for (auto const& name : a.report->names) where_[name].add(node);
+        next.value = a.report->cursor;
+        return next.value != 0;
+    }
+
+    [[nodiscard]] result<std::vector<std::string>> evaluate() const override
+    {
+        if (this->answered().size() < this->majority()) return this->unanswered();
+        std::vector<std::string> names;
+        for (auto const& [name, nodes] : where_)
+            if (nodes.size() >= this->majority() && name.size() > cut_) names.push_back(name.substr(cut_));
+        return names;
+    }
+
+    std::size_t cut_;
+    std::map<std::string, node_set> where_;
+};
+
+}  // namespace holdfast::redis

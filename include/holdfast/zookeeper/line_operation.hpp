@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/operation.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/zookeeper/acquire_machine.hpp>
+#include <holdfast/zookeeper/error.hpp>
+#include <holdfast/zookeeper/node_key.hpp>
+#include <holdfast/zookeeper/node_name.hpp>
+#include <holdfast/zookeeper/opened.hpp>
+#include <holdfast/zookeeper/pending_operation.hpp>
+#include <holdfast/zookeeper/requests.hpp>
+#include <holdfast/zookeeper/session_core.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
+
+/// Asks which clients have a lock or wait for it, and does something then. Fails with `unavailable` if no server
+/// answers within the operation timeout.
+template <class R>
+class line_operation : public pending_operation<operation<result<R>>> {
+    using base = pending_operation<operation<result<R>>>;
+
+public:
+    line_operation(std::shared_ptr<session_core> in, std::shared_ptr<node_key const> key)
+        : base{std::move(in)}, key_{std::move(key)}
+    {
+    }
+
+    void start(completion& done) override
+    {
+        session().ensure_running(key_->name());
+        std::scoped_lock guard{session().mutex()};
+        begin(done);
+        if (session().refused()) return end(session().refused());
+        session().look_at(*this, timeout_after(boot_clock::now()));
+        session().attach(*this);
+    }
+
+protected:
+    using base::session, base::begin, base::end, base::ended, base::canceled, base::timeout_after;
+
+    /// Effects: acts on the line, by `end` or by `change`.
+    virtual void on_line(participants line) = 0;
+
+    /// Effects: acts on the answer to what was changed.
+    virtual void on_changed(reply const& /*r*/) {}
+
+    /// Effects: sends `what`, which changes something; the answer goes to `on_changed`. If that is lost, asks for the
+    /// line again.
+    void change(request what) { session().perform(*this, {{std::move(what), change_tag}}); }
+
+    /// Returns: the path of the node of `who`.
+    [[nodiscard]] std::string path_of(participant const& who) const
+    {
+        return key_->queued() ? key_->path() + '/' + who.node : key_->path();
+    }
+
+private:
+    static constexpr unsigned list_tag = 0;
+    static constexpr unsigned first_node_tag = 1;
+    static constexpr unsigned change_tag = ~0U;
+
+    [[nodiscard]] failure explained(std::error_code why) const
+    {
+        return {why, session().explanation(why, key_->path())};
+    }
+
+    void on_time(boot_clock::time_point) noexcept override
+    try {
+        if (canceled()) return end(std::make_error_code(std::errc::operation_canceled));
+        end(explained(make_error_code(session().connected() ? errc::no_answer : errc::not_connected)));
+    } catch (std::bad_alloc const&) {
+        end(std::make_error_code(std::errc::not_enough_memory));
+    }
+
+    void on_expired() noexcept override
+    {
+        asked_ = false;
+        if (session().refused()) end(session().refused());
+    }
+
+    void on_connected(std::int64_t) override
+    {
+        if (ended() || std::exchange(asked_, true)) return;
+        session().forget_answers(*this);
+        line_.clear();
+        if (key_->queued()) return session().perform(*this, {{{request::kind::children, key_->path()}, list_tag}});
+        line_.push_back({0, {key_->path()}});
+        ask_all();
+    }
+
+    void on_answer(unsigned tag, reply const& r) override
+    {
+        if (ended() || !asked_) return;
+        if (r.undecided()) {
+            asked_ = false;  // everything is asked for again
+            return;
+        }
+        if (r.what == answer::refused) return end(explained(r.code));
+        if (tag == change_tag) return on_changed(r);
+        if (tag == list_tag) {
+            for (auto& c : contenders_among(r.children)) line_.push_back({c.sequence, {std::move(c.name)}});
+            return ask_all();
+        }
+        // In the plain form, a node that does not end with a session is no lock.
+        if (r.what == answer::ok && (key_->queued() || (r.stat.owner != 0 && r.stat.owner != container_owner))) {
+            auto& who = line_.at(tag - first_node_tag).second;
+            who.content = r.text;
+            who.fencing_token = first_token_of(r.stat.czxid);
+            who.since = std::chrono::system_clock::time_point{std::chrono::milliseconds{r.stat.ctime}};
+        }
+        if (--open_ == 0) finish();
+    }
+
+    void ask_all()
+    {
+        if (line_.empty()) return on_line({});
+        std::vector<action> actions;
+        for (auto const& [sequence, who] : line_)
+            actions.push_back(
+                {{request::kind::data, path_of(who)}, first_node_tag + static_cast<unsigned>(actions.size())});
+        open_ = actions.size();
+        session().perform(*this, actions);
+    }
+
+    void finish()
+    {
+        std::erase_if(line_, [](auto const& one) { return one.second.fencing_token == 0; });  // gone meanwhile
+        std::sort(line_.begin(), line_.end(), [](auto const& a, auto const& b) {
+            return std::pair{a.first, a.second.fencing_token} < std::pair{b.first, b.second.fencing_token};
+        });
+        participants all;
+        for (auto& one : line_) all.push_back(std::move(one.second));
+        on_line(std::move(all));
+    }
+
+    std::shared_ptr<node_key const> const key_;
+    bool asked_ = false;
+    std::vector<std::pair<std::uint32_t, participant>> line_;  // in the order of their sequences
+    std::size_t open_ = 0;                                     // how many are not answered
+};
+
+}  // namespace holdfast::zookeeper

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+//
+// What operators ask of several masters: what a majority says.
+#include "masters.hpp"
+#include "support/catch.hpp"
+#include "support/code_of.hpp"
+#include "support/eventually.hpp"
+
+#include <holdfast/redlock.hpp>
+
+#include <chrono>
+#include <string>
+#include <system_error>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::redlock::masters;
+using holdfast::redlock::mutex;
+using holdfast::test::contains;
+using holdfast::test::eventually;
+using holdfast::test::five_masters;
+
+namespace {
+
+masters named(five_masters const& all, std::string label)
+{
+    auto options = five_masters::options();
+    options.name_holder = true;
+    options.label = std::move(label);
+    return masters{all.servers.urls(), options};
+}
+
+}  // namespace
+
+TEST_CASE("with a minority of the masters down, holders are shown, listed, asked and broken")
+{
+    five_masters all;
+    auto client = named(all, "holder");
+    mutex m{client, "orders", {.ttl = 1h}};
+    REQUIRE(all.lock_on_all(m, "orders"));
+    all.servers.kill(0);
+    all.servers.kill(3);
+    auto const seen = all.client.holder("orders");
+    REQUIRE(seen);
+    CHECK(seen->label == "holder");
+    CHECK(seen->fencing_token == 0);  // a master that is down may have granted it with a greater one
+    CHECK(seen->remaining.value() > 30min);
+    CHECK(all.client.list("ord") == std::vector<std::string>{"orders"});
+    CHECK(all.client.request_release("orders"));
+    m.extend(2h);
+    CHECK(m.lease().release_requested().stop_requested());
+    CHECK(all.client.force_unlock("orders"));
+    CHECK_FALSE(all.client.holder("orders"));
+    std::error_code ec;
+    CHECK_FALSE(m.extend(1h, ec));
+    CHECK(ec == holdfast::errc::lease_lost);
+    auto const token = m.lease().fencing_token();
+    m.unlock();
+    mutex next{all.client, "orders", {.ttl = 1h}};
+    next.lock();
+    CHECK(next.lease().fencing_token() > token);
+}
+
+TEST_CASE("with a majority of the masters down, nothing is said of a lock")
+{
+    five_masters all;
+    auto client = named(all, "holder");
+    mutex m{client, "orders", {.ttl = 1h}};
+    REQUIRE(all.lock_on_all(m, "orders"));
+    for (std::size_t const i : {0U, 1U, 2U}) all.servers.kill(i);
+    std::error_code ec;
+    CHECK_FALSE(all.client.holder("orders", ec));
+    CHECK(ec == holdfast::errc::unavailable);
+    CHECK(all.client.list("orders", ec).empty());
+    CHECK(ec == holdfast::errc::unavailable);
+    CHECK_FALSE(all.client.request_release("orders", ec));
+    CHECK(ec == holdfast::errc::unavailable);
+    CHECK_FALSE(all.client.force_unlock("orders", ec));
+    CHECK((ec == holdfast::errc::unavailable || ec == holdfast::errc::outcome_unknown));
+}
+
+TEST_CASE("votes that no majority agrees to are a free lock, or undecided if a master is silent that could decide")
+{
+    five_masters all;
+    auto const put = [&](std::size_t i, char owner) {
+        all.servers[i].command({"SET", "orders", std::string(32, owner), "PX", "3600000"});
+    };
+    put(0, 'a');
+    put(1, 'a');
+    put(2, 'b');
+    CHECK_FALSE(all.client.holder("orders"));
+    CHECK(all.client.list("orders").empty() == false);  // of three masters, whoever has them
+    all.servers.kill(4);
+    std::error_code ec;
+    CHECK_FALSE(all.client.holder("orders", ec));
+    CHECK(ec == holdfast::errc::unavailable);
+    CHECK_THROWS_WITH(all.client.holder("orders"), contains("undecided"));
+    put(3, 'a');
+    CHECK(all.client.holder("orders"));
+    all.servers.kill(2);
+    CHECK(all.client.holder("orders"));
+}
+
+TEST_CASE("a lock that was broken is lost although its renewals take back votes")
+{
+    five_masters all;
+    auto client = named(all, "holder");
+    for (int i = 0; i < 20; ++i) {
+        mutex m{client, "orders", {.ttl = 1h}};
+        m.lock();
+        std::jthread renewing{[&](std::stop_token const& stop) {
+            std::error_code ec;
+            while (!stop.stop_requested() && m.extend(1h, ec)) {
+            }
+        }};
+        CHECK(all.client.force_unlock("orders"));
+        CHECK(eventually([&] { return !m.lease().still_held(); }));
+        renewing.request_stop();
+        renewing.join();
+        m.unlock();
+        CHECK(eventually([&] { return !all.client.holder("orders"); }));
+    }
+}
