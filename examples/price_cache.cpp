@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A cache that is read often and written seldom: readers look at it together, and a writer changes all of it alone. Here
-// four readers and a writer are threads; they could as well be processes. No reader ever sees half of a change.
+// A cache that is read often and written seldom: readers look at it together, and a writer changes all of it alone.
+// Here four readers and a writer are threads; they could as well be processes. No reader ever sees half of a change.
 //
 //   price_cache [URL]      redis://127.0.0.1:6379
 #include <holdfast/redis.hpp>

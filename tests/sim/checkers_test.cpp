@@ -76,6 +76,34 @@ TEST_CASE("two claims of one client exclude each other, too")
     CHECK(test::exclusion::breach({released(0, 1ms, 5ms), released(0, 4ms, 9ms)}));
 }
 
+TEST_CASE("shared claims may overlap each other, and nothing else")
+{
+    auto const shared = [](test::claim one) {
+        one.shared = true;
+        return one;
+    };
+    CHECK_FALSE(test::exclusion::breach(
+        {shared(released(0, 1ms, 5ms)), shared(released(1, 2ms, 9ms)), released(2, 9ms, 10ms)}));
+    CHECK(test::exclusion::breach({shared(released(0, 1ms, 5ms)), released(1, 4ms, 9ms)}));
+    CHECK(test::exclusion::breach({released(0, 1ms, 5ms), shared(released(1, 4ms, 9ms))}));
+    CHECK(test::exclusion::breach(
+        {shared(released(0, 1ms, 20ms)), shared(released(1, 2ms, 3ms)), released(2, 4ms, 9ms)}));
+    CHECK(test::exclusion::breach({released(0, 1ms, 20ms), released(1, 20ms, 30ms), shared(released(2, 29ms, 40ms))}));
+}
+
+TEST_CASE("a shared fence is greater than those that are not, and they than all")
+{
+    auto const shared = [](test::claim one) {
+        one.shared = true;
+        return one;
+    };
+    CHECK_FALSE(test::fencing::breach({released(0, 1ms, 2ms, 7), shared(released(1, 3ms, 5ms, 9)),
+                                       shared(released(2, 4ms, 5ms, 8)), released(0, 5ms, 6ms, 10)}));
+    CHECK(test::fencing::breach({released(0, 1ms, 2ms, 7), shared(released(1, 3ms, 4ms, 7))}));
+    CHECK(test::fencing::breach(
+        {shared(released(1, 3ms, 5ms, 9)), shared(released(2, 4ms, 5ms, 8)), released(0, 5ms, 6ms, 9)}));
+}
+
 TEST_CASE("a claim to a lease that was over when it was granted is refused")
 {
     CHECK(test::exclusion::breach({abandoned(0, 5ms, 5ms)}));
@@ -108,10 +136,7 @@ TEST_CASE("batches of fences that overlap are refused")
     CHECK_FALSE(test::fencing::breach({batch, released(1, 3ms, 4ms, 41)}));
 }
 
-TEST_CASE("a claim without a fence is refused")
-{
-    CHECK(test::fencing::breach({released(0, 1ms, 2ms, 0)}));
-}
+TEST_CASE("a claim without a fence is refused") { CHECK(test::fencing::breach({released(0, 1ms, 2ms, 0)})); }
 
 TEST_CASE("a lock that lies idle for too long is noticed: at first, between claims, and at last")
 {

@@ -81,8 +81,8 @@ struct acquire_request {
 
     /// The lease of the same name and owner, in the other mode of a `shared_mutex`, which does not refuse this one:
     /// the way from one mode to the other without a gap. It is untouched, whatever comes of this; after a grant, which
-    /// is a lease of its own with a token of its own, the caller gives it back. Asked for once (`once`), and only if the
-    /// store `converts()`.
+    /// is a lease of its own with a token of its own, the caller gives it back. Asked for once (`once`), and only if
+    /// the store `converts()`.
     ///
     /// | asked for | granted if |
     /// |-----------|------------|
@@ -172,8 +172,8 @@ public:
 
     /// Returns: the key of the `shared_mutex` of that name, for one of its modes; no I/O. What is done with it is that
     /// mode's: an exclusive lease is alone, and shared ones are beside each other, each with a token and an end of its
-    /// own. The fencing token of an exclusive lease is greater than those of all leases before, and that of a shared one
-    /// greater than those of all exclusive leases before; shared leases may have the same one. Requires: `mode` is
+    /// own. The fencing token of an exclusive lease is greater than those of all leases before, and that of a shared
+    /// one greater than those of all exclusive leases before; shared leases may have the same one. Requires: `mode` is
     /// exclusive or shared. Throws: `error` (`misconfigured`) if the lock cannot have that name; by default, as the
     /// store has no such lock.
     [[nodiscard]] virtual shared_key make_shared_key(std::string_view name, access /*mode*/) const

@@ -28,7 +28,7 @@ struct wanted_lease {
 /// |-----------------|------------|
 /// | sole, exclusive | another lease is there |
 /// | exclusive       | a writer has just left, and readers waited for it |
-/// | shared          | an exclusive lease of another owner is there; a writer waits, and it is not the turn of readers |
+/// | shared          | an exclusive lease of another owner is there; a writer waits, and readers have no turn |
 class record {
 public:
     /// Effects: grants `wanted` until `expires` if it is not refused at `now`. Returns: nothing if it is granted;

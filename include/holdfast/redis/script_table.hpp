@@ -15,8 +15,8 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 
 namespace scripts {
 
-/// For each recipe: those of an acquire in the order of `fence_source`, then those of the other verbs in theirs. What an
-/// exclusive lease of a `shared_mutex` shares with that of a mutex is there once.
+/// For each recipe: those of an acquire in the order of `fence_source`, then those of the other verbs in theirs. What
+/// an exclusive lease of a `shared_mutex` shares with that of a mutex is there once.
 inline constexpr std::array<script const*, 19> all{&acquire,
                                                    &acquire_by_clock,
                                                    &acquire_by_count,

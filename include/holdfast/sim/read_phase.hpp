@@ -15,8 +15,8 @@
 
 namespace holdfast::inline HOLDFAST_ABI::sim {
 
-/// What a simulated server keeps beside the key of one `shared_mutex`; see `redis::command`. It is told the value of the
-/// key, empty if there is none, and the time in whole milliseconds.
+/// What a simulated server keeps beside the key of one `shared_mutex`; see `redis::command`. It is told the value of
+/// the key, empty if there is none, and the time in whole milliseconds.
 class read_phase {
 public:
     using milliseconds = std::chrono::milliseconds;
@@ -73,7 +73,7 @@ public:
     /// Effects: the token of `c` is no reader any more.
     void leave(redis::command const& c) { readers_.erase(std::string{c.token.view()}); }
 
-    /// Effects: the writer of `c` leaves. Returns: when the last of the readers beside it ends; nothing if there is none.
+    /// Effects: the writer of `c` leaves. Returns: when the last of the readers beside it ends; nothing if none is.
     std::optional<milliseconds> end_write(redis::command const& c, milliseconds now)
     {
         bool const stay = beside_ == c.token.view();

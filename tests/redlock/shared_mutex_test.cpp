@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+//
+// Readers and writers on several masters, of which some are down or have lost their memory.
+#include "masters.hpp"
+#include "support/catch.hpp"
+#include "support/eventually.hpp"
+
+#include <holdfast/shared_mutex.hpp>
+
+#include <chrono>
+#include <string>
+#include <system_error>
+
+using namespace std::chrono_literals;
+using holdfast::errc;
+using holdfast::leased_lock;
+using holdfast::leased_shared_lock;
+using holdfast::redlock::masters;
+using holdfast::redlock::shared_mutex;
+using holdfast::test::copies;
+using holdfast::test::eventually;
+using holdfast::test::five_masters;
+using holdfast::test::redis_fleet;
+
+TEST_CASE("with two of five masters down readers and writers go on, and from one side to the other")
+{
+    five_masters five;
+    auto const other = masters{five.servers.urls(), five_masters::options()};
+    shared_mutex ours{five.client, "orders"};
+    shared_mutex theirs{other, "orders"};
+    five.servers.kill(0);
+    five.servers.kill(3);
+    {
+        leased_shared_lock const one{ours, 1min};
+        leased_shared_lock two{theirs, 1min};
+        REQUIRE(one);
+        REQUIRE(two);
+        CHECK_FALSE(theirs.try_lock());
+        std::error_code ec;
+        CHECK(two.extend(1h, ec));
+        CHECK_FALSE(ec);
+    }
+    REQUIRE(ours.try_lock_for(1min));
+    auto const written = ours.lease().fencing_token();
+    ours.unlock_and_lock_shared();
+    CHECK(ours.lease_shared().fencing_token() > written);
+    CHECK_FALSE(theirs.try_lock());
+    CHECK(ours.try_unlock_shared_and_lock());
+    CHECK_FALSE(theirs.try_lock_shared());
+    ours.unlock();
+    CHECK(theirs.try_lock_for(1min));
+    theirs.unlock();
+    CHECK(eventually([&] { return five.copies("orders") == 0; }));
+}
+
+TEST_CASE("without a majority an exclusive hold does not become a shared one, and stays")
+{
+    five_masters five;
+    shared_mutex m{five.client, "orders", {.ttl = 10min}};
+    m.lock();
+    for (std::size_t i = 0; i < 3; ++i) five.servers.kill(i);
+    CHECK(holdfast::test::code_of([&] { m.unlock_and_lock_shared(); }) == errc::unavailable);
+    CHECK(m.lease().still_held());
+    CHECK_FALSE(m.lease_shared().still_held());
+    CHECK(eventually([&] { return copies(five.servers, "holdfast:readers:{orders}") == 0; }));
+    std::error_code ec;
+    m.unlock(ec);
+    CHECK(ec);  // a majority cannot be told
+    CHECK(eventually([&] { return five.copies("orders") == 0; }));
+}
+
+TEST_CASE("a master that has forgotten a reader is told of it by the next renewal, unless a writer is there")
+{
+    redis_fleet servers{3};
+    masters const client{servers.urls(), {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms}};
+    shared_mutex m{client, "orders", {.ttl = 10min}};
+    leased_shared_lock reading{m, 1min};
+    REQUIRE(reading);
+    servers.restart(1);
+    std::error_code ec;
+    CHECK(eventually([&] {
+        return reading.extend(10min, ec) && copies(servers, "holdfast:readers:{orders}") == 3 &&
+               copies(servers, "orders") == 3;
+    }));
+    servers.restart(1);
+    servers[1].command({"SET", "orders", "another", "PX", "600000"});
+    for (int n = 0; n < 3; ++n) CHECK(reading.extend(10min, ec));
+    CHECK(servers[1].command({"GET", "orders"}).text == "another");
+    CHECK(reading.still_held());
+}
+
+TEST_CASE("no writer is granted the lock while readers have it that two of three masters have forgotten")
+{
+    redis_fleet servers{3};
+    holdfast::redlock::masters_options const options{.node_timeout = 1s, .connect_timeout = 1min, .restart_guard = 4s};
+    masters const ours{servers.urls(), options};
+    masters const others{servers.urls(), options};
+    holdfast::lock_options const brief{.ttl = 4s, .unavailable_after = 10min};
+    shared_mutex readers{ours, "orders", brief};
+    shared_mutex writers{others, "orders", brief};
+    leased_shared_lock const reading{readers};  // when the masters have run for long enough
+    auto const fence = reading.fencing_token();
+    servers.restart(0);
+    servers.restart(1);
+    leased_lock const writing{writers};
+    CHECK_FALSE(reading.still_held());
+    CHECK(writing.fencing_token() > fence);
+}
