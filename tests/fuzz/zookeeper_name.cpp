@@ -3,21 +3,27 @@
 // The input is the name of a lock, the names of the nodes below it, one a line, and what a node says of its owner.
 #include "input.hpp"
 
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/token.hpp>
+#include <holdfast/zookeeper/judge.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/parents.hpp>
 #include <holdfast/zookeeper/path.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
 
 namespace zk = holdfast::zookeeper;
+using holdfast::access;
 using holdfast::test::require;
 
 bool printable(std::string_view text)
@@ -65,6 +71,28 @@ void check_name(std::string_view name)
     if (path.size() < 300) check_parents(path);
 }
 
+/// Effects: looks at what a client with the node `mine` would do beside `children`.
+void check_verdict(std::vector<std::string> children, std::string const& mine)
+{
+    using kind = zk::verdict::kind;
+    children.push_back(mine);
+    auto line = zk::contenders_among(children);
+    auto const self = *std::find_if(line.begin(), line.end(), [&](auto const& one) { return one.name == mine; });
+    for (std::size_t i = 0; i < line.size(); ++i) line[i].czxid = static_cast<std::int64_t>(i) + 1;
+    auto const said = zk::judge(line, mine);
+    require(said.what == kind::granted || said.what == kind::waits, "a client with a node holds or waits");
+    auto const conflicts = [&](zk::contender const& one) {
+        return self.mode != access::shared || one.mode != access::shared;
+    };
+    bool watched = said.what == kind::granted;
+    for (auto const& one : line) {
+        if (one.name == mine) break;
+        require(said.what == kind::waits || !conflicts(one), "a holder comes before all that conflict with it");
+        if (one.name == said.watch) watched = conflicts(one);
+    }
+    require(watched, "what a client waits for comes before it and conflicts with it");
+}
+
 void check_nodes(std::string_view text)
 {
     std::vector<std::string> children;
@@ -88,8 +116,13 @@ void check_nodes(std::string_view text)
     }
 
     auto const token = holdfast::owner_token::from_bits(children.size(), 1);
-    for (auto const as : {zk::naming::curator, zk::naming::kazoo}) {
-        auto const prefix = zk::node_prefix(as, token);
+    for (auto const [as, mode] : {std::pair{zk::naming::curator, access::sole},
+                                  {zk::naming::curator, access::exclusive},
+                                  {zk::naming::curator, access::shared},
+                                  {zk::naming::kazoo, access::exclusive},
+                                  {zk::naming::kazoo, access::shared}}) {
+        auto const prefix = zk::node_prefix(as, token, mode);
+        check_verdict(children, prefix + "1000000000");
         require(!zk::sequence_of(prefix), "a node has no sequence before the server gives it one");
         require(zk::sequence_of(prefix + "0000000042") == 42U &&
                     zk::sequence_of(prefix + "-2147483648") == zk::exhausted_sequence,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/token.hpp>
 
 #include <unistd.h>
@@ -21,21 +22,36 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// The naming of a lock's nodes. Locks of either kind see the nodes of both.
 enum class naming {
     /// `_c_<guid>-lock-<sequence>`: shared with Curator's InterProcessMutex, and with a kazoo that has
-    /// `extra_lock_patterns=["-lock-"]`
+    /// `extra_lock_patterns=["-lock-"]`. Of a `shared_mutex` `_c_<guid>-__WRIT__<sequence>` and
+    /// `_c_<guid>-__READ__<sequence>`: shared with Curator's InterProcessReadWriteLock
     curator,
-    kazoo,  ///< `<guid>__lock__<sequence>`: shared with kazoo's Lock; Curator does not order these by their sequence
+    /// `<guid>__lock__<sequence>`: shared with kazoo's Lock; Curator does not order these by their sequence. Of a
+    /// `shared_mutex` also `<guid>__rlock__<sequence>`: shared with kazoo's WriteLock and ReadLock
+    kazoo,
 };
 
 /// The node of a client that has a lock or waits for it.
 struct contender {
     std::string name;
     std::uint32_t sequence;
+    access mode = access::sole;
+    std::int64_t czxid = 0;  ///< the transaction that made it; 0 if that is not known
 };
 
 namespace detail {
 
-/// What is between the GUID and the sequence. Curator looks for the last `lock-`. kazoo's readers exclude writers, too.
-inline constexpr std::array<std::string_view, 3> markers{"lock-", "__lock__", "__rlock__"};
+/// What is between the GUID and the sequence, and the access that such a node asks for.
+struct marker {
+    std::string_view text;
+    access mode;
+};
+
+/// Curator looks for the last `lock-`. kazoo's `__lock__` is a mutex's or a writer's. No marker ends as another one does: a name has one at most.
+inline constexpr std::array<marker, 5> markers{{{"lock-", access::sole},
+                                                {"__lock__", access::sole},
+                                                {"__rlock__", access::shared},
+                                                {"__WRIT__", access::exclusive},
+                                                {"__READ__", access::shared}}};
 
 /// Returns: the GUID of `token`, as `naming` writes it.
 [[nodiscard]] inline std::string guid(naming as, owner_token const& token)
@@ -49,9 +65,16 @@ inline constexpr std::array<std::string_view, 3> markers{"lock-", "__lock__", "_
 }  // namespace detail
 
 /// Returns: the name that the node of `token` begins with; the server adds the sequence.
-[[nodiscard]] inline std::string node_prefix(naming as, owner_token const& token)
+[[nodiscard]] inline std::string node_prefix(naming as, owner_token const& token, access mode = access::sole)
 {
-    return as == naming::curator ? "_c_" + detail::guid(as, token) + "-lock-" : detail::guid(as, token) + "__lock__";
+    auto const id = detail::guid(as, token);
+    if (as == naming::kazoo) return id + (mode == access::shared ? "__rlock__" : "__lock__");
+    switch (mode) {
+    case access::sole: return "_c_" + id + "-lock-";
+    case access::exclusive: return "_c_" + id + "-__WRIT__";
+    case access::shared: break;
+    }
+    return "_c_" + id + "-__READ__";
 }
 
 /// Returns: what the node of a lock says about its owner, for people: `host=… pid=… label=…`.
@@ -69,11 +92,18 @@ inline constexpr std::array<std::string_view, 3> markers{"lock-", "__lock__", "_
 /// first.
 inline constexpr std::uint32_t exhausted_sequence = 0x7FFFFFFFU;
 
-/// Returns: the sequence at the end of `node`, `exhausted_sequence` if it is negative; nothing if it is no node of a
-/// lock.
-[[nodiscard]] inline std::optional<std::uint32_t> sequence_of(std::string_view node) noexcept
+namespace detail {
+
+/// What the end of a node's name says.
+struct name_end {
+    std::uint32_t sequence;
+    access mode;
+};
+
+/// Returns: what the end of `node` says; nothing if it is no node of a lock.
+[[nodiscard]] inline std::optional<name_end> end_of(std::string_view node) noexcept
 {
-    for (auto const marker : detail::markers) {
+    for (auto const& [marker, mode] : markers) {
         auto const at = node.rfind(marker);
         if (at == std::string_view::npos) continue;
         auto digits = node.substr(at + marker.size());
@@ -84,9 +114,20 @@ inline constexpr std::uint32_t exhausted_sequence = 0x7FFFFFFFU;
         for (char const c : digits) value = 10 * value + static_cast<std::uint64_t>(c - '0');
         if (value > exhausted_sequence + (negative ? 1U : 0U)) continue;
         // mutant: a negative sequence taken for a number
-        return negative ? exhausted_sequence : static_cast<std::uint32_t>(value);
+        auto const sequence = negative ? exhausted_sequence : static_cast<std::uint32_t>(value);
+        return name_end{sequence, mode};
     }
     return std::nullopt;
+}
+
+}  // namespace detail
+
+/// Returns: the sequence at the end of `node`, `exhausted_sequence` if it is negative; nothing if it is no node of a
+/// lock.
+[[nodiscard]] inline std::optional<std::uint32_t> sequence_of(std::string_view node) noexcept
+{
+    auto const end = detail::end_of(node);
+    return end ? std::optional{end->sequence} : std::nullopt;
 }
 
 /// Returns: those of `children` that are nodes of a lock, in the order of their sequence. What matches no known pattern
@@ -94,12 +135,16 @@ inline constexpr std::uint32_t exhausted_sequence = 0x7FFFFFFFU;
 [[nodiscard]] inline std::vector<contender> contenders_among(std::vector<std::string> const& children)
 {
     std::vector<std::pair<std::uint32_t, std::size_t>> places;
+    std::vector<access> modes(children.size());
     for (std::size_t i = 0; i < children.size(); ++i)
-        if (auto const sequence = sequence_of(children[i])) places.emplace_back(*sequence, i);
+        if (auto const end = detail::end_of(children[i])) {
+            places.emplace_back(end->sequence, i);
+            modes[i] = end->mode;
+        }
     std::sort(places.begin(), places.end());  // mutant: sequence compared as text
     std::vector<contender> all;
     all.reserve(places.size());
-    for (auto const& [sequence, i] : places) all.push_back({children[i], sequence});
+    for (auto const& [sequence, i] : places) all.push_back({children[i], sequence, modes[i]});
     return all;
 }
 

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/zookeeper/acquire_machine.hpp>
+#include <holdfast/zookeeper/judge.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/requests.hpp>
@@ -11,15 +13,14 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// Takes a lock by a place in its queue: an ephemeral node to whose name the server adds a number. The node with the
-/// least number has the lock; every other client waits for the node before its own.
+/// Takes a lock by a place in its queue: an ephemeral node to whose name the server adds a number. `judge` says from the
+/// list of these nodes whether ours has the lock, or which one it waits for.
 ///
 /// | state | sent | answer → next |
 /// |---|---|---|
@@ -37,19 +38,22 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 ///
 /// judge:
 ///
-/// | our node                 | next |
-/// |--------------------------|------|
-/// | is gone                  | creating with a new GUID |
-/// | is the first             | granted |
-/// | is not the first, `once` | failed (`timed_out`) |
-/// | is not the first         | watching the one before it |
+/// | our node             | next |
+/// |----------------------|------|
+/// | is gone              | creating with a new GUID |
+/// | has the lock         | granted |
+/// | has to wait, `once`  | failed (`timed_out`) |
+/// | has to wait          | watching the one that it waits for |
+/// | has an exhausted sequence, as others do | tied |
 ///
-/// A lost answer is asked for again once connected. After the end of the session all begins again. A node that is first
-/// stays first: a later one has a larger sequence or, if the sequence is exhausted, a larger czxid. Source: the lock
-/// recipe of ZooKeeper's documentation; "protection" as in Curator.
+/// A lost answer is asked for again once connected. After the end of the session all begins again. Source: the lock and
+/// shared lock recipes of ZooKeeper's documentation; "protection" as in Curator.
 class sequential_recipe final : public acquire_machine {
 public:
-    sequential_recipe(acquire_plan plan, naming as) : acquire_machine{std::move(plan)}, naming_{as} {}
+    sequential_recipe(acquire_plan plan, naming as, access mode = access::sole)
+        : acquire_machine{std::move(plan)}, naming_{as}, mode_{mode}
+    {
+    }
 
     [[nodiscard]] std::string node_path() const { return plan().lock + '/' + node_; }
 
@@ -62,7 +66,7 @@ public:
 private:
     static constexpr std::size_t most_at_once = 1'000;
 
-    [[nodiscard]] std::string prefix() const { return node_prefix(naming_, id_); }
+    [[nodiscard]] std::string prefix() const { return node_prefix(naming_, id_, mode_); }
 
     void start_over() override
     {
@@ -160,7 +164,7 @@ private:
     {
         know_list();
         line_ = contenders_among(r.children);
-        judge();
+        look_for_place();
     }
 
     void take_found(reply const& r)
@@ -182,22 +186,21 @@ private:
         made_ = true;
         czxid_ = r.stat.czxid;
         parents_.forget();
-        judge();
+        look_for_place();
     }
 
-    void judge()
+    void look_for_place()
     {
-        auto const mine =
-            std::find_if(line_.begin(), line_.end(), [&](contender const& one) { return one.name == node_; });
-        if (mine == line_.end()) return start_over();
-        auto const same = std::equal_range(line_.begin(), line_.end(), *mine,
-                                           [](auto const& a, auto const& b) { return a.sequence < b.sequence; });
-        auto const before = same.first == line_.begin() ? std::string{} : std::prev(same.first)->name;
-        if (same.second - same.first == 1) return settle(before);
-        tied_.clear();
-        for (auto one = same.first; one != same.second; ++one)
-            if (one != mine) tied_.push_back({one->name, 0});
-        before_ties_ = before;
+        for (auto& one : line_)
+            if (one.name == node_) one.czxid = czxid_;
+        auto next = judge(line_, node_);
+        switch (next.what) {
+        case verdict::kind::gone: return start_over();
+        case verdict::kind::granted: return grant();
+        case verdict::kind::waits: return wait_for(next.watch);
+        case verdict::kind::tied: break;
+        }
+        tied_ = std::move(next.tied);
         asked_ = 0;
         ask_tied();
     }
@@ -207,26 +210,26 @@ private:
     {
         enter(state::tied);
         open_ = std::min(tied_.size() - asked_, most_at_once);
-        for (unsigned i = 0; i < open_; ++i) send(i, {request::kind::data, plan().lock + '/' + tied_[asked_ + i].name});
+        for (unsigned i = 0; i < open_; ++i)
+            send(i, {request::kind::data, plan().lock + '/' + line_[tied_[asked_ + i]].name});
     }
 
     void take_tied(unsigned slot, reply const& r)
     {
-        tied_.at(asked_ + slot).czxid = r.what == answer::ok ? r.stat.czxid : 0;
+        auto& one = line_[tied_.at(asked_ + slot)];
+        if (r.what == answer::ok)
+            one.czxid = r.stat.czxid;
+        else
+            one.name.clear();  // it is gone
         if (--open_ > 0) return;
         asked_ = std::min(tied_.size(), asked_ + most_at_once);
         if (asked_ < tied_.size()) return ask_tied();
-        tie const* before = nullptr;
-        for (auto const& one : tied_)
-            // mutant: those of one sequence ordered by name
-            if (one.czxid != 0 && one.czxid < czxid_ && (!before || one.czxid > before->czxid)) before = &one;
-        settle(before ? before->name : before_ties_);
+        std::erase_if(line_, [](contender const& gone) { return gone.name.empty(); });
+        look_for_place();
     }
 
-    /// Effects: `before` is the node before ours; empty for none.
-    void settle(std::string const& before)
+    void wait_for(std::string const& before)
     {
-        if (before.empty()) return grant();
         if (plan().once) return fail(make_error_code(holdfast::errc::timed_out));
         enter(state::watching);
         send(first, {request::kind::watch, plan().lock + '/' + before});
@@ -239,18 +242,13 @@ private:
 
     void enter_waiting() { state_ = state::waiting; }  // in the same round: the notice has its tag
 
-    struct tie {
-        std::string name;
-        std::int64_t czxid;
-    };
-
     naming naming_;
+    access mode_;
     std::string node_;  // mutant: ephemeralOwner not checked
     std::vector<contender> line_;
-    std::vector<tie> tied_;
-    std::string before_ties_;
-    std::size_t asked_ = 0;  // how many tied nodes were asked for in earlier rounds
-    std::size_t open_ = 0;   // how many in this round are not answered
+    std::vector<std::size_t> tied_;  // their places in the line
+    std::size_t asked_ = 0;          // how many tied nodes were asked for in earlier rounds
+    std::size_t open_ = 0;           // how many in this round are not answered
 };
 
 }  // namespace holdfast::zookeeper

@@ -157,10 +157,17 @@ MUTANTS = {
         labels="lesson-16",
     ),
     "a negative sequence taken for a number": mutant(
-        QUEUE, "if (MUTANT && negative) return static_cast<std::uint32_t>(0x100000000U - value); LINE"
+        QUEUE, "if (MUTANT && negative) return name_end{static_cast<std::uint32_t>(0x100000000U - value), mode}; LINE"
     ),
     "those of one sequence ordered by name": mutant(
-        QUEUE, ("one.czxid < czxid_", "(MUTANT ? one.name < node_ : one.czxid < czxid_)")
+        QUEUE, ("a.czxid < b.czxid", "(MUTANT ? a.name < b.name : a.czxid < b.czxid)")
+    ),
+    # Beside a reader that holds, it holds, too; the writer waits for that reader only.
+    "a reader that passes a waiting writer": mutant(
+        QUEUE, ("if (", "if ((MUTANT && self->mode == access::shared && &one != &line.front()) || "), labels="lesson-16"
+    ),
+    "a writer that looks at writers only": mutant(
+        QUEUE, ("return ", "return MUTANT ? a != access::shared : "), labels="lesson-16"
     ),
     "watch set without a second look": mutant(QUEUE, ("return ", "return MUTANT || ")),
     "first once the one before is gone": mutant(QUEUE, "if (MUTANT && state_ == state::waiting) return grant(); LINE"),
