@@ -4,6 +4,7 @@
 #include <holdfast/core/language.hpp>
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
 #include <holdfast/holdfast.hpp>
 #include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
@@ -48,6 +49,7 @@ public:
 private:
     friend class mutex;
     friend class semaphore;
+    friend class shared_mutex;
 
     explicit session(opened with) noexcept : store{std::move(with.locks)}, session_{std::move(with.session)} {}
 
@@ -92,6 +94,34 @@ public:
                               [&](std::string const& slot) { return in.session_->make_mutex(slot, options, nodes); }}
     {
     }
+};
+
+/// A read-write lock in a ZooKeeper ensemble: first come, first served. Readers in a row go in together; a reader that
+/// comes after a waiting writer waits for it. Its name is a path, and its leases and fencing tokens are as those of
+/// `mutex`. It excludes, and is excluded by, a `mutex` of the same path.
+///
+/// `try_unlock_shared_and_lock` is also refused while others wait for the lock: they were there before the writer that
+/// it would make. So a caller that keeps the shared hold and tries again may wait for ever.
+class shared_mutex : public holdfast::shared_mutex {
+public:
+    /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or `nodes` has no queue; no I/O.
+    shared_mutex(session const& in, std::string_view name, lock_options const& options = {}, node_options nodes = {})
+        : holdfast::shared_mutex{options,
+                                 [from = in.session_, name = std::string{name}, options, nodes](access mode) {
+                                     return from->make_shared_mutex(name, mode, options, nodes);
+                                 }},
+          session_{in.session_},
+          nodes_{nodes}
+    {
+    }
+
+    /// Returns: as `mutex::contenders`: all that have the lock or wait for it, in the order of their places.
+    /// Throws: `error`: `unavailable` if no server answers within the operation timeout, `misconfigured`.
+    [[nodiscard]] participants contenders() const { return session_->contenders(name(), nodes_); }
+
+private:
+    std::shared_ptr<session_access> session_;
+    node_options nodes_;
 };
 
 }  // namespace holdfast::zookeeper

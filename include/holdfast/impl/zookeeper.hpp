@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/name.hpp>
@@ -63,6 +64,13 @@ public:
     {
         check_name(name);
         return context_->make_mutex(locks_->make_key(name, nodes), std::move(options));
+    }
+
+    [[nodiscard]] std::unique_ptr<holdfast::detail::lock_object>
+    make_shared_mutex(std::string_view name, access mode, lock_options options, node_options nodes) override
+    {
+        check_name(name);
+        return context_->make_shared_mutex(locks_->make_shared_key(name, mode, nodes), std::move(options));
     }
 
     [[nodiscard]] participants contenders(std::string const& name, node_options nodes) override

@@ -129,6 +129,9 @@ public:
     [[nodiscard]] bool may_read() const noexcept { return may_read_; }
 
     [[nodiscard]] std::int64_t czxid() const noexcept { return czxid_; }
+
+    /// Returns: the first fencing token of the hold. Requires: it is granted.
+    [[nodiscard]] virtual std::uint64_t first_token() const noexcept { return first_token_of(czxid_); }
     [[nodiscard]] std::int64_t session() const noexcept { return session_; }
 
     [[nodiscard]] std::vector<action> take_actions() noexcept { return std::exchange(actions_, {}); }

@@ -90,13 +90,16 @@ private:
     using phase = acquire_machine::phase;
     static constexpr unsigned confirm_tag = ~0U;  // of no round of a machine
 
-    [[nodiscard]] std::unique_ptr<acquire_machine> make_machine() const
+    [[nodiscard]] std::unique_ptr<acquire_machine> make_machine()
     {
-        return key_->machine({.lock = key_->path(),
-                              .content = node_content(session().options().label),
-                              .once = only_attempt_,
-                              .look_first = !session().may_list(key_->path()),
-                              .tokens = [this] { return session().host().fresh_token(); }});
+        acquire_plan plan{.lock = key_->path(),
+                          .content = node_content(session().options().label),
+                          .once = only_attempt_,
+                          .look_first = !session().may_list(key_->path()),
+                          .tokens = [this] { return session().host().fresh_token(); }};
+        if (!request_.beside) return key_->machine(std::move(plan));
+        auto const* const held = session().held().find(*request_.beside);
+        return key_->machine(std::move(plan), held ? held->what : leftover{});
     }
 
     void on_time(boot_clock::time_point) noexcept override { look(); }
@@ -233,11 +236,16 @@ private:
             session().perform(*this, {{{request::kind::confirm}, confirm_tag}});
             return limit;
         }
-        auto const fence = request_.fences == 0 ? 0 : first_token_of(machine_->czxid());
         session().held().add(token_, {machine_->what_is_left(), until + drift(ttl)});
         session().wake_thread(until + drift(ttl));
-        finish(grant{.token = token_, .valid_until = until, .fence = fence, .fences = tokens_of_a_node, .ttl = ttl});
+        finish(granted(until, ttl));
         return now;
+    }
+
+    [[nodiscard]] grant granted(boot_clock::time_point until, std::chrono::milliseconds ttl) const noexcept
+    {
+        auto const fence = request_.fences == 0 ? 0 : machine_->first_token();
+        return {.token = token_, .valid_until = until, .fence = fence, .fences = key_->tokens(), .ttl = ttl};
     }
 
     boot_clock::time_point fail(boot_clock::time_point now, std::error_code why)

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/zookeeper/acquire_machine.hpp>
+#include <holdfast/zookeeper/convert_recipe.hpp>
 #include <holdfast/zookeeper/ephemeral_recipe.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
@@ -19,8 +21,8 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// What a session knows of one lock: the path of its node, and the kind of its nodes.
 class node_key final : public lock_key {
 public:
-    node_key(std::string_view name, std::string path, node_options nodes)
-        : lock_key{std::string{name}, std::string{kind_of(nodes)}}, path_{std::move(path)}, nodes_{nodes}
+    node_key(std::string_view name, std::string path, node_options nodes, access mode = access::sole)
+        : lock_key{std::string{name}, std::string{kind_of(nodes)}, mode}, path_{std::move(path)}, nodes_{nodes}
     {
     }
 
@@ -29,11 +31,23 @@ public:
     /// Returns: whether waiting clients have nodes.
     [[nodiscard]] bool queued() const noexcept { return nodes_.queueing != queueing::none; }
 
+    /// Returns: how many fencing tokens a hold has.
+    [[nodiscard]] unsigned tokens() const noexcept
+    {
+        return mode() == access::sole ? tokens_of_a_node : mode() == access::exclusive ? tokens_of_a_writer : 1;
+    }
+
     /// Returns: the machine that takes the lock.
     [[nodiscard]] std::unique_ptr<acquire_machine> machine(acquire_plan plan) const
     {
         if (!queued()) return std::make_unique<ephemeral_recipe>(std::move(plan));
-        return std::make_unique<sequential_recipe>(std::move(plan), nodes_.naming);
+        return std::make_unique<sequential_recipe>(std::move(plan), nodes_.naming, mode());
+    }
+
+    /// Returns: the machine that takes it beside a hold of the other mode, which would leave `held`.
+    [[nodiscard]] std::unique_ptr<acquire_machine> machine(acquire_plan plan, leftover held) const
+    {
+        return std::make_unique<convert_recipe>(std::move(plan), nodes_.naming, mode(), std::move(held));
     }
 
 private:

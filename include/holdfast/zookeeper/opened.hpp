@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
@@ -18,7 +19,7 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
 /// A session that has a lock, or waits for it; for all of its threads.
 struct participant {
-    std::string node;                 ///< the name of its node
+    std::string node;  ///< the name of its node
     /// What the node says about it: `host=… pid=… label=…`, with `id=…` in the plain form; or what another library
     /// writes.
     std::string content = {};
@@ -41,6 +42,8 @@ public:
     virtual bool connect_for(std::chrono::milliseconds d) = 0;
     [[nodiscard]] virtual std::unique_ptr<holdfast::detail::lock_object>
     make_mutex(std::string_view name, lock_options options, node_options nodes) = 0;
+    [[nodiscard]] virtual std::unique_ptr<holdfast::detail::lock_object>
+    make_shared_mutex(std::string_view name, access mode, lock_options options, node_options nodes) = 0;
     [[nodiscard]] virtual participants contenders(std::string const& name, node_options nodes) = 0;
 };
 

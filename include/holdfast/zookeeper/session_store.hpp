@@ -2,7 +2,10 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
+#include <holdfast/core/error.hpp>
 #include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/name.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/zookeeper/acquire_operation.hpp>
 #include <holdfast/zookeeper/contenders_operation.hpp>
@@ -38,6 +41,22 @@ public:
     {
         return std::make_shared<node_key const>(name, lock_path(name, session().chroot()), nodes);
     }
+
+    [[nodiscard]] shared_key make_shared_key(std::string_view name, access mode) const override
+    {
+        return make_shared_key(name, mode, {});
+    }
+
+    /// As above, of a lock with nodes as `nodes` says. Throws: `error` (`misconfigured`) if waiters would have none.
+    [[nodiscard]] shared_key make_shared_key(std::string_view name, access mode, node_options nodes) const
+    {
+        if (nodes.queueing == queueing::none)
+            throw holdfast::detail::error_of(name, {make_error_code(holdfast::errc::misconfigured),
+                                                    "a shared_mutex needs a queue; queueing::none is for a mutex"});
+        return std::make_shared<node_key const>(name, lock_path(name, session().chroot()), nodes, mode);
+    }
+
+    [[nodiscard]] bool converts() const noexcept override { return true; }
 
     [[nodiscard]] std::string address_of(lock_key const& key) const override
     {
