@@ -59,7 +59,9 @@ public:
     /// Of a reader it is the last of the writer's node: those that wait have greater ones, but this node is younger.
     [[nodiscard]] std::uint64_t first_token() const noexcept override
     {
-        return to_ == access::shared ? first_token_of(held_.czxid) + tokens_of_a_writer : first_token_of(czxid_);
+        // mutant: the token of a reader that was a writer is its own node's
+        if (to_ == access::shared) return first_token_of(held_.czxid) + tokens_of_a_writer;
+        return first_token_of(czxid_);
     }
 
 private:
@@ -136,7 +138,7 @@ private:
         in_doubt_ = r.what == answer::lost;
         if (r.what == answer::ok) {
             made_ = true;
-            czxid_ = r.stat.czxid;
+            czxid_ = r.stat.czxid;  // mutant: a reader that becomes a writer without a second look
         } else if (r.what == answer::refused) {
             fail(r.code);
         } else if (r.what == answer::no_node) {
@@ -163,7 +165,7 @@ private:
         for (auto const& one : contenders_among(r.children)) {
             if (one.name == leaf_of(held_.node))
                 still_there = true;
-            else if (one.name != name())
+            else if (one.name != name())  // mutant: a reader that becomes a writer before those that wait
                 others = true;
         }
         if (!still_there) return fail(make_error_code(holdfast::errc::timed_out));

@@ -29,7 +29,7 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// | searching | confirm, children | a node with our GUID → checking; none → creating |
 /// | checking | data of that node | made by us → judge; by another session → creating with a new GUID; gone → creating |
 /// | listing | children | judge |
-/// | tied | data of all with our sequence | judge by czxid |
+/// | tied | data of those with our sequence that conflict | judge by czxid; granted without one that is gone → listing |
 /// | watching | data of the one before, with watch | gone → listing; there → waiting |
 /// | waiting | – | the notice → listing |
 ///
@@ -45,6 +45,8 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// | has to wait, `once`  | failed (`timed_out`) |
 /// | has to wait          | watching the one that it waits for |
 /// | has an exhausted sequence, as others do | tied |
+///
+/// A node that is gone may have been replaced by one that is not in the list: see `convert_recipe`.
 ///
 /// A lost answer is asked for again once connected. After the end of the session all begins again. Source: the lock and
 /// shared lock recipes of ZooKeeper's documentation; "protection" as in Curator.
@@ -224,7 +226,9 @@ private:
         if (--open_ > 0) return;
         asked_ = std::min(tied_.size(), asked_ + most_at_once);
         if (asked_ < tied_.size()) return ask_tied();
-        std::erase_if(line_, [](contender const& gone) { return gone.name.empty(); });
+        bool const gone = std::erase_if(line_, [](contender const& each) { return each.name.empty(); }) > 0;
+        // mutant: granted without a node that was replaced
+        if (gone && judge(line_, node_).what == verdict::kind::granted) return list();
         look_for_place();
     }
 

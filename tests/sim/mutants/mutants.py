@@ -169,6 +169,19 @@ MUTANTS = {
     "a writer that looks at writers only": mutant(
         QUEUE, ("return ", "return MUTANT ? a != access::shared : "), labels="lesson-16"
     ),
+    "a hold converted at the end of the line": mutant(
+        QUEUE, ("(number)", "(MUTANT ? exhausted_sequence - 1 : number)"), labels="lesson-16"
+    ),
+    "a reader that becomes a writer without a second look": mutant(
+        QUEUE, "LINE if (MUTANT && to_ == access::exclusive) return grant();"
+    ),
+    "a reader that becomes a writer before those that wait": mutant(
+        QUEUE, ("one.name != name()", "one.name != name() && (one.mode == access::shared || !MUTANT)")
+    ),
+    "the token of a reader that was a writer is its own node's": mutant(
+        QUEUE, ("if (", "if (!MUTANT && ")
+    ),
+    "granted without a node that was replaced": mutant(ORDER, ("if (gone", "if (!MUTANT && gone")),
     "watch set without a second look": mutant(QUEUE, ("return ", "return MUTANT || ")),
     "first once the one before is gone": mutant(QUEUE, "if (MUTANT && state_ == state::waiting) return grant(); LINE"),
     # ZooKeeper: whose node it is.

@@ -4,14 +4,19 @@
 // notices that come back, servers that lag, connections that break with anything under way, sessions that end, or are
 // given up by their clients while the servers still keep them, containers that are collected.
 //
-// Looked for: two holders (K1), a fencing token that is not greater (K2), somebody who never gets the lock although
+// In half of the schedules some are readers, and what is held is converted from one mode to the other.
+//
+// Looked for: two holders that exclude each other (K1), a fencing token that is not greater (K2), somebody who never gets the lock although
 // nothing fails any more (K6), a node that is left (K7). That a holder stops in time when its session ends is the
 // lease's matter, and not looked at here.
 #include "schedule.hpp"
 
+#include <holdfast/core/access.hpp>
+#include <holdfast/core/error.hpp>
 #include <holdfast/core/random.hpp>
 #include <holdfast/sim/ensemble.hpp>
 #include <holdfast/zookeeper/acquire_machine.hpp>
+#include <holdfast/zookeeper/convert_recipe.hpp>
 #include <holdfast/zookeeper/erase_machine.hpp>
 #include <holdfast/zookeeper/sequential_recipe.hpp>
 
@@ -48,10 +53,12 @@ struct client {
         std::string path;
     };
 
-    std::unique_ptr<sequential_recipe> acquiring;
+    std::unique_ptr<acquire_machine> acquiring;
+    access mode{};  // that it asks for
     std::optional<erase_machine> erasing;
     unsigned job = 0;
-    bool holds = false;
+    std::optional<leftover> held;  // what it holds; while it is converted, there is an acquire, too
+    access held_mode{};
     std::int64_t session = 0;
     bool connected = false;
     std::size_t server = 0;
@@ -70,6 +77,7 @@ public:
     {
         faults_until_ = 200 + random_.below(1500);
         fault_weight_ = random_.below(30);
+        shared_ = random_.below(2) == 0;
         if (random_.below(4) == 0) {
             ensemble_.make_lasting();
             clients_.front().create_only = true;
@@ -108,7 +116,7 @@ private:
     bool settled() const
     {
         return abandoned_.empty() && std::all_of(clients_.begin(), clients_.end(), [](client const& c) {
-                   return !c.acquiring && !c.erasing && c.inbox.empty() && c.sent.empty();
+                   return !c.acquiring && !c.held && !c.erasing && c.inbox.empty() && c.sent.empty();
                });
     }
 
@@ -128,7 +136,7 @@ private:
         } else if (kind == 3 && c.session != 0) {
             cut(c);
             end(c);
-        } else if (kind == 4 && c.acquiring && !c.holds) {
+        } else if (kind == 4 && c.acquiring) {
             c.acquiring->give_up(std::make_error_code(std::errc::operation_canceled));
             ++v_.given_up;
             conclude(c);
@@ -148,10 +156,7 @@ private:
         abandoned_.push_back(c.session);
         ++v_.abandoned;
         c.session = 0;
-        if (c.holds) {
-            c.holds = false;
-            c.acquiring.reset();
-        }
+        c.held.reset();
         if (c.acquiring) c.acquiring->expired();
         if (c.erasing) c.erasing->expired();
         conclude(c);
@@ -196,10 +201,7 @@ private:
         ensemble_.end_session(c.session);
         ++v_.expired;
         // It learns so when it connects again; what it holds is lost by its own clock.
-        if (c.holds) {
-            c.holds = false;
-            c.acquiring.reset();
-        }
+        c.held.reset();
     }
 
     void move()
@@ -246,8 +248,9 @@ private:
             if (c.create_only) ensemble_.permit_create_only(c.session);
             while (ensemble_.lag(server) > 0) catch_up(server);
         }
-        if (c.acquiring && !c.holds) c.acquiring->connected(c.session);
+        if (c.acquiring) c.acquiring->connected(c.session);
         if (c.erasing) c.erasing->connected(c.session);
+        conclude(c);  // a hold that went with its session is not converted
         // The client sets its watches again: those whose nodes went meanwhile are told so.
         if (c.acquiring) rewatch(c);
         flush(c);
@@ -267,30 +270,43 @@ private:
 
     void decide(client& c)
     {
-        if (c.holds) {
-            c.holds = false;
-            c.erasing.emplace(c.acquiring->what_is_left());
-            c.acquiring.reset();
+        if (c.held && !c.acquiring && !c.erasing) {
             ++c.job;
-            c.erasing->connected(c.session);
-        } else if (!c.acquiring && !c.erasing && (!calm() || (c.wins == 0 && !c.create_only))) {
+            if (c.held_mode != access::sole && !calm() && random_.below(2) == 0) {
+                c.mode = c.held_mode == access::shared ? access::exclusive : access::shared;
+                c.acquiring = std::make_unique<convert_recipe>(plan(false, true), naming::curator, c.mode, *c.held);
+                c.acquiring->connected(c.session);
+            } else {
+                c.erasing.emplace(*c.held);
+                c.held.reset();
+                c.erasing->connected(c.session);
+            }
+        } else if (!c.held && !c.acquiring && !c.erasing && (!calm() || (c.wins == 0 && !c.create_only))) {
             ++c.job;
+            c.mode = !shared_                ? access::sole
+                     : random_.below(2) == 0 ? access::shared
+                     : random_.below(3) == 0 ? access::sole
+                                             : access::exclusive;
             c.acquiring = std::make_unique<sequential_recipe>(
-                acquire_plan{.lock = "/l",
-                             .once = random_.below(5) == 0 && !calm(),
-                             .look_first = c.create_only || random_.below(2) == 0,
-                             .tokens = [this] { return owner_token::from_bits(random_.next(), random_.next()); }},
-                naming::curator);
+                plan(c.create_only || random_.below(2) == 0, random_.below(5) == 0 && !calm()), naming::curator,
+                c.mode);
             c.acquiring->connected(c.session);
         }
         flush(c);
     }
 
+    acquire_plan plan(bool look_first, bool once)
+    {
+        return {.lock = "/l", .once = once, .look_first = look_first, .tokens = [this] {
+                    return owner_token::from_bits(random_.next(), random_.next());
+                }};
+    }
+
     void flush(client& c)
     {
-        auto const actions = c.acquiring && !c.holds ? c.acquiring->take_actions()
-                             : c.erasing             ? c.erasing->take_actions()
-                                                     : std::vector<action>{};
+        auto const actions = c.acquiring ? c.acquiring->take_actions()
+                             : c.erasing ? c.erasing->take_actions()
+                                         : std::vector<action>{};
         for (auto const& one : actions) c.sent.push_back({c.job, one.tag, one.what});
     }
 
@@ -302,9 +318,7 @@ private:
         auto const next = c.sent.front();
         while (ensemble_.must_catch_up(c.server, next.what)) catch_up(c.server);
         auto const r = ensemble_.process(c.server, c.session, next.what, random_.below(4) == 0);
-        bool const write = next.what.what == request::kind::create_sequential ||
-                           next.what.what == request::kind::erase || next.what.what == request::kind::create_container;
-        while (write && ensemble_.lag(c.server) > 0) catch_up(c.server);
+        while (is_write(next.what.what) && ensemble_.lag(c.server) > 0) catch_up(c.server);
         c.sent.pop_front();
         if (next.what.what == request::kind::watch && r.what == answer::ok)
             c.watches.push_back(waiting_for_[&c] = {next.job, next.tag, next.what.path});
@@ -320,7 +334,7 @@ private:
         c.inbox.pop_front();
         c.seen = std::max(c.seen, next.seen);
         if (next.job != c.job) return;
-        if (c.acquiring && !c.holds) {
+        if (c.acquiring) {
             if (next.notice)
                 c.acquiring->noticed(next.tag);
             else
@@ -335,30 +349,56 @@ private:
     void conclude(client& c)
     {
         if (c.erasing && c.erasing->done()) c.erasing.reset();
-        if (!c.acquiring || c.holds || c.acquiring->now() == acquire_machine::phase::working) return;
-        if (c.acquiring->now() == acquire_machine::phase::failed) {
-            if (c.acquiring->why() == zookeeper::errc::may_not_read) ++v_.refused;
-            if (c.acquiring->left_something()) {
-                c.erasing.emplace(c.acquiring->what_is_left());
-                ++c.job;
-                if (c.connected) c.erasing->connected(c.session);
-            }
-            c.acquiring.reset();
+        if (!c.acquiring || c.acquiring->now() == acquire_machine::phase::working) return;
+        auto const one = std::move(c.acquiring);
+        if (one->now() == acquire_machine::phase::failed) {
+            if (one->why() == zookeeper::errc::may_not_read) ++v_.refused;
+            if (c.held && one->why() == holdfast::errc::timed_out) ++v_.not_converted;
+            if (one->left_something()) erase(c, one->what_is_left());
             if (c.connected) flush(c);
             return;
         }
-        if (!ensemble_.lives(c.session)) {  // granted too late: the lease is over
-            c.acquiring.reset();
-            return;
-        }
+        if (!ensemble_.lives(c.session)) return;  // granted too late: the lease is over
         ++v_.acquired;
         ++c.wins;
-        for (auto const& other : clients_)
-            if (other.holds) breach("two clients have the lock");
-        if (c.acquiring->czxid() <= last_token_) breach("a fencing token is not greater than the one before");
-        last_token_ = c.acquiring->czxid();
-        c.holds = true;
-        note(static_cast<std::uint64_t>(last_token_));
+        auto const before = std::exchange(c.held, one->what_is_left());
+        c.held_mode = c.mode;
+        if (before) ++v_.converted;
+        look_at_others(c);
+        look_at_token(one->first_token(), c.mode);
+        note(one->first_token());
+        if (before) erase(c, *before);
+    }
+
+    void erase(client& c, leftover const& what)
+    {
+        c.erasing.emplace(what);
+        ++c.job;
+        if (c.connected) c.erasing->connected(c.session);
+    }
+
+    void look_at_others(client const& c)
+    {
+        for (auto const& other : clients_) {
+            if (&other == &c || !other.held) continue;
+            if (c.held_mode != access::shared || other.held_mode != access::shared)
+                breach("two clients have the lock that exclude each other");
+            else
+                ++v_.beside;
+        }
+    }
+
+    void look_at_token(std::uint64_t first, access mode)
+    {
+        if (first <= (mode == access::shared ? last_of_writers_ : last_token_))
+            breach("a fencing token is not greater than those before");
+        auto const last = first +
+                          (mode == access::sole        ? tokens_of_a_node
+                           : mode == access::exclusive ? tokens_of_a_writer
+                                                       : 1) -
+                          1;
+        last_token_ = std::max(last_token_, last);
+        if (mode != access::shared) last_of_writers_ = last;
     }
 
     random_sequence random_;
@@ -370,7 +410,9 @@ private:
     std::uint64_t faults_until_ = 0;
     std::uint64_t fault_weight_ = 0;
     std::uint64_t step_ = 0;
-    std::int64_t last_token_ = 0;
+    bool shared_ = false;
+    std::uint64_t last_token_ = 0;
+    std::uint64_t last_of_writers_ = 0;
     zookeeper_verdict v_;
 };
 

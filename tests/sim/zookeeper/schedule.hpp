@@ -18,6 +18,9 @@ struct zookeeper_verdict {
     std::uint64_t collected = 0;
     std::uint64_t exhausted = 0;
     std::uint64_t refused = 0;
+    std::uint64_t beside = 0;     ///< readers that had it together
+    std::uint64_t converted = 0;  ///< holds that went from one mode to the other
+    std::uint64_t not_converted = 0;
     std::uint64_t hash = 0;
 };
 
