@@ -99,9 +99,6 @@ public:
 /// A read-write lock in a ZooKeeper ensemble: first come, first served. Readers in a row go in together; a reader that
 /// comes after a waiting writer waits for it. Its name is a path, and its leases and fencing tokens are as those of
 /// `mutex`. It excludes, and is excluded by, a `mutex` of the same path.
-///
-/// `try_unlock_shared_and_lock` is also refused while others wait for the lock: they were there before the writer that
-/// it would make. So a caller that keeps the shared hold and tries again may wait for ever.
 class shared_mutex : public holdfast::shared_mutex {
 public:
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or `nodes` has no queue; no I/O.

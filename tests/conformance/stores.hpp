@@ -263,7 +263,7 @@ template <class Store>
         HOLDFAST_ASYNC_STORES
 // Those that have a `shared_mutex`.
 #define HOLDFAST_SERVERS_WITH_READERS                                                                                  \
-    holdfast::test::redis_store HOLDFAST_AND_TLS, holdfast::test::redlock_store
+    holdfast::test::redis_store HOLDFAST_AND_TLS, holdfast::test::redlock_store HOLDFAST_AND_ZOOKEEPER
 #define HOLDFAST_STORES_WITH_READERS holdfast::test::memory_store, HOLDFAST_SERVERS_WITH_READERS
 #define HOLDFAST_SERVERS                                                                                               \
     holdfast::test::redis_store HOLDFAST_AND_TLS, holdfast::test::redlock_store HOLDFAST_AND_ZOOKEEPER

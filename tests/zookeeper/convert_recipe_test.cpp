@@ -42,7 +42,8 @@ leftover held(access mode, std::string const& digits)
 struct conversion : driven<convert_recipe> {
     explicit conversion(access to, std::string const& digits = "0000000007")
         : driven{holdfast::zookeeper::acquire_plan{.lock = "/a/b", .once = true, .tokens = counted_tokens()},
-                 naming::curator, to, held(to == access::shared ? access::exclusive : access::shared, digits)}
+                 naming::curator, to, held(to == access::shared ? access::exclusive : access::shared, digits),
+                 std::uint64_t{100} * 64 + 5}
     {
         machine.connected(1);
     }
@@ -50,8 +51,8 @@ struct conversion : driven<convert_recipe> {
 
 std::string const writer = "_c_held-__WRIT__0000000007";
 std::string const reader = "_c_held-__READ__0000000007";
-std::string const new_reader = std::string{guid} + "__READ__0000000007";
-std::string const new_writer = std::string{guid} + "__WRIT__0000000007";
+std::string const new_reader = std::string{guid} + "converted-__READ__0000000007";
+std::string const new_writer = std::string{guid} + "converted-__WRIT__0000000007";
 std::string const waiter = "_c_other-__WRIT__0000000009";
 
 }  // namespace
@@ -66,11 +67,11 @@ TEST_CASE("a writer becomes a reader in its own place, whoever waits")
     CHECK(c.machine.now() == phase::granted);
     CHECK(c.machine.what_is_left().node == "/a/b/" + new_reader);
     CHECK(c.machine.what_is_left().czxid == 200);
-    // Those that wait have tokens from 101 * 64 on.
-    CHECK(c.machine.first_token() == 100 * 64 + 63);
+    // The waiter, whose node was made in between, has one from 101 * 64 on.
+    CHECK(c.machine.first_token() == 100 * 64 + 6);
 }
 
-TEST_CASE("a reader becomes a writer in its own place, if no other client holds or waits")
+TEST_CASE("a reader becomes a writer in its own place, if no other client has the lock")
 {
     conversion c{access::exclusive};
     CHECK(c.sent() == words{"children /a/b"});
@@ -93,8 +94,51 @@ TEST_CASE("a reader becomes a writer in its own place, if no other client holds 
     }
     SECTION("another one tries the same")
     {
-        c.answer_to(1, names({reader, new_writer, "_c_other-__WRIT__0000000008"}));
+        c.answer_to(1, names({reader, new_writer, "_c_other-__READ__0000000008",
+                              "_c_other-converted-__WRIT__0000000008", "_c_third-__WRIT__0000000009"}));
         CHECK(c.machine.why() == errc::timed_out);
+    }
+    SECTION("another one has tried the same, and gone")
+    {
+        c.answer_to(1, names({reader, new_writer, "_c_other-converted-__WRIT__0000000008"}));
+        CHECK(c.machine.now() == phase::granted);
+        CHECK(c.machine.first_token() == 200 * 64);
+    }
+    SECTION("others wait, a reader behind a writer among them")
+    {
+        c.answer_to(1, names({"_c_a-__READ__0000000011", reader, new_writer, "_c_b-__WRIT__0000000012", waiter}));
+        CHECK(c.sent() == words{"data /a/b/" + waiter});
+        SECTION("the first was made before: its token is greater")
+        {
+            c.answer_to(0, stat(150, 5));
+            CHECK(c.machine.now() == phase::granted);
+            CHECK(c.machine.first_token() == 149 * 64 + 1);
+        }
+        SECTION("right before the hold's own")
+        {
+            c.answer_to(0, stat(101, 5));
+            CHECK(c.machine.now() == phase::granted);
+            CHECK(c.machine.first_token() == 100 * 64 + 6);
+        }
+        SECTION("it was made later")
+        {
+            c.answer_to(0, stat(250, 5));
+            CHECK(c.machine.first_token() == 200 * 64);
+        }
+        SECTION("it is gone: all is looked at again")
+        {
+            c.answer_to(0, only(answer::no_node));
+            CHECK(c.sent() == words{"children /a/b"});
+            c.answer_to(0, names({reader, new_writer}));
+            CHECK(c.machine.now() == phase::granted);
+            CHECK(c.machine.first_token() == 200 * 64);
+        }
+        SECTION("the answer is lost")
+        {
+            c.answer_to(0, only(answer::lost));
+            c.machine.connected(1);
+            CHECK(c.sent() == words{"children /a/b"});
+        }
     }
     SECTION("the list is lost")
     {
@@ -106,16 +150,37 @@ TEST_CASE("a reader becomes a writer in its own place, if no other client holds 
     }
 }
 
-TEST_CASE("a reader beside others is refused before anything is made")
+TEST_CASE("a reader beside one that may have the lock is refused before anything is made")
 {
-    auto const other = GENERATE(std::string{"_c_other-__READ__0000000003"}, waiter, std::string{"x__lock__0000000009"});
+    auto const others = GENERATE(words{"_c_other-__READ__0000000003"}, words{waiter, "x__rlock__0000000008"},
+                                 words{waiter, "_c_other-converted-__READ__0000000010"},
+                                 words{"_c_a-lock-2147483647", "_c_b-__READ__2147483647"});
     conversion c{access::exclusive};
     static_cast<void>(c.sent());
-    c.answer_to(0, names({reader, other}));
+    auto all = others;
+    all.push_back(reader);
+    c.answer_to(0, names(all));
     CHECK(c.machine.now() == phase::failed);
     CHECK(c.machine.why() == errc::timed_out);
     CHECK_FALSE(c.machine.left_something());
     CHECK(c.sent().empty());
+}
+
+TEST_CASE("a reader that has become a writer so often that no token is left is refused")
+{
+    auto const used = GENERATE(64U - 3, 64U - 2);
+    driven<convert_recipe> c{
+        holdfast::zookeeper::acquire_plan{.lock = "/a/b", .once = true, .tokens = counted_tokens()}, naming::curator,
+        access::exclusive, held(access::shared, "0000000007"), std::uint64_t{100} * 64 + used};
+    c.machine.connected(1);
+    static_cast<void>(c.sent());
+    c.answer_to(0, names({reader, waiter}));
+    static_cast<void>(c.sent());
+    c.answer_to(0, created("/a/b/" + new_writer, 200));
+    c.answer_to(1, names({reader, new_writer, waiter}));
+    CHECK(c.sent() == words{"data /a/b/" + waiter});
+    c.answer_to(0, stat(101, 5));
+    CHECK((c.machine.now() == phase::granted) == (used == 64 - 3));
 }
 
 TEST_CASE("a hold that is lost is not converted")
@@ -159,7 +224,7 @@ TEST_CASE("a hold that is lost is not converted")
     {
         driven<convert_recipe> c{
             holdfast::zookeeper::acquire_plan{.lock = "/a/b", .once = true, .tokens = counted_tokens()},
-            naming::curator, access::shared, leftover{}};
+            naming::curator, access::shared, leftover{}, 0U};
         c.machine.connected(1);
         CHECK(c.sent().empty());
         CHECK(c.machine.why() == errc::timed_out);
@@ -227,5 +292,5 @@ TEST_CASE("the place of a hold with the exhausted sequence is before all that sh
 {
     auto const digits = GENERATE(std::string{"2147483647"}, std::string{"-2147483648"});
     conversion c{access::shared, digits};
-    CHECK(c.sent().front() == std::string{"plain /a/b/"} + guid + "__READ__2147483646");
+    CHECK(c.sent().front() == std::string{"plain /a/b/"} + guid + "converted-__READ__2147483646");
 }

@@ -23,6 +23,7 @@ using holdfast::access;
 using holdfast::owner_token;
 using holdfast::zookeeper::contender;
 using holdfast::zookeeper::contenders_among;
+using holdfast::zookeeper::converted_node;
 using holdfast::zookeeper::exhausted_sequence;
 using holdfast::zookeeper::judge;
 using holdfast::zookeeper::naming;
@@ -281,6 +282,16 @@ TEST_CASE("nodes have the names of Curator's and kazoo's, and each says what it 
             REQUIRE(line.size() == 1);
             CHECK(line.front().sequence == 42);
             CHECK((line.front().mode == access::shared) == (mode == access::shared));
+        }
+    CHECK(converted_node(naming::curator, token, access::shared, 7) == curator + "converted-__READ__0000000007");
+    CHECK(converted_node(naming::curator, token, access::exclusive, 7) == curator + "converted-__WRIT__0000000007");
+    CHECK(converted_node(naming::kazoo, token, access::shared, 7) == kazoo + "converted__rlock__0000000007");
+    CHECK(converted_node(naming::kazoo, token, access::exclusive, 7) == kazoo + "converted__lock__0000000007");
+    for (auto const as : {naming::curator, naming::kazoo})
+        for (auto const mode : {access::exclusive, access::shared}) {
+            CHECK(contenders_among({converted_node(as, token, mode, 42)}).at(0).converted);
+            CHECK(contenders_among({converted_node(as, token, mode, 42)}).at(0).sequence == 42);
+            CHECK_FALSE(contenders_among({node_prefix(as, token, mode) + "0000000042"}).at(0).converted);
         }
     for (auto const* const stranger :
          {"__READ__", "__READ__000000001", "__READ__00000000001", "__read__0000000001", "_c_a-__READ__000000000x",

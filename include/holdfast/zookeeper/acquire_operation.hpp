@@ -99,7 +99,7 @@ private:
                           .tokens = [this] { return session().host().fresh_token(); }};
         if (!request_.beside) return key_->machine(std::move(plan));
         auto const* const held = session().held().find(*request_.beside);
-        return key_->machine(std::move(plan), held ? held->what : leftover{});
+        return key_->machine(std::move(plan), held ? *held : held_nodes::node{});
     }
 
     void on_time(boot_clock::time_point) noexcept override { look(); }
@@ -236,7 +236,7 @@ private:
             session().perform(*this, {{{request::kind::confirm}, confirm_tag}});
             return limit;
         }
-        session().held().add(token_, {machine_->what_is_left(), until + drift(ttl)});
+        session().held().add(token_, {machine_->what_is_left(), until + drift(ttl), machine_->first_token()});
         session().wake_thread(until + drift(ttl));
         finish(granted(until, ttl));
         return now;

@@ -22,32 +22,43 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// | state | sent | answer → next |
 /// |---|---|---|
 /// | looking (to a writer) | children | → judge, then creating |
-/// | creating | create, children | made, children → judge, then granted; create lost → searching; children lost → listing |
+/// | creating | create, children | made, children → judge; create lost → searching; children lost → listing |
 /// | searching | confirm, data of the node | there → listing; not there → creating |
-/// | listing | children | → judge, then granted |
+/// | listing | children | → judge |
+/// | tied | data of the first that waits | there → granted; gone → listing |
 ///
 /// judge:
 ///
 /// | nodes of the lock | next |
 /// |---|---|
 /// | without the first node | failed (`timed_out`) |
-/// | to a writer: with others than these two | failed (`timed_out`) |
+/// | to a writer: another reader may have the lock | failed (`timed_out`) |
+/// | to a writer: others wait | tied |
+/// | otherwise | granted |
 ///
 /// Its number is the first node's, so the hold keeps its place before those that wait, and there is never a moment
 /// without a node in that place. A node that the server numbered anew would stand after them: the next writer would get
 /// in beside the reader.
 ///
-/// To a writer: a reader that was made before this node is in the list that comes after it, so this fails. One that is
-/// made later finds this node before its own, and waits. Two that try at the same time find each other: at least one
-/// fails. It also fails if others wait: they were there before this writer, and have a smaller fencing token.
+/// To a writer: a reader that was made before this node is in the list that comes after it. It may have the lock, unless
+/// it came after a writer that still waits. A reader that is made later finds this node before its own, and waits. Two
+/// that try at the same time find each other: at least one fails.
+///
+/// The fencing token must be greater than those of all that have had the lock, and less than those of all that wait:
+///
+/// | to a | others | token |
+/// |---|---|---|
+/// | reader | | the writer's, and one more |
+/// | writer | none waits | this node's |
+/// | writer | the first that waits was made before | the last that is surely free before its own: of the readers that had the lock meanwhile, each has the first of its node |
 ///
 /// The nodes are made and removed one by one, not in one transaction: if an answer stays away, the hold is as it was,
 /// and what may have been made is removed. A transaction would leave open what is held.
 class convert_recipe final : public acquire_machine {
 public:
-    /// `held` is what the hold would leave. Requires: its node is known.
-    convert_recipe(acquire_plan plan, naming as, access to, leftover held)
-        : acquire_machine{std::move(plan)}, naming_{as}, to_{to}, held_{std::move(held)}
+    /// `held` is what the hold would leave, and `token` its fencing token. Requires: the hold's node is known.
+    convert_recipe(acquire_plan plan, naming as, access to, leftover held, std::uint64_t token)
+        : acquire_machine{std::move(plan)}, naming_{as}, to_{to}, held_{std::move(held)}, last_token_{token}
     {
     }
 
@@ -56,28 +67,26 @@ public:
         return {plan().lock, name(), made_ ? path() : std::string{}, made_ ? czxid_ : 0, {}, session(), {}};
     }
 
-    /// Of a reader it is the last of the writer's node: those that wait have greater ones, but this node is younger.
     [[nodiscard]] std::uint64_t first_token() const noexcept override
     {
-        // mutant: the token of a reader that was a writer is its own node's
-        if (to_ == access::shared) return first_token_of(held_.czxid) + tokens_of_a_writer;
-        return first_token_of(czxid_);
+        // mutant: the token of a converted hold is its own node's
+        if (to_ == access::shared) return last_token_ + 1;
+        return first_waits_ == 0 ? first_token_of(czxid_) : std::max(last_token_, first_token_of(first_waits_ - 1)) + 1;
     }
 
 private:
     [[nodiscard]] std::string name() const
     {
-        // No other client has this number: it was given out before the last one, and only a hold without another node
-        // before it is converted. The last one is given out again and again.
+        // The last number is given out again and again. The one before it was given out once, and that node is gone.
         auto const number = std::min(sequence_of(leaf_of(held_.node)).value_or(0), exhausted_sequence - 1);
-        auto const digits = std::to_string(number);  // mutant: a hold converted at the end of the line
-        return node_prefix(naming_, id_, to_) + std::string(10 - digits.size(), '0') + digits;
+        // mutant: a hold converted at the end of the line
+        return converted_node(naming_, id_, to_, number);
     }
     [[nodiscard]] std::string path() const { return plan().lock + '/' + name(); }
 
     void start_over() override
     {
-        if (session() != held_.session) return fail(make_error_code(holdfast::errc::timed_out));
+        if (session() != held_.session) return refuse();
         id_ = plan().tokens();  // a node of an earlier conversion may still have to be removed
         if (to_ == access::exclusive)
             look();
@@ -129,8 +138,11 @@ private:
         if (state_ == state::creating && slot == first) return take_created(r);
         if (r.undecided()) return stall();
         if (r.what == answer::refused) return fail(r.code);
-        if (state_ == state::searching) return take_found(r);
-        judge(r);
+        switch (state_) {
+        case state::searching: return take_found(r);
+        case state::tied: return r.what == answer::ok ? take_first_waiting(r.stat.czxid) : list();
+        default: return look_at_others(r);
+        }
     }
 
     void take_created(reply const& r)
@@ -142,7 +154,7 @@ private:
         } else if (r.what == answer::refused) {
             fail(r.code);
         } else if (r.what == answer::no_node) {
-            fail(make_error_code(holdfast::errc::timed_out));  // the node above is gone, and so is ours
+            refuse();  // the node above is gone, and so is ours
         } else {
             next_round();
             stall();
@@ -158,27 +170,56 @@ private:
         list();
     }
 
-    void judge(reply const& r)
+    void look_at_others(reply const& r)
     {
+        auto const line = contenders_among(r.children);
         bool still_there = false;
-        bool others = false;
-        for (auto const& one : contenders_among(r.children)) {
+        bool others_hold = false;
+        contender const* waits = nullptr;  // the first made by the server: its converted siblings never get the lock
+        for (auto const& one : line) {
             if (one.name == leaf_of(held_.node))
                 still_there = true;
-            else if (one.name != name())  // mutant: a reader that becomes a writer before those that wait
-                others = true;
+            else if (one.name == name())
+                continue;
+            else if (one.mode == access::shared)
+                others_hold = others_hold || one.converted || !waits || waits->sequence == one.sequence;
+            // mutant: a converted node taken for one that waits
+            else if (!waits && !one.converted)
+                waits = &one;
         }
-        if (!still_there) return fail(make_error_code(holdfast::errc::timed_out));
-        if (others && to_ == access::exclusive) return fail(make_error_code(holdfast::errc::timed_out));
-        if (state_ == state::looking) return create();
+        if (!still_there) return refuse();
+        if (to_ == access::exclusive) {
+            if (others_hold || (waits && waits->sequence == exhausted_sequence)) return refuse();
+            if (state_ == state::looking) return create();
+            // mutant: a writer whose token is greater than of those that waited before
+            if (waits) return ask_about(waits->name);
+        }
         grant();
     }
+
+    void ask_about(std::string const& node)
+    {
+        enter(state::tied);
+        send(first, {request::kind::data, plan().lock + '/' + node});
+    }
+
+    void take_first_waiting(std::int64_t czxid)
+    {
+        first_waits_ = czxid < czxid_ ? czxid : 0;
+        // One more is for the reader that it may become.
+        if (first_waits_ != 0 && first_token() + 1 >= first_token_of(first_waits_)) return refuse();
+        grant();
+    }
+
+    void refuse() noexcept { fail(make_error_code(holdfast::errc::timed_out)); }
 
     void look_again() override {}
 
     naming naming_;
     access to_;
     leftover held_;
+    std::uint64_t last_token_;
+    std::int64_t first_waits_ = 0;  // the czxid of the first that waits, if it was made before this node
 };
 
 }  // namespace holdfast::zookeeper

@@ -7,6 +7,7 @@
 #include <holdfast/zookeeper/acquire_machine.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -23,6 +24,7 @@ public:
     struct node {
         leftover what;
         boot_clock::time_point ends;
+        std::uint64_t token = 0;  ///< the first fencing token of the lease
     };
 
     void add(owner_token const& token, node one) { nodes_.insert_or_assign(std::string{token.view()}, std::move(one)); }

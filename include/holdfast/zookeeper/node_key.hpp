@@ -7,6 +7,7 @@
 #include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/convert_recipe.hpp>
 #include <holdfast/zookeeper/ephemeral_recipe.hpp>
+#include <holdfast/zookeeper/held_nodes.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
 #include <holdfast/zookeeper/sequential_recipe.hpp>
@@ -31,11 +32,8 @@ public:
     /// Returns: whether waiting clients have nodes.
     [[nodiscard]] bool queued() const noexcept { return nodes_.queueing != queueing::none; }
 
-    /// Returns: how many fencing tokens a hold has.
-    [[nodiscard]] unsigned tokens() const noexcept
-    {
-        return mode() == access::sole ? tokens_of_a_node : mode() == access::exclusive ? tokens_of_a_writer : 1;
-    }
+    /// Returns: how many fencing tokens a hold has. The others of a `shared_mutex`'s node are for `convert_recipe`.
+    [[nodiscard]] unsigned tokens() const noexcept { return mode() == access::sole ? tokens_of_a_node : 1; }
 
     /// Returns: the machine that takes the lock.
     [[nodiscard]] std::unique_ptr<acquire_machine> machine(acquire_plan plan) const
@@ -44,10 +42,10 @@ public:
         return std::make_unique<sequential_recipe>(std::move(plan), nodes_.naming, mode());
     }
 
-    /// Returns: the machine that takes it beside a hold of the other mode, which would leave `held`.
-    [[nodiscard]] std::unique_ptr<acquire_machine> machine(acquire_plan plan, leftover held) const
+    /// Returns: the machine that takes it beside `held`, a hold of the other mode.
+    [[nodiscard]] std::unique_ptr<acquire_machine> machine(acquire_plan plan, held_nodes::node const& held) const
     {
-        return std::make_unique<convert_recipe>(std::move(plan), nodes_.naming, mode(), std::move(held));
+        return std::make_unique<convert_recipe>(std::move(plan), nodes_.naming, mode(), held.what, held.token);
     }
 
 private:

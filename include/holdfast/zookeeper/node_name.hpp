@@ -35,6 +35,7 @@ struct contender {
     std::string name;
     std::uint32_t sequence;
     access mode = access::sole;
+    bool converted = false;  ///< it was made for a hold of the other mode, whose number it has
     std::int64_t czxid = 0;  ///< the transaction that made it; 0 if that is not known
 };
 
@@ -52,6 +53,9 @@ inline constexpr std::array<marker, 5> markers{{{"lock-", access::sole},
                                                 {"__rlock__", access::shared},
                                                 {"__WRIT__", access::exclusive},
                                                 {"__READ__", access::shared}}};
+
+/// What a converted node has before the marker.
+inline constexpr std::string_view converted_mark = "converted";
 
 /// Returns: the GUID of `token`, as `naming` writes it.
 [[nodiscard]] inline std::string guid(naming as, owner_token const& token)
@@ -77,6 +81,17 @@ inline constexpr std::array<marker, 5> markers{{{"lock-", access::sole},
     return "_c_" + id + "-__READ__";
 }
 
+/// Returns: the name of the node of `token` that takes the place of one with the number `sequence`.
+[[nodiscard]] inline std::string converted_node(naming as, owner_token const& token, access mode,
+                                                std::uint32_t sequence)
+{
+    auto name = node_prefix(as, token, mode);
+    auto const mark = std::string{detail::converted_mark} + (as == naming::curator ? "-" : "");
+    name.insert(name.find("__"), mark);
+    auto const digits = std::to_string(sequence);
+    return name.append(10 - digits.size(), '0').append(digits);
+}
+
 /// Returns: what the node of a lock says about its owner, for people: `host=… pid=… label=…`.
 [[nodiscard]] inline std::string node_content(std::string_view label)
 {
@@ -98,6 +113,7 @@ namespace detail {
 struct name_end {
     std::uint32_t sequence;
     access mode;
+    bool converted;
 };
 
 /// Returns: what the end of `node` says; nothing if it is no node of a lock.
@@ -115,7 +131,9 @@ struct name_end {
         if (value > exhausted_sequence + (negative ? 1U : 0U)) continue;
         // mutant: a negative sequence taken for a number
         auto const sequence = negative ? exhausted_sequence : static_cast<std::uint32_t>(value);
-        return name_end{sequence, mode};
+        auto before = node.substr(0, at);
+        if (before.ends_with('-')) before.remove_suffix(1);
+        return name_end{sequence, mode, before.ends_with(converted_mark)};
     }
     return std::nullopt;
 }
@@ -135,16 +153,16 @@ struct name_end {
 [[nodiscard]] inline std::vector<contender> contenders_among(std::vector<std::string> const& children)
 {
     std::vector<std::pair<std::uint32_t, std::size_t>> places;
-    std::vector<access> modes(children.size());
+    std::vector<std::pair<access, bool>> kinds(children.size());
     for (std::size_t i = 0; i < children.size(); ++i)
         if (auto const end = detail::end_of(children[i])) {
             places.emplace_back(end->sequence, i);
-            modes[i] = end->mode;
+            kinds[i] = {end->mode, end->converted};
         }
     std::sort(places.begin(), places.end());  // mutant: sequence compared as text
     std::vector<contender> all;
     all.reserve(places.size());
-    for (auto const& [sequence, i] : places) all.push_back({children[i], sequence, modes[i]});
+    for (auto const& [sequence, i] : places) all.push_back({children[i], sequence, kinds[i].first, kinds[i].second});
     return all;
 }
 

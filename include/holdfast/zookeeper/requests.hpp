@@ -63,9 +63,6 @@ struct node_stat {
 /// How many fencing tokens each node has: as many as a lease can use.
 inline constexpr unsigned tokens_of_a_node = most_local_handoffs + 1;
 
-/// How many of them the holds of a `shared_mutex` have. The last one is left for the reader that a writer becomes.
-inline constexpr unsigned tokens_of_a_writer = tokens_of_a_node - 1;
-
 /// Returns: the first fencing token of the node that was made by the transaction `czxid`.
 [[nodiscard]] constexpr std::uint64_t first_token_of(std::int64_t czxid) noexcept
 {

@@ -157,7 +157,7 @@ MUTANTS = {
         labels="lesson-16",
     ),
     "a negative sequence taken for a number": mutant(
-        QUEUE, "if (MUTANT && negative) return name_end{static_cast<std::uint32_t>(0x100000000U - value), mode}; LINE"
+        QUEUE, "if (MUTANT && negative) return name_end{static_cast<std::uint32_t>(0x100000000U - value), mode, false}; LINE"
     ),
     "those of one sequence ordered by name": mutant(
         QUEUE, ("a.czxid < b.czxid", "(MUTANT ? a.name < b.name : a.czxid < b.czxid)")
@@ -170,16 +170,17 @@ MUTANTS = {
         QUEUE, ("return ", "return MUTANT ? a != access::shared : "), labels="lesson-16"
     ),
     "a hold converted at the end of the line": mutant(
-        QUEUE, ("(number)", "(MUTANT ? exhausted_sequence - 1 : number)"), labels="lesson-16"
+        QUEUE, ("number)", "MUTANT ? exhausted_sequence - 1 : number)"), labels="lesson-16"
     ),
     "a reader that becomes a writer without a second look": mutant(
         QUEUE, "LINE if (MUTANT && to_ == access::exclusive) return grant();"
     ),
-    "a reader that becomes a writer before those that wait": mutant(
-        QUEUE, ("one.name != name()", "one.name != name() && (one.mode == access::shared || !MUTANT)")
-    ),
-    "the token of a reader that was a writer is its own node's": mutant(
+    "a writer whose token is greater than of those that waited before": mutant(
         QUEUE, ("if (", "if (!MUTANT && ")
+    ),
+    "a converted node taken for one that waits": mutant(ORDER, ("!one.converted", "(MUTANT || !one.converted)")),
+    "the token of a converted hold is its own node's": mutant(
+        QUEUE, "if (MUTANT) return first_token_of(czxid_); LINE"
     ),
     "granted without a node that was replaced": mutant(ORDER, ("if (gone", "if (!MUTANT && gone")),
     "watch set without a second look": mutant(QUEUE, ("return ", "return MUTANT || ")),

@@ -58,6 +58,7 @@ struct client {
     std::optional<erase_machine> erasing;
     unsigned job = 0;
     std::optional<leftover> held;  // what it holds; while it is converted, there is an acquire, too
+    std::uint64_t token = 0;
     access held_mode{};
     std::int64_t session = 0;
     bool connected = false;
@@ -274,7 +275,8 @@ private:
             ++c.job;
             if (c.held_mode != access::sole && !calm() && random_.below(2) == 0) {
                 c.mode = c.held_mode == access::shared ? access::exclusive : access::shared;
-                c.acquiring = std::make_unique<convert_recipe>(plan(false, true), naming::curator, c.mode, *c.held);
+                c.acquiring =
+                    std::make_unique<convert_recipe>(plan(false, true), naming::curator, c.mode, *c.held, c.token);
                 c.acquiring->connected(c.session);
             } else {
                 c.erasing.emplace(*c.held);
@@ -363,10 +365,11 @@ private:
         ++c.wins;
         auto const before = std::exchange(c.held, one->what_is_left());
         c.held_mode = c.mode;
+        c.token = one->first_token();
         if (before) ++v_.converted;
         look_at_others(c);
-        look_at_token(one->first_token(), c.mode);
-        note(one->first_token());
+        look_at_token(c.token, c.mode);
+        note(c.token);
         if (before) erase(c, *before);
     }
 
@@ -392,11 +395,7 @@ private:
     {
         if (first <= (mode == access::shared ? last_of_writers_ : last_token_))
             breach("a fencing token is not greater than those before");
-        auto const last = first +
-                          (mode == access::sole        ? tokens_of_a_node
-                           : mode == access::exclusive ? tokens_of_a_writer
-                                                       : 1) -
-                          1;
+        auto const last = mode == access::sole ? first + tokens_of_a_node - 1 : first;
         last_token_ = std::max(last_token_, last);
         if (mode != access::shared) last_of_writers_ = last;
     }
