@@ -5,6 +5,10 @@
     kazoo_rival.py count HOSTS PATH NAMES COUNTER TIMES   adds TIMES to the number in the file COUNTER, each time under the lock
     kazoo_rival.py hold HOSTS PATH NAMES                  takes the lock, says so, gives it back when its input ends
     kazoo_rival.py contenders HOSTS PATH NAMES            prints who has the lock and who waits, one a line
+    kazoo_rival.py hold-read HOSTS PATH NAMES             as hold, with ReadLock
+    kazoo_rival.py hold-write HOSTS PATH NAMES            as hold, with WriteLock
+    kazoo_rival.py try-read HOSTS PATH NAMES              asks once, with ReadLock, and says "held" or "refused"
+    kazoo_rival.py try-write HOSTS PATH NAMES             the same with WriteLock
 
 NAMES is "kazoo"; "curator" where the others' nodes have Curator's names, which kazoo heeds; or "common", where its own nodes are
 called as Curator's, too: Curator does not order what is called otherwise.
@@ -23,9 +27,14 @@ class CommonLock(Lock):
 
 def main():
     what, hosts, path, names, *rest = sys.argv[1:]
-    client = KazooClient(hosts=hosts, timeout=20 if what == "hold" else 60)  # the end of one who holds is waited for
+    client = KazooClient(hosts=hosts, timeout=20 if what.startswith("hold") else 60)  # the end of one who holds is waited for
     client.start(timeout=120)
-    if names == "common":
+    what, _, mode = what.partition("-")
+    if mode:
+        make = client.ReadLock if mode == "read" else client.WriteLock
+        others = ["-__WRIT__"] if mode == "read" else ["-__WRIT__", "-__READ__"]
+        lock = make(path, "kazoo", **({"extra_lock_patterns": others} if names == "curator" else {}))
+    elif names == "common":
         lock = CommonLock(client, path, "kazoo", extra_lock_patterns=["-lock-"])
     else:
         lock = client.Lock(path, "kazoo", **({"extra_lock_patterns": ["-lock-"]} if names == "curator" else {}))
@@ -42,6 +51,9 @@ def main():
         lock.acquire()
         print("held", flush=True)
         sys.stdin.read()
+        lock.release()
+    elif what == "try":
+        print("held" if lock.acquire(blocking=False) else "refused", flush=True)
         lock.release()
     elif what == "contenders":
         print("\n".join(lock.contenders()), flush=True)

@@ -14,9 +14,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <fstream>
 #include <mutex>
+#include <shared_mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,6 +33,7 @@ using holdfast::test::zookeeper_tree;
 using holdfast::zookeeper::mutex;
 using holdfast::zookeeper::naming;
 using holdfast::zookeeper::session;
+using holdfast::zookeeper::shared_mutex;
 
 namespace {
 
@@ -186,4 +189,151 @@ TEST_CASE("Curator and this library see that the other has the lock")
     auto asked = curator({"participants", server.address(), "/orders"}, output);
     CHECK(asked.wait_for(3min) == 0);
     CHECK(content(output).find("label=holdfast") != std::string::npos);
+}
+
+TEST_CASE("readers and writers of this library and of Curator exclude each other as they must, and none starves")
+{
+    zookeeper_server server;
+    temporary_folder folder;
+    auto const counter = (folder.path() / "counter").string();
+    std::ofstream{counter} << 0;
+    constexpr int times = 40;
+    auto zk = connected(server.address(), {.session_timeout = 60s});
+    shared_mutex m{zk, "/orders"};
+    std::unique_lock hold{m};
+    auto one = curator({"mixed", server.address(), "/orders", counter, std::to_string(times)},
+                       (folder.path() / "one").string());
+    zookeeper_tree tree{server.address()};
+    REQUIRE(eventually([&] { return tree.children("/orders").size() == 2; }, 3min));
+    hold.unlock();
+    std::atomic<int> ours{0};
+    std::atomic<int> torn{0};
+    {
+        std::jthread reader{[&] {
+            while (ours < times || one.running()) {
+                std::shared_lock const section{m};
+                auto const seen = content(counter);
+                std::this_thread::sleep_for(1ms);
+                if (seen.empty() || content(counter) != seen) ++torn;
+            }
+        }};
+        while (ours < times || one.running()) {
+            std::scoped_lock const section{m};
+            auto const seen = std::stoi(content(counter));
+            std::this_thread::sleep_for(1ms);
+            std::ofstream{counter} << seen + 1;
+            ++ours;
+        }
+    }
+    CHECK(one.wait_for(3min) == 0);
+    CHECK(torn == 0);
+    CHECK(content(counter) == std::to_string(times + ours));
+    CHECK(tree.children("/orders").empty());
+}
+
+TEST_CASE("Curator's readers and writers and this library's see each other")
+{
+    zookeeper_server server;
+    temporary_folder folder;
+    auto zk = connected(server.address());
+    shared_mutex m{zk, "/orders"};
+    mutex plain{zk, "/orders"};
+    auto const output = (folder.path() / "output").string();
+    auto const said = [&](std::string const& what) {
+        auto asked = curator({what, server.address(), "/orders"}, output);
+        CHECK(asked.wait_for(3min) == 0);
+        return content(output);
+    };
+    SECTION("a reader of Curator's")
+    {
+        auto holder = curator({"hold-read", server.address(), "/orders"}, output);
+        REQUIRE(eventually([&] { return content(output) == "held\n"; }, 3min));
+        CHECK(m.try_lock_shared());
+        CHECK_FALSE(m.try_unlock_shared_and_lock());
+        m.unlock_shared();
+        CHECK_FALSE(m.try_lock());
+        CHECK_FALSE(plain.try_lock());
+        holder.kill();
+        CHECK(m.try_lock_for(3min));  // when Curator's session has expired
+    }
+    SECTION("a writer of Curator's")
+    {
+        auto holder = curator({"hold-write", server.address(), "/orders"}, output);
+        REQUIRE(eventually([&] { return content(output) == "held\n"; }, 3min));
+        CHECK_FALSE(m.try_lock_shared());
+        CHECK_FALSE(m.try_lock());
+        CHECK_FALSE(plain.try_lock());
+        holder.kill();
+        CHECK(m.try_lock_shared_for(3min));
+    }
+    SECTION("a writer of Curator's that has become a reader")
+    {
+        auto holder = curator({"downgrade", server.address(), "/orders"}, output);
+        REQUIRE(eventually([&] { return content(output) == "held\n"; }, 3min));
+        CHECK(m.try_lock_shared());
+        CHECK_FALSE(m.try_unlock_shared_and_lock());
+        m.unlock_shared();
+        CHECK_FALSE(m.try_lock());
+    }
+    SECTION("a reader of ours, that was a writer")
+    {
+        m.lock();
+        m.unlock_and_lock_shared();
+        CHECK(said("try-read") == "held\n");
+        CHECK(said("try-write") == "refused\n");
+        CHECK(m.try_unlock_shared_and_lock());
+        CHECK(said("try-read") == "refused\n");
+    }
+    SECTION("a writer of ours")
+    {
+        m.lock();
+        CHECK(said("try-read") == "refused\n");
+        CHECK(said("try-write") == "refused\n");
+    }
+}
+
+TEST_CASE("kazoo's readers and writers and this library's see each other")
+{
+    auto const as = GENERATE(naming::curator, naming::kazoo);
+    zookeeper_server server;
+    temporary_folder folder;
+    auto zk = connected(server.address());
+    shared_mutex m{zk, "/orders", {}, {.naming = as}};
+    mutex plain{zk, "/orders", {}, {.naming = as}};
+    auto const output = (folder.path() / "output").string();
+    auto const said = [&](std::string const& what) {
+        auto asked = kazoo({what, server.address(), "/orders", words(as)}, output);
+        CHECK(asked.wait_for(3min) == 0);
+        return content(output);
+    };
+    auto const holds = [&](std::string const& what) {
+        auto holder = kazoo({what, server.address(), "/orders", words(as)}, output);
+        REQUIRE(eventually([&] { return content(output) == "held\n"; }, 3min));
+        return holder;
+    };
+    {
+        auto reader = holds("hold-read");
+        CHECK(m.try_lock_shared());
+        CHECK_FALSE(m.try_unlock_shared_and_lock());
+        m.unlock_shared();
+        CHECK_FALSE(m.try_lock());
+        CHECK_FALSE(plain.try_lock());
+        reader.kill();
+    }
+    REQUIRE(m.try_lock_for(3min));  // when kazoo's session has expired
+    CHECK(said("try-read") == "refused\n");
+    CHECK(said("try-write") == "refused\n");
+    m.unlock_and_lock_shared();
+    CHECK(said("try-read") == "held\n");
+    CHECK(said("try-write") == "refused\n");
+    REQUIRE(m.try_unlock_shared_and_lock());
+    CHECK(said("try-read") == "refused\n");
+    m.unlock();
+    {
+        auto writer = holds("hold-write");
+        CHECK_FALSE(m.try_lock_shared());
+        CHECK_FALSE(m.try_lock());
+        writer.kill();
+    }
+    CHECK(m.try_lock_shared_for(3min));
 }
