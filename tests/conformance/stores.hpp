@@ -190,11 +190,16 @@ struct zookeeper_store {
     }
     void break_lock(std::string const& name)
     {
-        // The first only: it has the lock, the others wait.
+        // Those that have the lock: the first, and readers beside it. The others wait.
         zookeeper_tree tree{server.address(), credential};
         auto const path = zookeeper::lock_path(name);
-        auto const line = zookeeper::contenders_among(tree.children(path));
-        if (!line.empty()) tree.remove(path + '/' + line.front().name);
+        bool first = true;
+        for (auto const& node : zookeeper::contenders_among(tree.children(path))) {
+            if (!first && node.mode != access::shared) break;
+            first = false;
+            tree.remove(path + '/' + node.name);
+            if (node.mode != access::shared) break;
+        }
     }
 };
 #endif
