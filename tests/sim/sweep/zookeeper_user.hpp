@@ -6,6 +6,7 @@
 #include "zookeeper_scenario.hpp"
 #include "zookeeper_servers.hpp"
 
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/validity.hpp>
@@ -24,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -70,7 +72,7 @@ public:
     }
 
     /// Takes the lock once, however long that takes, and gives it back.
-    sim::process inherit() { co_await use(false, time_point::max(), {}); }
+    sim::process inherit() { co_await use(false, time_point::max(), {}, true); }
 
 private:
     struct granted_waiter final : detail::waiter {
@@ -83,10 +85,14 @@ private:
     {
         loop_ = std::make_shared<zookeeper_loop>(me_, servers_);
         auto const operation_timeout = std::chrono::ceil<std::chrono::milliseconds>(servers_.timeout() / 2);
+        together_ = nullptr;
         store_ = std::make_unique<zookeeper::session_store>(open_zookeeper_session(loop_, servers_, operation_timeout));
         auto const queueing =
-            plan_.form == zookeeper_form::queue ? zookeeper::queueing::sequential : zookeeper::queueing::none;
-        key_ = store_->make_key(plan_.path, {.queueing = queueing});
+            plan_.form == zookeeper_form::plain ? zookeeper::queueing::none : zookeeper::queueing::sequential;
+        alone_ = store_->make_key(plan_.path, {.queueing = queueing});
+        if (plan_.form != zookeeper_form::readers || one_in(4)) return;  // a mutex of the same path
+        alone_ = store_->make_shared_key(plan_.path, access::exclusive);
+        together_ = store_->make_shared_key(plan_.path, access::shared);
     }
 
     /// Effects: the process is killed, and another one begins in its place.
@@ -96,16 +102,17 @@ private:
         be_born();
     }
 
-    sim::process use(bool once, time_point deadline, duration work)
+    sim::process use(bool once, time_point deadline, duration work, bool inherits = false)
     {
+        auto const key = together_ && !inherits && one_in(2) ? together_ : alone_;
         note("wants the lock", 0);
         auto const asked = begin_call(call::kind::acquire, record_.claims.size() + unclaimed);
         auto const left = std::max(deadline, me_.present()) - me_.present();
         auto const acquiring =
-            store_->acquire(key_, {.ttl = options_->ttl,
-                                   .retry = {.first = std::chrono::microseconds{500}, .most = options_->ttl},
-                                   .once = once,
-                                   .deadline = deadline == time_point::max() ? deadline : me_.now() + left});
+            store_->acquire(key, {.ttl = options_->ttl,
+                                  .retry = {.first = std::chrono::microseconds{500}, .most = options_->ttl},
+                                  .once = once,
+                                  .deadline = deadline == time_point::max() ? deadline : me_.now() + left});
         sim::call taking{me_};
         acquiring->start(taking);
         auto const done_at = co_await taking.ended_by();
@@ -117,20 +124,27 @@ private:
             if (once && got.code() == errc::timed_out) end_call(asked, call::answer::refused, done_at);
             co_return;
         }
-        note("ACQUIRED, fence", got->fence);
+        auto const mine = claim(*got, done_at, key);
+        record_.calls[asked].claim = mine;
+        end_call(asked, call::answer::done, done_at, me_.when(got->valid_until));
+        co_await hold(*got, mine, work, key);
+    }
+
+    /// Effects: what `got` promises becomes part of the record. Returns: the number of that claim.
+    std::size_t claim(grant const& got, time_point done_at, shared_key const& key)
+    {
+        note("ACQUIRED, fence", got.fence);
         ++record_.verdict.acquired;
         record_.claims.push_back({.client = me_.index(),
                                   .granted = done_at,
-                                  .valid_until = me_.when(got->valid_until),
-                                  .first_fence = got->fence,
-                                  .last_fence = got->fence + got->fences - 1});
-        auto const mine = record_.claims.size() - 1;
-        record_.calls[asked].claim = mine;
-        end_call(asked, call::answer::done, done_at, me_.when(got->valid_until));
-        co_await hold(*got, mine, work);
+                                  .valid_until = me_.when(got.valid_until),
+                                  .first_fence = got.fence,
+                                  .last_fence = got.fence + got.fences - 1,
+                                  .shared = key->mode() == access::shared});
+        return record_.claims.size() - 1;
     }
 
-    sim::process hold(grant got, std::size_t mine, duration work)
+    sim::process hold(grant got, std::size_t mine, duration work, shared_key key)
     {
         auto const leave_at = me_.present() + work;
         detail::mutex_state owner;
@@ -149,7 +163,7 @@ private:
             if (!lease.due(me_.now())) continue;
             lease.ask(lease.ttl());
             auto const asked = begin_call(call::kind::renew, mine);
-            auto const extending = store_->extend(key_, got.token, lease.ttl());
+            auto const extending = store_->extend(key, got.token, lease.ttl());
             sim::call confirming{me_};
             extending->start(confirming);
             auto const done_at = co_await confirming.ended_by();
@@ -169,16 +183,33 @@ private:
             note("LOST, fence", got.fence);
             ++record_.verdict.lost;
         }
+        std::optional<grant> other;
+        auto then = mine;
+        auto const other_key = key == alone_ ? together_ : alone_;
+        if (together_ && !lost && held->still_held() && one_in(3)) {
+            auto const converting =
+                store_->acquire(other_key, {.ttl = options_->ttl, .once = true, .beside = got.token});
+            sim::call asking{me_};
+            converting->start(asking);
+            auto const done_at = co_await asking.ended_by();
+            if (auto const more = converting->outcome()) {
+                note("goes to the other mode, of fence", got.fence);
+                // The old lease was still there when the new one was granted: from then on it does not count.
+                record_.claims[mine].ended = std::min(record_.claims[mine].ended, done_at);
+                other = *more;
+                then = claim(*other, done_at, other_key);
+            }
+        }
         record_.claims[mine].ended = std::min(record_.claims[mine].ended, me_.present());
         if (!plan_.calm && one_in(me_.world().now() >= plan_.end ? 3 : 30)) {
             note("DIES, fence", got.fence);
-            record_.claims[mine].ended = time_point::max();
+            if (!other) record_.claims[mine].ended = time_point::max();
             die();
             co_return;
         }
         note("releases, fence", got.fence);
         auto const asked = begin_call(call::kind::release, mine);
-        auto const giving_back = store_->release(key_);
+        auto const giving_back = store_->release(key);
         giving_back->bind(got.token);
         sim::call releasing{me_};
         giving_back->start(releasing);
@@ -186,6 +217,7 @@ private:
         auto const said = giving_back->outcome().code;
         if (!said) end_call(asked, call::answer::done, done_at);
         if (said == errc::not_owner) end_call(asked, call::answer::refused, done_at);
+        if (other) co_await hold(*other, then, me_.up_to(servers_.timeout() / 6), other_key);
     }
 
     /// Effects: the claim is good until its holder's clock shows `t`.
@@ -225,7 +257,8 @@ private:
     std::shared_ptr<lock_options> options_ = std::make_shared<lock_options>();
     std::shared_ptr<zookeeper_loop> loop_;
     std::unique_ptr<zookeeper::session_store> store_;
-    shared_key key_;
+    shared_key alone_;
+    shared_key together_;  // none if there is no such mode
     std::uint32_t operations_ = 0;
 };
 
