@@ -23,7 +23,9 @@ struct participant {
     /// What the node says about it: `host=… pid=… label=…`, with `id=…` in the plain form; or what another library
     /// writes.
     std::string content = {};
-    std::uint64_t fencing_token = 0;  ///< that of its first holder
+    /// That of its first holder, by its node. If that was converted from one mode to the other, it may be greater than
+    /// the holder's.
+    std::uint64_t fencing_token = 0;
 };
 
 /// The sessions that have a lock or wait for it, in the order in which they get it; of the plain form, the one that has
