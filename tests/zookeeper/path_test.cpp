@@ -49,6 +49,8 @@ TEST_CASE("what cannot be a path is refused, and said why")
     CHECK_THAT(refused("/a/.."), contains("\"..\""));
     CHECK_THAT(refused("/zookeeper"), contains("/zookeeper"));
     CHECK_THAT(refused("/orders/x-lock-0000000042"), contains("the lock above it"));
+    CHECK_THAT(refused("/orders/x-__READ__0000000042"), contains("the lock above it"));
+    CHECK_THAT(refused("/orders/x-__WRIT__0000000042"), contains("the lock above it"));
     CHECK_THAT(refused("/orders/0123__lock__0000000042/more"), contains("the lock above it"));
     CHECK(refused("/x-lock-0000000042") == "(not refused)");
     CHECK_THAT(refusal([] { static_cast<void>(lock_path("/x-lock-0000000042", "/orders")); }),
@@ -74,7 +76,7 @@ TEST_CASE("node names are those of Curator and kazoo")
     CHECK(sequence_of("lock--2147483648") == 2147483647U);
     CHECK(sequence_of("lock--0000000001") == 2147483647U);
     for (auto const* const other : {"", "lock-", "lock-1", "lock-00000000001", "lock-000000000x", "lock-2147483648",
-                                    "leases", "_c_1-__READ__0000000001"})
+                                    "leases", "_c_1-__read__0000000001"})
         CHECK_FALSE(sequence_of(other).has_value());
 }
 

@@ -38,7 +38,7 @@ class leased_shared_lock;
 ///     { holdfast::leased_lock writing{prices}; store(writing.fencing_token()); }
 ///
 /// - **Order.** A writer that waits keeps out new readers; when a writer leaves, the readers that wait go first, once.
-///   So neither starves the other. There is no order among writers.
+///   So neither starves the other. There is no order among writers. ZooKeeper: first come, first served.
 /// - **Who unlocks.** Any thread may unlock either side. `unlock_shared` gives back a shared hold of the thread that
 ///   calls it, if it has one, or else the oldest of the object.
 /// - **Taken again.** A thread that has a shared hold and calls `lock()` waits for itself. One that takes a second

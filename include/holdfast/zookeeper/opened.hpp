@@ -23,7 +23,9 @@ struct participant {
     /// What the node says about it: `host=… pid=… label=…`, with `id=…` in the plain form; or what another library
     /// writes.
     std::string content = {};
-    std::uint64_t fencing_token = 0;                ///< that of its first holder
+    /// That of its first holder, by its node. If that was converted from one mode to the other, it may be greater than
+    /// the holder's.
+    std::uint64_t fencing_token = 0;
     std::chrono::system_clock::time_point since{};  ///< when it got in line; by the servers' clock
 };
 
