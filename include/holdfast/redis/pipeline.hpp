@@ -39,7 +39,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// |----------------------------|----------------------------|----------------------|
 /// | acquire, sent              | fails; its release is kept | dropped: its holder will release it |
 /// | release                    | fails; it is kept          | it is kept |
-/// | reacquire, extend, confirm | fails                      | dropped |
+/// | of operators, and all else | fails                      | dropped |
 /// | acquire, not sent          | fails                      | dropped |
 ///
 /// If an acquire is given up with its connection, its release is kept, too: its round is lost. No command turns into
