@@ -27,8 +27,11 @@ namespace detail {
 }  // namespace detail
 
 /// A `mutex` with `lock_options::fair`: first come, first served over all processes whose locks of that name are fair.
-/// The next live waiter is called by the release, and the lock is kept for it until it asks; a waiter that has died
-/// costs the others no time, and one that hangs, 50 ms to 1 s, once.
+/// On Redis the release calls the first waiter, and the lock is kept for it for 50 ms, or four of its round trips. A
+/// waiter whose process has died delays no other. One that is called and stands still delays the next one until that
+/// looks by itself, see `backoff_options::most`; then it has its old place. On ZooKeeper a waiter keeps its place, dead
+/// or not, until its session ends. Not for locks that `std::lock` or `std::scoped_lock` take together: use
+/// `multi_mutex`.
 class fair_mutex : public mutex {
 public:
     /// Effects: prepares a lock; no I/O.

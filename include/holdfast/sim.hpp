@@ -137,6 +137,8 @@ public:
         auto refused = refused_ttl(options.ttl, of.options().node_timeout, "node_timeout");
         if (refused.empty()) refused = redis::uncovered(options.ttl, of.options().restart_guard);
         check_options(name, options, refused);
+        if (options.fair && of.way().size() > 1)
+            throw detail::error_of(name, {make_error_code(errc::misconfigured), "fair is not for several masters"});
         options_ = std::make_shared<lock_options const>(std::move(options));
     }
 

@@ -394,3 +394,16 @@ TEST_CASE("a free lock goes to those who wait for it, before one that comes")
     CHECK(seen.number(11) == 0);
     CHECK(f.inbox.read().elements.at(2).text == f.first.substr(16) + " k");
 }
+
+TEST_CASE("a waiter that comes after its reservation has its old place")
+{
+    fixture f;
+    auto const now = f.clock();
+    auto const one = ask("a", f.first, std::to_string(now));
+    auto const seen = f.at_once({ask("mine"), one, ask("b", f.second, std::to_string(now + 1)), release("mine"), next,
+                                 {"DEL", "n"}, one, queue, next});
+    CHECK(seen.text(4) == f.first);
+    CHECK(seen.number(6) == 1);
+    CHECK(seen.texts(7) == list{f.second});
+    CHECK(seen.text(8).empty());
+}

@@ -123,7 +123,7 @@ public:
         bool const same =
             &wanted == options_.get() ||
             (wanted.ttl == options_->ttl && wanted.renew == options_->renew && wanted.fencing == options_->fencing);
-        return handoffs_ > 0 && same && options_->renew && ttl_ == first_ttl_ &&
+        return handoffs_ > 0 && same && !wanted.fair && options_->renew && ttl_ == first_ttl_ &&
                deadline - boot_clock::now() >= boot_clock::duration{ttl_} / 2;
     }
 

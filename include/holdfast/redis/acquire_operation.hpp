@@ -154,10 +154,10 @@ private:
                 bool const called = waiter_ && transport_.calls(node) && transport_.queues(node);
                 called ? called_.add(node) : called_.remove(node);
                 ask.score = called ? score_ : 0;
-                // One that cannot be called is as good as a client that does not know of the queue: reservations for
-                // others, who come without end, would keep it out.
-                bool const respects = queues_ && (!request_.once || request_.in_order);
-                ask.use_queue = respects && transport_.queues(node) && !transport_.cannot_call(node);
+                // One that waits and cannot be called is as good as a client that does not know of the queue:
+                // reservations for others, who come without end, would keep it out.
+                bool const respects = request_.once ? request_.in_order : !transport_.cannot_call(node);
+                ask.use_queue = queues_ && respects && transport_.queues(node);
                 // mutant: no restart guard for readers
                 this->send(node, ask, no_token_ ? no_token_ : transport_.may_vote(node, now));
             });

@@ -48,6 +48,7 @@ public:
           key_prefix_{std::move(options.key_prefix)},
           timeout_option_{options.timeout_option},
           restart_guard_{options.restart_guard},
+          subscribes_{options.subscribe},
           servers_{text_of(options.servers)}
     {
         for (unsigned i = 0; i < options.connections; ++i) {
@@ -134,6 +135,7 @@ public:
 
     [[nodiscard]] std::string refused_order(lock_key const& /*key*/) const override
     {
+        if (!subscribes_) return "but its client does not subscribe, so that no release can call it";
         if (shards_.front()->size() == 1) return {};
         return "but the masters of a Redlock each have a queue of their own: two clients may each be the first of some, "
                "and to agree on one order takes a consensus, which they do not have";
@@ -200,6 +202,7 @@ private:
     std::string key_prefix_;
     std::string_view timeout_option_;
     std::chrono::milliseconds restart_guard_;
+    bool subscribes_;
     std::string servers_;  // as `address_of` names them
     io::service service_;
     std::vector<std::unique_ptr<socket_transport>> shards_;

@@ -56,6 +56,7 @@ inline constexpr std::chrono::microseconds unguarded_fence_bound = std::chrono::
 /// | what | is done |
 /// |---|---|
 /// | the next waiter is called | unless one is waited for: the first one leaves the queue, and is told over its inbox. The lock is reserved for it for a while. If nobody listens to that inbox, the waiter is gone, and the next one is called |
+/// | acquire, no key, others are in the queue | `waiter` gets in line. If another is the first then, the next waiter is called |
 /// | acquire, reserved for another | no, with the time that the reservation has left |
 /// | no to an acquire of `waiter` | it is in the queue now, unless `score` is 0; a reservation for it is over. The time left is longer by 4 ms for each that is ahead |
 /// | yes to it | it is not in the queue any more; a reservation for it is over |

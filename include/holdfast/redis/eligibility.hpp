@@ -85,12 +85,7 @@ public:
     }
 
     /// Returns: whether the clock of a node that is connected looks out of line.
-    [[nodiscard]] bool out_of_line(unsigned node) const noexcept
-    {
-        auto const& seen = seen_[node];
-        return guard_ != boot_clock::duration::zero() && seen.connected &&
-               seen.near + unknown_ < quorum::majority_of(nodes_);
-    }
+    [[nodiscard]] bool out_of_line(unsigned node) const noexcept { return seen_[node].connected && far_off(node); }
 
     /// Returns: whether the node's clock was seen so long ago that it may have been set since.
     [[nodiscard]] bool outdated(unsigned node, boot_clock::time_point now) const noexcept
@@ -138,8 +133,7 @@ public:
     {
         microseconds most{0};
         for (unsigned node = 0; node < nodes_; ++node)
-            if (seen_[node].shows_clock && !out_of_line(node))
-                most = std::max(most, *seen_[node].ahead + since_boot(now));
+            if (seen_[node].shows_clock && !far_off(node)) most = std::max(most, *seen_[node].ahead + since_boot(now));
         return static_cast<std::uint64_t>(most.count());
     }
 
@@ -169,6 +163,12 @@ public:
     }
 
 private:
+    /// Returns: whether the node's clock, as it was seen last, is out of line.
+    [[nodiscard]] bool far_off(unsigned node) const noexcept
+    {
+        return guard_ != boot_clock::duration::zero() && seen_[node].near + unknown_ < quorum::majority_of(nodes_);
+    }
+
     using microseconds = std::chrono::microseconds;
 
     struct sight {

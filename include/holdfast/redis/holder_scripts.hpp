@@ -96,19 +96,19 @@ return 1
 inline constexpr script acquire_and_tell{
     joined<parts::take_holder, parts::take_text, parts::look, parts::keys, parts::waiter, parts::enqueue,
            parts::call_next, parts::wait_for_turn, parts::look_at_clock, parts::take, parts::record, parts::answer_yes>,
-    "13bc8dae211396c30c4a8fd1b98e20c836e13304"};
+    "3e6a22fd7324e16e52efe96f02b04b0771d8123e"};
 
 inline constexpr script acquire_by_clock_and_tell{
     joined<parts::take_holder, parts::take_text, parts::look, parts::keys_after_fence, parts::waiter_by_clock,
            parts::enqueue, parts::call_next, parts::wait_for_turn, parts::look_at_fence, parts::fence_by_clock, parts::take,
            parts::record, parts::answer_fence>,
-    "8192a5ee9f81fab863c352eb15f534716e754f38"};
+    "4fbb53cec27781574d8ac9c0ad59de34c6afdb64"};
 
 inline constexpr script acquire_by_count_and_tell{
     joined<parts::take_holder, parts::take_text, parts::look, parts::keys_after_fence, parts::waiter_by_count,
            parts::enqueue, parts::call_next, parts::wait_for_turn, parts::look_at_fence, parts::fence_by_count, parts::take,
            parts::record, parts::answer_fence>,
-    "b82292159f9bfe4fe3fbb353362f3de7be1c102a"};
+    "1796749eca5e46f7d3f807c63eeb7878c30eb852"};
 
 inline constexpr script extend_and_hear{joined<parts::take_holder, parts::extend_both>,
                                         "9b641002d313900d316a33bf6697015ada3a6e9b"};

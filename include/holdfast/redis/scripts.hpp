@@ -38,10 +38,11 @@ namespace scripts {
 //   one byte more than a token has, since the value may be long.
 // - PTTL is -2 if there is no key: this tells an empty value from none.
 // - A renewal and a release need PTTL and PEXPIRE. A user without the right to one of them gets an error, and no lock.
-// - The first write is a SET: a server without memory lets a script go on that has written.
+// - Where no client waits, the first write is a SET: a server without memory lets a script go on that has written.
 // - The fence is written before the lock: if that fails, nothing is taken.
 // - Each call that may be refused has its own line: servers name the line.
 // - Where the lock is free, those in the queue go first: its holder's lease has ended, or another client gave it back.
+//   A waiter that was called, and comes when its reservation is over, has its old place among them.
 // - A score of more than an hour ago counts as that, and one of more than a minute from now, too: no client may be
 //   ahead of all others for good, and none behind them.
 // - Only a missing right to the queue is an error. What else is wrong with its keys makes waiters slower.
@@ -115,8 +116,9 @@ end
 
 inline constexpr std::string_view wait_for_turn = R"lua(
 local waiting = left == -2 and next and redis.pcall('PTTL', queue)
-if type(waiting) == 'number' and waiting ~= -2 and not (waiter and redis.pcall('ZRANK', queue, waiter) == 0) then
-  call_next()
+if type(waiting) == 'number' and waiting ~= -2 then
+  if waiter and score ~= '0' then enqueue() end
+  if not (waiter and redis.pcall('ZRANK', queue, waiter) == 0) then call_next() end
 end
 local reserved = next and redis.pcall('GETRANGE', next, 0, 63) or ''
 local reserved_for_us = waiter and reserved == waiter
@@ -194,17 +196,17 @@ inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} 
 
 inline constexpr script acquire{joined<parts::look, parts::keys, parts::waiter, parts::enqueue, parts::call_next,
                                        parts::wait_for_turn, parts::take, parts::answer_yes>,
-                                "2b23d5864570cae4a0401bfa7b429d4037cd4191"};
+                                "5f445bad5e62dc2b437fecf95e6facff4311b229"};
 
 inline constexpr script acquire_by_clock{
     joined<parts::look, parts::keys_after_fence, parts::waiter_by_clock, parts::enqueue, parts::call_next,
            parts::wait_for_turn, parts::look_at_fence, parts::fence_by_clock, parts::take, parts::answer_fence>,
-    "3211b8e6dfbfcd172f3d9690494c443fe95e42f7"};
+    "45a5a3e80ef6f6f9bf04f9a1b8913314899e4fb4"};
 
 inline constexpr script acquire_by_count{
     joined<parts::look, parts::keys_after_fence, parts::waiter_by_count, parts::enqueue, parts::call_next,
            parts::wait_for_turn, parts::look_at_fence, parts::fence_by_count, parts::take, parts::answer_fence>,
-    "61d0d1d66dc3222e97ba041dad7c9cc5265b608d"};
+    "d927ad76a3ab2b2f729c99dcbe7cac00267f512d"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.

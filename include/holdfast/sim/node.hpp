@@ -51,7 +51,7 @@ public:
             // mutant: a reservation that grants
             if (found != keys_.end() && !ours) return refuse(c, time_left(found->second, t), t);
             // mutant: a free lock for whoever comes
-            if (!ours && c.use_queue) lines_.call_next_before(c.waiter, c.keys, whole(t), call);
+            if (!ours && c.use_queue) lines_.call_next_before(c, t, call);
             if (auto const left = !ours && c.use_queue ? lines_.reserved_for_another(name, c.waiter) : std::nullopt)
                 return refuse(c, *left - whole(t), t);
             return acquire_with_fence(c, ours, t);

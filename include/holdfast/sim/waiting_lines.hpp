@@ -78,12 +78,14 @@ public:
         if (auto const found = lines_.find(lock); found != lines_.end()) remove(found->second, w);
     }
 
-    /// Effects: as `call_next`, if others than `w` are the first in line.
-    void call_next_before(redis::waiter_id const& w, redis::shared_keys const& of, milliseconds now, caller const& call)
+    /// Effects: the waiter of `c` gets in line if there is one, and others than it are called if they are the first.
+    void call_next_before(redis::command const& c, microseconds now, caller const& call)
     {
-        auto const found = lines_.find(of->lock);
+        auto const found = lines_.find(c.keys->lock);
         if (found == lines_.end() || found->second.who.empty()) return;
-        if (auto const& first = found->second.who.begin()->second; !w || first != w) call_next(of, now, call);
+        if (redis::gets_in_line(c) && !reserved_for(c.keys->lock, c.waiter)) enter(c, now);
+        auto const& first = found->second.who.begin()->second;
+        if (!c.waiter || first != c.waiter) call_next(c.keys, std::chrono::floor<milliseconds>(now), call);
     }
 
     /// Effects: calls the first waiter that hears it, and reserves the lock for it; unless it is reserved.
