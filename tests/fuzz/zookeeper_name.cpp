@@ -116,7 +116,7 @@ void check_nodes(std::string_view text)
     }
 
     auto const token = holdfast::owner_token::from_bits(children.size(), 1);
-    for (auto const [as, mode] : {std::pair{zk::naming::curator, access::sole},
+    for (auto const& [as, mode] : {std::pair{zk::naming::curator, access::sole},
                                   {zk::naming::curator, access::exclusive},
                                   {zk::naming::curator, access::shared},
                                   {zk::naming::kazoo, access::exclusive},
