@@ -263,20 +263,19 @@ TEST_CASE("no waiter is called while one is waited for")
 TEST_CASE("a reservation is as long as its waiter says, within bounds, and no foreign text can spoil a release")
 {
     fixture f;
-    step const forget{"DEL", "n", "k"};
     auto const seen = f.at_once({ask("mine"),
                                  ask("a", "0000000000000abc"
                                           "0190"
                                           "7"),
                                  release("mine"),
                                  reservation,
-                                 forget,
+                                 {"DEL", "n", "k"},
                                  ask("mine"),
                                  {"ZADD", "q", "1", "0000000000000abcffff1", "2", "0000000000000abc", "3", "x"},
                                  release("mine"),
                                  reservation,
-                                 forget,
-                                 ask("mine"),
+                                 {"DEL", "n"},
+                                 {"SET", "k", "mine", "PX", "60000"},
                                  release("mine"),
                                  reservation});
     CHECK(seen.lasts(seen.number(3), 400));
