@@ -119,7 +119,7 @@ TEST_CASE("a vote is not given back where a roll-back that went over a connectio
     ways[1].hold(containing("orders"));
     ways[2].swallow_next_reply({.matches = containing("orders")});
     ways[2].hold([first = true](std::string_view request) mutable {
-        return containing("PUBLISH")(request) && std::exchange(first, false);
+        return containing(holdfast::test::of_release)(request) && std::exchange(first, false);
     });
     auto attempt = std::async(std::launch::async, [&] { return m.try_lock(); });
     CHECK(eventually([&] { return ways[2].held() == 1; }));  // the roll-back, with the second acquire behind it

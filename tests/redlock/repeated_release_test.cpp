@@ -47,9 +47,9 @@ TEST_CASE("a roll-back that a master refused for now does not free what was exte
     mutex m{three.client, "orders", {.ttl = 1min, .renew = false, .fencing = false}};
     three.ways[1].hold(containing("orders"));
     three.ways[2].swallow_next_reply({.matches = containing("orders")});
-    three.ways[2].hold(containing("PUBLISH"));
+    three.ways[2].hold(containing(holdfast::test::of_release));
     three.ways[2].answer_next_request("-LOADING Redis is loading the dataset in memory\r\n",
-                                      {.matches = containing("PUBLISH")});
+                                      {.matches = containing(holdfast::test::of_release)});
     auto attempt = std::async(std::launch::async, [&] { return m.try_lock(); });
     CHECK(eventually([&] { return three.ways[2].held() == 1; }));  // the roll-back, with the second acquire behind it
     three.ways[1].let_go();
@@ -122,7 +122,7 @@ TEST_CASE("an extension does not count where a roll-back that may still arrive w
     mutex m{three.client, "orders", {.ttl = 1min, .renew = false, .fencing = false}};
     three.ways[1].hold(containing("orders"));
     three.ways[2].swallow_next_reply({.matches = containing("orders")});
-    three.ways[2].hold(containing("PUBLISH"));
+    three.ways[2].hold(containing(holdfast::test::of_release));
     auto attempt = std::async(std::launch::async, [&] { return m.try_lock(); });
     CHECK(eventually([&] { return three.ways[2].held() == 1; }));
     three.ways[1].let_go();

@@ -16,6 +16,9 @@ inline request_predicate any_request()
     return [](std::string_view) { return true; };
 }
 
+/// A text that the script of a release has, and that of an acquire, which may call a waiter, has not.
+inline constexpr char const* of_release = "PUBLISH', ARGV[2]";
+
 /// A command or argument: "EVALSHA", the name of a lock, an owner token.
 inline request_predicate containing(std::string text)
 {
