@@ -37,6 +37,7 @@ std::vector<workload> const workloads{
     {"P5", "one_lock", &one_lock},
     {"P6", "handover", &handover},
     {"P7", "crowd", &crowd},
+    {"P7", "crowd_family", &crowd_family},
     {"P8", "many_locks", &many_locks},
 #ifdef HOLDFAST_BENCHMARK_ZOOKEEPER
     {"P9", "one_zookeeper", &one_zookeeper},

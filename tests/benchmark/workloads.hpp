@@ -22,6 +22,7 @@ void many_threads(run_options const& options, report& to);       ///< P4
 void one_lock(run_options const& options, report& to);           ///< P5
 void handover(run_options const& options, report& to);           ///< P6
 void crowd(run_options const& options, report& to);              ///< P7
+void crowd_family(run_options const& options, report& to);       ///< P7 of the other locks of the family
 void many_locks(run_options const& options, report& to);         ///< P8
 void one_zookeeper(run_options const& options, report& to);      ///< P9; where there is a C client
 void zookeeper_waiters(run_options const& options, report& to);  ///< P10; the same
