@@ -145,8 +145,8 @@ public:
         return source_->get_token();
     }
 
-    /// Effects: its holder is asked to release the lock. Returns: whether that is new; then `to_stop` is the source that
-    /// stops the tokens of `release_requested()`, or nothing if none was asked for.
+    /// Effects: its holder is asked to release the lock. Returns: whether that is new; then `to_stop` is the source
+    /// that stops the tokens of `release_requested()`, or nothing if none was asked for.
     [[nodiscard]] bool request_release(std::optional<std::stop_source>& to_stop) noexcept
     {
         std::scoped_lock guard{mutex_};

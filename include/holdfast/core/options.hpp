@@ -68,9 +68,9 @@ struct lock_options {
     /// the threads in that order. No lease passes from thread to thread (`max_local_handoffs` has no effect), and a
     /// `try_lock()` takes a lock that is free only if no client of the queue waits for it. Slower: every section asks
     /// the servers, twice. Locks of the name without this option, and clients that do not know of the queue, come in
-    /// between; how much is that of each lock. Not for locks that `std::lock` or `std::scoped_lock` take together, whose
-    /// single attempts come too late again and again: use `multi_mutex`. Not for Redlock, whose masters have an order
-    /// each, nor for ZooKeeper's plain form, nor for a client that does not subscribe.
+    /// between; how much is that of each lock. Not for locks that `std::lock` or `std::scoped_lock` take together,
+    /// whose single attempts come too late again and again: use `multi_mutex`. Not for Redlock, whose masters have an
+    /// order each, nor for ZooKeeper's plain form, nor for a client that does not subscribe.
     bool fair = false;
 
     /// Let `unlock()` return when the release has been sent, without waiting for the answer: this saves half of the

@@ -50,10 +50,10 @@ struct client_options {
     /// must be the same for every client, and at least the longest ttl of any: a longer `ttl` or `extend` is refused.
     std::chrono::milliseconds restart_guard{0};
 
-    /// Whether the server keeps, beside each lock that this client holds, who that is: its label, its host, its process,
-    /// since when. `holder()` of any client shows it, and `request_release()` reaches the client. False: they show and
-    /// reach nothing of it. It costs about a fifth more of the server's time for each lock, and needs the right to the keys
-    /// `holdfast:holder:`; if that is missing, locks work without it.
+    /// Whether the server keeps, beside each lock that this client holds, who that is: its label, its host, its
+    /// process, since when. `holder()` of any client shows it, and `request_release()` reaches the client. False: they
+    /// show and reach nothing of it. It costs about a fifth more of the server's time for each lock, and needs the
+    /// right to the keys `holdfast:holder:`; if that is missing, locks work without it.
     bool name_holder{false};
 
     /// What that says, for people; empty: the name of the program. 4,096 bytes at most.

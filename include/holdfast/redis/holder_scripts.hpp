@@ -100,14 +100,14 @@ inline constexpr script acquire_and_tell{
 
 inline constexpr script acquire_by_clock_and_tell{
     joined<parts::take_holder, parts::take_text, parts::look, parts::keys_after_fence, parts::waiter_by_clock,
-           parts::enqueue, parts::call_next, parts::wait_for_turn, parts::look_at_fence, parts::fence_by_clock, parts::take,
-           parts::record, parts::answer_fence>,
+           parts::enqueue, parts::call_next, parts::wait_for_turn, parts::look_at_fence, parts::fence_by_clock,
+           parts::take, parts::record, parts::answer_fence>,
     "4fbb53cec27781574d8ac9c0ad59de34c6afdb64"};
 
 inline constexpr script acquire_by_count_and_tell{
     joined<parts::take_holder, parts::take_text, parts::look, parts::keys_after_fence, parts::waiter_by_count,
-           parts::enqueue, parts::call_next, parts::wait_for_turn, parts::look_at_fence, parts::fence_by_count, parts::take,
-           parts::record, parts::answer_fence>,
+           parts::enqueue, parts::call_next, parts::wait_for_turn, parts::look_at_fence, parts::fence_by_count,
+           parts::take, parts::record, parts::answer_fence>,
     "1796749eca5e46f7d3f807c63eeb7878c30eb852"};
 
 inline constexpr script extend_and_hear{joined<parts::take_holder, parts::extend_both>,
@@ -142,7 +142,8 @@ inline constexpr script request_release{joined<parts::take_holder_if_there, part
                                         "ff23780df16cc80a266a91b65af34d2f725b496b"};
 
 // list: ARGV cursor pattern count. Answers {cursor, name…}: of the keys that match, those that hold an owner token, or
-// have readers, and expire. Looks at about `count` keys. A name of more than 4 KiB is left out: a reply is not to be too long.
+// have readers, and expire. Looks at about `count` keys. A name of more than 4 KiB is left out: a reply is not to be
+// too long.
 inline constexpr script list{R"lua(
 local got = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
 local all = {got[1]}

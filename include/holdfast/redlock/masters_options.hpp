@@ -42,10 +42,10 @@ struct masters_options {
     /// back without their data, or to try masters that were just started.
     std::chrono::milliseconds restart_guard{std::chrono::minutes{1}};
 
-    /// Whether each master keeps, beside each lock that this client holds, who that is: its label, its host, its process,
-    /// since when. `holder()` of any client shows it, and `request_release()` reaches the client. False: they show and
-    /// reach nothing of it. It costs about a fifth more of the server's time for each lock, and needs the right to the keys
-    /// `holdfast:holder:`; if that is missing, locks work without it.
+    /// Whether each master keeps, beside each lock that this client holds, who that is: its label, its host, its
+    /// process, since when. `holder()` of any client shows it, and `request_release()` reaches the client. False: they
+    /// show and reach nothing of it. It costs about a fifth more of the server's time for each lock, and needs the
+    /// right to the keys `holdfast:holder:`; if that is missing, locks work without it.
     bool name_holder{false};
 
     /// What that says, for people; empty: the name of the program. 4,096 bytes at most.

@@ -40,9 +40,9 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// without a node in that place. A node that the server numbered anew would stand after them: the next writer would get
 /// in beside the reader.
 ///
-/// To a writer: a reader that was made before this node is in the list that comes after it. It may have the lock, unless
-/// it came after a writer that still waits. A reader that is made later finds this node before its own, and waits. Two
-/// that try at the same time find each other: at least one fails.
+/// To a writer: a reader that was made before this node is in the list that comes after it. It may have the lock,
+/// unless it came after a writer that still waits. A reader that is made later finds this node before its own, and
+/// waits. Two that try at the same time find each other: at least one fails.
 ///
 /// The fencing token must be greater than those of all that have had the lock, and less than those of all that wait:
 ///

@@ -47,7 +47,8 @@ struct marker {
     access mode;
 };
 
-/// Curator looks for the last `lock-`. kazoo's `__lock__` is a mutex's or a writer's. No marker ends as another one does: a name has one at most.
+/// Curator looks for the last `lock-`. kazoo's `__lock__` is a mutex's or a writer's. No marker ends as another one
+/// does: a name has one at most.
 inline constexpr std::array<marker, 5> markers{{{"lock-", access::sole},
                                                 {"__lock__", access::sole},
                                                 {"__rlock__", access::shared},

@@ -19,8 +19,8 @@
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// Takes a lock by a place in its queue: an ephemeral node to whose name the server adds a number. `judge` says from the
-/// list of these nodes whether ours has the lock, or which one it waits for.
+/// Takes a lock by a place in its queue: an ephemeral node to whose name the server adds a number. `judge` says from
+/// the list of these nodes whether ours has the lock, or which one it waits for.
 ///
 /// | state | sent | answer → next |
 /// |---|---|---|
