@@ -9,12 +9,12 @@
 
 #include <holdfast/fair_mutex.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -99,10 +99,13 @@ TEMPLATE_TEST_CASE("a fair lock goes to clients in the order in which they came"
     TestType store;
     std::vector<typename TestType::client> clients;
     for (int i = 0; i < 4; ++i) clients.push_back(store.another());
-    for (auto const& one : clients) {  // each has connected before it is to wait
+    std::chrono::steady_clock::duration longest{};  // that one took to connect: it knows the server's clock no worse
+    for (auto const& one : clients) {
+        auto const begun = std::chrono::steady_clock::now();
         fair_mutex m{one, "orders", renewed<TestType>()};
         m.lock();
         m.unlock();
+        longest = std::max(longest, std::chrono::steady_clock::now() - begun);
     }
     CHECK(eventually([&] {
         fair_mutex held{store.one, "orders", renewed<TestType>()};
@@ -119,7 +122,8 @@ TEMPLATE_TEST_CASE("a fair lock goes to clients in the order in which they came"
             }));
             CHECK(all.back()->sleeps());
             CHECK(wait_there(store, i + 1));
-            std::this_thread::sleep_for(20ms);  // a client knows the server's clock not much better
+            auto const came = std::chrono::steady_clock::now();
+            CHECK(eventually([&] { return std::chrono::steady_clock::now() - came > longest; }));
         }
         held.unlock();
         for (auto& one : all) one->join();

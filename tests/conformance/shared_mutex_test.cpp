@@ -8,6 +8,8 @@
 
 #include <holdfast/shared_mutex.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -82,19 +84,20 @@ TEMPLATE_TEST_CASE("readers are together, and a writer is alone", "", HOLDFAST_S
     for (int i = 0; i < 6; ++i)
         threads.emplace_back([&, i] {
             auto& m = i % 2 == 0 ? ours : theirs;
+            std::error_code ec;  // a section is as long as a request
             for (int n = 0; n < 8; ++n) {
                 if ((n + i) % 3 == 0) {
                     leased_lock const hold{m};
                     if (++writers > 1 || readers > 0 || !hold.still_held()) good = false;
                     fenced.write(hold.fencing_token());
-                    std::this_thread::sleep_for(1ms);
+                    static_cast<void>(hold.extend(TestType::lasting, ec));
                     --writers;
                 } else {
                     leased_shared_lock const hold{m};
                     ++readers;
                     if (writers > 0 || !hold.still_held()) good = false;
                     fenced.read(hold.fencing_token());
-                    std::this_thread::sleep_for(1ms);
+                    static_cast<void>(hold.extend(TestType::lasting, ec));
                     --readers;
                 }
             }
@@ -391,12 +394,11 @@ TEMPLATE_TEST_CASE("a process that is killed while it reads or waits to write st
     TestType store;
     shared_mutex ours{store.one, "orders", renewed<TestType>()};
     leased_shared_lock first{ours, 1min};
-    auto reads = child::fork([&] {
+    auto reads = child::fork([&]() -> int {
         auto client = store.another(TestType::ttl);
         shared_mutex theirs{client, "orders", holdfast::test::brief<TestType>()};
         theirs.lock_shared();
-        std::this_thread::sleep_for(10min);
-        return 1;
+        for (;;) ::pause();  // until it is killed
     });
     auto writes = child::fork([&] {
         auto client = store.another(TestType::ttl);

@@ -6,6 +6,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
+#include <holdfast/core/lease_access.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
@@ -30,10 +31,13 @@ namespace holdfast::inline HOLDFAST_ABI {
 ///         if (!permit.still_held()) rollback();
 ///     }
 ///
+/// `fencing_token()` is that of the slot: greater than that of every holder of this slot before. Tokens of different
+/// slots cannot be compared, as their holders work at the same time: a resource keeps the greatest one of each slot.
+///
 /// Constructors and members that wait throw what the members of `semaphore` throw. A permit without a name,
 /// `holdfast::leased_permit{jobs};`, is given back at the end of its statement: the compiler warns. The end of the
 /// semaphore gives the permit back, too.
-class leased_permit {
+class leased_permit : public lease_access {
 public:
     leased_permit() noexcept = default;
 
@@ -69,8 +73,8 @@ public:
 
     /// Effects: takes over the permit of `other`, which owns none afterwards.
     leased_permit(leased_permit&& other) noexcept
-        : object_{std::exchange(other.object_, nullptr)},
-          lease_{std::exchange(other.lease_, {})},
+        : lease_access{std::move(other)},
+          object_{std::exchange(other.object_, nullptr)},
           slot_{std::exchange(other.slot_, 0)}
     {
     }
@@ -117,25 +121,6 @@ public:
     /// was; 0 if there was none.
     [[nodiscard]] std::size_t slot() const noexcept { return slot_; }
 
-    // What a holder may ask; after the release the answers are those of a hold that has ended.
-
-    /// Returns: the fencing token of the slot: greater than that of every holder of this slot before. Tokens of
-    /// different slots cannot be compared, as their holders work at the same time: a resource keeps the greatest one of
-    /// each slot.
-    [[nodiscard]] std::uint64_t fencing_token() const noexcept { return lease_.fencing_token(); }
-    /// Returns: as `lease::expires_at`.
-    [[nodiscard]] boot_clock::time_point expires_at() const noexcept { return lease_.expires_at(); }
-    /// Returns: as `lease::remaining`.
-    [[nodiscard]] boot_clock::duration remaining() const noexcept { return lease_.remaining(); }
-    /// Returns: as `lease::still_held`.
-    [[nodiscard]] bool still_held() const noexcept { return lease_.still_held(); }
-    /// Returns: as `lease::lost_token`.
-    [[nodiscard]] std::stop_token lost_token() const { return lease_.lost_token(); }
-    /// Returns: as `lease::release_requested`.
-    [[nodiscard]] std::stop_token release_requested() const { return lease_.release_requested(); }
-    /// Returns: the handle that these members ask.
-    [[nodiscard]] holdfast::lease const& lease() const noexcept { return lease_; }
-
     /// Effects, returns: as `mutex::extend`, for this permit alone.
     bool extend(std::chrono::milliseconds ttl, std::error_code& ec)
     {
@@ -162,7 +147,6 @@ private:
     }
 
     std::shared_ptr<detail::lock_object> object_;
-    holdfast::lease lease_;
     std::size_t slot_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
+#include <holdfast/core/lease_access.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/store.hpp>
 
@@ -28,10 +29,12 @@ namespace holdfast::inline HOLDFAST_ABI {
 ///         if (!reading.still_held()) cache.drop(row);
 ///     }
 ///
+/// `fencing_token()` is greater than that of every writer before; see `shared_mutex`.
+///
 /// Constructors that wait throw what the members of `shared_mutex` throw. A guard without a name,
 /// `holdfast::leased_shared_lock{prices};`, gives back at the end of its statement: the compiler warns. The end of the
 /// mutex gives the hold back, too.
-class leased_shared_lock {
+class leased_shared_lock : public lease_access {
 public:
     leased_shared_lock() noexcept = default;
 
@@ -68,9 +71,9 @@ public:
 
     /// Effects: takes over the hold of `other`, which owns none afterwards.
     leased_shared_lock(leased_shared_lock&& other) noexcept
-        : holds_{std::exchange(other.holds_, nullptr)},
-          object_{std::exchange(other.object_, nullptr)},
-          lease_{std::exchange(other.lease_, {})}
+        : lease_access{std::move(other)},
+          holds_{std::exchange(other.holds_, nullptr)},
+          object_{std::exchange(other.object_, nullptr)}
     {
     }
 
@@ -119,21 +122,6 @@ public:
     /// Returns: `owns_lock()`.
     [[nodiscard]] explicit operator bool() const noexcept { return owns_lock(); }
 
-    // What a holder may ask; after `unlock` the answers are those of a hold that has ended.
-
-    /// Returns: the fencing token: greater than that of every writer before; see `shared_mutex`.
-    [[nodiscard]] std::uint64_t fencing_token() const noexcept { return lease_.fencing_token(); }
-    /// Returns: as `lease::expires_at`.
-    [[nodiscard]] boot_clock::time_point expires_at() const noexcept { return lease_.expires_at(); }
-    /// Returns: as `lease::remaining`.
-    [[nodiscard]] boot_clock::duration remaining() const noexcept { return lease_.remaining(); }
-    /// Returns: as `lease::still_held`.
-    [[nodiscard]] bool still_held() const noexcept { return lease_.still_held(); }
-    /// Returns: as `lease::lost_token`.
-    [[nodiscard]] std::stop_token lost_token() const { return lease_.lost_token(); }
-    /// Returns: the handle that these members ask.
-    [[nodiscard]] holdfast::lease const& lease() const noexcept { return lease_; }
-
     /// Effects, returns: as `mutex::extend`, for this hold alone.
     bool extend(std::chrono::milliseconds ttl, std::error_code& ec)
     {
@@ -160,7 +148,6 @@ private:
 
     std::shared_ptr<detail::shared_holds> holds_;
     detail::shared_holds::object object_;
-    holdfast::lease lease_;
 };
 
 /// Effects: `a.swap(b)`.

@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/lease.hpp>
+#include <holdfast/core/lease_access.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/mutex.hpp>
 
@@ -36,7 +37,7 @@ struct async_access {
 ///
 ///     auto hold = co_await holdfast::async_lock_guard(orders, asio::use_awaitable);
 ///     db.write(row, hold.fencing_token());
-class async_guard {
+class async_guard : public lease_access {
 public:
     async_guard() noexcept = default;
 
@@ -45,7 +46,7 @@ public:
 
     /// Effects: takes over the lock of `other`, which owns none afterwards.
     async_guard(async_guard&& other) noexcept
-        : object_{std::exchange(other.object_, nullptr)}, lease_{std::exchange(other.lease_, {})}
+        : lease_access{std::move(other)}, object_{std::exchange(other.object_, nullptr)}
     {
     }
 
@@ -80,33 +81,15 @@ public:
     /// Returns: `owns_lock()`.
     [[nodiscard]] explicit operator bool() const noexcept { return owns_lock(); }
 
-    // What a holder may ask; after the lock was given back the answers are those of a hold that has ended.
-
-    /// Returns: as `lease::fencing_token`, of this hold.
-    [[nodiscard]] std::uint64_t fencing_token() const noexcept { return lease_.fencing_token(); }
-    /// Returns: as `lease::expires_at`.
-    [[nodiscard]] boot_clock::time_point expires_at() const noexcept { return lease_.expires_at(); }
-    /// Returns: as `lease::remaining`.
-    [[nodiscard]] boot_clock::duration remaining() const noexcept { return lease_.remaining(); }
-    /// Returns: as `lease::still_held`.
-    [[nodiscard]] bool still_held() const noexcept { return lease_.still_held(); }
-    /// Returns: as `lease::lost_token`.
-    [[nodiscard]] std::stop_token lost_token() const { return lease_.lost_token(); }
-    /// Returns: as `lease::release_requested`.
-    [[nodiscard]] std::stop_token release_requested() const { return lease_.release_requested(); }
-    /// Returns: the handle that these members ask.
-    [[nodiscard]] holdfast::lease const& lease() const noexcept { return lease_; }
-
 private:
     friend struct detail::async_access;
 
     async_guard(std::shared_ptr<detail::lock_object> object, holdfast::lease of) noexcept
-        : object_{std::move(object)}, lease_{std::move(of)}
+        : lease_access{std::move(of)}, object_{std::move(object)}
     {
     }
 
     std::shared_ptr<detail::lock_object> object_;
-    holdfast::lease lease_;
 };
 
 /// Effects: `a.swap(b)`.

@@ -250,8 +250,8 @@ public:
         throw cannot(key->name(), "say who holds a lock");
     }
 
-    /// Returns: a release of the lock, whoever has it. The next waiter is called as by a release; the holder finds its
-    /// lease lost with its next renewal at the latest.
+    /// Returns: a release of the lock for the client that has it, without its doing. The next waiter is called; the
+    /// holder finds its lease lost with its next renewal at the latest.
     [[nodiscard]] virtual std::unique_ptr<pending_request> force_release(shared_key const& key)
     {
         throw cannot(key->name(), "break a lock");

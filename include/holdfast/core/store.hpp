@@ -232,7 +232,7 @@ public:
         return detail::without_throwing(ec, [&] { return list(prefix); });
     }
 
-    /// Effects: breaks the lock `name`, whoever has it when the servers are asked. The next waiter is called; its
+    /// Effects: breaks the lock `name`: takes it from the client that has it now. The next waiter is called; its
     /// fencing token is greater. The former holder goes on until its next renewal, which announces its loss, or until
     /// its lease ends: only the token protects the resource until then. Returns: whether it was held.
     bool force_unlock(std::string_view name) const { return locks_->force_release(name); }

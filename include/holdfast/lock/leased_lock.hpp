@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/lease_access.hpp>
 #include <holdfast/core/lock.hpp>
 #include <holdfast/core/name.hpp>
 
@@ -30,7 +31,7 @@ namespace holdfast::inline HOLDFAST_ABI {
 /// Members that lock throw what `M` throws, and `std::system_error` as `std::unique_lock` does:
 /// `operation_not_permitted` if there is no mutex, `resource_deadlock_would_occur` if it is owned already.
 template <Lock M>
-class leased_lock {
+class leased_lock : public lease_access {
 public:
     /// The type of the lock.
     using mutex_type = M;
@@ -44,7 +45,7 @@ public:
     [[nodiscard]] leased_lock(M& m, std::try_to_lock_t) : mutex_{&m} { (void)try_lock(); }
 
     /// Requires: `m` is locked, and only this guard will unlock it.
-    [[nodiscard]] leased_lock(M& m, std::adopt_lock_t) : mutex_{&m}, lease_{m.lease()}, owns_{true} {}
+    [[nodiscard]] leased_lock(M& m, std::adopt_lock_t) : lease_access{m.lease()}, mutex_{&m}, owns_{true} {}
 
     /// Effects: waits until the lock is held, for `d` at most.
     template <class Rep, class Period>
@@ -73,8 +74,8 @@ public:
 
     /// Effects: takes over the lock of `other`, which owns none afterwards.
     leased_lock(leased_lock&& other) noexcept
-        : mutex_{std::exchange(other.mutex_, nullptr)},
-          lease_{std::exchange(other.lease_, {})},
+        : lease_access{std::move(other)},
+          mutex_{std::exchange(other.mutex_, nullptr)},
           owns_{std::exchange(other.owns_, false)}
     {
     }
@@ -188,23 +189,6 @@ public:
     /// Returns: `owns_lock()`.
     [[nodiscard]] explicit operator bool() const noexcept { return owns_; }
 
-    // What a holder may ask; after the unlock the answers are those of a hold that has ended.
-
-    /// Returns: as `lease::fencing_token`, of this hold.
-    [[nodiscard]] std::uint64_t fencing_token() const noexcept { return lease_.fencing_token(); }
-    /// Returns: as `lease::expires_at`.
-    [[nodiscard]] boot_clock::time_point expires_at() const noexcept { return lease_.expires_at(); }
-    /// Returns: as `lease::remaining`.
-    [[nodiscard]] boot_clock::duration remaining() const noexcept { return lease_.remaining(); }
-    /// Returns: as `lease::still_held`.
-    [[nodiscard]] bool still_held() const noexcept { return lease_.still_held(); }
-    /// Returns: as `lease::lost_token`.
-    [[nodiscard]] std::stop_token lost_token() const { return lease_.lost_token(); }
-    /// Returns: as `lease::release_requested`.
-    [[nodiscard]] std::stop_token release_requested() const { return lease_.release_requested(); }
-    /// Returns: the handle that these members ask.
-    [[nodiscard]] holdfast::lease const& lease() const noexcept { return lease_; }
-
     /// Effects, returns: as `Lock`'s `extend`.
     bool extend(std::chrono::milliseconds ttl, std::error_code& ec)
     {
@@ -245,7 +229,6 @@ private:
     }
 
     M* mutex_ = nullptr;
-    holdfast::lease lease_;
     bool owns_ = false;
 };
 

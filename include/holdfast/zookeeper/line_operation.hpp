@@ -2,15 +2,11 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
-#include <holdfast/core/clock.hpp>
-#include <holdfast/core/operation.hpp>
-#include <holdfast/core/result.hpp>
 #include <holdfast/zookeeper/acquire_machine.hpp>
-#include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/node_key.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/opened.hpp>
-#include <holdfast/zookeeper/pending_operation.hpp>
+#include <holdfast/zookeeper/question_operation.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
 
@@ -19,10 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <new>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -31,27 +24,17 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// Asks which clients have a lock or wait for it, and does something then. Fails with `unavailable` if no server
 /// answers within the operation timeout.
 template <class R>
-class line_operation : public pending_operation<operation<result<R>>> {
-    using base = pending_operation<operation<result<R>>>;
+class line_operation : public question_operation<R> {
+    using base = question_operation<R>;
 
 public:
     line_operation(std::shared_ptr<session_core> in, std::shared_ptr<node_key const> key)
-        : base{std::move(in)}, key_{std::move(key)}
+        : base{std::move(in), key->name()}, key_{std::move(key)}
     {
-    }
-
-    void start(completion& done) override
-    {
-        session().ensure_running(key_->name());
-        std::scoped_lock guard{session().mutex()};
-        begin(done);
-        if (session().refused()) return end(session().refused());
-        session().look_at(*this, timeout_after(boot_clock::now()));
-        session().attach(*this);
     }
 
 protected:
-    using base::session, base::begin, base::end, base::ended, base::canceled, base::timeout_after;
+    using base::session, base::end, base::explained;
 
     /// Effects: acts on the line, by `end` or by `change`.
     virtual void on_line(participants line) = 0;
@@ -74,42 +57,18 @@ private:
     static constexpr unsigned first_node_tag = 1;
     static constexpr unsigned change_tag = ~0U;
 
-    [[nodiscard]] failure explained(std::error_code why) const
-    {
-        return {why, session().explanation(why, key_->path())};
-    }
+    [[nodiscard]] std::string const& about() const noexcept override { return key_->path(); }
 
-    void on_time(boot_clock::time_point) noexcept override
-    try {
-        if (canceled()) return end(std::make_error_code(std::errc::operation_canceled));
-        end(explained(make_error_code(session().connected() ? errc::no_answer : errc::not_connected)));
-    } catch (std::bad_alloc const&) {
-        end(std::make_error_code(std::errc::not_enough_memory));
-    }
-
-    void on_expired() noexcept override
+    void ask() override
     {
-        asked_ = false;
-        if (session().refused()) end(session().refused());
-    }
-
-    void on_connected(std::int64_t) override
-    {
-        if (ended() || std::exchange(asked_, true)) return;
-        session().forget_answers(*this);
         line_.clear();
         if (key_->queued()) return session().perform(*this, {{{request::kind::children, key_->path()}, list_tag}});
         line_.push_back({0, {key_->path()}});
         ask_all();
     }
 
-    void on_answer(unsigned tag, reply const& r) override
+    void on_reply(unsigned tag, reply const& r) override
     {
-        if (ended() || !asked_) return;
-        if (r.undecided()) {
-            asked_ = false;  // everything is asked for again
-            return;
-        }
         if (r.what == answer::refused) return end(explained(r.code));
         if (tag == change_tag) return on_changed(r);
         if (tag == list_tag) {
@@ -149,7 +108,6 @@ private:
     }
 
     std::shared_ptr<node_key const> const key_;
-    bool asked_ = false;
     std::vector<std::pair<std::uint32_t, participant>> line_;  // in the order of their sequences
     std::size_t open_ = 0;                                     // how many are not answered
 };

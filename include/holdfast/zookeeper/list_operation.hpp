@@ -2,15 +2,11 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
-#include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
-#include <holdfast/core/operation.hpp>
-#include <holdfast/core/result.hpp>
 #include <holdfast/zookeeper/acquire_machine.hpp>
-#include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/path.hpp>
-#include <holdfast/zookeeper/pending_operation.hpp>
+#include <holdfast/zookeeper/question_operation.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
 
@@ -18,11 +14,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <new>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -31,11 +24,11 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// Asks for the names of the locks that are held: of the nodes below one node, those that have a child of a lock, and
 /// those that are ephemeral (the plain form). Two requests for each node that may be a lock, 64 nodes at a time. Fails
 /// with `unavailable` if no server answers for an operation timeout.
-class list_operation final : public pending_operation<operation<result<std::vector<std::string>>>> {
+class list_operation final : public question_operation<std::vector<std::string>> {
 public:
     /// Throws: `error` (`misconfigured`) if `prefix` cannot be that of a path.
     list_operation(std::shared_ptr<session_core> in, std::string_view prefix)
-        : pending_operation{std::move(in)}, with_slash_{prefix.starts_with('/')}
+        : question_operation{std::move(in), {}}, with_slash_{prefix.starts_with('/')}
     {
         auto const path = with_slash_ ? std::string{prefix} : '/' + std::string{prefix};
         auto const above = parent_of(path);
@@ -48,54 +41,23 @@ public:
         begin_ = leaf_of(path);
     }
 
-    void start(completion& done) override
-    {
-        session().ensure_running({});
-        std::scoped_lock guard{session().mutex()};
-        begin(done);
-        if (session().refused()) return end(session().refused());
-        session().look_at(*this, timeout_after(boot_clock::now()));
-        session().attach(*this);
-    }
-
 private:
     static constexpr unsigned list_tag = 0;
     static constexpr unsigned first_tag = 1;  // and two for each node
     static constexpr std::size_t at_once = 64;
 
-    [[nodiscard]] failure explained(std::error_code why) const { return {why, session().explanation(why, above_)}; }
+    [[nodiscard]] std::string const& about() const noexcept override { return above_; }
 
-    void on_time(boot_clock::time_point) noexcept override
-    try {
-        if (canceled()) return end(std::make_error_code(std::errc::operation_canceled));
-        end(explained(make_error_code(session().connected() ? errc::no_answer : errc::not_connected)));
-    } catch (std::bad_alloc const&) {
-        end(std::make_error_code(std::errc::not_enough_memory));
-    }
-
-    void on_expired() noexcept override
+    void ask() override
     {
-        asked_ = false;
-        if (session().refused()) end(session().refused());
-    }
-
-    void on_connected(std::int64_t) override
-    {
-        if (ended() || std::exchange(asked_, true)) return;
-        session().forget_answers(*this);
         auto path = session().chroot() + above_;
         if (path.size() > 1) path.pop_back();
         session().perform(*this, {{{request::kind::children, path}, list_tag}});
     }
 
-    void on_answer(unsigned tag, reply const& r) override
+    void on_reply(unsigned tag, reply const& r) override
     {
-        if (ended() || !asked_) return;
-        if (r.undecided()) {
-            asked_ = false;  // everything is asked for again
-            return;
-        }
-        session().look_at(*this, timeout_after(boot_clock::now()));
+        wait_for_answers();
         if (tag == list_tag) {
             if (r.what == answer::refused) return end(explained(r.code));
             names_.clear();
@@ -134,7 +96,6 @@ private:
     bool const with_slash_;  // as the user writes names
     std::string above_;      // the path of the node above, with a slash at its end
     std::string begin_;      // of the last part of the path
-    bool asked_ = false;
     std::vector<std::string> names_;
     std::vector<bool> held_;
     std::size_t next_ = 0;  // the first that was not asked about
