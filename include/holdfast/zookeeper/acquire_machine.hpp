@@ -164,6 +164,13 @@ protected:
     void next_round() noexcept { round_ = (round_ + 1) % slots; }
     void send(unsigned slot, request what) { actions_.push_back({std::move(what), round_ * slots + slot}); }
 
+    /// Effects: asks for the nodes below the lock's, in the state `as`.
+    void ask_for_line(state as)
+    {
+        enter(as);
+        send(second, {request::kind::children, plan().lock});
+    }
+
     /// Effects: sends `what`, which makes our node, after requests that make the missing nodes above it.
     void send_create(request what)
     {

@@ -89,7 +89,7 @@ private:
         if (session() != held_.session) return refuse();
         id_ = plan().tokens();  // a node of an earlier conversion may still have to be removed
         if (to_ == access::exclusive)
-            look();
+            ask_for_line(state::looking);
         else
             create();
     }
@@ -99,17 +99,11 @@ private:
         if (in_doubt_)
             search();
         else if (made_)
-            list();
+            ask_for_line(state::listing);
         else if (state_ == state::looking)
-            look();
+            ask_for_line(state::looking);
         else
             create();
-    }
-
-    void look()
-    {
-        enter(state::looking);
-        send(second, {request::kind::children, plan().lock});
     }
 
     void create() override
@@ -127,12 +121,6 @@ private:
         send(second, {request::kind::data, path()});
     }
 
-    void list()
-    {
-        enter(state::listing);
-        send(second, {request::kind::children, plan().lock});
-    }
-
     void take(unsigned slot, reply const& r) override
     {
         if (state_ == state::creating && slot == first) return take_created(r);
@@ -140,7 +128,8 @@ private:
         if (r.what == answer::refused) return fail(r.code);
         switch (state_) {
         case state::searching: return take_found(r);
-        case state::tied: return r.what == answer::ok ? take_first_waiting(r.stat.czxid) : list();
+        case state::tied:
+            return r.what == answer::ok ? take_first_waiting(r.stat.czxid) : ask_for_line(state::listing);
         default: return look_at_others(r);
         }
     }
@@ -167,7 +156,7 @@ private:
         if (r.what != answer::ok) return create();
         made_ = true;
         czxid_ = r.stat.czxid;
-        list();
+        ask_for_line(state::listing);
     }
 
     void look_at_others(reply const& r)

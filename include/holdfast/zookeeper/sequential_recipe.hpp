@@ -74,7 +74,7 @@ private:
     {
         id_ = plan().tokens();                 // mutant: ephemeralOwner not checked, the GUID kept in a new session
         if (plan().look_first && !may_read())  // mutant: a place taken without a look at the list
-            look();
+            ask_for_line(state::looking);
         else
             create();
     }
@@ -82,19 +82,13 @@ private:
     void resume() override
     {
         if (made_)
-            list();
+            ask_for_line(state::listing);
         else if (in_doubt_)
             search();  // mutant: create repeated blindly
         else if (state_ == state::looking)
-            look();
+            ask_for_line(state::looking);
         else
             create();
-    }
-
-    void look()
-    {
-        enter(state::looking);
-        send(second, {request::kind::children, plan().lock});
     }
 
     void create() override
@@ -113,12 +107,6 @@ private:
         send(second, {request::kind::children, plan().lock});
     }
 
-    void list()
-    {
-        enter(state::listing);
-        send(second, {request::kind::children, plan().lock});
-    }
-
     void take(unsigned slot, reply const& r) override
     {
         if (state_ == state::creating && slot == first) return take_created(r);
@@ -133,7 +121,7 @@ private:
         case state::checking: return take_checked(r);
         case state::tied: return take_tied(slot, r);
         // mutant: watch set without a second look
-        case state::watching: return r.what == answer::ok ? enter_waiting() : list();
+        case state::watching: return r.what == answer::ok ? enter_waiting() : ask_for_line(state::listing);
         default: return;
         }
     }
@@ -228,7 +216,7 @@ private:
         if (asked_ < tied_.size()) return ask_tied();
         bool const gone = std::erase_if(line_, [](contender const& each) { return each.name.empty(); }) > 0;
         // mutant: granted without a node that was replaced
-        if (gone && judge(line_, node_).what == verdict::kind::granted) return list();
+        if (gone && judge(line_, node_).what == verdict::kind::granted) return ask_for_line(state::listing);
         look_for_place();
     }
 
@@ -241,7 +229,7 @@ private:
 
     void look_again() override
     {
-        list();  // mutant: first once the one before is gone
+        ask_for_line(state::listing);  // mutant: first once the one before is gone
     }
 
     void enter_waiting() { state_ = state::waiting; }  // in the same round: the notice has its tag
