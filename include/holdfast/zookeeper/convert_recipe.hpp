@@ -128,8 +128,7 @@ private:
         if (r.what == answer::refused) return fail(r.code);
         switch (state_) {
         case state::searching: return take_found(r);
-        case state::tied:
-            return r.what == answer::ok ? take_first_waiting(r.stat.czxid) : ask_for_line(state::listing);
+        case state::tied: return r.what == answer::ok ? take_first_waiting(r.stat.czxid) : ask_for_line(state::listing);
         default: return look_at_others(r);
         }
     }
