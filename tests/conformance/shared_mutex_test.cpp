@@ -87,13 +87,13 @@ TEMPLATE_TEST_CASE("readers are together, and a writer is alone", "", HOLDFAST_S
             std::error_code ec;  // a section is as long as a request
             for (int n = 0; n < 8; ++n) {
                 if ((n + i) % 3 == 0) {
-                    leased_lock const hold{m};
+                    leased_lock hold{m};
                     if (++writers > 1 || readers > 0 || !hold.still_held()) good = false;
                     fenced.write(hold.fencing_token());
                     static_cast<void>(hold.extend(TestType::lasting, ec));
                     --writers;
                 } else {
-                    leased_shared_lock const hold{m};
+                    leased_shared_lock hold{m};
                     ++readers;
                     if (writers > 0 || !hold.still_held()) good = false;
                     fenced.read(hold.fencing_token());
