@@ -32,12 +32,14 @@ public:
 
 protected:
     lease_access() noexcept = default;
+    /// Effects: the members above ask `of`.
     explicit lease_access(holdfast::lease of) noexcept : lease_{std::move(of)} {}
     /// Effects: takes over the handle of `other`, which has none afterwards.
     lease_access(lease_access&& other) noexcept : lease_{std::exchange(other.lease_, {})} {}
     lease_access& operator=(lease_access&&) = delete;
     ~lease_access() = default;
 
+    /// The handle of the hold; the guard that derives from this gives the hold back through it.
     holdfast::lease lease_;  // NOLINT(*-non-private-member-variables-in-classes)
 };
 
