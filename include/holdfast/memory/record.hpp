@@ -43,6 +43,7 @@ public:
                 return until;
             }
             readers_.push_back({wanted.token, expires});
+            if (writer_waits_until_ <= now) reader_waits_until_ = {};
             return std::nullopt;
         }
         if (auto const until = refuses_writer(wanted, now)) return until;
@@ -67,10 +68,12 @@ public:
         auto* const one = find(mode, token);
         if (!one) return false;
         bool const owned = one->expires > now;
-        if (mode == access::shared)
+        if (mode == access::shared) {
             readers_.erase(readers_.begin() + (one - readers_.data()));
-        else
+            if (readers_.empty()) readers_turn_until_ = {};
+        } else {
             *one = {};
+        }
         if (mode == access::exclusive && reader_waits_until_ > now) {
             readers_turn_until_ = now + quorum::readers_turn;
             reader_waits_until_ = {};

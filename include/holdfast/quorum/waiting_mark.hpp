@@ -18,7 +18,10 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
 /// | a node remembers        | so |
 /// |-------------------------|----|
 /// | that a writer waits     | it refuses new readers |
-/// | that a reader waits     | when a writer leaves, it refuses writers for `readers_turn`, and no reader |
+/// | that a reader waits     | when a writer leaves, readers have their turn: it refuses writers, and no reader |
+///
+/// That readers wait is forgotten when one of them gets in while no writer waits. Their turn ends when the last of
+/// those that came has left, or after `readers_turn`.
 [[nodiscard]] inline std::chrono::milliseconds waiting_mark(acquire_request const& request,
                                                             boot_clock::time_point now) noexcept
 {
@@ -30,7 +33,7 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
     return std::max(none, std::chrono::ceil<std::chrono::milliseconds>(request.deadline - now));
 }
 
-/// How long the readers that waited for a writer have, when it leaves, to come before the next one.
+/// How long the readers that waited for a writer have, when it leaves, to come before the next one; at most.
 inline constexpr std::chrono::milliseconds readers_turn{100};
 
 }  // namespace holdfast::quorum

@@ -13,8 +13,9 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
 //
 // - readers: a ZSET, owner token -> when its lease ends, in ms on the server's clock. Only what a value of the lock
 //   vouches for counts: that of a read phase, or `beside`. Records of an earlier phase are dropped when one begins.
-// - phase: a HASH. `writer`, `reader`: until when one is remembered as waiting. `turn`: until when readers have their
-//   turn. `beside`: the token of the exclusive lease that stands beside shared ones of the same owner, when it becomes
+// - phase: a HASH. `writer`, `reader`: until when one is remembered as waiting; a reader that gets in while no writer
+//   waits ends it for all readers. `turn`: until when readers have their turn, or until the last of them has left.
+//   `beside`: the token of the exclusive lease that stands beside shared ones of the same owner, when it becomes
 //   one, or has been one. It expires when none of these matters.
 //
 // A lease lasts through the millisecond of its end, as a key does. The writes that need memory come first; the key of
@@ -100,6 +101,7 @@ end
 // That it may leave is tried, so that a user without the right to it gets no lock.
 inline constexpr std::string_view take_shared = R"lua(
 companion = beside ~= '' and beside or reads and companion or ''
+if writer <= now then reader = 0 end
 note()
 redis.call('ZREM', readers, '')
 join()
@@ -170,19 +172,19 @@ inline constexpr script acquire_exclusive_by_count{
 inline constexpr script acquire_shared{
     joined<parts::look, parts::shared_keys, parts::beside, parts::look_at_phase, parts::look_at_reader,
            parts::refuse_reader, parts::refuse, parts::join, parts::take_shared, parts::answer_yes>,
-    "8a922d43e6760af1c0dca5f84f4a60a38567fea5"};
+    "99477b0580696d822d9c2de69a811f2fb62f7d10"};
 
 inline constexpr script acquire_shared_by_clock{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_clock, parts::look_at_phase,
            parts::look_at_reader, parts::refuse_reader, parts::refuse, parts::look_at_fence, parts::fence_by_clock,
            parts::join, parts::take_shared, parts::answer_fence>,
-    "1038665668d6644540924fbdf8c505e8c12f921f"};
+    "fafd02f902ff2de7520ce7c854058f2fe868c4d9"};
 
 inline constexpr script acquire_shared_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_count, parts::look_at_phase,
            parts::look_at_reader, parts::refuse_reader, parts::refuse, parts::look_at_fence, parts::fence_by_count,
            parts::join, parts::take_shared, parts::answer_fence>,
-    "46c0ea73d0c10a14d59144026afbd7d84e384baf"};
+    "1ff5b20544593afdd07b67728d5446093053c71e"};
 
 namespace parts {
 
@@ -202,7 +204,8 @@ local free = redis.call('PTTL', KEYS[1]) == -2
 if not ours and not free and value ~= 'holdfast:readers' then return 0 end
 )lua";
 
-// The readers whose leases are over do not hold the lock.
+// The readers whose leases are over do not hold the lock. With the last one their turn ends, too: a writer need not wait
+// for the time of it.
 inline constexpr std::string_view release_shared = R"lua(
 if not score then return 0 end
 redis.call('ZREM', readers, ARGV[1])
@@ -216,6 +219,10 @@ if value ~= 'holdfast:readers' then
   companion = ''
   note()
   return ours and 1 or 0
+end
+if turn > now then
+  turn = 0
+  note()
 end
 redis.call('PEXPIRE', KEYS[1], 0)
 )lua";
@@ -263,7 +270,7 @@ inline constexpr script reacquire_shared{
 inline constexpr script release_shared{
     joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::look_at_phase,
            parts::look_at_reader, parts::release_shared, parts::call_next, parts::tell_all>,
-    "5b557de7fd121c951395a790c6c5f15f857656e9"};
+    "5143d4f9a4910fc911e7c94dbd84b8abbf40b8bd"};
 
 // release, exclusive: the same.
 inline constexpr script release_exclusive{

@@ -215,7 +215,7 @@ private:
         case leave: break;
         default: return {};  // what operators ask is not simulated
         }
-        if (shared) phase.leave(c);
+        if (shared) phase.leave(c, value);
         if (!ours) return redis::answer::no();  // mutant: a release that frees what is another's
         auto const last = shared ? phase.last() : phase.end_write(c, whole(t));
         if (last && (!shared || value == read_phase::reserved))

@@ -57,6 +57,7 @@ public:
             if (!vouched(value)) beside_.clear();
             if (c.has_beside) beside_ = c.beside.view();
         }
+        if (c.what == redis::command::verb::acquire && writer_waits_until_ <= now) reader_waits_until_ = {};
         auto& mine = readers_[std::string{c.token.view()}];
         mine = std::max(mine, now + c.ttl);
         return *last();
@@ -70,8 +71,12 @@ public:
         if (value.empty()) readers_.clear();
     }
 
-    /// Effects: the token of `c` is no reader any more.
-    void leave(redis::command const& c) { readers_.erase(std::string{c.token.view()}); }
+    /// Effects: the token of `c` is no reader any more. When the last one leaves, their turn is over.
+    void leave(redis::command const& c, std::string_view value)
+    {
+        readers_.erase(std::string{c.token.view()});
+        if (readers_.empty() && value == reserved) readers_turn_until_ = {};
+    }
 
     /// Effects: the writer of `c` leaves. Returns: when the last of the readers beside it ends; nothing if none is.
     std::optional<milliseconds> end_write(redis::command const& c, milliseconds now)
