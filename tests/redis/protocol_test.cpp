@@ -271,7 +271,7 @@ TEST_CASE("the greatest numbers fit into a request")
     c.max_lead = std::chrono::microseconds::max() / 3;
     c.floor = std::numeric_limits<std::uint64_t>::max();
     c.waiter = {.inbox = c.value, .number = c.value, .reserve = 1000ms};
-    c.score = c.value;
+    c.score = std::numeric_limits<std::int64_t>::min();
     auto const all = sent(c);
     REQUIRE(all.size() == 17);
     CHECK(all[8] == "9223372036854775807");
@@ -281,7 +281,7 @@ TEST_CASE("the greatest numbers fit into a request")
     CHECK(all[13] == "3074457345618258602");
     CHECK(all[14] == "18446744073709551615");
     CHECK(all[15] == "ffffffffffffffff03e818446744073709551615");
-    CHECK(all[16] == "18446744073709551615");
+    CHECK(all[16] == "-9223372036854775808");
 }
 
 TEST_CASE("an acquire with a fence is granted with it, or says how long the key has left")

@@ -300,6 +300,21 @@ TEST_CASE("a score of more than an hour ago counts as that, and one of more than
     CHECK(score(f.second) <= after + 6e7);
 }
 
+TEST_CASE("a score that is negative is the time waited so far, up to an hour")
+{
+    fixture f;
+    f.run(ask("mine"));
+    auto const before = static_cast<double>(f.clock());
+    f.run(ask("a", f.first, "-5000000"));
+    f.run(ask("b", f.second, "-9223372036854775808"));
+    auto const after = static_cast<double>(f.clock());
+    auto const score = [&](std::string const& who) { return std::stod(f.server.command({"ZSCORE", "q", who}).text); };
+    CHECK(score(f.first) >= before - 5e6);
+    CHECK(score(f.first) <= after - 5e6);
+    CHECK(score(f.second) >= before - 3.6e9);
+    CHECK(score(f.second) <= after - 3.6e9);
+}
+
 TEST_CASE("what is wrong with the keys of the queue makes nothing fail")
 {
     fixture f;

@@ -56,7 +56,7 @@ struct rude_transport {
     [[nodiscard]] static bool calls(unsigned) { return false; }
     [[nodiscard]] static bool cannot_call(unsigned) { return false; }
     [[nodiscard]] static bool queues(unsigned) { return true; }
-    [[nodiscard]] static std::uint64_t score(boot_clock::time_point) { return 0; }
+    [[nodiscard]] static std::int64_t score(boot_clock::time_point) { return 0; }
 
     std::error_code send(unsigned node, command const& c, listener* whom)
     {

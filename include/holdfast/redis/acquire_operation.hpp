@@ -138,6 +138,7 @@ private:
     {
         this->give_up(step.give_up);
         if (step.new_token || !step.roll_back.empty() || step.done) this->stop_asking();
+        if (waiter_) score_ = transport_.score(entered_at_);  // the clock of another server may be known by now
         give_back(step);
         if (step.new_token) draw_token();  // mutant: token used again
         if (!step.ask.empty()) {
@@ -148,7 +149,6 @@ private:
             ask.waits_for = quorum::waiting_mark(request_, now);
             ask.value = ask.fence == fence_source::counter ? transport_.proposal(now) : 0;
             if (transport_.calls()) enter(now);
-            if (waiter_) score_ = transport_.score(entered_at_);  // the clock of another server may be known by now
             ask.waiter = waiter_;
             step.ask.for_each([&](unsigned node) {
                 bool const called = waiter_ && transport_.calls(node) && transport_.queues(node);
@@ -274,7 +274,7 @@ private:
     bool watching_ = false;
     waiter_id waiter_;  // none: no node can call it
     boot_clock::time_point entered_at_{};
-    std::uint64_t score_ = 0;
+    std::int64_t score_ = 0;
     node_set called_;    // in the present round, those that were told whom to call
     node_set told_all_;  // where what all are told is watched
     std::optional<quorum::acquire_outcome> outcome_;

@@ -51,7 +51,8 @@ inline constexpr std::chrono::microseconds unguarded_fence_bound = std::chrono::
 /// With `use_holder` a record of the holder is kept beside the key: `holder` says who it is. It is written with the
 /// grant, expires with the key, and goes with it; see `scripts`.
 ///
-/// The waiters are in a queue, by `score`, the servers' clock in µs when the wait began. With `use_queue`:
+/// The waiters are in a queue, by `score`: the servers' clock in µs when the wait began, or, if it is negative, the
+/// time waited so far. With `use_queue`:
 ///
 /// | what | is done |
 /// |---|---|
@@ -120,7 +121,7 @@ struct command {
     bool use_queue = true;
     bool queue_refused = false;  ///< it is sent again without the queue: the user may not use that
     waiter_id waiter{};
-    std::uint64_t score = 0;
+    std::int64_t score = 0;
     owner_token beside{};  ///< acquire: see `acquire_request::beside`; `has_beside` says whether it is one
     bool has_beside = false;
     std::chrono::milliseconds waits_for{};  ///< acquire: see `quorum::waiting_mark`

@@ -96,19 +96,19 @@ return 1
 inline constexpr script acquire_and_tell{
     joined<parts::take_holder, parts::take_text, parts::look, parts::keys, parts::waiter, parts::enqueue,
            parts::call_next, parts::wait_for_turn, parts::look_at_clock, parts::take, parts::record, parts::answer_yes>,
-    "3e6a22fd7324e16e52efe96f02b04b0771d8123e"};
+    "0cb43ae0544a476516e898d468012b6c87c9c88b"};
 
 inline constexpr script acquire_by_clock_and_tell{
     joined<parts::take_holder, parts::take_text, parts::look, parts::keys_after_fence, parts::waiter_by_clock,
            parts::enqueue, parts::call_next, parts::wait_for_turn, parts::look_at_fence, parts::fence_by_clock,
            parts::take, parts::record, parts::answer_fence>,
-    "4fbb53cec27781574d8ac9c0ad59de34c6afdb64"};
+    "c546cdb9cf235035ea0c1bcc24a3925db77201ae"};
 
 inline constexpr script acquire_by_count_and_tell{
     joined<parts::take_holder, parts::take_text, parts::look, parts::keys_after_fence, parts::waiter_by_count,
            parts::enqueue, parts::call_next, parts::wait_for_turn, parts::look_at_fence, parts::fence_by_count,
            parts::take, parts::record, parts::answer_fence>,
-    "1796749eca5e46f7d3f807c63eeb7878c30eb852"};
+    "e5dd5fb2b8d00fefe1e98de3dad585c829d797b3"};
 
 inline constexpr script extend_and_hear{joined<parts::take_holder, parts::extend_both>,
                                         "9b641002d313900d316a33bf6697015ada3a6e9b"};
@@ -124,7 +124,7 @@ inline constexpr script release_and_erase{joined<parts::take_holder, parts::comp
 inline constexpr script give_back_and_erase{
     joined<parts::take_holder, parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay,
            parts::erase_record, parts::tell_all>,
-    "e319b9cb82231d429b0fb66cf14fefdeeb05de76"};
+    "5afe43415a6a535e0b655e252d4a4ea753f2ee7e"};
 
 // inspect: KEYS lock [queue next] [holder]. Answers {} if the lock is free; otherwise {PTTL, a digest of the value, the
 // clock in µs, the record without its owner token, how many wait or -1}. The digest only tells values apart.

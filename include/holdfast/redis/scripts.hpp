@@ -43,6 +43,7 @@ namespace scripts {
 // - Each call that may be refused has its own line: servers name the line.
 // - Where the lock is free, those in the queue go first: its holder's lease has ended, or another client gave it back.
 //   A waiter that was called, and comes when its reservation is over, has its old place among them.
+// - A score that is negative is the time waited so far, in µs: then no client has to know the clock of the server.
 // - A score of more than an hour ago counts as that, and one of more than a minute from now, too: no client may be
 //   ahead of all others for good, and none behind them.
 // - Only a missing right to the queue is an error. What else is wrong with its keys makes waiters slower.
@@ -74,7 +75,8 @@ inline constexpr std::string_view enqueue = R"lua(
 local function enqueue()
   local time = redis.call('TIME')
   local clock = time[1] * 1000000 + time[2]
-  local at = math.min(math.max(score, clock - 3600000000), clock + 60000000)
+  local at = tonumber(score) < 0 and clock + score or score
+  at = math.min(math.max(at, clock - 3600000000), clock + 60000000)
   local added = redis.pcall('ZADD', queue, string.format('%.0f', at), waiter)
   if type(added) == 'number' then
     redis.call('PEXPIRE', queue, 3600000)
@@ -196,17 +198,17 @@ inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} 
 
 inline constexpr script acquire{joined<parts::look, parts::keys, parts::waiter, parts::enqueue, parts::call_next,
                                        parts::wait_for_turn, parts::take, parts::answer_yes>,
-                                "5f445bad5e62dc2b437fecf95e6facff4311b229"};
+                                "544504f4e518122e2c95b608c2e4291cb7ee000c"};
 
 inline constexpr script acquire_by_clock{
     joined<parts::look, parts::keys_after_fence, parts::waiter_by_clock, parts::enqueue, parts::call_next,
            parts::wait_for_turn, parts::look_at_fence, parts::fence_by_clock, parts::take, parts::answer_fence>,
-    "45a5a3e80ef6f6f9bf04f9a1b8913314899e4fb4"};
+    "bf4639ca2eb366325833632cc8c8cf6880280b0b"};
 
 inline constexpr script acquire_by_count{
     joined<parts::look, parts::keys_after_fence, parts::waiter_by_count, parts::enqueue, parts::call_next,
            parts::wait_for_turn, parts::look_at_fence, parts::fence_by_count, parts::take, parts::answer_fence>,
-    "d927ad76a3ab2b2f729c99dcbe7cac00267f512d"};
+    "1a115fece85d6beb007ad6024378c6cec001ce8c"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.
@@ -286,7 +288,7 @@ inline constexpr script release{joined<parts::compare_and_delete, parts::keys, p
 // queue, or joins it if the score is not 0.
 inline constexpr script give_back{
     joined<parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay, parts::tell_all>,
-    "3d3c11ce8b9e19fa83f09472e42cb7671cc5a558"};
+    "8f17d75e4ee261dc5d72261416f6eb7b657459fc"};
 
 }  // namespace scripts
 

@@ -95,7 +95,7 @@ protected:
 ///   (`queues(node)`), `l` is only told when it is its turn.
 /// - `enter(l)`: the waiter that `l` is until `leave(waiter)`; none for want of memory. `calls()`, `calls(node)`:
 ///   whether any node, or this one, calls waiters now. `cannot_call(node)`: whether it was asked to call them, and
-///   cannot. `score(now)`: the place in a queue of one that comes now; 0 if no clock of a server is known.
+///   cannot. `score(entered)`: the place in a queue of one that came then; 0 if no clock of a server is known.
 /// - `begin(operation, done)` runs the operation: from now on `on_time` is called when `wake_at()` has come.
 ///   `updated(operation)`: its `wake_at()` may have changed. `ended(operation)`: it no longer runs, and `done` is told
 ///   when the lock is given up. `abandon(operation)`: the same, and `done` is not told.
@@ -152,7 +152,7 @@ concept Transport =
         } -> std::same_as<bool>;
         {
             transport.score(now)
-        } -> std::same_as<std::uint64_t>;
+        } -> std::same_as<std::int64_t>;
         {
             transport.fresh_token()
         } -> std::same_as<owner_token>;

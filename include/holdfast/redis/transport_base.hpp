@@ -98,9 +98,11 @@ public:
     [[nodiscard]] bool calls(unsigned n) const noexcept { return inbox_.works(n); }
     [[nodiscard]] bool cannot_call(unsigned n) const noexcept { return inbox_.fails(n); }
     [[nodiscard]] bool queues(unsigned n) const noexcept { return nodes_[n].commands->queues() && !inbox_.refused(n); }
-    [[nodiscard]] std::uint64_t score(boot_clock::time_point now) const noexcept
+    [[nodiscard]] std::int64_t score(boot_clock::time_point entered) const noexcept
     {
-        return votes_.latest(now);  // mutant: a place by the client's own clock
+        // What a client knows of a clock may be wrong by as long as its connection took.
+        if (size_ == 1) return -1 - std::chrono::duration_cast<std::chrono::microseconds>(now() - entered).count();
+        return static_cast<std::int64_t>(votes_.latest(entered));  // mutant: a place by the client's own clock
     }
 
 protected:

@@ -60,8 +60,9 @@ public:
     std::size_t enter(redis::command const& c, microseconds now)
     {
         end_reservation(c.keys->lock, c.waiter);
-        auto const clock = static_cast<std::uint64_t>(now.count());
-        auto const score = std::clamp(c.score, clock - longest_ago, clock + farthest_ahead);
+        auto const clock = std::int64_t{now.count()};
+        auto const came = c.score < 0 ? clock + c.score : c.score;
+        auto const score = std::clamp(came, clock - longest_ago, clock + farthest_ahead);
         auto& mine = lines_[c.keys->lock];
         remove(mine, c.waiter);
         auto const [place, fresh] =
@@ -108,7 +109,7 @@ public:
 
 private:
     struct line {
-        std::map<std::pair<std::uint64_t, std::string>, redis::waiter_id> who;
+        std::map<std::pair<std::int64_t, std::string>, redis::waiter_id> who;
         milliseconds expires{};
     };
     struct reservation {
@@ -117,8 +118,8 @@ private:
     };
 
     static constexpr milliseconds lifetime{3'600'000};
-    static constexpr std::uint64_t longest_ago = 3'600'000'000;
-    static constexpr std::uint64_t farthest_ahead = 60'000'000;
+    static constexpr std::int64_t longest_ago = 3'600'000'000;
+    static constexpr std::int64_t farthest_ahead = 60'000'000;
 
     static void remove(line& of, redis::waiter_id const& w)
     {
