@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs the C++ of a section of a page, each piece as the body of a function. Ends with 1 if one throws, or if a result is
-not what a comment beside it says: `bool const got = …;  // false` or `…(ec);  // outcome_unknown`.
+"""Runs the C++ of a section of a page, each piece as the body of a function. Ends with 1 if one throws, or if a result
+is not what a comment beside it says: `bool const got = …;  // false` or `…(ec);  // outcome_unknown`.
 
     run_page.py PAGE SECTION FOLDER INCLUDE_FOLDER COMPILER [OPTION...]
                         e.g. docs/testing.md 'Without servers' /tmp/run include g++ -pthread

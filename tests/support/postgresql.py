@@ -20,7 +20,8 @@ import time
 
 def program(name):
     """Debian has those of the server outside of PATH."""
-    found = shutil.which(name) or next(map(str, sorted(pathlib.Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))), None)
+    elsewhere = map(str, sorted(pathlib.Path("/usr/lib/postgresql").glob(f"*/bin/{name}")))
+    found = shutil.which(name) or next(elsewhere, None)
     return found or sys.exit(f"{sys.argv[0]}: there is no {name} (package postgresql)")
 
 
