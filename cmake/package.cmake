@@ -5,7 +5,8 @@
 set(CPACK_PACKAGE_NAME holdfast)
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Distributed locks with the interface of std::mutex")
 set(CPACK_PACKAGE_VENDOR "the holdfast authors")
-set(CPACK_PACKAGE_CONTACT "the holdfast authors <maintainers@holdfast.example>")
+file(STRINGS "${PROJECT_SOURCE_DIR}/packaging/debian/control" maintainer REGEX "^Maintainer: ")
+string(REPLACE "Maintainer: " "" CPACK_PACKAGE_CONTACT "${maintainer}")
 set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
 set(CPACK_STRIP_FILES ON)
 

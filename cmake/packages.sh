@@ -6,8 +6,8 @@
 #   holdfast_need WHAT...
 #
 # makes sure that each is there: g++ clang++ clang-tidy cmake ninja pkg-config ccache git python3 redis-server postgresql
-# cppcheck gcovr valgrind nft aspell doxygen lintian dpkg-buildpackage (commands), hiredis openssl zookeeper-client asio
-# boost catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run it), curator kazoo redis-py
+# cppcheck gcovr valgrind nft aspell doxygen lintian dpkg-buildpackage (commands), hiredis openssl zookeeper-client libpq
+# asio boost catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run it), curator kazoo redis-py
 # prometheus-client matplotlib (of some Python). On Debian and its kin the missing ones, and only these, are installed
 # with apt, as root or through sudo; elsewhere they are named, and the script ends with 2.
 # After it $HOLDFAST_CLANG is the name of a Clang of 16 or later, if there is one.
@@ -29,6 +29,7 @@ holdfast_has()
     hiredis) holdfast_has_header hiredis/hiredis.h ;;
     openssl) holdfast_has_header openssl/ssl.h ;;
     zookeeper-client) holdfast_has_header zookeeper/zookeeper.h ;;
+    libpq) holdfast_has_header postgresql/libpq-fe.h || holdfast_has_header libpq-fe.h ;;
     zookeeper-server) [ -e /usr/share/java/zookeeper.jar ] && command -v java >/dev/null ;;
     curator) [ -e /usr/share/java/curator-recipes.jar ] && command -v javac >/dev/null ;;
     kazoo) /usr/bin/python3 -c 'import kazoo' >/dev/null 2>&1 ;;
@@ -115,6 +116,7 @@ holdfast_package()
     hiredis) echo libhiredis-dev ;;
     openssl) echo libssl-dev ;;
     zookeeper-client) echo libzookeeper-mt-dev ;;
+    libpq) echo libpq-dev ;;
     asio) echo libasio-dev ;;
     # Debian 12's own Boost is 1.74, which is too old, and Debian 13 has no 1.81.
     boost) apt-cache show libboost1.81-dev >/dev/null 2>&1 && echo libboost1.81-dev || echo libboost-dev ;;

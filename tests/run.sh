@@ -26,7 +26,7 @@ if command -v apt-get >/dev/null; then debian=(make file dpkg-buildpackage linti
 needs=(g++ cmake ninja hiredis openssl redis-server zookeeper-client asio boost zookeeper-server kazoo curator prometheus-client catch2 python3 cli11 nft)
 options=("-DHOLDFAST_UNITY=${HOLDFAST_UNITY:-OFF}")
 if [ "$preset" = gcc ]; then
-  holdfast_need "${needs[@]}" aspell doxygen pkg-config postgresql "${debian[@]}"
+  holdfast_need "${needs[@]}" aspell doxygen pkg-config libpq postgresql "${debian[@]}"
 else
   holdfast_need "${needs[@]}" clang++ clang-sanitizers
   # The presets name Clang 16, not every system has just that.

@@ -238,7 +238,7 @@ TEMPLATE_TEST_CASE("writers that come without end keep no reader out", "", HOLDF
     done = true;
 }
 
-TEMPLATE_TEST_CASE("a reader that is gone keeps no writer out, and a live one beside it does", "",
+TEMPLATE_TEST_CASE("a reader that is gone keeps no writer out, and a live one beside it does", "[lesson-10]",
                    HOLDFAST_STORES_WITH_READERS)
 {
     TestType store;

@@ -6,16 +6,17 @@ PostgreSQL and a real redis-server, and sh. Ends with 1 where one takes what it 
     token_checks.py PAGE
 """
 
-import os
 import pathlib
 import re
-import shutil
 import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "support"))
+from postgresql import program, running_server  # noqa: E402
 
 # What each way is asked: the token, and whether the write is to be taken.
 WRITES = [(0, False), (33, True), (33, True), (1764200000000034, True), (33, False), (1764200000000033, False),
@@ -52,57 +53,29 @@ def check_sql(statement):
           lambda: database.execute("SELECT max(balance) FROM accounts WHERE id = 42").fetchone()[0])
 
 
-def program_of_postgresql(name):
-    """Debian has those of the server outside of PATH."""
-    found = shutil.which(name) or next(map(str, sorted(pathlib.Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))), None)
-    return found or sys.exit(f"token_checks.py: there is no {name} (package postgresql)")
-
-
 def check_postgresql(statements):
     """With the values as parameters, as a program sends them: the server infers their types."""
-    # It does not run as root. It listens to a socket in its folder only.
-    user = {"user": "nobody", "group": "nogroup", "extra_groups": []} if os.geteuid() == 0 else {}
-    with tempfile.TemporaryDirectory() as folder:
-        if user:
-            shutil.chown(folder, user["user"], user["group"])
-        data = os.path.join(folder, "data")
-        subprocess.run([program_of_postgresql("initdb"), "-D", data, "-U", "app", "-A", "trust", "--no-sync"],
-                       check=True, stdout=subprocess.DEVNULL, cwd=folder, **user)
-
+    with running_server() as where:
         def sql(text):
             done = subprocess.run(
-                [program_of_postgresql("psql"), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-v", "QUIET=off",
-                 "-h", folder, "-U", "app", "postgres"], input=text, text=True, capture_output=True, check=False)
+                [program("psql"), "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-v", "QUIET=off", where],
+                input=text, text=True, capture_output=True, check=False)
             if done.returncode != 0:
-                raise OSError(f"PostgreSQL: {done.stderr}")
+                sys.exit(f"token_checks.py: PostgreSQL: {done.stderr}")
             return done.stdout.rstrip("\n").split("\n")
 
-        with subprocess.Popen(
-                [program_of_postgresql("postgres"), "-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "fsync=off"],
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder, **user) as server:
-            try:
-                for left in range(600, -1, -1):
-                    try:
-                        sql("SELECT 1;")
-                        break
-                    except OSError:
-                        if not left:
-                            raise
-                        time.sleep(0.1)
-                for statement in statements:
-                    verb = statement.split()[0]
-                    sql("DROP TABLE IF EXISTS accounts;"
-                        "CREATE TABLE accounts (id BIGINT PRIMARY KEY, balance BIGINT, fence BIGINT NOT NULL DEFAULT 0);")
-                    if verb == "UPDATE":
-                        sql("INSERT INTO accounts (id) VALUES (42);")
-                    numbered = statement
-                    for number, name in enumerate(("id", "value", "token"), 1):
-                        numbered = numbered.replace(f":{name}", f"${number}")
-                    check("PostgreSQL, " + verb, lambda token, value: sql(
-                        f"PREPARE write AS {numbered};\nEXECUTE write(42, {value}, {token});")[-1].split()[-1] == "1",
-                          lambda: sql("SELECT max(balance) FROM accounts WHERE id = 42;")[0] or None)
-            finally:
-                server.terminate()
+        for statement in statements:
+            verb = statement.split()[0]
+            sql("DROP TABLE IF EXISTS accounts;"
+                "CREATE TABLE accounts (id BIGINT PRIMARY KEY, balance BIGINT, fence BIGINT NOT NULL DEFAULT 0);")
+            if verb == "UPDATE":
+                sql("INSERT INTO accounts (id) VALUES (42);")
+            numbered = statement
+            for number, name in enumerate(("id", "value", "token"), 1):
+                numbered = numbered.replace(f":{name}", f"${number}")
+            check("PostgreSQL, " + verb, lambda token, value: sql(
+                f"PREPARE write AS {numbered};\nEXECUTE write(42, {value}, {token});")[-1].split()[-1] == "1",
+                  lambda: sql("SELECT max(balance) FROM accounts WHERE id = 42;")[0] or None)
 
 
 def command(port, *words):

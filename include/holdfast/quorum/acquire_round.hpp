@@ -36,8 +36,8 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
 /// A node that is asked once more recognises the token, if it had granted the lock before.
 ///
 /// A majority of grants settles the fence: the greatest that was granted. If fewer than a majority have it already, it
-/// is written back to the nodes below it, and must be confirmed. Any later majority shares a node with the one that
-/// confirmed, and counts on from there: the next holder's token is greater, however long this one is paused.
+/// is written back to the nodes below it, and must be confirmed. So the next holder's token is greater, however long
+/// this one is paused: docs/fencing-tokens.md. Why a majority suffices: docs/proofs.md, "A majority".
 class acquire_round {
 public:
     acquire_round(node_group const& nodes, std::chrono::milliseconds ttl)

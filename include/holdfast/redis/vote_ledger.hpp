@@ -25,12 +25,9 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// | the connection broke with an unanswered release   | no            |       |
 /// | the holder releases, or a lost round is rolled back | no          |       |
 ///
-/// A vote is reacquired only for a token that is in the ledger. Otherwise an old release, sent over a connection that
-/// broke, might arrive after the reacquire and free a vote that was counted. And a reacquire that arrived after the
-/// holder's own release would leave the key taken.
-///
-/// What is reacquired counts: like an acquire, it takes the key only if no other token has it, and only on a node that
-/// may vote. So a majority has the key for the whole of the new lease. No fence moves; see docs/fencing-tokens.md.
+/// A vote is reacquired only for a token that is in the ledger: a release that arrived later would free a vote that was
+/// counted. What is reacquired counts as an acquire does: docs/proofs.md, "A majority". No fence moves; see
+/// docs/fencing-tokens.md.
 class vote_ledger {
 public:
     /// The most tokens. Beyond that, a new one replaces another, which can no longer be reacquired.

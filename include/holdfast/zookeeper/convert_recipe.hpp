@@ -36,13 +36,9 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// | to a writer: others wait | tied |
 /// | otherwise | granted |
 ///
-/// Its number is the first node's, so the hold keeps its place before those that wait, and there is never a moment
-/// without a node in that place. A node that the server numbered anew would stand after them: the next writer would get
-/// in beside the reader.
-///
-/// To a writer: a reader that was made before this node is in the list that comes after it. It may have the lock,
-/// unless it came after a writer that still waits. A reader that is made later finds this node before its own, and
-/// waits. Two that try at the same time find each other: at least one fails.
+/// Its number is the first node's: the hold keeps its place before those that wait. The two nodes are made and removed
+/// one by one: if an answer stays away, the hold is as it was. Why no other gets in between: docs/proofs.md, "A queue on
+/// ZooKeeper".
 ///
 /// The fencing token must be greater than those of all that have had the lock, and less than those of all that wait:
 ///
@@ -51,9 +47,6 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// | reader | | the writer's, and one more |
 /// | writer | none waits | this node's |
 /// | writer | the first that waits was made before | the last that is surely free before its own: of the readers that had the lock meanwhile, each has the first of its node |
-///
-/// The nodes are made and removed one by one, not in one transaction: if an answer stays away, the hold is as it was,
-/// and what may have been made is removed. A transaction would leave open what is held.
 class convert_recipe final : public acquire_machine {
 public:
     /// `held` is what the hold would leave, and `token` its fencing token. Requires: the hold's node is known.

@@ -27,16 +27,9 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// | clearing | data of the lowest container | a container → erase it; gone → the one above it; anything else → done |
 /// | clearing | erase | ok, gone → the one above it; it has a child, or refused → done |
 ///
-/// Only a node at the lock's own path is checked: no other client makes a node with our other names. ZooKeeper can make
-/// a delete depend on the version of a node, which every new node has, but not on its owner. What was seen to be ours
-/// stays ours until our delete is done:
-///
-/// - Otherwise only the end of our session removes it, and then the delete is refused.
-/// - A delete that was sent over an earlier connection is done before the barrier, or refused.
-/// - Not covered: a user removes the node by hand in between, while another client waits for it.
-///
-/// A lost answer is asked for again. If the answer to the confirm is lost, the one after it proves nothing. ZooKeeper's
-/// own `sync` would not do: a leader that has been replaced and has not noticed yet answers it by itself.
+/// Only a node at the lock's own path is checked: no other client makes a node with our other names. A lost answer is
+/// asked for again. If the answer to the confirm is lost, the one after it proves nothing. Why no other client's node is
+/// removed, and what is not covered: docs/proofs.md, "A node that is removed".
 class erase_machine {
 public:
     explicit erase_machine(leftover what) : what_{std::move(what)} {}

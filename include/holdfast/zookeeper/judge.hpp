@@ -55,9 +55,8 @@ namespace detail {
 /// | sole, exclusive | the node immediately before it, of any kind |
 /// | shared | the nearest node before it that is not shared |
 ///
-/// A client waits for a node that comes before its own, so no two wait for each other. Of two nodes that conflict the
-/// later one waits, itself or through those between. A verdict `granted` stands: later nodes have larger numbers, and
-/// `convert_recipe` looks at all others before it counts on a node with an earlier number.
+/// Of two nodes that conflict the later one waits, and a verdict `granted` stands: docs/proofs.md, "A queue on
+/// ZooKeeper".
 [[nodiscard]] inline verdict judge(std::vector<contender> const& line, std::string_view mine)
 {
     using kind = verdict::kind;

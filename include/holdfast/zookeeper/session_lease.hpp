@@ -12,19 +12,9 @@
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// Until when a session cannot have expired, whatever happens to the servers: what its answers prove. Arithmetic only.
-///
-/// - The leader expires a session if it has not heard of it for the timeout T.
-/// - Each half tick, T/4 at most (a T below two ticks is not granted), it asks every follower which sessions that one
-///   has heard of. A write that it decides on does not count as word of a session.
-/// - Leader and follower talk over one connection, in order.
-/// - So if a quorum answered what was sent at `p`, the follower has been asked after everything that was answered T/4
-///   before `p`. It replied before it passed on what was sent later, at `s`. Once a quorum answers that, too, the
-///   leader has heard of the session, which lives for T from when the last of it was sent.
-/// - One answer of a quorum is not enough: the follower's word may come after it. An answer of the follower alone
-///   proves nothing: it may be cut off from the leader.
-/// - This does not hold for an observer that follows a follower (`observerMasterPort`): its word takes two hops, and
-///   the time of both.
+/// Until when a session of timeout T cannot have expired, whatever happens to the servers: what its answers prove.
+/// Arithmetic only. The leader learns every T/4 at most which sessions a follower has heard of; a write that it decides
+/// on is no word of a session. Why the table holds, and what it assumes: docs/proofs.md, "A ZooKeeper session".
 ///
 /// | event | settled: sent at, and known to the leader | until |
 /// |---|---|---|
@@ -35,9 +25,8 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// | end | – | never |
 class session_lease {
 public:
-    /// Returns: how long a session of the timeout `t` is good for once it is confirmed: half of it. The leader may be a
-    /// quarter behind. The time between two requests of an idle session, and between two that a quorum answers, is an
-    /// eighth each.
+    /// Returns: how long a session of the timeout `t` is good for once it is confirmed: half of it; see
+    /// docs/proofs.md.
     [[nodiscard]] static constexpr std::chrono::milliseconds duration(std::chrono::milliseconds t) noexcept
     {
         return t / 2;
