@@ -74,6 +74,17 @@ TEST_CASE("what belongs to a lock has names of its own, with the reserved prefix
     }
 }
 
+TEST_CASE("a name and the same name in braces are two locks, with queues, readers and holders of their own")
+{
+    lock_keys const one{"a"};
+    lock_keys const other{"{a}"};
+    for (auto const companion :
+         {&lock_keys::queue, &lock_keys::next, &lock_keys::readers, &lock_keys::phase, &lock_keys::holder}) {
+        CHECK((one.*companion)().text() != (other.*companion)().text());
+        CHECK(slot((other.*companion)().text()) == slot("{a}"));
+    }
+}
+
 TEST_CASE("a name that begins with the reserved prefix is refused before anything is sent")
 {
     holdfast::redis::client nowhere{"redis://127.0.0.1:1"};

@@ -64,12 +64,12 @@ struct fixture {
         for (auto const& one : server.command({"ZRANGE", "r", "0", "-1"}).elements) some.push_back(one.text);
         return some;
     }
-    long long live()
+    long long now()
     {
         auto const t = server.command({"TIME"});
-        auto const ms = std::stoll(t.elements.at(0).text) * 1000 + std::stoll(t.elements.at(1).text) / 1000;
-        return server.command({"ZCOUNT", "r", std::to_string(ms), "+inf"}).integer;
+        return std::stoll(t.elements.at(0).text) * 1000 + std::stoll(t.elements.at(1).text) / 1000;
     }
+    long long live() { return server.command({"ZCOUNT", "r", std::to_string(now()), "+inf"}).integer; }
     std::string value() { return server.command({"GET", "k"}).text; }
     long long left(std::string const& key = "k") { return server.command({"PTTL", key}).integer; }
     bool empty() { return server.command({"EXISTS", "k", "r", "p"}).integer == 0; }
@@ -185,6 +185,54 @@ TEST_CASE("readers that wait for a writer go before the next one, once")
     CHECK(eventually([&] { return f.write("v") == 1; }));
     CHECK(f.end_write("v") == 2);
     CHECK(f.write("v") == 1);  // none has waited since
+}
+
+TEST_CASE("when the last reader has left, a writer does not wait for the rest of their turn")
+{
+    fixture f;
+    CHECK(f.write("w") == 1);
+    CHECK(f.read("a", "60000", "60000") < 0);
+    CHECK(f.end_write("w") == 2);
+    CHECK(f.read("a") == 1);
+    CHECK(f.end_read("a") == 2);
+    CHECK(f.write("v") == 1);
+}
+
+TEST_CASE("readers that wait have their turn also after a writer that became a reader")
+{
+    fixture f;
+    CHECK(f.write("w") == 1);
+    CHECK(f.read("a", "60000", "60000") < 0);
+    CHECK(f.read("c", "60000", "0", "w") == 1);
+    CHECK(f.end_write("w") == 2);
+    CHECK(f.server.command({"HGET", "p", "turn"}).text.size() > 1);  // it is a time, not 0
+}
+
+TEST_CASE("what a clock that was set back has left behind keeps no reader or writer out")
+{
+    fixture f;
+    auto const later = std::to_string(f.now() + 600'000);
+    f.server.command({"HSET", "p", "turn", later, "writer", later, "reader", later});
+    CHECK(f.read("a") == 1);
+    CHECK(f.end_read("a") == 2);
+    CHECK(f.write("w") == 1);
+    CHECK(f.end_write("w") == 2);
+}
+
+TEST_CASE("a server without memory refuses new readers, and lets those that are there renew and leave")
+{
+    fixture f;
+    CHECK(f.write("w") == 1);
+    CHECK(f.read("a", "60000", "0", "w") == 1);
+    f.server.command({"CONFIG", "SET", "maxmemory", "1"});
+    CHECK(f.extend("a") == 1);
+    CHECK(f.end_write("w") == 2);
+    CHECK(f.value() == reader);
+    CHECK(f.extend("a") == 1);
+    CHECK(f.server.command({"EVAL", std::string{scripts::acquire_shared.text}, "3", "k", "r", "p", "b", "60000", "", "0"})
+              .type == reply::kind::error);
+    CHECK(f.end_read("a") == 2);
+    CHECK(f.server.command({"EXISTS", "k", "r"}).integer == 0);
 }
 
 TEST_CASE("readers of before do not come back")

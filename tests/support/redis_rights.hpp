@@ -26,6 +26,13 @@ inline std::string beside(std::string_view kind, std::string_view names)
     return std::string{kind} + "{" + own + (own.ends_with('*') ? " " : "} ") + std::string{kind} + own;
 }
 
+/// Returns: the same, where the names with a tag of theirs have a mark.
+inline std::string apart(std::string_view kind, std::string_view names)
+{
+    std::string const own{names};
+    return std::string{kind} + "{" + own + (own.ends_with('*') ? " " : "} ") + std::string{kind} + ":" + own;
+}
+
 /// Returns: the patterns of the keys of locks that are called `names`.
 inline std::string lock_keys_of(std::string_view names)
 {
@@ -35,17 +42,17 @@ inline std::string lock_keys_of(std::string_view names)
 /// Returns: those of the queues of their waiters.
 inline std::string queue_keys_of(std::string_view names)
 {
-    return beside("~holdfast:queue:", names) + " " + beside("~holdfast:next:", names);
+    return apart("~holdfast:queue:", names) + " " + apart("~holdfast:next:", names);
 }
 
 /// Returns: those of what a `shared_mutex` keeps beside its key.
 inline std::string shared_keys_of(std::string_view names)
 {
-    return beside("~holdfast:readers:", names) + " " + beside("~holdfast:phase:", names);
+    return apart("~holdfast:readers:", names) + " " + apart("~holdfast:phase:", names);
 }
 
 /// Returns: those of the records of their holders.
-inline std::string holder_keys_of(std::string_view names) { return beside("~holdfast:holder:", names); }
+inline std::string holder_keys_of(std::string_view names) { return apart("~holdfast:holder:", names); }
 
 inline constexpr std::string_view queue_channels = "&holdfast:wake:*";
 

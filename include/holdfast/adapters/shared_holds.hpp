@@ -25,7 +25,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// | an object is | left by |
 /// |---|---|
 /// | idle | `take` → in use |
-/// | in use: it is asked for, held by a guard, or given back | `keep` → kept; `put_back` → idle |
+/// | in use: it is asked for, held by a guard, or given back | `keep`, `keep_again` → kept; `put_back` → idle |
 /// | kept, by `lock_shared` | `let_go` → in use |
 class shared_holds {
 public:
@@ -101,8 +101,15 @@ public:
         std::scoped_lock guard{mutex_};
         auto* const found = choose();
         if (!found) return nullptr;
-        found->taken = 0;
+        found->before = std::exchange(found->taken, 0);
         return found->what;
+    }
+
+    /// Effects: the hold of `one`, which `let_go` returned, is kept as before.
+    void keep_again(object const& one) noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        if (auto* const found = find(one)) found->taken = found->before;
     }
 
     /// Effects: `one`, which is in use and holds nothing now, may be taken again.
@@ -118,6 +125,7 @@ private:
         object what;
         bool idle = false;
         std::uint64_t taken = 0;  ///< its number among those that were kept; 0: it is not
+        std::uint64_t before = 0;  ///< the same, before it was let go
         std::thread::id by{};
     };
 

@@ -247,10 +247,13 @@ public:
         try {
             granted = writer_->lock({.once = true, .beside = held}, {});
         } catch (...) {
-            readers_->keep(one);
+            readers_->keep_again(one);
             throw;
         }
-        if (!granted) return keep(one) && false;
+        if (!granted) {
+            readers_->keep_again(one);
+            return false;
+        }
         one->unlock();
         readers_->put_back(one);
         return true;

@@ -142,12 +142,12 @@ public:
     }
 
     /// Effects: the holder of `name` is told, with its next renewal, that it is asked to release it. Returns: whether
-    /// there is one at `now`.
+    /// there is one at `now`; readers are not told.
     bool request_release(std::string const& name, boot_clock::time_point now)
     {
         std::scoped_lock guard{mutex_};
         auto const found = records_.find(name);
-        if (found == records_.end() || found->second.leases.free(now)) return false;
+        if (found == records_.end() || !found->second.leases.owned(now)) return false;
         return found->second.asked = true;
     }
 

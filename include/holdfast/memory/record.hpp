@@ -27,7 +27,7 @@ struct wanted_lease {
 /// | asked for       | refused if |
 /// |-----------------|------------|
 /// | sole, exclusive | another lease is there |
-/// | exclusive       | a writer has just left, and readers waited for it |
+/// | exclusive       | a writer has just left, and readers waited for it; it is to stand beside a shared lease that is over |
 /// | shared          | an exclusive lease of another owner is there; a writer waits, and readers have no turn |
 class record {
 public:
@@ -43,7 +43,7 @@ public:
                 return until;
             }
             readers_.push_back({wanted.token, expires});
-            if (writer_waits_until_ <= now) reader_waits_until_ = {};
+            if (!wanted.beside && writer_waits_until_ <= now) reader_waits_until_ = {};
             return std::nullopt;
         }
         if (auto const until = refuses_writer(wanted, now)) return until;
@@ -96,6 +96,9 @@ public:
         return owner_.expires <= now && readers_.empty();
     }
 
+    /// Returns: whether there is a lease at `now` that is alone.
+    [[nodiscard]] bool owned(boot_clock::time_point now) const noexcept { return owner_.expires > now; }
+
     /// Returns: when the last lease ends.
     [[nodiscard]] boot_clock::time_point end() const noexcept
     {
@@ -117,6 +120,7 @@ private:
                                                                        boot_clock::time_point now) noexcept
     {
         if (owner_.expires > now) return owner_.expires;
+        if (wanted.beside && !find(access::shared, *wanted.beside)) return now;  // it was lost
         boot_clock::time_point last{};
         for (auto const& one : readers_)
             if (one.token != wanted.beside) last = std::max(last, one.expires);

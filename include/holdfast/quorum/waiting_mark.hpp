@@ -11,9 +11,12 @@
 
 namespace holdfast::inline HOLDFAST_ABI::quorum {
 
+/// The longest time that a waiter is remembered.
+inline constexpr std::chrono::milliseconds longest_mark{60'000};
+
 /// For how long a node that has refused one mode of a `shared_mutex` remembers that it is waited for. A waiter asks
-/// again after `retry.most` at the latest; one that is gone is remembered for three times that, and none after its
-/// deadline. A single attempt does not wait.
+/// again after `retry.most` at the latest; one that is gone is remembered for three times that, up to a minute, and none
+/// after its deadline. A single attempt does not wait.
 ///
 /// | a node remembers        | so |
 /// |-------------------------|----|
@@ -28,7 +31,7 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
     constexpr std::chrono::milliseconds none{0};
     if (request.once) return none;
     auto const most =
-        std::min<std::chrono::milliseconds>(3 * request.retry.most + std::chrono::milliseconds{1}, longest_ttl);
+        std::min<std::chrono::milliseconds>(3 * request.retry.most + std::chrono::milliseconds{1}, longest_mark);
     if (request.deadline - now >= most) return most;
     return std::max(none, std::chrono::ceil<std::chrono::milliseconds>(request.deadline - now));
 }

@@ -40,19 +40,19 @@ struct lock_keys : lock_key {
     [[nodiscard]] word channel() const noexcept { return beside("holdfast:free:{"); }
 
     /// The waiters, in the order in which they are called; see `scripts`.
-    [[nodiscard]] word queue() const noexcept { return beside("holdfast:queue:{"); }
+    [[nodiscard]] word queue() const noexcept { return apart("holdfast:queue:{"); }
 
     /// Who was called last, until he has asked: the reservation.
-    [[nodiscard]] word next() const noexcept { return beside("holdfast:next:{"); }
+    [[nodiscard]] word next() const noexcept { return apart("holdfast:next:{"); }
 
     /// The leases of the readers of a `shared_mutex`; see `shared_scripts`.
-    [[nodiscard]] word readers() const noexcept { return beside("holdfast:readers:{"); }
+    [[nodiscard]] word readers() const noexcept { return apart("holdfast:readers:{"); }
 
     /// Who waits for a `shared_mutex`, and whose turn it is.
-    [[nodiscard]] word phase() const noexcept { return beside("holdfast:phase:{"); }
+    [[nodiscard]] word phase() const noexcept { return apart("holdfast:phase:{"); }
 
     /// Who has the lock, for people, if its client keeps that; see `scripts`.
-    [[nodiscard]] word holder() const noexcept { return beside("holdfast:holder:{"); }
+    [[nodiscard]] word holder() const noexcept { return apart("holdfast:holder:{"); }
 
     /// Names that begin with this are refused: they could be another lock's counter.
     static constexpr std::string_view reserved_prefix = "holdfast:";
@@ -64,6 +64,12 @@ private:
     [[nodiscard]] word beside(std::string_view before) const noexcept
     {
         return tagged_ ? word{before.substr(0, before.size() - 1), lock, {}} : word{before, lock, "}"};
+    }
+
+    /// The same, and different for each name: `a` and `{a}` have one fence and one channel, which does no harm.
+    [[nodiscard]] word apart(std::string_view before) const noexcept
+    {
+        return tagged_ ? word{before.substr(0, before.size() - 1), ":", lock} : word{before, lock, "}"};
     }
 
     [[nodiscard]] static bool has_tag(std::string_view name) noexcept

@@ -96,9 +96,12 @@ private:
             return n;
         };
         using std::chrono::system_clock;
-        auto const ago = said.clock - std::chrono::microseconds{number()};
-        auto const since = system_clock::now() - std::chrono::duration_cast<system_clock::duration>(ago);
-        into.since = std::min(into.since.value_or(since), since);
+        std::chrono::microseconds const at{number()};
+        if (at.count() > 0 && at <= said.clock) {  // anything else is no time that a client has written
+            auto const ago = std::chrono::duration_cast<system_clock::duration>(said.clock - at);
+            auto const since = system_clock::now() - ago;
+            into.since = std::min(into.since.value_or(since), since);
+        }
         auto const fence = static_cast<std::uint64_t>(number());
         holdfast::detail::read_holder_text(text, into);
         return fence;

@@ -19,7 +19,9 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
 //   one, or has been one. It expires when none of these matters.
 //
 // A lease lasts through the millisecond of its end, as a key does. The writes that need memory come first; the key of
-// the lock is written last: if one before it fails, nothing is taken.
+// the lock is written last: if one before it fails, nothing is taken. A renewal and a release begin with a write that
+// needs none: a server without memory lets a script go on that has written. That a release cannot write the phase does
+// not undo it. A mark that is further ahead than any that is written does not count: the clock was set back.
 
 namespace parts {
 
@@ -35,8 +37,12 @@ inline constexpr std::string_view look_at_phase = R"lua(
 local at = redis.call('TIME')
 local now = at[1] * 1000 + math.floor(at[2] / 1000)
 local marks = redis.call('HMGET', phase, 'writer', 'reader', 'turn', 'beside')
-local writer, reader = tonumber(marks[1]) or 0, tonumber(marks[2]) or 0
-local turn, companion = tonumber(marks[3]) or 0, marks[4] or ''
+local function until_then(mark, most)
+  local t = tonumber(mark) or 0
+  return t <= now + most and t or 0
+end
+local writer, reader = until_then(marks[1], 60000), until_then(marks[2], 60000)
+local turn, companion = until_then(marks[3], 100), marks[4] or ''
 local function ms(n) return string.format('%.0f', n) end
 local function note()
   redis.call('HSET', phase, 'writer', ms(writer), 'reader', ms(reader), 'turn', ms(turn), 'beside', companion)
@@ -85,8 +91,8 @@ local function join()
   local ends = now + ARGV[2]
   if score and tonumber(score) > ends then ends = tonumber(score) end
   if not reads then redis.call('PEXPIRE', readers, 0) end
-  redis.call('ZADD', readers, ms(ends), ARGV[1])
   redis.call('ZREMRANGEBYSCORE', readers, '-inf', '(' .. ms(now))
+  redis.call('ZADD', readers, ms(ends), ARGV[1])
   local last = redis.call('ZREVRANGE', readers, 0, 0, 'WITHSCORES')
   local rest = ms(last[2] - now)
   redis.call('PEXPIRE', readers, rest)
@@ -101,7 +107,7 @@ end
 // That it may leave is tried, so that a user without the right to it gets no lock.
 inline constexpr std::string_view take_shared = R"lua(
 companion = beside ~= '' and beside or reads and companion or ''
-if writer <= now then reader = 0 end
+if beside == '' and writer <= now then reader = 0 end
 note()
 redis.call('ZREM', readers, '')
 join()
@@ -153,38 +159,38 @@ end
 inline constexpr script acquire_exclusive{
     joined<parts::look, parts::shared_keys, parts::beside, parts::look_at_phase, parts::refuse_writer, parts::refuse,
            parts::take_exclusive, parts::answer_yes>,
-    "a020bbeedbaab407433a2c50676434676200dce6"};
+    "b55cdcf4fe7571154c3adc4b66a2c930410b11d0"};
 
 inline constexpr script acquire_exclusive_by_clock{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_clock, parts::look_at_phase,
            parts::refuse_writer, parts::refuse, parts::look_at_fence, parts::fence_by_clock, parts::take_exclusive,
            parts::answer_fence>,
-    "bebf950a546dcc0b2926b3c744c51c1a369f80f4"};
+    "293a56f08bb5382acd971696c9b266301d8c6de2"};
 
 inline constexpr script acquire_exclusive_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_count, parts::look_at_phase,
            parts::refuse_writer, parts::refuse, parts::look_at_fence, parts::fence_by_count, parts::take_exclusive,
            parts::answer_fence>,
-    "344a8421d4a1ec677c3f06fc4cc017a9182b4e97"};
+    "76db3b8176fe78fcdf33beae0cad7895c7cd173a"};
 
 // acquire, shared: the same. `beside`: '' or the token of an exclusive lease, beside which it is to stand. `waits`: how
 // long it is remembered that a reader waits, if it is refused.
 inline constexpr script acquire_shared{
     joined<parts::look, parts::shared_keys, parts::beside, parts::look_at_phase, parts::look_at_reader,
            parts::refuse_reader, parts::refuse, parts::join, parts::take_shared, parts::answer_yes>,
-    "99477b0580696d822d9c2de69a811f2fb62f7d10"};
+    "b777fcf2b39b1131a1b905c7ff8ccc834dc2d7e8"};
 
 inline constexpr script acquire_shared_by_clock{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_clock, parts::look_at_phase,
            parts::look_at_reader, parts::refuse_reader, parts::refuse, parts::look_at_fence, parts::fence_by_clock,
            parts::join, parts::take_shared, parts::answer_fence>,
-    "fafd02f902ff2de7520ce7c854058f2fe868c4d9"};
+    "87965c6727ff428da129a5d655409edcaa389dea"};
 
 inline constexpr script acquire_shared_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_count, parts::look_at_phase,
            parts::look_at_reader, parts::refuse_reader, parts::refuse, parts::look_at_fence, parts::fence_by_count,
            parts::join, parts::take_shared, parts::answer_fence>,
-    "1ff5b20544593afdd07b67728d5446093053c71e"};
+    "bd95d620873027919837062b95fe97a611e643ce"};
 
 namespace parts {
 
@@ -222,7 +228,7 @@ if value ~= 'holdfast:readers' then
 end
 if turn > now then
   turn = 0
-  note()
+  pcall(note)
 end
 redis.call('PEXPIRE', KEYS[1], 0)
 )lua";
@@ -232,6 +238,7 @@ inline constexpr std::string_view release_exclusive = R"lua(
 if value ~= ARGV[1] then return 0 end
 local last = companion == ARGV[1] and redis.call('ZREVRANGE', readers, 0, 0, 'WITHSCORES') or {}
 if last[1] and tonumber(last[2]) >= now then
+  redis.call('PEXPIRE', KEYS[1], ms(last[2] - now))
   redis.call('SET', KEYS[1], 'holdfast:readers', 'PX', ms(last[2] - now + 1))
   redis.call('PEXPIRE', KEYS[1], ms(last[2] - now))
 else
@@ -242,7 +249,7 @@ if reader > now then
   turn = now + 100
   reader = 0
 end
-if marks[1] then note() end
+if marks[1] then pcall(note) end
 )lua";
 
 }  // namespace parts
@@ -251,31 +258,31 @@ if marks[1] then note() end
 inline constexpr script confirm_shared{
     joined<parts::look_at_value, parts::shared_keys_after_fence, parts::look_at_phase, parts::look_at_reader,
            parts::only_ours, parts::raise_fence>,
-    "a784fcc0086b118fae7d25e34b149558f513ba3d"};
+    "c3e4b8e893473d561542ed81dadc4d5451a47466"};
 
 // extend, shared: KEYS lock readers phase; ARGV token ttl. Only its own record, and only if it is there.
 inline constexpr script extend_shared{
     joined<parts::look_at_value, parts::shared_keys, parts::look_at_phase, parts::look_at_reader, parts::only_ours,
            parts::join, parts::extend_shared>,
-    "bf143f473c83ca3bd4dd4f6c77b95d898e5ed666"};
+    "5e48db3141472c62bdfc8574f911e183b11fa142"};
 
 // reacquire, shared: the same. As extend, and goes in if no writer has the lock.
 inline constexpr script reacquire_shared{
     joined<parts::look_at_value, parts::shared_keys, parts::look_at_phase, parts::look_at_reader,
            parts::only_without_writer, parts::join, parts::extend_shared>,
-    "a655b6657b0b931ab95ac7e12dabd700cbb90d2c"};
+    "3596f541f93de8906c9b13713fa8998107ec07f7"};
 
 // release, shared: KEYS lock readers phase [queue next]; ARGV token channel. As release. All are told when the last
 // reader leaves.
 inline constexpr script release_shared{
     joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::look_at_phase,
            parts::look_at_reader, parts::release_shared, parts::call_next, parts::tell_all>,
-    "5143d4f9a4910fc911e7c94dbd84b8abbf40b8bd"};
+    "ea3b1fe5bc98298e4394312bd8283d9847869207"};
 
 // release, exclusive: the same.
 inline constexpr script release_exclusive{
     joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::look_at_phase,
            parts::release_exclusive, parts::call_next, parts::tell_all>,
-    "0b5cc8dbca916dd1689c4d50c687f56c0014681e"};
+    "28c5b485df15a0184ec68c39f791265188e4f405"};
 
 }  // namespace holdfast::redis::scripts

@@ -27,6 +27,10 @@ public:
     void forget_expired(milliseconds now)
     {
         std::erase_if(readers_, [now](auto const& one) { return one.second <= now; });
+        auto const bound = [now](milliseconds& mark, milliseconds most) { mark = mark <= now + most ? mark : now; };
+        bound(writer_waits_until_, quorum::longest_mark);  // the clock was set back
+        bound(reader_waits_until_, quorum::longest_mark);
+        bound(readers_turn_until_, quorum::readers_turn);
     }
 
     /// Returns: whether the value vouches for the readers.
@@ -57,7 +61,8 @@ public:
             if (!vouched(value)) beside_.clear();
             if (c.has_beside) beside_ = c.beside.view();
         }
-        if (c.what == redis::command::verb::acquire && writer_waits_until_ <= now) reader_waits_until_ = {};
+        if (c.what == redis::command::verb::acquire && !c.has_beside && writer_waits_until_ <= now)
+            reader_waits_until_ = {};
         auto& mine = readers_[std::string{c.token.view()}];
         mine = std::max(mine, now + c.ttl);
         return *last();
