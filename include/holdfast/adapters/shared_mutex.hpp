@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/adapters/shared_holds.hpp>
+#include <holdfast/adapters/shared_mutex_calls.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/access.hpp>
 #include <holdfast/core/clock.hpp>
@@ -51,7 +52,7 @@ class leased_shared_lock;
 /// The fencing tokens of both sides come from one counter: that of a writer is greater than all before it, that of a
 /// reader greater than those of all writers before it. A resource keeps two numbers: a write is refused if its token is
 /// less than any seen; a read, or what is cached of it, if its token is less than the greatest of a write.
-class shared_mutex {
+class shared_mutex : public shared_mutex_calls {
 public:
     /// Effects: prepares a lock; no I/O.
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or the store has no such lock.
@@ -60,16 +61,6 @@ public:
                            return locks->make_shared_mutex(name, mode, options);
                        }}
     {
-    }
-
-    shared_mutex(shared_mutex const&) = delete;
-    shared_mutex& operator=(shared_mutex const&) = delete;
-
-    /// Effects: `unlock()` and `unlock_shared()`, as often as the lock is held.
-    ~shared_mutex()
-    {
-        readers_->close();
-        writer_->close();
     }
 
     // The exclusive side.
@@ -262,9 +253,7 @@ public:
 protected:
     /// As the public one, with holds of each mode that `make` makes.
     shared_mutex(lock_options const& options, std::function<std::unique_ptr<detail::lock_object>(access)> const& make)
-        : writer_{make(access::exclusive)},
-          readers_{std::make_shared<detail::shared_holds>([make] { return make(access::shared); })},
-          on_error_{options.on_error}
+        : shared_mutex_calls{make}, on_error_{options.on_error}
     {
     }
 
@@ -289,11 +278,9 @@ private:
         return one != nullptr;
     }
 
-    std::shared_ptr<detail::lock_object> const writer_;
-    std::shared_ptr<detail::shared_holds> const readers_;
     detail::error_hook on_error_;
 };
 
-static_assert(Lock<shared_mutex>);
+static_assert(SharedLock<shared_mutex>);
 
 }  // namespace holdfast
