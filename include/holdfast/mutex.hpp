@@ -7,6 +7,7 @@
 #include <holdfast/core/language.hpp>
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
@@ -29,22 +30,10 @@
 
 namespace holdfast::inline HOLDFAST_ABI {
 
+class async_guard;
+
 namespace detail {
 
-/// Calls a user function with the result of an asynchronous call.
-template <class F>
-class callback final : public async_result {
-public:
-    explicit callback(F f) : f_{std::move(f)} {}
-    void deliver(std::error_code ec, bool held) noexcept override { f_(ec, held); }
-    [[nodiscard]] bool runs_user_code() const noexcept override { return true; }
-
-private:
-    F f_;
-};
-
-/// Gives the adapters of asynchronous frameworks access to the lock object of a mutex.
-struct async_access;
 struct once_access;
 
 }  // namespace detail
@@ -176,8 +165,7 @@ public:
     /// Throws: if memory or a thread is missing; then `f` is not called.
     void async_lock(std::function<void(std::error_code)> f, std::stop_token stop = {})
     {
-        auto told = [f = std::move(f)](std::error_code ec, bool) { f(ec); };
-        object_->begin_lock({}, std::move(stop), std::make_unique<detail::callback<decltype(told)>>(std::move(told)));
+        object_->begin_lock({}, std::move(stop), detail::callback_of(detail::with_code(std::move(f))));
     }
 
     /// As above, waiting for `d` at most: `f(ec, held)`, with no error and `false` if the time passed while others held
@@ -185,18 +173,14 @@ public:
     void async_try_lock_for(std::chrono::nanoseconds d, std::function<void(std::error_code, bool)> f,
                             std::stop_token stop = {})
     {
-        auto told = [f = std::move(f)](std::error_code ec, bool held) {
-            f(ec == errc::timed_out ? std::error_code{} : ec, held);
-        };
         object_->begin_lock({.deadline = saturating_add(boot_clock::now(), d)}, std::move(stop),
-                            std::make_unique<detail::callback<decltype(told)>>(std::move(told)));
+                            detail::callback_of(detail::in_time(std::move(f))));
     }
 
     /// Effects: as `unlock(ec)`, but returns at once; `f(ec)` is called with its result, as above.
     void async_unlock(std::function<void(std::error_code)> f)
     {
-        auto told = [f = std::move(f)](std::error_code ec, bool) { f(ec); };
-        object_->begin_unlock(lease(), std::make_unique<detail::callback<decltype(told)>>(std::move(told)));
+        object_->begin_unlock(lease(), detail::callback_of(detail::with_code(std::move(f))));
     }
 
 protected:
@@ -206,7 +190,10 @@ protected:
 private:
     friend struct detail::async_access;
     friend struct detail::once_access;
+    friend class async_guard;
     friend class multi_mutex;
+
+    [[nodiscard]] std::shared_ptr<detail::async_object> async_source() const noexcept { return object_; }
 
     std::shared_ptr<detail::lock_object> const object_;
 };

@@ -14,3 +14,4 @@
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/leased_lock.hpp>
+#include <holdfast/lock/with_lock.hpp>

@@ -134,9 +134,13 @@ public:
         : client_{of}, key_{std::make_shared<redis::lock_keys const>(std::string{name})}
     {
         check_name(name);
-        auto refused = refused_ttl(options.ttl, of.options().node_timeout, "node_timeout");
-        if (refused.empty()) refused = redis::uncovered(options.ttl, of.options().restart_guard);
-        check_options(name, options, refused);
+        auto const refused = [&](std::chrono::milliseconds ttl) {
+            auto why = refused_ttl(ttl, of.options().node_timeout, "node_timeout");
+            return why.empty() ? redis::uncovered(ttl, of.options().restart_guard) : why;
+        };
+        check_options(name, options, refused(options.ttl));
+        check_stop_margin(name, options,
+                          refused_margin(options.ttl, options.stop_margin, refused(options.ttl - options.stop_margin)));
         if (options.fair && of.way().size() > 1)
             throw detail::error_of(name, {make_error_code(errc::misconfigured), "fair is not for several masters"});
         options_ = std::make_shared<lock_options const>(std::move(options));

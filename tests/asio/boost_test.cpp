@@ -4,7 +4,10 @@
 #include "stores.hpp"
 #include "support/catch.hpp"
 
+#include <holdfast/adapters/multi_mutex.hpp>
 #include <holdfast/boost_asio.hpp>
+#include <holdfast/semaphore.hpp>
+#include <holdfast/shared_mutex.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
@@ -16,6 +19,7 @@
 #include <boost/system/error_code.hpp>
 
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
@@ -105,4 +109,42 @@ TEMPLATE_TEST_CASE("a context of Boost.Asio is destroyed with calls that are pen
     }
     CHECK(seen.expired());
     CHECK(comes_free(locks, "orders"));
+}
+
+TEMPLATE_TEST_CASE("coroutines of Boost.Asio read and write, take permits and several locks", "[boost]", HOLDFAST_LOCKS)
+{
+    TestType locks;
+    {
+        holdfast::shared_mutex prices{*locks.one, "prices"};
+        holdfast::semaphore jobs{*locks.one, "jobs", 2};
+        holdfast::mutex a{*locks.one, "a"};
+        holdfast::mutex b{*locks.one, "b"};
+        holdfast::multi_mutex both{a, b};
+        net::io_context io;
+        auto const all = [&]() -> net::awaitable<void> {
+            co_await holdfast::async_lock_shared(prices, net::use_awaitable);
+            auto reading = co_await holdfast::async_lock_shared_guard(prices, 1min, net::use_awaitable);
+            CHECK(reading.still_held());
+            CHECK_FALSE(co_await async_try_lock_for(prices, 1ms, net::use_awaitable));
+            co_await async_unlock(reading, net::use_awaitable);
+            co_await holdfast::async_unlock_shared(prices, net::use_awaitable);
+            co_await async_lock(prices, net::use_awaitable);
+            CHECK_FALSE(co_await holdfast::async_try_lock_shared_for(prices, 1ms, net::use_awaitable));
+            co_await async_unlock(prices, net::use_awaitable);
+            co_await holdfast::async_acquire(jobs, net::use_awaitable);
+            auto permit = co_await holdfast::async_acquire_guard(jobs, net::use_awaitable);
+            CHECK_FALSE(co_await holdfast::async_try_acquire_for(jobs, 1ms, net::use_awaitable));
+            co_await async_unlock(permit, net::use_awaitable);
+            co_await holdfast::async_release(jobs, net::use_awaitable);
+            auto hold = co_await async_lock_guard(both, net::use_awaitable);
+            CHECK(hold.still_held());
+            co_await async_unlock(hold, net::use_awaitable);
+        };
+        std::exception_ptr thrown;
+        net::co_spawn(io, all(), [&](std::exception_ptr e) { thrown = e; });
+        io.run();
+        CHECK_FALSE(thrown);
+    }
+    CHECK(comes_free(locks, "a"));
+    CHECK(comes_free(locks, "b"));
 }

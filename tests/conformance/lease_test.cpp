@@ -246,3 +246,24 @@ TEMPLATE_TEST_CASE("a release is no loss", "", HOLDFAST_STORES)
     CHECK_FALSE(m.lease().still_held());
     CHECK(m.lease().fencing_token() == 0);
 }
+
+TEMPLATE_TEST_CASE("a stop_margin brings the end of a lease forward, and the lease is renewed before it", "",
+                   HOLDFAST_STORES)
+{
+    constexpr auto margin = TestType::lasting / 5;
+    TestType store;
+    auto options = renewed<TestType>();
+    options.ttl = TestType::lasting + margin;  // what is left is as long as the client needs
+    options.stop_margin = margin;
+    typename TestType::mutex m{store.one, "orders", options};
+    auto const most = TestType::keeps_to_ttl ? TestType::lasting : TestType::lasting - margin;
+    m.lock();
+    auto const lease = m.lease();
+    CHECK(lease.expires_at() < boot_clock::now() + most);
+    CHECK(goes_on(lease));
+    CHECK(lease.expires_at() < boot_clock::now() + most);
+    CHECK_FALSE(lease.at_risk().stop_requested());
+    std::error_code ec;
+    m.unlock(ec);
+    CHECK_FALSE(ec);
+}

@@ -51,6 +51,8 @@ namespace holdfast::test {
 struct memory_store {
     using client = memory::store;
     using mutex = memory::mutex;
+    using shared_mutex = memory::shared_mutex;
+    using semaphore = memory::semaphore;
     static constexpr std::chrono::milliseconds ttl{600};
     static constexpr std::chrono::milliseconds lasting{20'000};
     static constexpr bool crosses_processes = false;
@@ -103,6 +105,8 @@ struct on_redis {
 struct redis_store : on_redis {
     using client = redis::client;
     using mutex = redis::mutex;
+    using shared_mutex = redis::shared_mutex;
+    using semaphore = redis::semaphore;
 
     redis_server server{{.config = {app_user()}}};
     client one = connected<mutex>(another());
@@ -128,6 +132,8 @@ struct redis_store : on_redis {
 struct redis_tls_store : on_redis {
     using client = redis::client;
     using mutex = redis::mutex;
+    using shared_mutex = redis::shared_mutex;
+    using semaphore = redis::semaphore;
 
     authority signer;
     identity shown = signer.issue();
@@ -154,6 +160,8 @@ struct redis_tls_store : on_redis {
 struct redlock_store : on_redis {
     using client = redlock::masters;
     using mutex = redlock::mutex;
+    using shared_mutex = redlock::shared_mutex;
+    using semaphore = redlock::semaphore;
 
     redis_fleet servers{5, {.config = {app_user(redlock_commands)}}};
     client one = connected<mutex>(another());
@@ -182,6 +190,8 @@ struct redlock_store : on_redis {
 struct zookeeper_store {
     using client = zookeeper::session;
     using mutex = zookeeper::mutex;
+    using shared_mutex = zookeeper::shared_mutex;
+    using semaphore = zookeeper::semaphore;
     static constexpr std::chrono::milliseconds ttl{3200};
     static constexpr std::chrono::milliseconds lasting{15'000};
     static constexpr bool crosses_processes = true;

@@ -2,8 +2,11 @@
 #include "support/catch.hpp"
 
 #include <holdfast/core/hold_state.hpp>
+#include <holdfast/core/joint_hold.hpp>
+#include <holdfast/core/lease.hpp>
 
 #include <chrono>
+#include <memory>
 #include <stop_token>
 #include <thread>
 
@@ -180,4 +183,104 @@ TEST_CASE("a hold that was once seen to be over is never seen to be held, whoeve
         }
         CHECK(revived == 0);
     }
+}
+
+TEST_CASE("a renewal that fails stops the tokens of the risk, taken before it and after, and no token of a loss")
+{
+    hold_state h;
+    h.begin(7, boot_clock::now() + 1h);
+    auto const before = h.at_risk();
+    CHECK(before.stop_possible());
+    CHECK_FALSE(before.stop_requested());
+    auto warned = h.mark_at_risk();
+    REQUIRE(warned.own);
+    CHECK_FALSE(warned.joint);
+    CHECK(h.at_risk() == before);
+    warned.own->request_stop();
+    CHECK(before.stop_requested());
+    CHECK_FALSE(h.lost_token().stop_requested());
+    CHECK(h.still_held());
+
+    hold_state never_asked;
+    never_asked.begin(8, boot_clock::now() + 1h);
+    CHECK_FALSE(never_asked.mark_at_risk().own);
+    CHECK(never_asked.at_risk().stop_requested());
+}
+
+TEST_CASE("of renewals that fail in a row the first is the warning; after one that succeeds there is a new token")
+{
+    hold_state h;
+    h.begin(7, boot_clock::now() + 1h);
+    auto const first = h.at_risk();
+    h.mark_renewed();
+    CHECK(h.at_risk() == first);
+    CHECK(h.mark_at_risk().own->request_stop());
+    CHECK_FALSE(h.mark_at_risk().own);
+    h.mark_renewed();
+    auto const second = h.at_risk();
+    CHECK(first.stop_requested());
+    CHECK_FALSE(second.stop_requested());
+    CHECK(h.mark_at_risk().own->request_stop());
+    CHECK(second.stop_requested());
+}
+
+TEST_CASE("a warning that is not told yet when the next renewal succeeds stops no token that is taken then")
+{
+    hold_state h;
+    h.begin(7, boot_clock::now() + 1h);
+    auto const first = h.at_risk();
+    auto warned = h.mark_at_risk();
+    h.mark_renewed();
+    auto const second = h.at_risk();
+    REQUIRE(warned.own);
+    warned.own->request_stop();
+    CHECK(first.stop_requested());
+    CHECK_FALSE(second.stop_requested());
+}
+
+TEST_CASE("a loss is a risk, too, and the end of a hold is none")
+{
+    hold_state h;
+    h.begin(7, boot_clock::now() + 1h);
+    auto const before = h.at_risk();
+    h.lose();
+    CHECK(before.stop_requested());
+    CHECK(h.at_risk().stop_requested());
+
+    hold_state never_asked;
+    never_asked.begin(8, boot_clock::now() + 1h);
+    never_asked.lose();
+    CHECK(never_asked.at_risk().stop_requested());
+
+    hold_state given_back;
+    given_back.begin(9, boot_clock::now() + 1h);
+    auto const of = given_back.at_risk();
+    given_back.end();
+    CHECK_FALSE(of.stop_requested());
+    CHECK_FALSE(given_back.at_risk().stop_requested());
+}
+
+TEST_CASE("a hold of several locks is at risk while one of them is")
+{
+    auto const first = std::make_shared<hold_state>();
+    auto const second = std::make_shared<hold_state>();
+    first->begin(7, boot_clock::now() + 1h);
+    second->begin(8, boot_clock::now() + 1h);
+    CHECK_FALSE(first->mark_at_risk().own);  // before it is a part
+    auto const both = std::make_shared<holdfast::detail::joint_hold>(2);
+    CHECK(both->add(holdfast::lease{first}, both));
+    CHECK(both->add(holdfast::lease{second}, both));
+    CHECK(both->at_risk().stop_requested());
+    CHECK_FALSE(second->mark_at_risk().joint);
+    first->mark_renewed();
+    CHECK(both->at_risk().stop_requested());
+    second->mark_renewed();
+    auto const after = both->at_risk();
+    CHECK_FALSE(after.stop_requested());
+    auto warned = second->mark_at_risk();
+    REQUIRE(warned.joint);
+    CHECK_FALSE(first->mark_at_risk().joint);
+    warned.joint->request_stop();
+    CHECK(after.stop_requested());
+    CHECK_FALSE(both->lost_token().stop_requested());
 }

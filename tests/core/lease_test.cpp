@@ -30,6 +30,7 @@ TEST_CASE("a lease of nothing is held no more, and never lost")
         CHECK(l.remaining() == 0ns);
         CHECK_FALSE(l.still_held());
         CHECK_FALSE(l.lost_token().stop_possible());
+        CHECK_FALSE(l.at_risk().stop_possible());
     }
 }
 
@@ -44,6 +45,8 @@ TEST_CASE("a lease answers for its hold")
     CHECK(l.remaining() <= 1h);
     CHECK(l.lost_token().stop_possible());
     CHECK_FALSE(l.lost_token().stop_requested());
+    CHECK(l.at_risk() == h->at_risk());
+    CHECK_FALSE(l.at_risk().stop_requested());
 }
 
 TEST_CASE("a lease follows the renewals of its hold")

@@ -101,8 +101,9 @@ TEST_CASE("a lease passes on only while half of it and a handoff are left, and t
     quiet next{other};
     CHECK_FALSE(f.lease.may_pass_to(next, boot_clock::now() + 30min - 1s));
     CHECK(f.lease.may_pass_to(next, boot_clock::now() + 40min));
-    for (auto const& different : {lock_options{.ttl = 2h}, lock_options{.ttl = 1h, .renew = false},
-                                  lock_options{.ttl = 1h, .fencing = false}}) {
+    for (auto const& different :
+         {lock_options{.ttl = 2h}, lock_options{.ttl = 1h, .renew = false}, lock_options{.ttl = 1h, .fencing = false},
+          lock_options{.ttl = 1h, .stop_margin = 1ms}}) {
         next.options = std::make_shared<lock_options const>(different);
         CHECK_FALSE(f.lease.may_pass_to(next, boot_clock::now() + 40min));
     }
@@ -239,4 +240,55 @@ TEST_CASE("a renewal that failed when the hold was over is not put off")
     f.owner.held->lose();
     f.lease.retry_later();
     CHECK(f.lease.renew_at() <= boot_clock::now() + 2ms);
+}
+
+TEST_CASE("a stop_margin brings the deadline forward, of the first holder, of a renewal and of a request for less")
+{
+    fixture f{{.stop_margin = 10min}};
+    auto const margin = holdfast::announcement_margin(1h) + 10min;
+    CHECK(f.owner.held->deadline() == f.valid - margin);
+    f.lease.ask(1h);
+    CHECK(f.owner.held->deadline() == f.valid - margin);
+    CHECK(f.lease.renew(f.valid + 1s));
+    CHECK(f.owner.held->deadline() == f.valid + 1s - margin);
+    auto const before = boot_clock::now();
+    f.lease.ask(30min);
+    auto const asked = holdfast::valid_until(before, 30min) - holdfast::announcement_margin(30min) - 10min;
+    CHECK(f.owner.held->deadline() >= asked);
+    CHECK(f.owner.held->deadline() <= asked + (boot_clock::now() - before));
+}
+
+TEST_CASE("a lease with a stop_margin is renewed every third of what is left, and passed on while half of that is left")
+{
+    fixture f{{.stop_margin = 30min}};
+    CHECK(f.lease.renew_at() <= f.begun + 10min);
+    CHECK(f.lease.renew_at() > f.begun + 10min - boot_clock::duration{1h} / 64);
+    object other{f.owner.options};
+    quiet next{other};
+    CHECK(f.lease.may_pass_to(next, boot_clock::now() + 16min));
+    CHECK_FALSE(f.lease.may_pass_to(next, boot_clock::now() + 15min - 1s));
+}
+
+TEST_CASE("an answer that comes within the stop_margin is late")
+{
+    fixture f{{.stop_margin = 30min}};
+    f.lease.ask(1h);
+    CHECK(f.lease.settle(f.begun + 30min) == holdfast::detail::loss::late);
+    fixture without;
+    without.lease.ask(1h);
+    CHECK_FALSE(without.lease.settle(boot_clock::now() + 30min));
+}
+
+TEST_CASE("a lease whose duration its store fixes is too short for a stop_margin above a third of it")
+{
+    auto const granted = [](std::chrono::milliseconds margin, std::chrono::milliseconds fixed) {
+        lease_state lease;
+        lease.begin(grant{.token = {}, .valid_until = boot_clock::now() + 1h, .ttl = fixed},
+                    std::make_shared<lock_options const>(lock_options{.ttl = 1h, .stop_margin = margin}));
+        return lease.too_short();
+    };
+    CHECK_FALSE(granted(0ms, 9s));
+    CHECK_FALSE(granted(3s, 9s));
+    CHECK(granted(3001ms, 9s));
+    CHECK_FALSE(granted(30min, 0s));
 }

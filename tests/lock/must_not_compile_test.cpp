@@ -6,10 +6,13 @@
 #include <holdfast/adapters/recursive_mutex.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/memory.hpp>
+#include <holdfast/semaphore.hpp>
+#include <holdfast/shared_mutex.hpp>
 
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <semaphore>
 #include <shared_mutex>
 #include <string_view>
 #include <system_error>
@@ -54,6 +57,35 @@ template <class M, class F>
 constexpr bool can_be_locked_for =
     requires(M& m, F f) { holdfast::with_lock(m, f); } && requires(M& m, F f) { holdfast::with_lock(m, 1s, f); };
 
+template <class M, class F>
+constexpr bool can_be_shared_for = requires(M& m, F f) { holdfast::with_shared_lock(m, f); } &&
+                                   requires(M& m, F f) { holdfast::with_shared_lock(m, 1s, f); };
+
+using shared_mutex = holdfast::memory::shared_mutex;
+using semaphore = holdfast::memory::semaphore;
+
+struct throws_on_unlock_shared : shared_mutex {
+    using shared_mutex::shared_mutex;
+    using shared_mutex::unlock_shared;
+    void unlock_shared() noexcept(false) { shared_mutex::unlock_shared(); }
+};
+
+struct has_no_lease_shared : shared_mutex {
+    using shared_mutex::shared_mutex;
+    void lease_shared() const {}
+};
+
+struct has_no_code_shared : shared_mutex {
+    using shared_mutex::shared_mutex;
+    void unlock_shared() noexcept { shared_mutex::unlock_shared(); }
+};
+
+struct throws_on_release : semaphore {
+    using semaphore::release;
+    using semaphore::semaphore;
+    void release() noexcept(false) { semaphore::release(); }
+};
+
 constexpr auto nothing = [] {};
 constexpr auto takes_lease = [](holdfast::lease const&) {};
 constexpr auto takes_int = [](int) {};
@@ -78,6 +110,33 @@ TEST_CASE("a lock that lacks one member, or may throw from unlock, is no Lock", 
     STATIC_REQUIRE_FALSE(holdfast::Lock<has_no_code>);
     STATIC_REQUIRE_FALSE(holdfast::Lock<has_no_extend>);
     STATIC_REQUIRE_FALSE(holdfast::Lock<has_no_lease>);
+}
+
+TEST_CASE("a read-write lock and a semaphore of the standard are none of ours, nor what lacks a member")
+{
+    STATIC_REQUIRE(holdfast::SharedLock<shared_mutex>);
+    STATIC_REQUIRE_FALSE(holdfast::SharedLock<mutex>);
+    STATIC_REQUIRE_FALSE(holdfast::SharedLock<std::shared_mutex>);
+    STATIC_REQUIRE_FALSE(holdfast::SharedLock<std::shared_timed_mutex>);
+    STATIC_REQUIRE_FALSE(holdfast::SharedLock<shared_mutex const>);
+    STATIC_REQUIRE_FALSE(holdfast::SharedLock<throws_on_unlock_shared>);
+    STATIC_REQUIRE_FALSE(holdfast::SharedLock<has_no_lease_shared>);
+    STATIC_REQUIRE_FALSE(holdfast::SharedLock<has_no_code_shared>);
+    STATIC_REQUIRE(holdfast::Lock<has_no_code_shared>);
+    STATIC_REQUIRE(holdfast::Semaphore<semaphore>);
+    STATIC_REQUIRE_FALSE(holdfast::Semaphore<std::counting_semaphore<3>>);
+    STATIC_REQUIRE_FALSE(holdfast::Semaphore<throws_on_release>);
+    STATIC_REQUIRE_FALSE(holdfast::Semaphore<semaphore const>);
+}
+
+TEST_CASE("with_shared_lock takes a SharedLock, and a function of a lease or of nothing")
+{
+    STATIC_REQUIRE(can_be_shared_for<shared_mutex, decltype(nothing)>);
+    STATIC_REQUIRE(can_be_shared_for<shared_mutex, decltype(takes_lease)>);
+    STATIC_REQUIRE_FALSE(can_be_shared_for<shared_mutex, decltype(takes_int)>);
+    STATIC_REQUIRE_FALSE(can_be_shared_for<shared_mutex, int>);
+    STATIC_REQUIRE_FALSE(can_be_shared_for<mutex, decltype(nothing)>);
+    STATIC_REQUIRE_FALSE(can_be_shared_for<std::shared_timed_mutex, decltype(nothing)>);
 }
 
 TEST_CASE("guards and adapters take a Lock and nothing else")

@@ -3,7 +3,9 @@
 #include "support/orders.hpp"
 
 #include <holdfast/memory.hpp>
+#include <holdfast/shared_mutex.hpp>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -14,6 +16,7 @@
 using namespace std::chrono_literals;
 using holdfast::lease;
 using holdfast::with_lock;
+using holdfast::with_shared_lock;
 using fixture = holdfast::test::orders<>;
 
 TEST_CASE("with_lock runs the function while the lock is held and frees it behind")
@@ -86,4 +89,29 @@ TEST_CASE("with_lock takes functions that can be called once, and members")
     CHECK(with_lock(f.m, once{}) == 7);
     CHECK(with_lock(f.m, 1h, once{}) == 7);
     CHECK(with_lock(f.m, &lease::fencing_token) > 0);
+}
+
+TEST_CASE("with_shared_lock runs the function together with other readers, and gives back the hold that it took")
+{
+    holdfast::memory::store store;
+    holdfast::memory::shared_mutex prices{store, "prices"};
+    holdfast::memory::shared_mutex rival{store, "prices"};
+    bool const beside = with_shared_lock(prices, [&](lease const& l) {
+        bool const others = with_shared_lock(rival, [] { return true; });
+        return others && l.still_held() && l.fencing_token() > 0 && !rival.try_lock();
+    });
+    CHECK(beside);
+    CHECK(rival.try_lock());
+    bool ran = false;
+    CHECK_FALSE(with_shared_lock(prices, 1ms, [&] { ran = true; }));
+    CHECK(with_shared_lock(prices, 1ms, [] { return 7; }) == std::nullopt);
+    CHECK_FALSE(ran);
+    rival.unlock();
+    CHECK(with_shared_lock(prices, 1h, [] { return 7; }) == 7);
+    CHECK(with_shared_lock(prices, 1h, [&] { ran = true; }));
+    CHECK(ran);
+    STATIC_REQUIRE(std::is_void_v<decltype(with_shared_lock(prices, [] {}))>);
+    CHECK_THROWS_AS(with_shared_lock(prices, []() -> int { throw std::runtime_error{"the user's"}; }),
+                    std::runtime_error);
+    CHECK(rival.try_lock());
 }

@@ -274,3 +274,15 @@ TEST_CASE("the cause of a lost round is a wrong configuration before a failure t
     CHECK(r.why().node == 2);
     CHECK(r.hopeless());
 }
+
+TEST_CASE("a lease that has no more than the stop margin left is no use")
+{
+    acquire_round r{group_of(1), ttl, 4s};
+    r.begin(t0);
+    (void)r.on_answer(0, yes(70));
+    REQUIRE(r.won());
+    auto const last = r.validity() - holdfast::announcement_margin(ttl) - 4s;
+    CHECK(r.usable(last - 1ns));
+    CHECK_FALSE(r.usable(last));
+    CHECK(round_of(1).usable(last));
+}

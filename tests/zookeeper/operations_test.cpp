@@ -190,6 +190,17 @@ TEST_CASE("the kinds of locks of one session have keys that differ")
     CHECK(kazoo != plain);
 }
 
+TEST_CASE("a stop_margin is at most a third of the lease of a session, whatever the ttl")
+{
+    auto const store = make_store("127.0.0.1:1");
+    auto const most = std::chrono::milliseconds{store->session().options().session_timeout} / 6;
+    CHECK(store->refused_margin(1ms, 0ms).empty());
+    CHECK(store->refused_margin(1ms, most).empty());
+    auto const why = store->refused_margin(24h, most + 1ms);
+    CHECK(why.find("a sixth of session_timeout") != std::string::npos);
+    CHECK(why.find(std::to_string(most.count()) + " ms") != std::string::npos);
+}
+
 TEST_CASE("waits on ZooKeeper take no thread, and each is told when its turn comes")
 {
     zookeeper_server server;

@@ -139,10 +139,10 @@ public:
 private:
     void take(semaphore& s, detail::patience const& p, std::stop_token const& stop)
     {
-        auto const slot = s.slots_.take(p, stop);
+        auto const slot = s.permits_->slots().take(p, stop);
         if (!slot) return;
         slot_ = *slot;
-        object_ = s.slots_.at(slot_);
+        object_ = s.permits_->slots().at(slot_);
         lease_ = object_->lease();
     }
 

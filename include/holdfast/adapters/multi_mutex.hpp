@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/adapters/joint_locks.hpp>
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
-#include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/joint_hold.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock.hpp>
@@ -15,8 +16,8 @@
 #include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <functional>
 #include <memory>
-#include <mutex>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -66,13 +67,20 @@ public:
             first_.push_back(one.lock);
             name_ += (name_.empty() ? "" : ", ") + one.lock->name();
         }
+        std::vector<std::shared_ptr<detail::lock_object>> objects;
+        for (auto* const one : first_) objects.push_back(one->object_);
+        joint_ = std::make_shared<detail::joint_locks>(std::move(objects), name_);
     }
 
     multi_mutex(multi_mutex const&) = delete;
     multi_mutex& operator=(multi_mutex const&) = delete;
 
-    /// Effects: `unlock()`, if they are held.
-    ~multi_mutex() { unlock(); }
+    /// Effects: `unlock()`, if they are held. Asynchronous calls that have not ended are cancelled.
+    ~multi_mutex()
+    {
+        joint_->close();
+        unlock();
+    }
 
     /// Effects: waits until all are held. Throws: what `lock()` of one throws; then none is held.
     void lock() { static_cast<void>(take({}, {})); }
@@ -164,10 +172,31 @@ public:
         return taken->lock->lease();
     }
 
+    /// Effects: as `lock()`, but returns at once; `f(ec)` is called when all are held (no error) or none will be, as by
+    /// `mutex::async_lock`. Throws: if memory or a thread is missing; then `f` is not called.
+    void async_lock(std::function<void(std::error_code)> f, std::stop_token stop = {})
+    {
+        detail::begin_lock_of(*joint_, {}, std::move(stop), detail::with_code(std::move(f)));
+    }
+
+    /// As above, waiting for `d` at most in all: `f(ec, held)`, with no error and `false` if the time passed while
+    /// others held one of them.
+    void async_try_lock_for(std::chrono::nanoseconds d, std::function<void(std::error_code, bool)> f,
+                            std::stop_token stop = {})
+    {
+        detail::begin_lock_of(*joint_, {.deadline = saturating_add(boot_clock::now(), d)}, std::move(stop),
+                              detail::in_time(std::move(f)));
+    }
+
+    /// Effects: as `unlock(ec)`, but returns at once; `f(ec)` is called with its result, as above.
+    void async_unlock(std::function<void(std::error_code)> f) { detail::begin_unlock_of(*joint_, std::move(f)); }
+
     /// Returns: the names, in the order in which they are taken, with commas between.
     [[nodiscard]] std::string const& name() const noexcept { return name_; }
 
 private:
+    friend struct detail::async_access;
+
     struct member {
         mutex* lock;
         std::string address;
@@ -195,8 +224,7 @@ private:
             bool all_held = true;
             for (auto* const one : first_) all_held = made->add(one->lease(), made) && all_held;
             if (all_held) {
-                std::scoped_lock guard{mutex_};
-                hold_ = made;
+                joint_->keep(made);
                 for (auto& one : taken) static_cast<void>(one.release());
                 return true;
             }
@@ -205,31 +233,23 @@ private:
     }
 
     /// Returns: the present hold; null if there is none.
-    [[nodiscard]] std::shared_ptr<detail::joint_hold> held() const noexcept
-    {
-        if (origin_.in_child()) return nullptr;  // the mutex may be locked for ever
-        std::scoped_lock guard{mutex_};
-        return hold_;
-    }
+    [[nodiscard]] std::shared_ptr<detail::joint_hold> held() const noexcept { return joint_->held(); }
 
     /// Effects: ends the hold. Returns: it, of which a loss is announced when all are given back; null if there is
     /// none.
     std::shared_ptr<detail::joint_hold> let_go() noexcept
     {
-        if (origin_.in_child()) return nullptr;
-        std::unique_lock guard{mutex_};
-        auto hold = std::exchange(hold_, nullptr);
-        guard.unlock();
+        auto hold = joint_->let_go();
         if (hold) hold->release();
         return hold;
     }
 
+    [[nodiscard]] std::shared_ptr<detail::async_source> async_source() const noexcept { return joint_; }
+
     std::vector<member> all_;    // as given, sorted
     std::vector<mutex*> first_;  // those that are taken, in order: of each lock, the first that was given
     std::string name_;
-    mutable std::mutex mutex_;
-    std::shared_ptr<detail::joint_hold> hold_;
-    detail::fork_guard const origin_;
+    std::shared_ptr<detail::joint_locks> joint_;
 };
 
 static_assert(Lock<multi_mutex>);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <holdfast/adapters/permits.hpp>
 #include <holdfast/adapters/slot_set.hpp>
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
-#include <holdfast/core/fork_guard.hpp>
+#include <holdfast/core/lock.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/report.hpp>
@@ -13,16 +15,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
+#include <functional>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI {
 
@@ -55,7 +54,9 @@ public:
 
     semaphore(semaphore const&) = delete;
     semaphore& operator=(semaphore const&) = delete;
-    ~semaphore() = default;
+
+    /// Effects: gives back all permits. Asynchronous calls that have not ended are cancelled.
+    ~semaphore() { permits_->slots().close(); }
 
     /// Effects: waits until a permit is held.
     /// Throws: `error`: `unavailable` when no quorum could be asked for `unavailable_after`; `misconfigured` at once.
@@ -120,54 +121,64 @@ public:
     }
 
     /// Returns: how many permits there are.
-    [[nodiscard]] std::ptrdiff_t max() const noexcept { return static_cast<std::ptrdiff_t>(slots_.size()); }
+    [[nodiscard]] std::ptrdiff_t max() const noexcept { return static_cast<std::ptrdiff_t>(permits_->slots().size()); }
 
     /// Returns: the name that it was made with.
-    [[nodiscard]] std::string const& name() const noexcept { return slots_.name(); }
+    [[nodiscard]] std::string const& name() const noexcept { return permits_->slots().name(); }
+
+    /// Effects: as `acquire()`, but returns at once; `f(ec)` is called when a permit is held (no error) or will not be,
+    /// as by `mutex::async_lock`: `std::errc::operation_canceled` after `stop` or when the object was destroyed, or the
+    /// code that `acquire()` throws. Throws: if memory or a thread is missing; then `f` is not called.
+    void async_acquire(std::function<void(std::error_code)> f, std::stop_token stop = {})
+    {
+        detail::begin_lock_of(*permits_, {}, std::move(stop), detail::with_code(std::move(f)));
+    }
+
+    /// As above, waiting for `d` at most: `f(ec, held)`, with no error and `false` if the time passed while others held
+    /// the permits.
+    void async_try_acquire_for(std::chrono::nanoseconds d, std::function<void(std::error_code, bool)> f,
+                               std::stop_token stop = {})
+    {
+        detail::begin_lock_of(*permits_, {.deadline = saturating_add(boot_clock::now(), d)}, std::move(stop),
+                              detail::in_time(std::move(f)));
+    }
+
+    /// Effects: as `release(ec)`, but returns at once; `f(ec)` is called with its result, as above.
+    void async_release(std::function<void(std::error_code)> f) { detail::begin_unlock_of(*permits_, std::move(f)); }
 
 protected:
     /// As the public one, with slots that `make` makes.
     semaphore(std::string_view name, std::ptrdiff_t max, lock_options const& options,
               detail::slot_set::maker const& make)
-        : slots_{name, max, make}, on_error_{options.on_error}, taken_(slots_.size())
+        : permits_{std::make_shared<detail::permits>(name, max, make)}, on_error_{options.on_error}
     {
     }
 
 private:
     friend class leased_permit;
 
+    friend struct detail::async_access;
+
     bool acquire(detail::patience const& p, std::stop_token const& stop)
     {
-        auto const slot = slots_.take(p, stop);
-        if (!slot) return false;
-        std::scoped_lock guard{mutex_};
-        taken_[*slot] = ++acquired_;
-        return true;
+        auto const slot = permits_->slots().take(p, stop);
+        if (slot) permits_->keep(*slot);
+        return slot.has_value();
     }
 
     /// Returns: the slot that is to be given back; null if none is held by `acquire`.
     [[nodiscard]] std::shared_ptr<detail::lock_object> let_go() noexcept
     {
-        if (origin_.in_child()) return nullptr;  // the mutex may be locked for ever
-        std::scoped_lock guard{mutex_};
-        std::optional<std::size_t> chosen;
-        for (std::size_t i = 0; i < taken_.size(); ++i) {
-            if (taken_[i] == 0) continue;
-            bool const lost = !slots_.at(i)->lease().still_held();
-            if (lost || !chosen || taken_[i] < taken_[*chosen]) chosen = i;
-            if (lost) break;
-        }
-        if (!chosen) return nullptr;
-        taken_[*chosen] = 0;
-        return slots_.at(*chosen);
+        auto const slot = permits_->let_go();
+        return slot ? permits_->slots().at(*slot) : nullptr;
     }
 
-    detail::slot_set slots_;
+    [[nodiscard]] std::shared_ptr<detail::async_source> async_permit_source() const noexcept { return permits_; }
+
+    std::shared_ptr<detail::permits> const permits_;
     detail::error_hook on_error_;
-    std::mutex mutex_;
-    std::vector<std::uint64_t> taken_;  // for each slot that was taken by `acquire`, its number in that order; 0: none
-    std::uint64_t acquired_ = 0;
-    detail::fork_guard const origin_;
 };
+
+static_assert(Semaphore<semaphore>);
 
 }  // namespace holdfast

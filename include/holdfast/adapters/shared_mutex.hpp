@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/adapters/shared_holds.hpp>
+#include <holdfast/adapters/shared_mutex_calls.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/access.hpp>
 #include <holdfast/core/clock.hpp>
@@ -43,15 +44,15 @@ class leased_shared_lock;
 ///   calls it, if it has one, or else the oldest of the object.
 /// - **Taken again.** A thread that has a shared hold and calls `lock()` waits for itself. One that takes a second
 ///   shared hold may wait for a writer that waits for its first one.
-/// - **A mutex of the same name** in the same store excludes both sides, as another writer. It does not know that
-///   readers wait.
+/// - **A mutex of the same name** in the same store excludes both sides. It does not know that readers wait, nor they
+///   that it waits.
 /// - **Options.** Both sides have the same. `max_local_handoffs` has no effect: each section asks the store. `min_hold`
 ///   is refused.
 ///
 /// The fencing tokens of both sides come from one counter: that of a writer is greater than all before it, that of a
 /// reader greater than those of all writers before it. A resource keeps two numbers: a write is refused if its token is
 /// less than any seen; a read, or what is cached of it, if its token is less than the greatest of a write.
-class shared_mutex {
+class shared_mutex : public shared_mutex_calls {
 public:
     /// Effects: prepares a lock; no I/O.
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or the store has no such lock.
@@ -60,16 +61,6 @@ public:
                            return locks->make_shared_mutex(name, mode, options);
                        }}
     {
-    }
-
-    shared_mutex(shared_mutex const&) = delete;
-    shared_mutex& operator=(shared_mutex const&) = delete;
-
-    /// Effects: `unlock()` and `unlock_shared()`, as often as the lock is held.
-    ~shared_mutex()
-    {
-        readers_->close();
-        writer_->close();
     }
 
     // The exclusive side.
@@ -265,9 +256,7 @@ public:
 protected:
     /// As the public one, with holds of each mode that `make` makes.
     shared_mutex(lock_options const& options, std::function<std::unique_ptr<detail::lock_object>(access)> const& make)
-        : writer_{make(access::exclusive)},
-          readers_{std::make_shared<detail::shared_holds>([make] { return make(access::shared); })},
-          on_error_{options.on_error}
+        : shared_mutex_calls{make}, on_error_{options.on_error}
     {
     }
 
@@ -292,11 +281,9 @@ private:
         return one != nullptr;
     }
 
-    std::shared_ptr<detail::lock_object> const writer_;
-    std::shared_ptr<detail::shared_holds> const readers_;
     detail::error_hook on_error_;
 };
 
-static_assert(Lock<shared_mutex>);
+static_assert(SharedLock<shared_mutex>);
 
 }  // namespace holdfast

@@ -60,8 +60,11 @@ public:
     slot_set(slot_set const&) = delete;
     slot_set& operator=(slot_set const&) = delete;
 
-    /// Effects: gives back all that are taken, together: it waits for the answer to the last one only.
-    ~slot_set()
+    ~slot_set() { close(); }
+
+    /// Effects: gives back all that are taken, together: it waits for the answer to the last one only. What waits, and
+    /// what is taken from now on, is cancelled.
+    void close() noexcept
     {
         lock_object* last = nullptr;
         for (auto const& one : slots_) {
@@ -79,13 +82,18 @@ public:
     [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
     [[nodiscard]] std::shared_ptr<lock_object> const& at(std::size_t slot) const { return slots_.at(slot); }
 
+    /// Returns: which slot is tried first.
+    [[nodiscard]] std::size_t first() const noexcept { return first_.load(std::memory_order_relaxed); }
+    /// Effects: `slot` was taken; the next one to take a slot tries it first.
+    void took(std::size_t slot) noexcept { first_.store(slot, std::memory_order_relaxed); }
+
     /// Effects: takes a slot, as long as `p` allows and `stop` is not requested. Returns: which one; nothing if the
     /// time passed while others held them, or after a stop. Throws: what `mutex::lock` throws; `unavailable` only if no
     /// slot could be asked. Then none is held.
     [[nodiscard]] std::optional<std::size_t> take(patience p, std::stop_token const& stop)
     {
         if (boot_clock::now() >= p.deadline) p.once = true;
-        auto tried = try_each(first_.load(std::memory_order_relaxed), p, stop);
+        auto tried = try_each(first(), p, stop);
         while (!tried.slot) {
             if (stop.stop_requested()) return std::nullopt;
             bool const over = p.once || boot_clock::now() >= p.deadline;
@@ -103,7 +111,7 @@ public:
             if (!outage) throw failed(waited.code);
             if (tried.refused == 0) static_cast<void>(none_after(tried));
         }
-        first_.store(*tried.slot, std::memory_order_relaxed);
+        took(*tried.slot);
         return tried.slot;
     }
 
@@ -155,10 +163,10 @@ private:
     {
         auto const all = std::make_shared<slot_wait>(p);
         std::stop_callback const cancel_on_stop{stop, [&]() noexcept { all->cancel(); }};
-        auto const first = first_.load(std::memory_order_relaxed);
+        auto const first_tried = first();
         try {
             for (std::size_t n = 0; n < size() && !all->decided(); ++n) {
-                auto const slot = (first + n) % size();
+                auto const slot = (first_tried + n) % size();
                 all->begin(slot, slots_[slot]);
             }
         } catch (...) {

@@ -8,6 +8,7 @@
 
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,9 +18,9 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// A thread that waits for the first of several locks: an asynchronous call for each, of which the client's thread
-/// tells the results. The first lock that is granted is taken, and the other calls are cancelled. A lock that is
-/// granted to one of these is given back at once.
+/// A wait for the first of several locks, by a thread or by an asynchronous call: an asynchronous call for each, of
+/// which the client's thread tells the results. The first lock that is granted is taken, and the other calls are
+/// cancelled. A lock that is granted to one of these is given back at once.
 ///
 /// | a call ends with          | the wait |
 /// |---------------------------|----------|
@@ -40,6 +41,59 @@ public:
     slot_wait(slot_wait const&) = delete;
     slot_wait& operator=(slot_wait const&) = delete;
     ~slot_wait() = default;
+
+    /// Effects: `f` is called, with no lock held, when `settled` may have a result: no thread waits. `f` and what the
+    /// calls tell may run user code if `for_user` says so. To be called before any call is begun.
+    void tell(std::function<void()> f, bool for_user)
+    {
+        told_ = std::move(f);
+        for_user_ = for_user;
+    }
+
+    /// While it lives, calls are begun: no result is told before its end.
+    class begun {
+    public:
+        explicit begun(std::shared_ptr<slot_wait> of) noexcept : of_{std::move(of)}
+        {
+            std::scoped_lock guard{of_->mutex_};
+            of_->beginning_ = true;
+        }
+        begun(begun const&) = delete;
+        begun& operator=(begun const&) = delete;
+        ~begun()
+        {
+            {
+                std::scoped_lock guard{of_->mutex_};
+                of_->beginning_ = false;
+            }
+            of_->told_();
+        }
+
+    private:
+        std::shared_ptr<slot_wait> const of_;
+    };
+
+    /// Effects: the wait has failed with `why`: a call could not be begun.
+    void fail(std::error_code why) noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        if (!failed_) failed_ = why;
+    }
+
+    /// Effects: if the wait has won or failed, cancels the other calls. Returns: how it has ended, once it has won, or
+    /// all calls have ended. Not before all were begun.
+    [[nodiscard]] std::optional<outcome> settled() noexcept
+    {
+        std::unique_lock guard{mutex_};
+        if (beginning_) return std::nullopt;
+        bool const over = won_ || pending_ == 0;
+        bool const cancels = over || failed_;
+        guard.unlock();
+        if (cancels) cancel();
+        if (!over) return std::nullopt;
+        guard.lock();
+        return result();
+    }
 
     /// Effects: waits for `object`, too, which has the number `slot`. Throws: what `begin_lock` throws, and
     /// `std::bad_alloc`; then that call was not begun.
@@ -76,6 +130,12 @@ public:
         cancel();
         std::unique_lock guard{mutex_};
         changed_.wait(guard, [this] { return won_ || pending_ == 0; });
+        return result();
+    }
+
+private:
+    [[nodiscard]] outcome result() const noexcept
+    {
         if (won_) return {.slot = won_};
         if (failed_) return {.code = failed_, .failed = failed_slot_};
         if (timed_out_) return {.code = make_error_code(errc::timed_out)};
@@ -83,7 +143,6 @@ public:
         return {.code = make_error_code(errc::unavailable)};
     }
 
-private:
     /// The receiver of one call.
     class answer final : public async_result {
     public:
@@ -96,9 +155,10 @@ private:
         {
             if (held && !of_->wins(slot_)) object_->give_back_early(object_->lease());
             of_->ended(slot_, ec);
+            if (of_->told_) of_->told_();
         }
 
-        [[nodiscard]] bool runs_user_code() const noexcept override { return false; }
+        [[nodiscard]] bool runs_user_code() const noexcept override { return of_->for_user_; }
 
     private:
         std::shared_ptr<slot_wait> const of_;
@@ -138,6 +198,9 @@ private:
     }
 
     patience const limit_;
+    std::function<void()> told_;  // empty: a thread waits
+    bool for_user_ = false;
+    bool beginning_ = false;
     std::stop_source stop_;
     std::mutex mutex_;
     std::condition_variable changed_;

@@ -2,16 +2,17 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lease_access.hpp>
-#include <holdfast/core/store.hpp>
 #include <holdfast/mutex.hpp>
 
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <stop_token>
+#include <type_traits>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI {
@@ -20,20 +21,55 @@ class async_guard;
 
 namespace detail {
 
-/// Gives the adapters of asynchronous frameworks access to the lock object of a mutex or a guard.
+/// Gives the adapters of asynchronous frameworks access to the objects that take the holds of a lock or a guard.
 struct async_access {
-    [[nodiscard]] static std::shared_ptr<lock_object> const& of(mutex const& m) noexcept { return m.object_; }
-    [[nodiscard]] static std::shared_ptr<lock_object> const& of(async_guard const& g) noexcept;
+    [[nodiscard]] static std::shared_ptr<async_object> const& of(async_guard const& g) noexcept;
+
+    /// Returns: what makes the objects that take `m`, exclusively if there is a choice.
+    template <class M>
+    [[nodiscard]] static auto source(M const& m) noexcept -> decltype(m.async_source())
+    {
+        return m.async_source();
+    }
+
+    /// Returns: what makes those for the holds of `m` that there may be several of.
+    template <class M>
+    [[nodiscard]] static auto shared_source(M const& m) noexcept -> decltype(m.async_shared_source())
+    {
+        return m.async_shared_source();
+    }
+
+    /// Returns: what makes those for the permits of `s`.
+    template <class S>
+    [[nodiscard]] static auto permit_source(S const& s) noexcept -> decltype(s.async_permit_source())
+    {
+        return s.async_permit_source();
+    }
+
+    /// Effects: `g` owns nothing; its hold is being given back.
+    static void forget(async_guard& g) noexcept;
 
     /// Returns: a guard of the present hold of `object`.
-    [[nodiscard]] static async_guard guard(std::shared_ptr<lock_object> object);
+    [[nodiscard]] static async_guard guard(std::shared_ptr<async_object> object);
 };
+
+/// A lock that can be taken asynchronously: `mutex`, the exclusive side of `shared_mutex`, `multi_mutex`.
+template <class M>
+concept async_lockable = !std::is_const_v<M> && requires(M const& m) { async_access::source(m); };
+
+/// A lock that can be taken asynchronously together with others: `shared_mutex`.
+template <class M>
+concept async_shared_lockable = !std::is_const_v<M> && requires(M const& m) { async_access::shared_source(m); };
+
+/// What permits can be taken of asynchronously: `semaphore`.
+template <class S>
+concept async_acquirable = !std::is_const_v<S> && requires(S const& s) { async_access::permit_source(s); };
 
 }  // namespace detail
 
-/// A lock that was taken asynchronously. The destructor gives it back and does not wait: the request is sent, and its
-/// answer is read later. `async_unlock(guard, token)` gives it back and reports the result. The guard may outlive the
-/// mutex; then it owns nothing.
+/// A hold that was taken asynchronously, of a mutex or of what has its like. The destructor gives it back and does not
+/// wait: the request is sent, and its answer is read later. `async_unlock(guard, token)` gives it back and reports the
+/// result. The guard may outlive the mutex; then it owns nothing.
 ///
 ///     auto hold = co_await holdfast::async_lock_guard(orders, asio::use_awaitable);
 ///     db.write(row, hold.fencing_token());
@@ -42,7 +78,7 @@ public:
     async_guard() noexcept = default;
 
     /// Requires: `m` is locked, and only this guard will unlock it.
-    [[nodiscard]] async_guard(mutex& m, std::adopt_lock_t) : async_guard{detail::async_access::of(m), m.lease()} {}
+    [[nodiscard]] async_guard(mutex& m, std::adopt_lock_t) : async_guard{m.object_, m.lease()} {}
 
     /// Effects: takes over the lock of `other`, which owns none afterwards.
     async_guard(async_guard&& other) noexcept
@@ -67,7 +103,10 @@ public:
     }
 
     /// Effects: forgets the lock; it stays locked, and the caller has to unlock the mutex.
-    void release() noexcept { object_ = nullptr; }
+    void release() noexcept
+    {
+        if (auto const object = std::exchange(object_, nullptr)) object->leave();
+    }
 
     /// Effects: exchanges the locks of both.
     void swap(async_guard& other) noexcept
@@ -84,23 +123,25 @@ public:
 private:
     friend struct detail::async_access;
 
-    async_guard(std::shared_ptr<detail::lock_object> object, holdfast::lease of) noexcept
+    async_guard(std::shared_ptr<detail::async_object> object, holdfast::lease of) noexcept
         : lease_access{std::move(of)}, object_{std::move(object)}
     {
     }
 
-    std::shared_ptr<detail::lock_object> object_;
+    std::shared_ptr<detail::async_object> object_;
 };
 
 /// Effects: `a.swap(b)`.
 inline void swap(async_guard& a, async_guard& b) noexcept { a.swap(b); }
 
-inline std::shared_ptr<detail::lock_object> const& detail::async_access::of(async_guard const& g) noexcept
+inline std::shared_ptr<detail::async_object> const& detail::async_access::of(async_guard const& g) noexcept
 {
     return g.object_;
 }
 
-inline async_guard detail::async_access::guard(std::shared_ptr<lock_object> object)
+inline void detail::async_access::forget(async_guard& g) noexcept { g.object_ = nullptr; }
+
+inline async_guard detail::async_access::guard(std::shared_ptr<async_object> object)
 {
     auto lease = object->lease();
     return {std::move(object), std::move(lease)};

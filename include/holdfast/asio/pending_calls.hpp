@@ -3,8 +3,8 @@
 
 #include <holdfast/asio/async_guard.hpp>
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/async_object.hpp>
 #include <holdfast/core/linked_line.hpp>
-#include <holdfast/core/store.hpp>
 
 #include <condition_variable>
 #include <cstddef>
@@ -44,7 +44,7 @@ class pending_calls;
 class async_call final : public async_result {
 public:
     /// Effects: `handler` will be told the result, unless its context ends before.
-    async_call(std::shared_ptr<pending_calls> among, std::shared_ptr<lock_object> object, pending_handler& handler);
+    async_call(std::shared_ptr<pending_calls> among, std::shared_ptr<async_object> object, pending_handler& handler);
     ~async_call() override;
 
     /// Returns: whether the handler will be told; false: its context is being destroyed.
@@ -58,7 +58,7 @@ private:
     friend class linked_line<async_call>;
 
     std::shared_ptr<pending_calls> const among_;
-    std::shared_ptr<lock_object> const object_;
+    std::shared_ptr<async_object> const object_;
 
     // Guarded by the mutex of `among_`.
     pending_handler* handler_;  // null: it was told, or its context has ended
@@ -128,7 +128,7 @@ private:
     bool shut_ = false;
 };
 
-inline async_call::async_call(std::shared_ptr<pending_calls> among, std::shared_ptr<lock_object> object,
+inline async_call::async_call(std::shared_ptr<pending_calls> among, std::shared_ptr<async_object> object,
                               pending_handler& handler)
     : among_{std::move(among)}, object_{std::move(object)}, handler_{&handler}
 {

@@ -98,10 +98,11 @@ public:
         return source_;
     }
 
-    /// Effects: the same, and stops them, also those of the joint hold.
+    /// Effects: the same, and stops them, also those of the joint hold; and the tokens of `at_risk()`.
     void lose() noexcept
     {
         if (auto source = mark_lost()) source->request_stop();
+        if (auto source = warning()) source->request_stop();
         if (auto const of = joint()) of->lose();
     }
 
@@ -116,9 +117,13 @@ public:
     /// as that of the whole, too. Returns: whether this is not lost yet.
     bool join(std::weak_ptr<hold_state> of) noexcept
     {
-        std::scoped_lock guard{mutex_};
+        std::unique_lock guard{mutex_};
         joint_ = std::move(of);
-        return !lost_;
+        bool const held = !lost_;
+        auto const in = failing_ ? joint_.lock() : nullptr;
+        guard.unlock();
+        if (in) static_cast<void>(in->count_risk());  // no caller has a token of it yet
+        return held;
     }
 
     /// Returns: the hold of several locks of which this is a part; null if there is none.
@@ -145,6 +150,57 @@ public:
         return source_->get_token();
     }
 
+    /// The sources that stop tokens of `at_risk()`, if any were asked for: of a hold, and of its joint hold.
+    struct warnings {
+        std::optional<std::stop_source> own{};
+        std::optional<std::stop_source> joint{};
+    };
+
+    /// Effects: notes that a renewal has failed, and the hold goes on. Returns: what is to be stopped; nothing if the
+    /// one before had failed, too.
+    [[nodiscard]] warnings mark_at_risk() noexcept
+    {
+        std::unique_lock guard{mutex_};
+        if (std::exchange(failing_, true)) return {};
+        ++risks_;
+        warnings to_stop{.own = warning_};
+        auto const of = joint_.lock();
+        guard.unlock();
+        if (of) to_stop.joint = of->count_risk();
+        return to_stop;
+    }
+
+    /// Effects: notes that it was renewed. Tokens that are asked for from now on are not stopped.
+    void mark_renewed() noexcept
+    {
+        std::unique_lock guard{mutex_};
+        if (!std::exchange(failing_, false)) return;
+        end_risk();
+        auto const of = joint_.lock();
+        guard.unlock();
+        if (of) of->count_renewed();
+    }
+
+    /// Returns: the source that stops the tokens of `at_risk()`; nothing if none was asked for.
+    [[nodiscard]] std::optional<std::stop_source> warning() noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        return warning_;
+    }
+
+    /// Returns: a token that is stopped when a renewal fails, or the hold is lost; it is stopped already if the last
+    /// renewal has failed, and in a child. Made here, as `lost_token`.
+    [[nodiscard]] std::stop_token at_risk()
+    {
+        if (origin_.in_child()) return lost_token();
+        std::scoped_lock guard{mutex_};
+        if (!warning_) {
+            warning_.emplace();
+            if (risks_ > 0 || lost_) warning_->request_stop();
+        }
+        return warning_->get_token();
+    }
+
     /// Effects: its holder is asked to release the lock. Returns: whether that is new; then `to_stop` is the source
     /// that stops the tokens of `release_requested()`, or nothing if none was asked for.
     [[nodiscard]] bool request_release(std::optional<std::stop_source>& to_stop) noexcept
@@ -168,6 +224,26 @@ public:
     }
 
 private:
+    /// Effects: one more of the locks of this joint hold is at risk. Returns: what is to be stopped, if it is the
+    /// first.
+    [[nodiscard]] std::optional<std::stop_source> count_risk() noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        return ++risks_ == 1 ? warning_ : std::nullopt;
+    }
+
+    /// Effects: one of them was renewed.
+    void count_renewed() noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        end_risk();
+    }
+
+    void end_risk() noexcept
+    {
+        if (--risks_ == 0) warning_.reset();  // whichever there was is stopped, or is about to be
+    }
+
     static constexpr boot_clock::rep over = boot_clock::time_point::min().time_since_epoch().count();
     static boot_clock::rep ticks(boot_clock::time_point t) noexcept { return t.time_since_epoch().count(); }
 
@@ -177,7 +253,10 @@ private:
     std::mutex mutex_;
     std::optional<std::stop_source> source_;
     std::optional<std::stop_source> asked_;
+    std::optional<std::stop_source> warning_;
     std::weak_ptr<hold_state> joint_;
+    int risks_ = 0;         // it is at risk if this is positive: its own, or those of its parts
+    bool failing_ = false;  // the last renewal has failed
     bool lost_ = false;
     bool release_requested_ = false;
     fork_guard const origin_;

@@ -29,7 +29,8 @@ public:
     /// of this name before. 0 if the lock was made with `fencing = false`, and for a hold of several locks.
     [[nodiscard]] std::uint64_t fencing_token() const noexcept { return hold_ ? hold_->fence() : 0; }
 
-    /// Returns: when the lease will be lost if it is not renewed before; `time_point::min()` once it has ended.
+    /// Returns: when the lease will be lost if it is not renewed before, which is `lock_options::stop_margin` before
+    /// another client can get the lock, or earlier; `time_point::min()` once it has ended.
     [[nodiscard]] boot_clock::time_point expires_at() const noexcept
     {
         return hold_ ? hold_->deadline() : boot_clock::time_point::min();
@@ -51,6 +52,14 @@ public:
     /// client has up to 16 of these. If `unlock` or `extend` finds the loss, they run in its thread, before it returns.
     /// In a child of `fork` it is stopped; one that was asked for before the fork is not.
     [[nodiscard]] std::stop_token lost_token() const { return hold_ ? hold_->lost_token() : std::stop_token{}; }
+
+    /// Returns: an early warning: a token that is stopped when a renewal or an extension has failed and the lease goes
+    /// on. Unless a later one succeeds, the lease is lost at `expires_at()`. It is stopped with the first event
+    /// `lock_event::kind::at_risk` in a row, and with the loss at the latest: a loss that no failed renewal precedes
+    /// has no earlier warning. After a renewal that succeeds, this returns a new token, which is not stopped; one that
+    /// was asked for before stays stopped. Its callbacks run as those of `lost_token()`. In a child of `fork` it is
+    /// stopped.
+    [[nodiscard]] std::stop_token at_risk() const { return hold_ ? hold_->at_risk() : std::stop_token{}; }
 
     /// Returns: a token that is stopped when an operator asks the holder to release the lock (`request_release`), with
     /// the renewal that follows at the latest; never if the lock is not renewed. Its callbacks run as those of

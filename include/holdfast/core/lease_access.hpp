@@ -25,6 +25,8 @@ public:
     [[nodiscard]] bool still_held() const noexcept { return lease_.still_held(); }
     /// Returns: as `lease::lost_token`.
     [[nodiscard]] std::stop_token lost_token() const { return lease_.lost_token(); }
+    /// Returns: as `lease::at_risk`.
+    [[nodiscard]] std::stop_token at_risk() const { return lease_.at_risk(); }
     /// Returns: as `lease::release_requested`.
     [[nodiscard]] std::stop_token release_requested() const { return lease_.release_requested(); }
     /// Returns: the handle that these members ask.

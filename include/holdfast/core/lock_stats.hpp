@@ -58,7 +58,7 @@ struct lock_event {
         acquired,      ///< `duration`: of the wait
         not_acquired,  ///< `duration`: of the wait; `code`: `timed_out`, `operation_canceled`, or what `lock()` throws
         renewed,       ///< or extended
-        at_risk,       ///< a renewal or an extension failed, and the lease goes on until its deadline; `code`: why
+        at_risk,       ///< a renewal or an extension failed; the lease goes on, see `lease::at_risk`; `code`: why
         lost,          ///< once for each loss; `duration`: of the hold
         released,      ///< `duration`: of the hold; `code`: as `unlock(ec)` has it. Not for a lease that is lost
         /// an operator asks the holder to release the lock, see `lease::release_requested`; once for each hold

@@ -58,6 +58,10 @@ struct acquire_request {
     /// How long the lease lasts if it is not renewed.
     std::chrono::milliseconds ttl{};
 
+    /// How much earlier than it has to be the loss of the lease is announced: a lease that has no more than that left
+    /// is no use.
+    std::chrono::milliseconds stop_margin{};
+
     /// How many consecutive fencing tokens to reserve, at most 64; 0 for none.
     unsigned fences = 1;
 
@@ -221,6 +225,14 @@ public:
     [[nodiscard]] virtual std::string refused_lease(std::chrono::milliseconds ttl) const
     {
         return refused_ttl(ttl, std::chrono::milliseconds{0}, {});
+    }
+
+    /// Returns: why the loss of a lease of `ttl` cannot be announced `margin` earlier than it has to be; empty if it
+    /// can. Follows the margin and a comma.
+    [[nodiscard]] virtual std::string refused_margin(std::chrono::milliseconds ttl,
+                                                     std::chrono::milliseconds margin) const
+    {
+        return holdfast::refused_margin(ttl, margin, refused_lease(ttl - margin));
     }
 
     /// Returns: why `key` cannot be granted in the order of arrival, which `lock_options::fair` asks for; empty if it

@@ -41,6 +41,16 @@ struct lock_options {
     /// session lives.
     bool renew = true;
 
+    /// How much earlier than it has to be the loss of a lease is announced: at that time `still_held()` is false, the
+    /// tokens of `lost_token()` are stopped, and renewal ends. What the holder still has to do then, such as to wait
+    /// for a write that was sent, must fit into this time: the store grants the lock to no other client before it is
+    /// over. It does not cover a lock that the store gives up by itself: a key that is deleted, a session that is
+    /// ended. The lease is renewed every third of what is left of `ttl`. Small: a write that was begun at the end of
+    /// the lease may arrive when another client has the lock. Large: the lease has less time to ride out a failure of
+    /// the servers. At most half of `ttl`; the rest is at least twice the time that a node is given to answer.
+    /// ZooKeeper: at most a sixth of the session's timeout.
+    std::chrono::milliseconds stop_margin{0};
+
     /// Renewal ends when a holder has had the lock for this long; the lease then runs out and its loss is announced.
     /// Without it a thread that hangs in its section keeps the lock for as long as its process lives.
     std::optional<std::chrono::milliseconds> max_hold{};
@@ -135,6 +145,25 @@ inline void check_min_hold(std::string_view name, lock_options const& options, s
                                   "min_hold is " + std::to_string(options.min_hold.count()) + " ms, " + refused});
 }
 
+/// Returns: why the loss of a lease of `ttl` cannot be announced `margin` earlier; empty if it can. `refused`: why no
+/// lease can have what is left of `ttl` then. Follows the margin and a comma.
+[[nodiscard]] inline std::string refused_margin(std::chrono::milliseconds ttl, std::chrono::milliseconds margin,
+                                                std::string const& refused)
+{
+    auto const ms = [](auto d) { return std::to_string(d.count()) + " ms"; };
+    if (margin > ttl / 2) return "but at most half of the ttl is allowed, " + ms(ttl / 2);
+    return refused.empty() ? refused : "which leaves " + ms(ttl - margin) + " of the ttl, " + refused;
+}
+
+/// Effects: none if the store of the lock `name` can announce a loss `stop_margin` earlier; `refused` says why not, and
+/// is empty if it can. Throws: `error` (`misconfigured`) otherwise.
+inline void check_stop_margin(std::string_view name, lock_options const& options, std::string const& refused)
+{
+    if (options.stop_margin.count() == 0 || refused.empty()) return;
+    throw detail::error_of(name, {make_error_code(errc::misconfigured),
+                                  "stop_margin is " + std::to_string(options.stop_margin.count()) + " ms, " + refused});
+}
+
 /// Effects: none if `options` can be used for the lock `name`. `refused`: why its store cannot lease for their ttl;
 /// empty if it can.
 /// Throws: `error` (`misconfigured`) otherwise, naming the field and what is wrong with it.
@@ -146,6 +175,8 @@ inline void check_options(std::string_view name, lock_options const& options, st
     };
     auto const ms = [](auto d) { return std::to_string(d.count()) + " ms"; };
     require(refused.empty(), "ttl is " + ms(options.ttl) + ", " + refused);
+    require(options.stop_margin.count() >= 0,
+            "stop_margin is " + ms(options.stop_margin) + "; it must not be negative");
     require(!options.max_hold || options.max_hold->count() > 0, "max_hold must be positive; leave it out for no limit");
     require(options.min_hold.count() >= 0 && options.min_hold <= longest_ttl,
             "min_hold is " + ms(options.min_hold) + "; it must not be negative, and at most a day is allowed");

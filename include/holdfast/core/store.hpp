@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/access.hpp>
+#include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
@@ -10,8 +11,8 @@
 #include <holdfast/core/lock_stats.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
-#include <holdfast/core/token.hpp>
 #include <holdfast/core/result.hpp>
+#include <holdfast/core/token.hpp>
 
 #include <chrono>
 #include <functional>
@@ -35,36 +36,6 @@ using lock_observer = std::function<void(lock_event const&)>;
 
 namespace detail {
 
-/// How long an acquire waits at most.
-struct patience {
-    boot_clock::time_point deadline = boot_clock::time_point::max();
-    bool once = false;                    ///< a single attempt, without a wait; `deadline` has no effect
-    std::optional<owner_token> beside{};  ///< see `acquire_request::beside`
-
-    /// Returns: until when it may wait before it asks.
-    [[nodiscard]] boot_clock::time_point may_wait_until() const noexcept
-    {
-        return once ? boot_clock::time_point::min() : deadline;
-    }
-};
-
-/// Called once with the result of an asynchronous call.
-class async_result {
-public:
-    async_result() = default;
-    async_result(async_result const&) = delete;
-    async_result& operator=(async_result const&) = delete;
-    virtual ~async_result() = default;
-
-    /// `held` says whether the lock is held now; if not, `ec` says why: `timed_out`, `operation_canceled`, or what
-    /// `lock()` throws.
-    virtual void deliver(std::error_code ec, bool held) noexcept = 0;
-
-    /// Returns: whether `deliver` runs user code, which may be slow: then it is called in a thread that is started for
-    /// it. Otherwise the client's thread calls it.
-    [[nodiscard]] virtual bool runs_user_code() const noexcept = 0;
-};
-
 /// Returns: the error of a lock that was made without what operators ask for.
 [[nodiscard]] inline error no_operators()
 {
@@ -73,13 +44,8 @@ public:
 
 /// What a `mutex` calls: it implements the members of `mutex` for one store. Asynchronous calls may keep it after the
 /// `mutex` is destroyed; then it is closed.
-class lock_object {
+class lock_object : public async_object {
 public:
-    lock_object() = default;
-    lock_object(lock_object const&) = delete;
-    lock_object& operator=(lock_object const&) = delete;
-    virtual ~lock_object() = default;
-
     virtual bool lock(patience const& p, std::stop_token const& stop) = 0;
     virtual void unlock() noexcept = 0;
     virtual void unlock(std::error_code& ec) noexcept = 0;
@@ -89,7 +55,6 @@ public:
 
     virtual bool extend(std::chrono::milliseconds ttl, std::error_code& ec) = 0;
     virtual void extend(std::chrono::milliseconds ttl) = 0;
-    [[nodiscard]] virtual holdfast::lease lease() const = 0;
     [[nodiscard]] virtual std::string const& name() const noexcept = 0;
 
     /// Returns: which lock it is; see `lock_store::address_of`.
@@ -98,16 +63,7 @@ public:
     /// Returns: the owner token of its hold; nothing if it has none.
     [[nodiscard]] virtual std::optional<owner_token> held_token() const { return std::nullopt; }
 
-    /// Effects: as `lock`; `told` gets the result. If it throws, nothing was begun.
-    virtual void begin_lock(patience const& p, std::stop_token stop, std::unique_ptr<async_result> told) = 0;
-
-    /// Effects: as `unlock(ec)`, if `hold` is still the hold of this object; otherwise the result is `not_owner`.
-    virtual void begin_unlock(holdfast::lease const& hold, std::unique_ptr<async_result> told) = 0;
-
-    /// Effects: as `unlock`, if `hold` is still the hold of this object; does not wait for the answer.
-    virtual void give_back(holdfast::lease const& hold) noexcept = 0;
-
-    /// Effects: the same, without regard to `min_hold`: the hold was not used.
+    /// Effects: as `give_back`, without regard to `min_hold`: the hold was not used.
     virtual void give_back_early(holdfast::lease const& hold) noexcept { give_back(hold); }
 
     // For operators; see the members of `mutex`.
@@ -117,8 +73,6 @@ public:
 
     /// Effects: as `unlock`, since the `mutex` is destroyed. Cancels what waits, and what begins after this.
     virtual void close() noexcept = 0;
-
-    [[nodiscard]] virtual bool closed() const noexcept = 0;
 };
 
 /// Makes lock objects: all that a store handle knows of its store.

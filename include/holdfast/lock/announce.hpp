@@ -32,7 +32,10 @@ inline void stop_lost(announcer* background, std::optional<std::stop_source> los
 inline void announce_loss(announcer* background, hold_state& lost) noexcept
 {
     stop_lost(background, lost.mark_lost());
-    if (auto const joint = lost.joint()) stop_lost(background, joint->mark_lost());
+    auto const joint = lost.joint();  // one that it joins after this finds it lost
+    if (joint) stop_lost(background, joint->mark_lost());
+    stop_lost(background, lost.warning());
+    if (joint) stop_lost(background, joint->warning());
 }
 
 /// Effects: the holder of `hold`, and of the hold of several locks that it is a part of, is asked to release it; stops

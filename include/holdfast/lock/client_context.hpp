@@ -80,6 +80,7 @@ public:
         if (in_child()) throw made_before_fork(key->name());
         auto shared = key->mode() == access::shared ? new_queue(key) : queue(key);
         check_options(key->name(), options, store_->refused_lease(options.ttl));
+        check_stop_margin(key->name(), options, store_->refused_margin(options.ttl, options.stop_margin));
         if (options.min_hold > options.ttl)
             check_min_hold(key->name(), options, store_->refused_lease(options.min_hold));
         if (options.fair) put_in_order(*key, options);
@@ -152,10 +153,11 @@ private:
     /// Returns: whether the options are the same. Requires: neither has a function.
     [[nodiscard]] static bool same(lock_options const& a, lock_options const& b) noexcept
     {
-        auto const& [ttl, renew, max_hold, min_hold, fencing, handoffs, fair, deferred, retry, patience, on_error] = a;
+        auto const& [ttl, renew, stop_margin, max_hold, min_hold, fencing, handoffs, fair, deferred, retry, patience,
+                     on_error] = a;
         static_cast<void>(on_error);
-        return ttl == b.ttl && renew == b.renew && max_hold == b.max_hold && min_hold == b.min_hold &&
-               fencing == b.fencing && handoffs == b.max_local_handoffs && fair == b.fair &&
+        return ttl == b.ttl && renew == b.renew && stop_margin == b.stop_margin && max_hold == b.max_hold &&
+               min_hold == b.min_hold && fencing == b.fencing && handoffs == b.max_local_handoffs && fair == b.fair &&
                deferred == b.deferred_release && retry.first == b.retry.first && retry.most == b.retry.most &&
                patience == b.unavailable_after;
     }

@@ -182,9 +182,17 @@ private:
             lose(guard, *how, background);
             return make_error_code(errc::lease_lost);
         }
+        auto& holder = *lease_.state().holder();
+        hold_state::warnings warned;
+        if (!outcome)
+            warned = holder.mark_at_risk();
+        else
+            holder.mark_renewed();
         auto const asked = outcome && one.release_requested() ? lease_.state().holder() : nullptr;
         if (asked) lease_.state().end_handoffs();
         guard.unlock();
+        stop_lost(background, std::move(warned.own));
+        stop_lost(background, std::move(warned.joint));
         if (asked) tell_request(background, *asked);
         auto const hook = hook_of(background, options);
         reports().note(hook, name(), outcome);

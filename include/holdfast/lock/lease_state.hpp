@@ -102,8 +102,11 @@ public:
     /// Returns: the first holder's deadline under a lease that is valid until `t`.
     [[nodiscard]] boot_clock::time_point deadline_for(boot_clock::time_point t) const noexcept
     {
-        return t - announcement_margin(ttl_);
+        return t - margin(ttl_);
     }
+
+    /// Returns: whether the store fixes how long the lease is, and that is too short for `stop_margin`.
+    [[nodiscard]] bool too_short() const noexcept { return fixed_ && options_->stop_margin > ttl_ / 3; }
 
     /// Effects: ends the lease. If `next` is not null, it would have taken the lease over.
     void end(waiter const* next) noexcept
@@ -120,11 +123,11 @@ public:
     [[nodiscard]] bool may_pass_to(waiter const& next, boot_clock::time_point deadline) const noexcept
     {
         auto const& wanted = *next.options;
-        bool const same =
-            &wanted == options_.get() ||
-            (wanted.ttl == options_->ttl && wanted.renew == options_->renew && wanted.fencing == options_->fencing);
+        bool const same = &wanted == options_.get() ||
+                          (wanted.ttl == options_->ttl && wanted.renew == options_->renew &&
+                           wanted.fencing == options_->fencing && wanted.stop_margin == options_->stop_margin);
         return handoffs_ > 0 && same && !wanted.fair && options_->renew && ttl_ == first_ttl_ &&
-               deadline - boot_clock::now() >= boot_clock::duration{ttl_} / 2;
+               deadline - boot_clock::now() >= usable(ttl_) / 2;
     }
 
     /// Effects: notes that a lease of `ttl` is about to be asked for; the answer to an earlier request does not count
@@ -133,19 +136,20 @@ public:
     void ask(std::chrono::milliseconds ttl) noexcept
     {
         asked_for_ = fixed_ ? ttl_ : ttl;
-        holder_->shorten(valid_until(boot_clock::now(), asked_for_) - announcement_margin(asked_for_));
+        holder_->shorten(valid_until(boot_clock::now(), asked_for_) - margin(asked_for_));
     }
 
     /// Effects: makes the lease valid until `t`, as the answer to the last request says. Returns: whether it came in
     /// time.
     [[nodiscard]] bool renew(boot_clock::time_point t) noexcept
     {
-        if (!holder_->renew(t - announcement_margin(asked_for_))) return false;
+        if (!holder_->renew(t - margin(asked_for_))) return false;
         ttl_ = asked_for_;
         count_renewal(t);
         // The store may say yes although its last proof is old: do not ask again at once.
         auto const now = boot_clock::now();
-        auto const soon = std::min<boot_clock::duration>(boot_clock::duration{ttl_} / 16, (t - now) / 4);
+        auto const soon =
+            std::min<boot_clock::duration>(boot_clock::duration{ttl_} / 16, (t - now - options_->stop_margin) / 4);
         renew_at_ = std::max(renew_at_, now + std::max<boot_clock::duration>(soon, std::chrono::milliseconds{2}));
         return true;
     }
@@ -205,11 +209,23 @@ public:
     }
 
 private:
-    /// Effects: sets the next renewal to a third of the ttl after the request that made the lease valid until `t`, or
-    /// up to ttl / 64 before that: leases of the same ttl are renewed together.
+    /// Returns: how long before the end of its validity the loss of a lease of `ttl` is announced.
+    [[nodiscard]] boot_clock::duration margin(std::chrono::milliseconds ttl) const noexcept
+    {
+        return announcement_margin(ttl) + options_->stop_margin;
+    }
+
+    /// Returns: what `stop_margin` leaves of `ttl`.
+    [[nodiscard]] boot_clock::duration usable(std::chrono::milliseconds ttl) const noexcept
+    {
+        return ttl - options_->stop_margin;
+    }
+
+    /// Effects: sets the next renewal to a third of the ttl, less `stop_margin`, after the request that made the lease
+    /// valid until `t`, or up to ttl / 64 before that: leases of the same ttl are renewed together.
     void count_renewal(boot_clock::time_point t) noexcept
     {
-        auto const at = sent_at(t, ttl_) + boot_clock::duration{ttl_} / 3;
+        auto const at = sent_at(t, ttl_) + usable(ttl_) / 3;
         renew_at_ = at - at.time_since_epoch() % (boot_clock::duration{ttl_} / 64);
     }
 

@@ -95,8 +95,7 @@ public:
             ec = make_error_code(errc::not_owner);
             return false;
         }
-        bool const possible = queue->store().refused_lease(ttl).empty();
-        ec = possible ? queue->extend(*state_, ttl) : make_error_code(errc::misconfigured);
+        ec = refused(ttl).empty() ? queue->extend(*state_, ttl) : make_error_code(errc::misconfigured);
         return !ec;
     } catch (std::bad_alloc const&) {  // nothing was asked; the lease runs on, for `ttl` at most
         ec = std::make_error_code(std::errc::not_enough_memory);
@@ -106,9 +105,9 @@ public:
     void extend(std::chrono::milliseconds ttl) override
     {
         auto const queue = queue_;
+        auto why = refused(ttl);
         std::error_code ec;
         if (extend(ttl, ec)) return;
-        auto why = queue->store().refused_lease(ttl);
         if (!why.empty()) why.insert(0, ", ");
         throw error_of(queue->name(), {ec, "extend to " + std::to_string(ttl.count()) + " ms" + why});
     }
@@ -139,6 +138,18 @@ public:
     void give_back_early(holdfast::lease const& hold) noexcept override { give_back(hold, release_queue::rest::none); }
 
 private:
+    /// Returns: why the lease cannot be extended to `ttl`; empty if it can. Follows the ttl and a comma.
+    [[nodiscard]] std::string refused(std::chrono::milliseconds ttl) const
+    {
+        auto& store = queue_->store();
+        auto why = store.refused_lease(ttl);
+        auto const margin = state_->options->stop_margin;
+        if (!why.empty() || margin.count() == 0) return why;
+        why = store.refused_margin(ttl, margin);
+        if (!why.empty()) why = "with a stop_margin of " + std::to_string(margin.count()) + " ms, " + why;
+        return why;
+    }
+
     void give_back(holdfast::lease const& hold, release_queue::rest then) noexcept
     {
         auto const queue = queue_;

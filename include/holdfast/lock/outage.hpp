@@ -20,6 +20,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
                                                  boot_clock::time_point since)
 {
     acquire_request request{.ttl = options.ttl,
+                            .stop_margin = options.stop_margin,
                             .fences = options.fencing ? handoffs + 1 : 0,
                             .in_order = options.fair,
                             .retry = options.retry,

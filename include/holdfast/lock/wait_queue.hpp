@@ -24,6 +24,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -202,6 +203,11 @@ private:
             give_up_grant(guard, one);
             return {};
         }
+        if (lease.too_short()) {
+            give_up_grant(guard, one);
+            one.why_not = too_short(one.options->stop_margin, got->ttl);
+            return {};
+        }
         lease_.schedule();
         return {};
     } catch (...) {  // no memory for the text of a failure
@@ -211,7 +217,20 @@ private:
         return {};
     }
 
-    /// Effects: gives back what `one` was granted: its object was destroyed meanwhile.
+    /// Returns: the failure of a grant whose lease, of `granted`, is too short for `margin`.
+    [[nodiscard]] static failure too_short(std::chrono::milliseconds margin, std::chrono::milliseconds granted) noexcept
+    {
+        failure why{make_error_code(errc::misconfigured), {}};
+        try {
+            why.detail = "stop_margin is " + std::to_string(margin.count()) +
+                         " ms, and at most a third is allowed of the lease that the store grants, " +
+                         std::to_string(granted.count()) + " ms";
+        } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): the code says enough
+        }
+        return why;
+    }
+
+    /// Effects: gives back what `one` was granted, and cannot use: its object was destroyed meanwhile.
     void give_up_grant(std::unique_lock<std::mutex>& guard, waiter& one) noexcept
     {
         auto const token = one.owner->token;

@@ -42,7 +42,7 @@ public:
         : set_{settings},
           all_{node_set::all(settings.nodes.size)},
           pause_{settings.request.retry, settings.seed},
-          round_{settings.nodes, settings.request.ttl},
+          round_{settings.nodes, settings.request.ttl, settings.request.stop_margin},
           limits_{settings.request}
     {
     }

@@ -40,8 +40,9 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
 /// this one is paused: docs/fencing-tokens.md. Why a majority suffices: docs/proofs.md, "A majority".
 class acquire_round {
 public:
-    acquire_round(node_group const& nodes, std::chrono::milliseconds ttl)
-        : nodes_{nodes.size}, overdue_{nodes.overdue}, ttl_{ttl}, votes_(nodes.size)
+    /// `margin`: how much of a lease of `ttl` must be left at its grant, beyond what is allowed for the clocks.
+    acquire_round(node_group const& nodes, std::chrono::milliseconds ttl, std::chrono::milliseconds margin = {})
+        : nodes_{nodes.size}, overdue_{nodes.overdue}, ttl_{ttl}, margin_{margin}, votes_(nodes.size)
     {
     }
 
@@ -122,7 +123,7 @@ public:
     /// all nodes granted the lock.
     [[nodiscard]] bool usable(boot_clock::time_point now) const noexcept
     {
-        return now < validity() - announcement_margin(ttl_);
+        return now < validity() - announcement_margin(ttl_) - margin_;
     }
 
     /// Returns: whether a majority gave a vote, for us or for others.
@@ -217,6 +218,7 @@ private:
     unsigned nodes_;
     std::error_code overdue_;
     std::chrono::milliseconds ttl_;
+    std::chrono::milliseconds margin_;
     boot_clock::time_point sent_{};
     std::vector<vote> votes_;
     node_failures failures_;

@@ -17,11 +17,13 @@
 #include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/release_operation.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
+#include <holdfast/zookeeper/session_lease.hpp>
 
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -46,6 +48,15 @@ public:
     [[nodiscard]] std::string refused_order(lock_key const& key) const override
     {
         return static_cast<node_key const&>(key).queued() ? "" : "but the plain form has no queue";
+    }
+
+    /// The lease is the session's, whatever the ttl. When it is granted, half of it is left.
+    [[nodiscard]] std::string refused_margin(std::chrono::milliseconds /*ttl*/,
+                                             std::chrono::milliseconds margin) const override
+    {
+        auto const most = session_lease::duration(session().options().session_timeout) / 3;
+        if (margin <= most) return {};
+        return "but at most a sixth of session_timeout is allowed, " + std::to_string(most.count()) + " ms";
     }
 
     [[nodiscard]] shared_key make_shared_key(std::string_view name, access mode) const override

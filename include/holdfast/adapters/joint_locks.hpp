@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/async_object.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/fork_guard.hpp>
+#include <holdfast/core/joint_hold.hpp>
+#include <holdfast/core/lease.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/core/store.hpp>
+#include <holdfast/lock/report.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// The locks of one `multi_mutex`, in the order in which they are taken, and its present hold.
+class joint_locks final : public async_source, public std::enable_shared_from_this<joint_locks> {
+public:
+    using hold = std::shared_ptr<joint_hold>;
+
+    joint_locks(std::vector<std::shared_ptr<lock_object>> locks, std::string name)
+        : locks_{std::move(locks)}, name_{std::move(name)}
+    {
+    }
+
+    /// Effects: cancels asynchronous calls, also those that are begun later.
+    void close() noexcept { closing_.request_stop(); }
+    [[nodiscard]] bool closed() const noexcept { return closing_.stop_requested(); }
+
+    /// Effects: `made` is the present hold.
+    void keep(hold made) noexcept
+    {
+        if (origin_.in_child()) return;  // the mutex may be locked for ever
+        std::scoped_lock guard{mutex_};
+        hold_ = std::move(made);
+    }
+
+    /// Returns: the present hold; null if there is none.
+    [[nodiscard]] hold held() const noexcept
+    {
+        if (origin_.in_child()) return nullptr;
+        std::scoped_lock guard{mutex_};
+        return hold_;
+    }
+
+    /// Effects: there is no present hold any more. Returns: what it was, and the caller is to give back.
+    [[nodiscard]] hold let_go() noexcept
+    {
+        if (origin_.in_child()) return nullptr;
+        std::scoped_lock guard{mutex_};
+        return std::exchange(hold_, nullptr);
+    }
+
+    [[nodiscard]] std::shared_ptr<async_object> to_lock() override { return made(); }
+
+    [[nodiscard]] std::shared_ptr<async_object> to_unlock(holdfast::lease& of) override
+    {
+        auto one = made();
+        one->take_over(let_go());
+        of = one->lease();
+        return one;
+    }
+
+private:
+    /// One hold of all, during an asynchronous call and while a guard has it.
+    ///
+    /// | it | event | next |
+    /// |---|---|---|
+    /// | takes the nth lock | it is granted | takes the next one; after the last: held, if all are |
+    /// | takes the nth lock | it is not | gives back those before it; failed |
+    /// | has all | one was lost meanwhile | gives all back, and takes them anew; or the time is over |
+    /// | gives back the nth lock | the answer | gives back the one before it; after the first: over |
+    class one_joint final : public async_object, public std::enable_shared_from_this<one_joint> {
+    public:
+        explicit one_joint(std::shared_ptr<joint_locks> of) : of_{std::move(of)} { leases_.reserve(locks().size()); }
+
+        /// What was not given back is kept: it could not be begun.
+        ~one_joint() override
+        {
+            if (hold_) of_->keep(hold_);
+        }
+
+        /// Effects: has `of`, which may be null.
+        void take_over(hold of)
+        {
+            hold_ = std::move(of);
+            for (auto const& one : locks()) leases_.push_back(one->lease());
+        }
+
+        void begin_lock(patience const& p, std::stop_token stop, std::unique_ptr<async_result> told) override
+        {
+            limit_ = p;
+            told_ = std::move(told);
+            try {
+                at_stop_.emplace(std::move(stop), cancel{&stop_});
+                at_close_.emplace(of_->closing_.get_token(), cancel{&stop_});
+                take_next();
+            } catch (...) {
+                told_ = nullptr;
+                throw;
+            }
+        }
+
+        void begin_unlock(holdfast::lease const& of, std::unique_ptr<async_result> told) override
+        {
+            if (!hold_ || of != lease()) return locks().front()->begin_unlock({}, std::move(told));  // says `not_owner`
+            told_ = std::move(told);
+            std::unique_ptr<async_result> answered;
+            try {
+                answered = std::make_unique<answer>(shared_from_this(), &one_joint::given);
+            } catch (...) {
+                told_ = nullptr;
+                throw;
+            }
+            over_ = std::move(hold_);
+            over_->release();
+            give_last(std::move(answered));
+        }
+
+        void give_back(holdfast::lease const& of) noexcept override
+        {
+            if (!hold_ || of != lease()) return;
+            over_ = std::move(hold_);
+            over_->release();
+            for (auto n = locks().size(); n-- > 0;) locks()[n]->give_back(leases_[n]);
+            over_->released();
+        }
+
+        void leave() noexcept override
+        {
+            if (closed()) return give_back(lease());
+            of_->keep(std::move(hold_));
+        }
+        [[nodiscard]] holdfast::lease lease() const override { return holdfast::lease{hold_}; }
+        [[nodiscard]] bool closed() const noexcept override { return of_->closed(); }
+
+    private:
+        /// The receiver of one call.
+        class answer final : public async_result {
+        public:
+            using member = void (one_joint::*)(std::error_code, bool);
+
+            answer(std::shared_ptr<one_joint> of, member then) noexcept
+                : of_{std::move(of)}, then_{then}, runs_user_code_{of_->told_->runs_user_code()}
+            {
+            }
+            void deliver(std::error_code ec, bool held) noexcept override { ((*of_).*then_)(ec, held); }
+            [[nodiscard]] bool runs_user_code() const noexcept override { return runs_user_code_; }
+
+        private:
+            std::shared_ptr<one_joint> const of_;
+            member const then_;
+            bool const runs_user_code_;
+        };
+
+        struct cancel {
+            std::stop_source* what;
+            void operator()() const noexcept { what->request_stop(); }
+        };
+
+        [[nodiscard]] std::vector<std::shared_ptr<lock_object>> const& locks() const noexcept { return of_->locks_; }
+
+        void take_next()
+        {
+            locks()[leases_.size()]->begin_lock(limit_, stop_.get_token(),
+                                                std::make_unique<answer>(shared_from_this(), &one_joint::taken));
+        }
+
+        /// Effects: acts on the answer to a lock that was asked for.
+        void taken(std::error_code ec, bool is_held) noexcept
+        try {
+            if (!is_held) return fail(ec);
+            leases_.push_back(locks()[leases_.size()]->lease());
+            if (leases_.size() < locks().size()) return take_next();
+            auto const all = std::make_shared<joint_hold>(locks().size());
+            bool all_held = true;
+            for (auto const& one : leases_) all_held = all->add(one, all) && all_held;
+            if (all_held && !closed()) {
+                hold_ = all;
+                return finish({}, true);
+            }
+            if (closed()) return fail(std::make_error_code(std::errc::operation_canceled));
+            if (boot_clock::now() >= limit_.deadline) return fail(make_error_code(errc::timed_out));
+            give_all();
+            take_next();
+        } catch (...) {
+            fail(current_exception_code());
+        }
+
+        /// Effects: gives back what was taken in vain, which is free at once, whatever its `min_hold`.
+        void give_all() noexcept
+        {
+            for (; !leases_.empty(); leases_.pop_back()) locks()[leases_.size() - 1]->give_back_early(leases_.back());
+        }
+
+        void fail(std::error_code ec) noexcept
+        {
+            give_all();
+            finish(ec, false);
+        }
+
+        void give_last(std::unique_ptr<async_result> answered) noexcept
+        {
+            auto const n = leases_.size() - 1;
+            try {
+                locks()[n]->begin_unlock(leases_[n], std::move(answered));
+            } catch (...) {
+                locks()[n]->give_back(leases_[n]);
+                given(current_exception_code(), false);
+            }
+        }
+
+        /// Effects: acts on the answer to a lock that was given back.
+        void given(std::error_code ec, bool) noexcept
+        {
+            if (ec && (!worst_ || ec == errc::lease_lost)) worst_ = ec;
+            leases_.pop_back();
+            while (!leases_.empty()) {
+                try {
+                    return give_last(std::make_unique<answer>(shared_from_this(), &one_joint::given));
+                } catch (...) {  // without memory for the answer, it is not waited for
+                    locks()[leases_.size() - 1]->give_back(leases_.back());
+                    leases_.pop_back();
+                }
+            }
+            over_->released();
+            finish(worst_, false);
+        }
+
+        void finish(std::error_code ec, bool is_held) noexcept
+        {
+            at_stop_.reset();
+            at_close_.reset();
+            auto const told = std::move(told_);
+            told->deliver(ec, is_held);
+        }
+
+        std::shared_ptr<joint_locks> const of_;
+        hold hold_;  // null: it has none, or has left it
+        hold over_;  // is being given back
+        std::vector<holdfast::lease> leases_;
+        patience limit_;
+        std::stop_source stop_;
+        std::unique_ptr<async_result> told_;
+        std::error_code worst_;
+        std::optional<std::stop_callback<cancel>> at_stop_;
+        std::optional<std::stop_callback<cancel>> at_close_;
+    };
+
+    [[nodiscard]] std::shared_ptr<one_joint> made()
+    {
+        if (origin_.in_child()) throw made_before_fork(name_);
+        return std::make_shared<one_joint>(shared_from_this());
+    }
+
+    std::vector<std::shared_ptr<lock_object>> const locks_;
+    std::string const name_;
+    std::stop_source closing_;
+    mutable std::mutex mutex_;
+    hold hold_;
+    fork_guard const origin_;
+};
+
+}  // namespace holdfast::detail

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/lease.hpp>
+#include <holdfast/core/token.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// How long an acquire waits at most.
+struct patience {
+    boot_clock::time_point deadline = boot_clock::time_point::max();
+    bool once = false;                    ///< a single attempt, without a wait; `deadline` has no effect
+    std::optional<owner_token> beside{};  ///< see `acquire_request::beside`
+
+    /// Returns: until when it may wait before it asks.
+    [[nodiscard]] boot_clock::time_point may_wait_until() const noexcept
+    {
+        return once ? boot_clock::time_point::min() : deadline;
+    }
+};
+
+/// Called once with the result of an asynchronous call.
+class async_result {
+public:
+    async_result() = default;
+    async_result(async_result const&) = delete;
+    async_result& operator=(async_result const&) = delete;
+    virtual ~async_result() = default;
+
+    /// `held` says whether the lock is held now; if not, `ec` says why: `timed_out`, `operation_canceled`, or what
+    /// `lock()` throws.
+    virtual void deliver(std::error_code ec, bool held) noexcept = 0;
+
+    /// Returns: whether `deliver` runs user code, which may be slow: then it is called in a thread that is started for
+    /// it. Otherwise the client's thread calls it.
+    [[nodiscard]] virtual bool runs_user_code() const noexcept = 0;
+};
+
+/// Calls a user function with the result of an asynchronous call.
+template <class F>
+class callback final : public async_result {
+public:
+    explicit callback(F f) : f_{std::move(f)} {}
+    void deliver(std::error_code ec, bool held) noexcept override { f_(ec, held); }
+    [[nodiscard]] bool runs_user_code() const noexcept override { return true; }
+
+private:
+    F f_;
+};
+
+/// Returns: what calls `f(ec, held)`.
+template <class F>
+[[nodiscard]] std::unique_ptr<async_result> callback_of(F f)
+{
+    return std::make_unique<callback<F>>(std::move(f));
+}
+
+/// Returns: what calls `f(ec)` of what is told a result.
+[[nodiscard]] inline auto with_code(std::function<void(std::error_code)> f)
+{
+    return [f = std::move(f)](std::error_code ec, bool) { f(ec); };
+}
+
+/// Returns: what calls `f(ec, held)`; that the time passed is no error.
+[[nodiscard]] inline auto in_time(std::function<void(std::error_code, bool)> f)
+{
+    return
+        [f = std::move(f)](std::error_code ec, bool held) { f(ec == errc::timed_out ? std::error_code{} : ec, held); };
+}
+
+/// What takes and gives back one hold asynchronously: the object of a mutex, or what stands for one hold of an object
+/// that may have several. It may outlive that object; then it is closed.
+class async_object {
+public:
+    async_object() = default;
+    async_object(async_object const&) = delete;
+    async_object& operator=(async_object const&) = delete;
+    virtual ~async_object() = default;
+
+    /// Effects: as `lock()` with the limits `p`; `told` gets the result. If it throws, nothing was begun.
+    virtual void begin_lock(patience const& p, std::stop_token stop, std::unique_ptr<async_result> told) = 0;
+
+    /// Effects: as `unlock(ec)`, if `hold` is still the hold of this object; otherwise the result is `not_owner`.
+    virtual void begin_unlock(holdfast::lease const& hold, std::unique_ptr<async_result> told) = 0;
+
+    /// Effects: as `unlock`, if `hold` is still the hold of this object; does not wait for the answer.
+    virtual void give_back(holdfast::lease const& hold) noexcept = 0;
+
+    /// Effects: the hold is left to the user, to give back by a member of the object that it was taken for.
+    virtual void leave() noexcept {}
+
+    [[nodiscard]] virtual holdfast::lease lease() const = 0;
+    [[nodiscard]] virtual bool closed() const noexcept = 0;
+};
+
+/// Makes an `async_object` for each call. It may outlive the object that it belongs to; what it makes then is closed.
+class async_source {
+public:
+    async_source() = default;
+    async_source(async_source const&) = delete;
+    async_source& operator=(async_source const&) = delete;
+    virtual ~async_source() = default;
+
+    /// Returns: what takes a new hold. Throws: `error` in a child of `fork`; `std::bad_alloc`, and as `begin_lock`.
+    [[nodiscard]] virtual std::shared_ptr<async_object> to_lock() = 0;
+
+    /// Returns: what gives back the hold that the user's `unlock` would, which is set to `hold`; that is empty if there
+    /// is none. Throws: as `to_lock`.
+    [[nodiscard]] virtual std::shared_ptr<async_object> to_unlock(holdfast::lease& hold) = 0;
+};
+
+/// Gives the adapters of asynchronous frameworks access to what takes the holds of an object.
+struct async_access;
+
+/// Effects: begins to take a hold of `from`; `f(ec, held)` is told the result. The hold is left to the user.
+template <class F>
+void begin_lock_of(async_source& from, patience const& p, std::stop_token stop, F f)
+{
+    auto const one = from.to_lock();
+    one->begin_lock(p, std::move(stop),
+                    callback_of([one = std::shared_ptr<async_object>{one}, f = std::move(f)](std::error_code ec,
+                                                                                             bool held) mutable {
+                        auto const of = std::move(one);
+                        if (held) of->leave();
+                        f(ec, held);
+                    }));
+}
+
+/// Effects: begins to give back a hold of `from`; `f(ec)` is told the result.
+inline void begin_unlock_of(async_source& from, std::function<void(std::error_code)> f)
+{
+    holdfast::lease hold;
+    auto const one = from.to_unlock(hold);
+    one->begin_unlock(hold, callback_of(with_code(std::move(f))));
+}
+
+}  // namespace holdfast::detail

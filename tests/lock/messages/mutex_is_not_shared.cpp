@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+#include <holdfast/memory.hpp>
+
+void show(holdfast::memory::mutex& prices)
+{
+    holdfast::with_shared_lock(prices, [] {});
+}
