@@ -206,6 +206,7 @@ protected:
 private:
     friend struct detail::async_access;
     friend struct detail::once_access;
+    friend class election_observer;
     friend class multi_mutex;
 
     std::shared_ptr<detail::lock_object> const object_;

@@ -26,6 +26,7 @@
 
 namespace holdfast::inline HOLDFAST_ABI {
 
+class election_observer;
 class mutex;
 class semaphore;
 class shared_mutex;
@@ -252,6 +253,7 @@ public:
     }
 
 private:
+    friend class election_observer;
     friend class mutex;
     friend class semaphore;
     friend class shared_mutex;
