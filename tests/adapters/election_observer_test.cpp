@@ -38,15 +38,13 @@ class log_book {
 public:
     [[nodiscard]] election_observer_options options()
     {
-        return {.on_change =
-                    [this](std::optional<lock_holder> const& leader) {
-                        add(leader ? std::to_string(leader->fencing_token) : "nobody");
-                    },
-                .on_error =
-                    [this](holdfast::error const& e) {
-                        add((e.over() ? "over " : "error ") + e.code().message());
-                    },
-                .interval = 1ms};
+        return {
+            .on_change =
+                [this](std::optional<lock_holder> const& leader) {
+                    add(leader ? std::to_string(leader->fencing_token) : "nobody");
+                },
+            .on_error = [this](holdfast::error const& e) { add((e.over() ? "over " : "error ") + e.code().message()); },
+            .interval = 1ms};
     }
     void add(std::string what)
     {
@@ -76,10 +74,7 @@ struct shop {
     mutex orders{here, "orders"};
 };
 
-[[nodiscard]] std::string token(mutex const& held)
-{
-    return std::to_string(held.lease().fencing_token());
-}
+[[nodiscard]] std::string token(mutex const& held) { return std::to_string(held.lease().fencing_token()); }
 
 std::string const unavailable = make_error_code(errc::unavailable).message();
 
@@ -157,9 +152,8 @@ TEST_CASE("that the store cannot be asked is told once and is no change; what is
     CHECK(eventually([&] { return told.seen().size() == 4; }));
     s.here.erase("orders");
     s.here.set_faults({});
-    CHECK(told.becomes(
-        {leader, "error " + unavailable, "over " + unavailable, "error " + unavailable, "over " + unavailable,
-         "nobody"}));
+    CHECK(told.becomes({leader, "error " + unavailable, "over " + unavailable, "error " + unavailable,
+                        "over " + unavailable, "nobody"}));
 }
 
 TEST_CASE("a candidate observes its own election; one that has resigned leads until it has given the lock back")
@@ -195,16 +189,16 @@ TEST_CASE("nothing is told after the end of an observation, which waits for the 
     std::atomic<bool> runs{false};
     std::atomic<bool> ended{false};
     std::atomic<int> calls{0};
-    auto seen = std::make_unique<election_observer>(
-        s.there, "orders",
-        election_observer_options{.on_change =
-                                      [&](std::optional<lock_holder> const&) {
-                                          ++calls;
-                                          runs = true;
-                                          std::this_thread::sleep_for(20ms);
-                                          ended = true;
-                                      },
-                                  .interval = 1ms});
+    auto seen =
+        std::make_unique<election_observer>(s.there, "orders",
+                                            election_observer_options{.on_change =
+                                                                          [&](std::optional<lock_holder> const&) {
+                                                                              ++calls;
+                                                                              runs = true;
+                                                                              std::this_thread::sleep_for(20ms);
+                                                                              ended = true;
+                                                                          },
+                                                                      .interval = 1ms});
     CHECK(eventually([&] { return runs.load(); }));
     seen.reset();
     CHECK(ended);
@@ -278,7 +272,8 @@ TEST_CASE("an observer that cannot be used is refused")
 {
     shop s;
     for (auto const wrong : {0ms, -1ms, holdfast::longest_ttl + 1ms})
-        CHECK(code_of([&] { election_observer const seen{s.there, "orders", {.interval = wrong}}; }) ==
-              errc::misconfigured);
+        CHECK(code_of([&] {
+                  election_observer const seen{s.there, "orders", {.interval = wrong}};
+              }) == errc::misconfigured);
     CHECK(code_of([&] { election_observer const seen{s.there, ""}; }) == errc::misconfigured);
 }

@@ -16,8 +16,8 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <thread>
 #include <system_error>
+#include <thread>
 #include <type_traits>
 
 using namespace std::chrono_literals;

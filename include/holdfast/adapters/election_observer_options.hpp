@@ -36,10 +36,9 @@ struct election_observer_options {
 inline void check_options(std::string_view lock_name, election_observer_options const& options)
 {
     if (options.interval.count() > 0 && options.interval <= longest_ttl) return;
-    throw detail::error_of(lock_name,
-                           {make_error_code(errc::misconfigured),
-                            "election_observer: interval is " + std::to_string(options.interval.count()) +
-                                " ms; it must be positive, and at most a day"});
+    throw detail::error_of(lock_name, {make_error_code(errc::misconfigured),
+                                       "election_observer: interval is " + std::to_string(options.interval.count()) +
+                                           " ms; it must be positive, and at most a day"});
 }
 
 }  // namespace holdfast

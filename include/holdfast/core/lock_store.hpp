@@ -14,6 +14,7 @@
 #include <holdfast/core/token.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -124,6 +125,18 @@ public:
     [[nodiscard]] virtual std::optional<failure> obstacle() const { return std::nullopt; }
 };
 
+/// One of the locks that are asked for together.
+struct acquire_claim {
+    shared_key key{};
+    acquire_request request{};
+};
+/// Takes several locks in one attempt, all or none. Fails as `pending_acquire`.
+class pending_acquire_all : public operation<result<std::vector<grant>>> {
+public:
+    /// Returns: the place among the claims of one that was refused, after `timed_out`. Requires: `done` was called.
+    [[nodiscard]] virtual std::size_t blocker() const noexcept = 0;
+};
+
 /// Compare-and-extend: yields the new `valid_until`, counted from before its first byte was sent. Fails with
 /// `lease_lost` only if the store said that the lock is not the token's; otherwise the old deadline stands. After
 /// `cancel()` nothing more is sent, and the result does not count.
@@ -187,6 +200,13 @@ public:
     /// Returns: an acquire of `key` that was not started.
     [[nodiscard]] virtual std::unique_ptr<pending_acquire> acquire(shared_key const& key,
                                                                    acquire_request const& request) = 0;
+    /// Returns: whether `key` can be asked for together with others, by `acquire_all`.
+    [[nodiscard]] virtual bool joins(lock_key const& /*key*/) const noexcept { return false; }
+    /// Returns: an acquire of `claims` that was not started.
+    [[nodiscard]] virtual std::unique_ptr<pending_acquire_all> acquire_all(std::vector<acquire_claim> const& claims)
+    {
+        throw cannot(claims.front().key->name(), "take several locks at once");
+    }
     /// Returns: an extension to `ttl` from its start on, of the lease of `token`, that was not started.
     [[nodiscard]] virtual std::unique_ptr<pending_extend> extend(shared_key const& key, owner_token const& token,
                                                                  std::chrono::milliseconds ttl) = 0;

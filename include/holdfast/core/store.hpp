@@ -10,10 +10,11 @@
 #include <holdfast/core/lock_stats.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
-#include <holdfast/core/token.hpp>
 #include <holdfast/core/result.hpp>
+#include <holdfast/core/token.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -36,11 +37,14 @@ using lock_observer = std::function<void(lock_event const&)>;
 
 namespace detail {
 
+class joint_request;
+
 /// How long an acquire waits at most.
 struct patience {
     boot_clock::time_point deadline = boot_clock::time_point::max();
     bool once = false;                    ///< a single attempt, without a wait; `deadline` has no effect
     std::optional<owner_token> beside{};  ///< see `acquire_request::beside`
+    joint_request* joint = nullptr;       ///< it is asked for together with others; a single attempt
 
     /// Returns: until when it may wait before it asks.
     [[nodiscard]] boot_clock::time_point may_wait_until() const noexcept
@@ -72,6 +76,17 @@ public:
     return {errc::misconfigured, "this lock cannot be inspected, broken or asked for"};
 }
 
+/// What became of an attempt at several locks together.
+struct joint_outcome {
+    enum class kind {
+        not_asked,  ///< they cannot be asked for together, or that failed
+        refused,    ///< one of them is not free
+        held,       ///< all of them are held
+    };
+    kind what = kind::not_asked;
+    std::size_t blocker = 0;  ///< the place of the one that is not free
+};
+
 /// What a `mutex` calls: it implements the members of `mutex` for one store. Asynchronous calls may keep it after the
 /// `mutex` is destroyed; then it is closed.
 class lock_object {
@@ -85,6 +100,15 @@ public:
     virtual void unlock() noexcept = 0;
     virtual void unlock(std::error_code& ec) noexcept = 0;
 
+    /// Effects: tries once to take the locks of `all`, of which this is the first, by one request: all or none. If one
+    /// of them cannot be asked for so, nothing is asked.
+    /// Throws: `unavailable`, if `p` leaves no time for another attempt; and as `lock`.
+    virtual joint_outcome try_lock_all(std::vector<lock_object*> const& /*all*/, patience const& /*p*/,
+                                       std::stop_token const& /*stop*/)
+    {
+        return {};
+    }
+
     /// Effects: as `unlock(ec)`, without regard to `min_hold`.
     virtual void unlock_early(std::error_code& ec) noexcept { unlock(ec); }
 
@@ -95,6 +119,9 @@ public:
 
     /// Returns: which lock it is; see `lock_store::address_of`.
     [[nodiscard]] virtual std::string address() const = 0;
+
+    /// Returns: the same for all objects of one client, whose locks may be taken together; null: they may not.
+    [[nodiscard]] virtual void const* client() const noexcept { return nullptr; }
 
     /// Returns: the owner token of its hold; nothing if it has none.
     [[nodiscard]] virtual std::optional<owner_token> held_token() const { return std::nullopt; }
