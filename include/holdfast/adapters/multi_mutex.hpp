@@ -207,7 +207,8 @@ private:
             if (at_once.what == outcome::refused && (p.once || boot_clock::now() >= p.deadline))
                 return blocked_by(*first_[at_once.blocker]);
             for (auto* const one : first_) {
-                if (at_once.what != outcome::held && !one->object_->lock(p, stop)) return blocked_by(*one);
+                if (at_once.what != outcome::held && !one->object_->lock(p, stop))
+                    return stop.stop_requested() ? false : blocked_by(*one);
                 taken.emplace_back(one);
             }
             bool all_held = true;

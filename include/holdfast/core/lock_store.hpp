@@ -126,14 +126,14 @@ public:
 };
 
 /// One of the locks that are asked for together.
-struct acquire_claim {
-    shared_key key{};
-    acquire_request request{};
-};
-/// Takes several locks in one attempt, all or none. Fails as `pending_acquire`.
-class pending_acquire_all : public operation<result<std::vector<grant>>> {
+using acquire_claim = std::pair<shared_key, acquire_request>;
+
+/// Takes several locks in one attempt, all or none. Yields no error, or why not, as `pending_acquire`.
+class pending_acquire_all : public operation<failure> {
 public:
-    /// Returns: the place among the claims of one that was refused, after `timed_out`. Requires: `done` was called.
+    /// Returns: what the claim at `place` got. Requires: `outcome()` is no error.
+    [[nodiscard]] virtual grant const& granted(std::size_t place) const noexcept = 0;
+    /// Returns: the place of a claim that was refused. Requires: `outcome()` is `timed_out`.
     [[nodiscard]] virtual std::size_t blocker() const noexcept = 0;
 };
 
@@ -205,7 +205,7 @@ public:
     /// Returns: an acquire of `claims` that was not started.
     [[nodiscard]] virtual std::unique_ptr<pending_acquire_all> acquire_all(std::vector<acquire_claim> const& claims)
     {
-        throw cannot(claims.front().key->name(), "take several locks at once");
+        throw cannot(claims.front().first->name(), "take several locks at once");
     }
     /// Returns: an extension to `ttl` from its start on, of the lease of `token`, that was not started.
     [[nodiscard]] virtual std::unique_ptr<pending_extend> extend(shared_key const& key, owner_token const& token,

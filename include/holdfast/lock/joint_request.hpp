@@ -10,7 +10,6 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -32,7 +31,7 @@ public:
     [[nodiscard]] std::unique_ptr<pending_acquire> part(shared_key const& key, acquire_request const& request)
     {
         parts_.push_back(nullptr);
-        claims_.push_back({key, request});
+        claims_.emplace_back(key, request);
         return std::make_unique<piece>(*this, parts_.size() - 1);
     }
 
@@ -44,7 +43,7 @@ public:
         asking_->start(*this);
         sent_.store(true);
         if (canceled_.load()) asking_->cancel();
-        wait(store_, claims_.front().key);
+        wait(store_, claims_.front().first);
         read_outcome();
     }
 
@@ -56,7 +55,7 @@ public:
     }
 
     /// Returns: why it has failed; no error if all is granted.
-    [[nodiscard]] failure why_not() const { return got_ && *got_ ? failure{} : got_ ? got_->why() : not_asked(); }
+    [[nodiscard]] failure const& why_not() const noexcept { return why_not_; }
 
     /// Returns: whether the store was asked.
     [[nodiscard]] bool asked() const noexcept { return asking_ != nullptr; }
@@ -72,17 +71,14 @@ private:
         void cancel() noexcept override { of_.cancel(); }
         [[nodiscard]] result<grant> outcome() const override
         {
-            if (!of_.got_) return not_asked();
-            if (!*of_.got_) return of_.got_->why();
-            return (**of_.got_)[place_];
+            if (of_.why_not_.code) return of_.why_not_;
+            return of_.asking_->granted(place_);
         }
 
     private:
         joint_request& of_;
         std::size_t place_;
     };
-
-    [[nodiscard]] static failure not_asked() { return {std::make_error_code(std::errc::operation_canceled), {}}; }
 
     void cancel() noexcept
     {
@@ -102,12 +98,11 @@ private:
             if (one) one->complete();
     }
 
-    /// Without memory for what was granted, that ends with its ttl.
     void read_outcome() noexcept
     try {
-        got_ = asking_->outcome();
-    } catch (...) {
-        got_ = failure{std::make_error_code(std::errc::not_enough_memory), {}};
+        why_not_ = asking_->outcome();
+    } catch (...) {  // only what has failed needs memory for its text
+        why_not_ = {std::make_error_code(std::errc::not_enough_memory), {}};
     }
 
     lock_store& store_;
@@ -116,7 +111,7 @@ private:
     std::atomic<bool> sent_{false};
     std::atomic<bool> canceled_{false};
     std::unique_ptr<pending_acquire_all> asking_;
-    std::optional<result<std::vector<grant>>> got_;
+    failure why_not_{std::make_error_code(std::errc::operation_canceled), {}};  // until it was asked
 };
 
 }  // namespace holdfast::detail

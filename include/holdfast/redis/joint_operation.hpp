@@ -45,10 +45,10 @@ public:
     {
         auto all = std::make_shared<std::vector<joint_member>>();
         for (auto const& one : claims)
-            all->push_back({.keys = std::static_pointer_cast<lock_keys const>(one.key),
+            all->push_back({.keys = std::static_pointer_cast<lock_keys const>(one.first),
                             .token = {},
-                            .ttl = one.request.ttl,
-                            .batch = one.request.fences});
+                            .ttl = one.second.ttl,
+                            .batch = one.second.fences});
         members_ = std::move(all);
     }
 
@@ -95,13 +95,13 @@ public:
         end();
     }
 
-    [[nodiscard]] result<std::vector<grant>> outcome() const override
+    [[nodiscard]] failure outcome() const override
     {
-        if (!failed_) return grants_;
-        if (!errors_.of(0)) return failed_;
+        if (!errors_.of(0)) return {failed_, {}};
         return errors_.explain(transport_, failed_, 0);
     }
 
+    [[nodiscard]] grant const& granted(std::size_t place) const noexcept override { return grants_[place]; }
     [[nodiscard]] std::size_t blocker() const noexcept override { return blocker_; }
 
     [[nodiscard]] boot_clock::time_point wake_at() const noexcept override { return wake_at_; }
