@@ -23,7 +23,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// not wait: if it is not its turn in one of them, nothing is asked.
 class joint_call final {
 public:
-    explicit joint_call(lock_store& store) noexcept : request_{store} {}
+    explicit joint_call(lock_store& store) : request_{store} {}
 
     joint_call(joint_call const&) = delete;
     joint_call& operator=(joint_call const&) = delete;
@@ -43,6 +43,7 @@ public:
         bool const all_begun = begun == all_.size();
         ask(all_begun, stop);
         for (auto& one : all_) one.settle();
+        if (!all_begun && !all_[begun].refused()) return {};  // no memory
         if (!all_begun) return {joint_outcome::kind::refused, begun};
         why = request_.why_not();
         if (!why.code) {
@@ -62,14 +63,19 @@ private:
     public:
         part(wait_queue& in, mutex_state& of, patience const& p) : waiter{of, p}, queue{in} {}
 
-        /// Effects: takes the turn in its queue, if it is free. Returns: whether it was.
-        [[nodiscard]] bool begin()
-        {
-            entered_ = true;
+        /// Effects: takes the turn in its queue, if it is free. Returns: whether it was, and there was memory.
+        [[nodiscard]] bool begin() noexcept
+        try {
             queue.enter(*this);
+            entered_ = true;
             static_cast<void>(queue.step(*this, 0));
             return !ended();
+        } catch (...) {  // it is in no queue
+            return false;
         }
+
+        /// Returns: whether it is not its turn.
+        [[nodiscard]] bool refused() const noexcept { return ended() && !thrown; }
 
         /// Effects: takes in what became of its part. Requires: the request has ended.
         void settle() noexcept
