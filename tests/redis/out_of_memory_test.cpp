@@ -9,6 +9,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 
+#include <holdfast/adapters/multi_mutex.hpp>
 #include <holdfast/redis.hpp>
 #ifdef HOLDFAST_TEST_TLS
 #include "support/certificates.hpp"
@@ -64,6 +65,32 @@ TEST_CASE("a lock whose memory runs out in any step is not held, and is as good 
     client other{server.url()};
     mutex rival{other, "orders"};
     CHECK(rival.try_lock_for(60s));
+}
+
+TEST_CASE("several locks whose memory runs out in any step are all held or none, and are as good as new")
+{
+    redis_server server;
+    client redis{server.url(), {.operation_timeout = 250ms}};
+    mutex orders{redis, "orders", {.ttl = 2s, .retry = {.most = 20ms}, .unavailable_after = 1s}};
+    mutex stock{redis, "stock", {.ttl = 2s, .retry = {.most = 20ms}, .unavailable_after = 1s}};
+    bool const once = GENERATE(true, false);
+    CHECK(refuse_each_request([&] {
+              holdfast::multi_mutex both{orders, stock};
+              if (once)
+                  static_cast<void>(both.try_lock());
+              else
+                  both.lock();
+              both.unlock();
+              if (orders.lease().still_held() || stock.lease().still_held()) std::abort();
+          }) > 5);
+    holdfast::multi_mutex both{orders, stock};
+    CHECK(both.try_lock_for(20s));
+    both.unlock();
+    client other{server.url()};
+    mutex rival{other, "orders"};
+    mutex second{other, "stock"};
+    CHECK(rival.try_lock_for(60s));
+    CHECK(second.try_lock_for(60s));
 }
 
 TEST_CASE("a client whose memory runs out in any step leaves no descriptor open")

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// An election whose servers fail.
+// An election whose servers fail, and what is seen of it.
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/overheard.hpp"
+#include "support/proxy.hpp"
 #include "support/redis_server.hpp"
+#include "support/told_leaders.hpp"
 
 #include <holdfast/election.hpp>
 #include <holdfast/redis.hpp>
@@ -13,16 +15,20 @@
 #include <atomic>
 #include <chrono>
 #include <string>
+#include <vector>
 
 using namespace std::chrono_literals;
 using holdfast::election;
+using holdfast::election_observer;
 using holdfast::election_options;
 using holdfast::errc;
 using holdfast::redis::client;
 using holdfast::redlock::masters;
 using holdfast::test::eventually;
+using holdfast::test::proxy;
 using holdfast::test::redis_fleet;
 using holdfast::test::redis_server;
+using holdfast::test::told_leaders;
 
 namespace {
 
@@ -111,4 +117,57 @@ TEST_CASE("a minority of masters that is gone neither deposes a leader nor keeps
     CHECK(eventually([&] { return leader.still_leader(); }));
     CHECK(leader.term().fencing_token() > t.fencing_token());
     CHECK(n.deposed == 1);
+}
+
+TEST_CASE("an observer that cannot ask says so, and takes it for no change; then it says what has changed")
+{
+    redis_server server;
+    client one{server.url()};
+    holdfast::redis::mutex orders{one, "orders", {.ttl = 60s}};
+    election leader{orders, {.pause = 1h}};
+    CHECK(eventually([&] { return leader.still_leader(); }));
+    proxy way{server.port()};
+    client two{way.url()};
+    told_leaders told;
+    election_observer const seen{two, "orders", told.options()};
+    CHECK(told.leads(true));
+    way.refuse();
+    CHECK(told.reports(errc::unavailable));
+    CHECK(told.count() == 1);
+    way.pass();
+    CHECK(told.recovers());
+    CHECK(told.count() == 1);  // the same leader
+    way.refuse();
+    CHECK(told.reports(errc::unavailable));
+    CHECK(leader.resign());
+    CHECK(eventually([&] { return !one.holder("orders"); }));
+    CHECK(told.count() == 1);
+    way.pass();
+    CHECK(told.leads(false));
+    CHECK(told.count() == 2);
+}
+
+TEST_CASE("an observer needs a majority of the masters to say who leads, or that there is no leader")
+{
+    redis_fleet servers{3};
+    masters const fleet{servers.urls(), {.restart_guard = 0ms}};
+    holdfast::redlock::mutex orders{fleet, "orders", {.ttl = 60s}};
+    election leader{orders, {.pause = 1h}};
+    CHECK(eventually([&] { return leader.still_leader(); }));
+    std::vector<proxy> ways;
+    for (auto const port : servers.ports()) ways.emplace_back(port);
+    masters const there{urls(ways), {.restart_guard = 0ms}};
+    told_leaders told;
+    election_observer const seen{there, "orders", told.options()};
+    CHECK(told.leads(true));
+    ways[0].refuse();
+    CHECK(eventually([&] { return seen.leader().has_value(); }));
+    ways[1].refuse();
+    CHECK(told.reports(errc::unavailable));
+    CHECK(leader.resign());
+    CHECK(eventually([&] { return !fleet.holder("orders"); }));
+    CHECK(told.count() == 1);
+    ways[1].pass();
+    CHECK(told.leads(false));
+    CHECK(told.count() == 2);
 }

@@ -24,6 +24,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 using namespace holdfast;
 using namespace std::chrono_literals;
@@ -376,4 +377,52 @@ TEST_CASE("a simulated node keeps the waiters of a lock as a real server does")
     CHECK(answered[0] > 500);
     CHECK(answered[1] > 500);
     CHECK(reserved > 50);
+}
+
+TEST_CASE("a simulated node takes several locks together as a real server does: all or none")
+{
+    pair both;
+    holdfast::detail::random_sequence chance{5};
+    std::array const keys{std::make_shared<redis::lock_keys const>("orders"),
+                          std::make_shared<redis::lock_keys const>("parcels"),
+                          std::make_shared<redis::lock_keys const>("{stock}/7")};
+    std::array const tokens{owner_token::from_bits(1, 1), owner_token::from_bits(2, 2), owner_token::from_bits(3, 3)};
+    auto const begin = static_cast<std::uint64_t>(both.node().time(pair::now()).count());
+    std::array<unsigned, 3> refused{};
+    unsigned granted = 0;
+    for (int i = 0; i < 2000; ++i) {
+        auto members = std::make_shared<std::vector<redis::joint_member>>();
+        for (std::size_t k = 0; k < keys.size(); ++k)
+            members->push_back({keys[k], tokens[k], 10min, static_cast<unsigned>(chance.below(3))});
+        redis::command const all{
+            .what = verb::acquire_all, .keys = keys[0], .token = {}, .members = std::move(members)};
+        auto const real = both.to_server()(all);
+        auto const model = both.execute(all);
+        REQUIRE(real.what == model.what);
+        REQUIRE(!real.error);
+        REQUIRE(real.report->blocker == model.report->blocker);
+        REQUIRE(std::chrono::abs(real.time_left - model.time_left) < 50s);
+        REQUIRE(real.report->fences.size() == model.report->fences.size());
+        for (std::size_t k = 0; k < real.report->fences.size(); ++k)
+            REQUIRE((real.report->fences[k] == 0) == (model.report->fences[k] == 0));
+        real.what == kind::applied ? ++granted : ++refused.at(real.report->blocker);
+        for (auto const& one : keys)
+            REQUIRE(both.server().command({"GET", one->lock}).text ==
+                    both.node().get(one->lock, pair::now()).value_or(""));
+        auto const& some = keys[chance.below(keys.size())];
+        auto const event = chance.below(10);
+        if (event < 3)
+            for (auto const& one : keys) both.free(*one);
+        if (event == 3) both.take_away(*some, "somebody");
+        if (event == 4) {  // one waits
+            redis::command wait{
+                .what = verb::acquire, .keys = some, .token = owner_token::from_bits(9, 9), .ttl = 10min};
+            wait.waiter = {.inbox = pair::heard, .number = 1, .reserve = 1s};
+            wait.score = begin + 1;
+            static_cast<void>(both.agree(wait));
+        }
+        if (event == 5) both.forget_fences();
+    }
+    CHECK(granted > 100);
+    for (auto const n : refused) CHECK(n > 100);
 }

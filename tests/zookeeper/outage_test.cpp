@@ -7,9 +7,11 @@
 #include "support/code_of.hpp"
 #include "support/eventually.hpp"
 #include "support/proxy.hpp"
+#include "support/told_leaders.hpp"
 #include "support/zookeeper_server.hpp"
 #include "support/zookeeper_tree.hpp"
 
+#include <holdfast/election.hpp>
 #include <holdfast/zookeeper.hpp>
 
 #include <algorithm>
@@ -423,4 +425,26 @@ TEST_CASE("while all servers of an ensemble are stopped a lock is lost in time, 
     CHECK(eventually([&] { return granted.load(); }, 5min));
     waiter.join();
     CHECK_FALSE(overlapped);
+}
+
+TEST_CASE("an observer whose session is cut off says so, and takes it for no change")
+{
+    zookeeper_server server;
+    auto one = connected(server.address(), {.session_timeout = 5min});
+    mutex orders{one, "/orders"};
+    holdfast::election leader{orders, {.pause = 1h}};
+    CHECK(eventually([&] { return leader.still_leader(); }));
+    proxy way{server.port(), zookeeper_packets};
+    auto two = connected(way.address(), {.session_timeout = 20s, .operation_timeout = 500ms});
+    holdfast::test::told_leaders told;
+    holdfast::election_observer const seen{two, "/orders", told.options()};
+    CHECK(told.leads(true));
+    way.refuse();
+    CHECK(told.reports(errc::unavailable));
+    CHECK(leader.resign());
+    CHECK(eventually([&] { return !one.holder("/orders"); }));
+    CHECK(told.count() == 1);
+    way.pass();
+    CHECK(told.leads(false));
+    CHECK(told.count() == 2);
 }

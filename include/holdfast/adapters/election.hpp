@@ -2,15 +2,21 @@
 #pragma once
 
 #include <holdfast/adapters/candidate.hpp>
+#include <holdfast/adapters/election_observer.hpp>
+#include <holdfast/adapters/election_observer_options.hpp>
 #include <holdfast/adapters/election_options.hpp>
 #include <holdfast/adapters/term.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/announcer.hpp>
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/lock.hpp>
+#include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/signals_blocked.hpp>
+#include <holdfast/mutex.hpp>
 
+#include <concepts>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -45,7 +51,7 @@ class election {
 public:
     /// Effects: begins to campaign. Throws: `error` (`misconfigured`) if an option cannot be used; and if memory or a
     /// thread is missing.
-    explicit election(M& lock, election_options options = {})
+    explicit election(M& lock, election_options options = {}) : lock_{lock}
     {
         std::string name;
         if constexpr (requires { std::string{lock.name()}; }) name = lock.name();
@@ -89,7 +95,24 @@ public:
     /// Returns: the present term, or the last one; one that is over if there was none.
     [[nodiscard]] holdfast::term term() const noexcept { return holdfast::term{candidate_->present()}; }
 
+    /// Effects: asks the store, and waits for the answer. Returns: who leads, this candidate or another one; nothing if
+    /// there is no leader. Throws: as `mutex::holder`.
+    [[nodiscard]] std::optional<lock_holder> leader() const
+        requires std::derived_from<M, mutex>
+    {
+        return lock_.holder();
+    }
+
+    /// Effects: begins to observe who leads. Returns: the observer, which must not outlive the lock; it may outlive the
+    /// election. Throws: as its constructor.
+    [[nodiscard]] election_observer observe(election_observer_options options) const
+        requires std::derived_from<M, mutex>
+    {
+        return election_observer{lock_, std::move(options)};
+    }
+
 private:
+    M const& lock_;
     std::shared_ptr<detail::candidate<M>> candidate_;
     std::thread thread_;
     detail::fork_guard const origin_;

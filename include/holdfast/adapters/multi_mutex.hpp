@@ -13,6 +13,7 @@
 #include <holdfast/mutex.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <concepts>
 #include <cstddef>
@@ -34,6 +35,9 @@ namespace holdfast::inline HOLDFAST_ABI {
 /// name by the text with which their servers were named. So clients that take several locks only so, and name the
 /// servers alike, cannot wait for each other in a circle. A lock that is given twice is one, also as two objects or of
 /// two clients that name its servers alike.
+///
+/// Locks of one `redis::client` are first tried by one request, which takes all of them or none: if all are free, and
+/// no client waits for one of them, that is all it takes. Otherwise they are waited for in order, as above.
 ///
 /// - While a lock is waited for, those before it are held, and their leases renewed; one that is not, or has a
 ///   `max_hold`, must outlast the wait. If one of these is lost meanwhile, all are given back as soon as the others are
@@ -65,6 +69,7 @@ public:
             if (last && last->address == one.address) continue;
             last = &one;
             first_.push_back(one.lock);
+            objects_.push_back(one.lock->object_.get());
             name_ += (name_.empty() ? "" : ", ") + one.lock->name();
         }
         std::vector<std::shared_ptr<detail::lock_object>> objects;
@@ -88,7 +93,8 @@ public:
     /// Effects: waits until all are held or `stop` is requested. Returns: whether all are held.
     [[nodiscard]] bool lock(std::stop_token const& stop) { return take({}, stop); }
 
-    /// Effects: asks once for each, up to one that is not free. Returns: whether all are held.
+    /// Effects: asks once for all or, if one request cannot do that, once for each, up to one that is not free; see
+    /// `blocker()`. Returns: whether all are held.
     [[nodiscard]] bool try_lock() { return take({.once = true}, {}); }
 
     /// Effects: waits until all are held, for `d` at most in all. Returns: whether all are held.
@@ -194,8 +200,17 @@ public:
     /// Returns: the names, in the order in which they are taken, with commas between.
     [[nodiscard]] std::string const& name() const noexcept { return name_; }
 
+    /// Returns: the name of the lock that was not free when an attempt failed last; empty if none has failed.
+    [[nodiscard]] std::string blocker() const
+    {
+        auto const* const one = blocker_.load();
+        return one ? one->name() : std::string{};
+    }
+
 private:
     friend struct detail::async_access;
+
+    using outcome = detail::joint_outcome::kind;
 
     struct member {
         mutex* lock;
@@ -217,8 +232,12 @@ private:
             auto const made = std::make_shared<detail::joint_hold>(first_.size());
             std::vector<std::unique_ptr<mutex, gives_back>> taken;  // given back unless all are
             taken.reserve(first_.size());
+            auto const at_once = take_at_once(p, stop);
+            if (at_once.what == outcome::refused && (p.once || boot_clock::now() >= p.deadline))
+                return blocked_by(*first_[at_once.blocker]);
             for (auto* const one : first_) {
-                if (!one->object_->lock(p, stop)) return false;
+                if (at_once.what != outcome::held && !one->object_->lock(p, stop))
+                    return stop.stop_requested() ? false : blocked_by(*one);
                 taken.emplace_back(one);
             }
             bool all_held = true;
@@ -230,6 +249,21 @@ private:
             }
             if (p.once || boot_clock::now() >= p.deadline) return false;
         }
+    }
+
+    /// Effects: one attempt at all of them by one request, if their store has that.
+    [[nodiscard]] detail::joint_outcome take_at_once(detail::patience const& p, std::stop_token const& stop) const
+    {
+        bool const in_time = p.once || boot_clock::now() < p.deadline;
+        if (objects_.size() < 2 || !in_time) return {};
+        return objects_.front()->try_lock_all(objects_, p, stop);
+    }
+
+    /// Returns: false.
+    bool blocked_by(mutex const& one) noexcept
+    {
+        blocker_ = &one;
+        return false;
     }
 
     /// Returns: the present hold; null if there is none.
@@ -248,8 +282,10 @@ private:
 
     std::vector<member> all_;    // as given, sorted
     std::vector<mutex*> first_;  // those that are taken, in order: of each lock, the first that was given
+    std::vector<detail::lock_object*> objects_;  // of these
     std::string name_;
     std::shared_ptr<detail::joint_locks> joint_;
+    std::atomic<mutex const*> blocker_{nullptr};
 };
 
 static_assert(Lock<multi_mutex>);

@@ -16,11 +16,14 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
+class joint_request;
+
 /// How long an acquire waits at most.
 struct patience {
     boot_clock::time_point deadline = boot_clock::time_point::max();
     bool once = false;                    ///< a single attempt, without a wait; `deadline` has no effect
     std::optional<owner_token> beside{};  ///< see `acquire_request::beside`
+    joint_request* joint = nullptr;       ///< it is asked for together with others; a single attempt
 
     /// Returns: until when it may wait before it asks.
     [[nodiscard]] boot_clock::time_point may_wait_until() const noexcept

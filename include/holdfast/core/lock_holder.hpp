@@ -43,6 +43,10 @@ struct lock_report {
     std::optional<lock_holder> holder{};    ///< nothing: it is free
     std::vector<lock_contender> waiters{};  ///< in the order in which they get it, if the store knows them
     bool knows_waiters = false;             ///< whether it does
+
+    /// Tells the lease of the holder from every other one of this lock; nothing about its owner token can be learnt
+    /// from it. Empty: there is no holder, or the store does not tell them apart.
+    std::string lease{};
 };
 
 /// The longest label of a client, in bytes.

@@ -6,6 +6,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lock_holder.hpp>
+#include <holdfast/core/lock_key.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/operation.hpp>
 #include <holdfast/core/options.hpp>
@@ -14,6 +15,7 @@
 #include <holdfast/core/token.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -24,34 +26,6 @@
 #include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI {
-
-/// What a store knows of one lock: made once by `lock_store::make_key`, shared, immutable. A store derives from it.
-class lock_key {
-public:
-    /// `kind` distinguishes locks of one name that do not exclude each other in this process; empty for the usual kind.
-    explicit lock_key(std::string name, std::string kind = {}, access mode = access::sole)
-        : name_{std::move(name)}, kind_{std::move(kind)}, mode_{mode}
-    {
-    }
-    lock_key(lock_key const&) = delete;
-    lock_key& operator=(lock_key const&) = delete;
-    virtual ~lock_key() = default;
-
-    /// Returns: the name of the lock, as it was given.
-    [[nodiscard]] std::string const& name() const noexcept { return name_; }
-    /// Returns: the kind, as it was given.
-    [[nodiscard]] std::string const& kind() const noexcept { return kind_; }
-    /// Returns: the access that is asked for with it.
-    [[nodiscard]] access mode() const noexcept { return mode_; }
-
-private:
-    std::string name_;
-    std::string kind_;
-    access mode_;
-};
-
-/// A key, as the operations on it share it.
-using shared_key = std::shared_ptr<lock_key const>;
 
 /// What an acquire asks of a store.
 struct acquire_request {
@@ -128,6 +102,18 @@ public:
     [[nodiscard]] virtual std::optional<failure> obstacle() const { return std::nullopt; }
 };
 
+/// One of the locks that are asked for together.
+using acquire_claim = std::pair<shared_key, acquire_request>;
+
+/// Takes several locks in one attempt, all or none. Yields no error, or why not, as `pending_acquire`.
+class pending_acquire_all : public operation<failure> {
+public:
+    /// Returns: what the claim at `place` got. Requires: `outcome()` is no error.
+    [[nodiscard]] virtual grant const& granted(std::size_t place) const noexcept = 0;
+    /// Returns: the place of a claim that was refused. Requires: `outcome()` is `timed_out`.
+    [[nodiscard]] virtual std::size_t blocker() const noexcept = 0;
+};
+
 /// Compare-and-extend: yields the new `valid_until`, counted from before its first byte was sent. Fails with
 /// `lease_lost` only if the store said that the lock is not the token's; otherwise the old deadline stands. After
 /// `cancel()` nothing more is sent, and the result does not count.
@@ -191,6 +177,13 @@ public:
     /// Returns: an acquire of `key` that was not started.
     [[nodiscard]] virtual std::unique_ptr<pending_acquire> acquire(shared_key const& key,
                                                                    acquire_request const& request) = 0;
+    /// Returns: whether `key` can be asked for together with others, by `acquire_all`.
+    [[nodiscard]] virtual bool joins(lock_key const& /*key*/) const noexcept { return false; }
+    /// Returns: an acquire of `claims` that was not started.
+    [[nodiscard]] virtual std::unique_ptr<pending_acquire_all> acquire_all(std::vector<acquire_claim> const& claims)
+    {
+        throw cannot(claims.front().first->name(), "take several locks at once");
+    }
     /// Returns: an extension to `ttl` from its start on, of the lease of `token`, that was not started.
     [[nodiscard]] virtual std::unique_ptr<pending_extend> extend(shared_key const& key, owner_token const& token,
                                                                  std::chrono::milliseconds ttl) = 0;

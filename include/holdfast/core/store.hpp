@@ -15,6 +15,7 @@
 #include <holdfast/core/token.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,6 +28,7 @@
 
 namespace holdfast::inline HOLDFAST_ABI {
 
+class election_observer;
 class mutex;
 class semaphore;
 class shared_mutex;
@@ -42,6 +44,17 @@ namespace detail {
     return {errc::misconfigured, "this lock cannot be inspected, broken or asked for"};
 }
 
+/// What became of an attempt at several locks together.
+struct joint_outcome {
+    enum class kind {
+        not_asked,  ///< they cannot be asked for together, or that failed
+        refused,    ///< one of them is not free
+        held,       ///< all of them are held
+    };
+    kind what = kind::not_asked;
+    std::size_t blocker = 0;  ///< the place of the one that is not free
+};
+
 /// What a `mutex` calls: it implements the members of `mutex` for one store. Asynchronous calls may keep it after the
 /// `mutex` is destroyed; then it is closed.
 class lock_object : public async_object {
@@ -49,6 +62,15 @@ public:
     virtual bool lock(patience const& p, std::stop_token const& stop) = 0;
     virtual void unlock() noexcept = 0;
     virtual void unlock(std::error_code& ec) noexcept = 0;
+
+    /// Effects: tries once to take the locks of `all`, of which this is the first, by one request: all or none. If one
+    /// of them cannot be asked for so, nothing is asked.
+    /// Throws: `unavailable`, if `p` leaves no time for another attempt; and as `lock`.
+    virtual joint_outcome try_lock_all(std::vector<lock_object*> const& /*all*/, patience const& /*p*/,
+                                       std::stop_token const& /*stop*/)
+    {
+        return {};
+    }
 
     /// Effects: as `unlock(ec)`, without regard to `min_hold`.
     virtual void unlock_early(std::error_code& ec) noexcept { unlock(ec); }
@@ -59,6 +81,9 @@ public:
 
     /// Returns: which lock it is; see `lock_store::address_of`.
     [[nodiscard]] virtual std::string address() const = 0;
+
+    /// Returns: the same for all objects of one client, whose locks may be taken together; null: they may not.
+    [[nodiscard]] virtual void const* client() const noexcept { return nullptr; }
 
     /// Returns: the owner token of its hold; nothing if it has none.
     [[nodiscard]] virtual std::optional<owner_token> held_token() const { return std::nullopt; }
@@ -206,6 +231,7 @@ public:
     }
 
 private:
+    friend class election_observer;
     friend class mutex;
     friend class semaphore;
     friend class shared_mutex;

@@ -11,6 +11,7 @@
 #include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/async_call.hpp>
 #include <holdfast/lock/inspection.hpp>
+#include <holdfast/lock/joint_call.hpp>
 #include <holdfast/lock/lock_call.hpp>
 #include <holdfast/lock/mutex_state.hpp>
 #include <holdfast/lock/report.hpp>
@@ -27,6 +28,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
@@ -63,8 +65,7 @@ public:
         auto const& hook = state_->options->on_error;
         report_servers(queue_->store(), hook);
         if (!why) {
-            queue_->reports().went_well(hook, name());
-            thread.granted(queue_.get(), this);
+            note_grant();
             return true;
         }
         if (p.once && why->code == errc::timed_out && thread.refused(queue_.get(), this))
@@ -74,6 +75,28 @@ public:
                     "lock, so that never succeeds: take one of them"});
         if (why->code == errc::timed_out || why->code == std::errc::operation_canceled) return false;
         throw error_of(name(), *why);
+    }
+
+    joint_outcome try_lock_all(std::vector<lock_object*> const& all, patience const& p,
+                               std::stop_token const& stop) override
+    {
+        auto& in = queue_->store();
+        for (auto const* const one : all)
+            if (one->client() != &in || !in.joins(*static_cast<mutex_object const&>(*one).queue_->key())) return {};
+        joint_call call{in};
+        for (auto* const one : all) {
+            auto& same = static_cast<mutex_object&>(*one);
+            static_cast<void>(same.prepare(std::make_error_code(std::errc::operation_canceled)));
+            call.add(*same.queue_, *same.state_);
+        }
+        failure why;
+        auto const got = call.run(stop, why);
+        report_servers(in, state_->options->on_error);
+        if (why.code == errc::unavailable && (p.once || boot_clock::now() >= p.deadline)) throw error_of(name(), why);
+        if (got.what == joint_outcome::kind::refused && p.once) call.tell_refused(got.blocker);
+        if (got.what == joint_outcome::kind::held)
+            for (auto const* const one : all) static_cast<mutex_object const&>(*one).note_grant();
+        return got;
     }
 
     void unlock() noexcept override
@@ -115,6 +138,7 @@ public:
     [[nodiscard]] holdfast::lease lease() const override { return holdfast::lease{queue_->hold_of(*state_)}; }
     [[nodiscard]] std::string const& name() const noexcept override { return queue_->name(); }
 
+    [[nodiscard]] void const* client() const noexcept override { return &queue_->store(); }
     [[nodiscard]] std::string address() const override { return queue_->store().address_of(*queue_->key()); }
 
     [[nodiscard]] std::optional<owner_token> held_token() const override { return queue_->token_of(*state_); }
@@ -148,6 +172,12 @@ private:
         why = store.refused_margin(ttl, margin);
         if (!why.empty()) why = "with a stop_margin of " + std::to_string(margin.count()) + " ms, " + why;
         return why;
+    }
+
+    void note_grant() const noexcept
+    {
+        queue_->reports().went_well(state_->options->on_error, name());
+        several_locks::of_this_thread().granted(queue_.get(), this);
     }
 
     void give_back(holdfast::lease const& hold, release_queue::rest then) noexcept

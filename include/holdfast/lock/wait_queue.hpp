@@ -8,6 +8,7 @@
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/validity.hpp>
 #include <holdfast/lock/announce.hpp>
+#include <holdfast/lock/joint_request.hpp>
 #include <holdfast/lock/mutex_state.hpp>
 #include <holdfast/lock/outage.hpp>
 #include <holdfast/lock/release_call.hpp>
@@ -150,7 +151,7 @@ private:
         auto const request = request_for(*one.options, one.limit, lease_.state().handoffs_for(one), one.asked_since);
         one.patience_in_outage = request.unavailable_after;
         one.releasing = std::make_unique<release_call>(store().release(key()));
-        one.asking = store().acquire(key(), request);
+        one.asking = one.limit.joint ? one.limit.joint->part(key(), request) : store().acquire(key(), request);
         one.now = waiter::stage::asking;
         one.asking->start(one);
     }

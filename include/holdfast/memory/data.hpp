@@ -76,6 +76,7 @@ public:
             r.since = now;
             r.asked = false;
             r.first_fence = fences == 0 ? 0 : last_fence_ + 1;
+            r.lease = ++last_lease_;
         }
         last_fence_ += fences;
         return {.granted = true, .last_fence = fences == 0 ? 0 : last_fence_, .expires = expires};
@@ -126,6 +127,7 @@ public:
                      std::chrono::duration_cast<std::chrono::system_clock::duration>(now - r.since);
         all.holder = lock_holder{std::move(here), std::chrono::ceil<std::chrono::milliseconds>(r.leases.end() - now),
                                  r.line.size(), r.asked};
+        all.lease = std::to_string(r.lease);
         return all;
     }
 
@@ -263,6 +265,7 @@ private:
         waiters line{};
         boot_clock::time_point since{};
         std::uint64_t first_fence = 0;  // of the lease that took the lock
+        std::uint64_t lease = 0;        // the number of that lease
         bool asked = false;             // its holder is asked to release it
     };
 
@@ -283,6 +286,7 @@ private:
     mutable std::mutex mutex_;
     std::map<std::string, of_name> records_;
     std::uint64_t last_fence_ = 0;
+    std::uint64_t last_lease_ = 0;
     faults faults_;
 };
 

@@ -10,6 +10,7 @@
 #include <holdfast/io/service.hpp>
 #include <holdfast/redis/acquire_operation.hpp>
 #include <holdfast/redis/eligibility.hpp>
+#include <holdfast/redis/joint_operation.hpp>
 #include <holdfast/redis/keys.hpp>
 #include <holdfast/redis/opened.hpp>
 #include <holdfast/redis/operator_questions.hpp>
@@ -79,6 +80,17 @@ public:
                                                            acquire_request const& request) override
     {
         return std::make_unique<acquire_operation<socket_transport>>(shard_of(key), keys_of(key), request);
+    }
+
+    /// The masters of a Redlock would each take some.
+    [[nodiscard]] bool joins(lock_key const& key) const noexcept override
+    {
+        return key.mode() == access::sole && shards_.front()->size() == 1 && !never_joins_.load();
+    }
+
+    [[nodiscard]] std::unique_ptr<pending_acquire_all> acquire_all(std::vector<acquire_claim> const& claims) override
+    {
+        return std::make_unique<joint_operation<socket_transport>>(shard_of(claims.front().first), claims, never_joins_);
     }
 
     [[nodiscard]] std::unique_ptr<pending_extend> extend(shared_key const& key, owner_token const& token,
@@ -203,7 +215,8 @@ private:
     std::string_view timeout_option_;
     std::chrono::milliseconds restart_guard_;
     bool subscribes_;
-    std::string servers_;  // as `address_of` names them
+    std::atomic<bool> never_joins_{false};  // its user may not take several locks at once
+    std::string servers_;                   // as `address_of` names them
     io::service service_;
     std::vector<std::unique_ptr<socket_transport>> shards_;
     // the shard of each place; the number of shards if it has none yet

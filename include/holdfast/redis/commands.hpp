@@ -10,6 +10,7 @@
 #include <holdfast/redis/waiter_id.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -33,6 +34,14 @@ inline constexpr std::chrono::milliseconds shortest_fence_lifetime{60 * 60 * 100
 /// back by less leaves the fence as it was.
 inline constexpr std::chrono::microseconds unguarded_fence_bound = std::chrono::hours{24};
 
+/// One of the locks that an acquire_all asks for.
+struct joint_member {
+    shared_keys keys;
+    owner_token token;
+    std::chrono::milliseconds ttl{};
+    unsigned batch = 0;  ///< 0: without a fence
+};
+
 /// A request to one server. In one atomic step it does the following, with `now` on the server's clock:
 ///
 /// | verb | yes if | then |
@@ -47,6 +56,7 @@ inline constexpr std::chrono::microseconds unguarded_fence_bound = std::chrono::
 /// | force_release | there is a key, a string | the key is deleted, whatever it holds; the next waiter is called |
 /// | request_release | there is a key | the record of the holder is marked: its renewals are told so |
 /// | list | always | the answer names the locks among some of the keys |
+/// | acquire_all | each of `members`: no key, no queue, no reservation; its fence is not foreign | as acquire, for each; yes carries their fences. No names one that is not so, and carries the time its key has left; nothing is written |
 ///
 /// With `use_holder` a record of the holder is kept beside the key: `holder` says who it is. It is written with the
 /// grant, expires with the key, and goes with it; see `scripts`.
@@ -104,7 +114,8 @@ struct command {
         inspect,
         force_release,
         request_release,
-        list,  ///< `keys->lock` is a pattern, and `value` the cursor
+        list,         ///< `keys->lock` is a pattern, and `value` the cursor
+        acquire_all,  ///< `keys` are those of the first of `members`
     };
 
     verb what = verb::acquire;
@@ -125,8 +136,9 @@ struct command {
     owner_token beside{};  ///< acquire: see `acquire_request::beside`; `has_beside` says whether it is one
     bool has_beside = false;
     std::chrono::milliseconds waits_for{};  ///< acquire: see `quorum::waiting_mark`
-    std::string_view holder{};  ///< the sender, for people; the sender keeps the text
+    std::string_view holder{};              ///< the sender, for people; the sender keeps the text
     bool use_holder = false;
+    std::shared_ptr<std::vector<joint_member> const> members{};
     bool holder_refused = false;  ///< it is sent again without the record: the user may not use that
 
     void refuse_queue() noexcept
@@ -168,7 +180,8 @@ struct command {
 /// Returns: whether `c` asks for the server's vote. It is sent only to servers that have one.
 [[nodiscard]] inline bool asks_for_vote(command const& c) noexcept
 {
-    return c.what == command::verb::acquire || c.what == command::verb::reacquire;
+    using enum command::verb;
+    return c.what == acquire || c.what == acquire_all || c.what == reacquire;
 }
 
 /// Returns: whether `c` has to do with the readers and the phase of a `shared_mutex`.
@@ -187,7 +200,10 @@ struct command {
 }
 
 /// Returns: whether `c` is what an operator asks, and not a client for its own lock.
-[[nodiscard]] inline bool of_operator(command const& c) noexcept { return c.what >= command::verb::inspect; }
+[[nodiscard]] inline bool of_operator(command const& c) noexcept
+{
+    return c.what >= command::verb::inspect && c.what <= command::verb::list;
+}
 
 /// Returns: whether `c` can have to do with the record of the holder.
 [[nodiscard]] inline bool may_use_holder(command const& c) noexcept
@@ -224,6 +240,8 @@ struct node_report {
     std::int64_t waiting = -1;          ///< how many; negative: not known
     std::uint64_t cursor = 0;           ///< where a list goes on; 0: it is complete
     std::vector<std::string> names{};
+    std::vector<std::uint64_t> fences{};  ///< of an acquire_all; 0 where none was asked for
+    std::size_t blocker = 0;              ///< the place of one that refused it
 };
 
 /// The answer to a command: `applied` is yes, `refused` without an error no. After a lost connection, or a reply that
@@ -233,7 +251,7 @@ struct answer : quorum::answer {
     bool fence_replaced = false;                  ///< to acquire: the fence was foreign, and was replaced
     bool release_requested = false;               ///< to extend and reacquire: the holder is asked to release the lock
     bool no_record = false;                       ///< no to request_release: there is no record of the holder
-    std::shared_ptr<node_report const> report{};  ///< to inspect and list
+    std::shared_ptr<node_report const> report{};  ///< to inspect, list and acquire_all
 
     [[nodiscard]] static answer yes(std::uint64_t last = 0) { return {applied(last)}; }
     [[nodiscard]] static answer no(std::chrono::milliseconds left = {}) { return {refused(left)}; }

@@ -51,7 +51,8 @@ private:
         auto const silent = this->size() - this->answered().size();
         if (this->answered().size() < this->majority()) return this->unanswered();
         for (auto const& [digest, same] : owners)
-            if (same.size() >= this->majority()) return lock_report{.holder = holder_of(same)};
+            if (same.size() >= this->majority())
+                return lock_report{.holder = holder_of(same), .lease = std::string{digest}};
         if (most + silent < this->majority()) return lock_report{};  // no client has a majority
         auto why = this->unanswered();
         why.code = make_error_code(holdfast::errc::unavailable);

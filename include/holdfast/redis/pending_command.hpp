@@ -27,7 +27,10 @@ struct pending_command {
     std::error_code failed{};  ///< why there is no answer; `whom` must still be told
 
     [[nodiscard]] bool asks_for_vote() const noexcept { return redis::asks_for_vote(what); }
-    [[nodiscard]] bool acquires() const noexcept { return what.what == command::verb::acquire; }
+    [[nodiscard]] bool acquires() const noexcept
+    {
+        return what.what == command::verb::acquire || what.what == command::verb::acquire_all;
+    }
     [[nodiscard]] bool releases() const noexcept { return what.what == command::verb::release; }
     [[nodiscard]] bool extends() const noexcept { return redis::extends(what); }
     [[nodiscard]] bool on_the_wire() const noexcept { return written != boot_clock::time_point{}; }

@@ -75,7 +75,7 @@ public:
         one.push_back({.what = c, .whom = whom, .since = now});
         if (whom) listener_link::set(*whom, node_, &one.front());
         if (releases) retries_.drop(c.token);
-        if (!connected_ || (c.what == command::verb::acquire && now_is.undecided))
+        if (!connected_ || (one.front().acquires() && now_is.undecided))
             waiting_.splice(waiting_.end(), one);
         else
             prepare(one, now);

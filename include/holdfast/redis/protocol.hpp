@@ -6,6 +6,7 @@
 #include <holdfast/redis/error.hpp>
 #include <holdfast/redis/error_reply.hpp>
 #include <holdfast/redis/hiredis.hpp>
+#include <holdfast/redis/joint_protocol.hpp>
 #include <holdfast/redis/request.hpp>
 #include <holdfast/redis/script_forms.hpp>
 #include <holdfast/redis/waiter_id.hpp>
@@ -63,6 +64,7 @@ private:
 /// Effects: appends the bytes of a command.
 inline void encode(std::string& bytes, command const& c, script_form form)
 {
+    if (c.what == command::verb::acquire_all) return encode_acquire_all(bytes, c, form);
     bool const fenced =
         c.what == command::verb::confirm || (c.what == command::verb::acquire && c.fence != fence_source::none);
     bool const by_hash = form == script_form::by_hash;
@@ -126,7 +128,8 @@ inline void encode(std::string& bytes, command const& c, script_form form)
         break;
     case command::verb::inspect:
     case command::verb::request_release:
-    case command::verb::list: break;
+    case command::verb::list:
+    case command::verb::acquire_all: break;
     case command::verb::force_release: w.add(c.keys->channel()); break;
     case command::verb::release:
     case command::verb::leave:
@@ -201,6 +204,7 @@ try {
 [[nodiscard]] inline answer decode(command const& c, reply const& r) noexcept
 {
     if (r.what() == reply::kind::error) return answer::failed(classify(r.text()));
+    if (c.what == command::verb::acquire_all) return decode_acquire_all(c, r);
     if (c.what == command::verb::acquire && c.fence != fence_source::none && r.size() == 2)
         return decode_foreign(r[0], r[1]);
     if (c.what == command::verb::inspect || c.what == command::verb::list) return decode_report(c, r);

@@ -34,6 +34,10 @@ public:
     /// ttl.
     void keep(command c, boot_clock::time_point now) noexcept
     try {
+        if (auto const all = std::exchange(c.members, nullptr)) {
+            for (auto const& m : *all) keep({.keys = m.keys, .token = m.token, .ttl = m.ttl}, now);
+            return;
+        }
         c.what = command::verb::release;
         pending_commands one;
         one.push_back({.what = std::move(c), .since = now});

@@ -5,6 +5,7 @@
 #include <holdfast/core/access.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/holder_scripts.hpp>
+#include <holdfast/redis/joint_script.hpp>
 #include <holdfast/redis/scripts.hpp>
 #include <holdfast/redis/shared_scripts.hpp>
 
@@ -41,7 +42,7 @@ inline constexpr std::array<script const*, 19> all{&acquire,
 
 /// How many scripts there are.
 inline constexpr std::size_t number_of_scripts =
-    scripts::all.size() + scripts::with_holder.size() + scripts::of_operators.size();
+    scripts::all.size() + scripts::with_holder.size() + scripts::of_operators.size() + 1;
 
 namespace detail {
 
@@ -58,9 +59,10 @@ namespace detail {
 }  // namespace detail
 
 /// Returns: the place of the script that the server runs for `c` among `scripts::all`, then those with a record of the
-/// holder, then those of operators.
+/// holder, then those of operators, then that for several locks.
 [[nodiscard]] inline std::size_t script_number(command const& c) noexcept
 {
+    if (c.what == command::verb::acquire_all) return number_of_scripts - 1;
     if (of_operator(c))
         return scripts::all.size() + scripts::with_holder.size() + static_cast<std::size_t>(c.what) -
                static_cast<std::size_t>(command::verb::inspect);
@@ -85,7 +87,8 @@ namespace detail {
     if (at < scripts::all.size()) return *scripts::all[at];
     at -= scripts::all.size();
     if (at < scripts::with_holder.size()) return *scripts::with_holder[at];
-    return *scripts::of_operators[at - scripts::with_holder.size()];
+    at -= scripts::with_holder.size();
+    return at < scripts::of_operators.size() ? *scripts::of_operators[at] : scripts::acquire_all;
 }
 
 }  // namespace holdfast::redis

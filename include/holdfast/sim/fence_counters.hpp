@@ -56,6 +56,12 @@ public:
         return true;
     }
 
+    /// Returns: whether `c`, an acquire, would count on from its counter.
+    [[nodiscard]] bool usable(redis::command const& c, microseconds t) const
+    {
+        return c.fence == redis::fence_source::none || counts(c, t);
+    }
+
     /// Effects: moves the counter of `c`, an acquire that is granted. Returns: its answer.
     redis::answer draw(redis::command const& c, microseconds t)
     {

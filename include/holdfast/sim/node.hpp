@@ -8,6 +8,7 @@
 #include <holdfast/redis/error.hpp>
 #include <holdfast/sim/clock.hpp>
 #include <holdfast/sim/fence_counters.hpp>
+#include <holdfast/sim/joint_acquires.hpp>
 #include <holdfast/sim/read_phase.hpp>
 #include <holdfast/sim/waiting_lines.hpp>
 
@@ -74,6 +75,7 @@ public:
             if (found != keys_.end()) keys_.erase(found);
             if (c.use_queue) lines_.call_next(c.keys, whole(t), call);
             return redis::answer::yes();
+        case acquire_all: return acquire_together(c, t);
         default: return redis::answer::failed(redis::errc::protocol_error);  // what operators ask is not simulated
         }
     }
@@ -252,6 +254,19 @@ private:
     static void prolong(entry& e, redis::command const& c, microseconds t)
     {
         e.expires = std::max(e.expires.value_or(std::chrono::milliseconds{0}), expiry(t, c.ttl));
+    }
+
+    redis::answer acquire_together(redis::command const& c, microseconds t)
+    {
+        joint_acquires all{c};
+        for (auto const& one : all.each()) {
+            auto const found = keys_.find(one.keys->lock);
+            bool const taken = found != keys_.end();
+            if (taken || lines_.wanted(one.keys->lock) || !fences_.usable(one, t))
+                return all.no(one, taken ? time_left(found->second, t) : std::chrono::milliseconds{0});
+        }
+        for (auto const& one : all.each()) all.granted(acquire_with_fence(one, false, t).fence);
+        return all.yes();
     }
 
     redis::answer acquire_with_fence(redis::command const& c, bool ours, microseconds t)

@@ -43,6 +43,13 @@ public:
         return found->second.expires;
     }
 
+    /// Returns: whether others wait for the lock, or it is reserved.
+    [[nodiscard]] bool wanted(std::string const& lock) const
+    {
+        auto const found = lines_.find(lock);
+        return next_.contains(lock) || (found != lines_.end() && !found->second.who.empty());
+    }
+
     /// Returns: whether the lock is reserved for `w`.
     [[nodiscard]] bool reserved_for(std::string const& lock, redis::waiter_id const& w) const
     {

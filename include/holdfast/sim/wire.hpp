@@ -221,6 +221,7 @@ private:
         case redis::command::verb::reacquire: return yes ? "reacquire: yes" : "reacquire: held";
         case redis::command::verb::release: return yes ? "release: yes" : "release: not ours";
         case redis::command::verb::leave: return yes ? "leave: the lock is free" : "leave";
+        case redis::command::verb::acquire_all: return yes ? "acquire all: yes" : "acquire all: held";
         default: break;
         }
         return "?";

@@ -34,6 +34,7 @@ private:
     void on_line(participants line) override
     {
         lock_report all{.knows_waiters = true};
+        if (!line.empty()) all.lease = line.front().node + ' ' + std::to_string(line.front().fencing_token);
         for (auto const& one : line) {
             lock_contender who;
             read_content(one.content, who);

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/operation.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/core/validity.hpp>
+#include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/error.hpp>
+#include <holdfast/redis/keys.hpp>
+#include <holdfast/redis/node_errors.hpp>
+#include <holdfast/redis/transport.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace holdfast::inline HOLDFAST_ABI::redis {
+
+/// Takes several locks of one server by one request, all or none.
+///
+/// | event | next |
+/// |---|---|
+/// | start | asks, with a fresh token for each lock; or done: it has no vote, or its user no queues |
+/// | yes, in time | done: all are held |
+/// | yes, so late that one of the leases cannot be used | all are given back; done: `timed_out` |
+/// | no | done: `timed_out` |
+/// | an error, no answer for one node timeout, cancel, destroyed | all are given back; done |
+///
+/// All are given back although the server may have taken none: the script can have failed in the middle.
+template <Transport T>
+class joint_operation final : public pending_acquire_all, public running_operation {
+public:
+    /// `hopeless` is set if the server never does this for its user. Requires: `way` has one node.
+    joint_operation(T& way, std::vector<acquire_claim> const& claims, std::atomic<bool>& hopeless)
+        : running_operation{1}, transport_{way}, errors_{1}, hopeless_{hopeless}, grants_(claims.size())
+    {
+        auto all = std::make_shared<std::vector<joint_member>>();
+        for (auto const& one : claims)
+            all->push_back({.keys = std::static_pointer_cast<lock_keys const>(one.first),
+                            .token = {},
+                            .ttl = one.second.ttl,
+                            .batch = one.second.fences});
+        members_ = std::move(all);
+    }
+
+    joint_operation(joint_operation const&) = delete;
+    joint_operation& operator=(joint_operation const&) = delete;
+
+    /// Effects: an operation that has not ended is abandoned, and its completion is not told.
+    ~joint_operation() override
+    {
+        if (!runs_) return;
+        std::scoped_lock guard{transport_};
+        if (!runs_) return;
+        give_back();
+        transport_.forget(0, this);
+        transport_.abandon(*this);
+    }
+
+    void start(completion& done) override
+    {
+        std::scoped_lock guard{transport_};
+        for (auto& one : *members_) one.token = transport_.fresh_token();
+        transport_.begin(*this, done);
+        runs_ = true;
+        sent_at_ = transport_.now();
+        wake_at_ = sent_at_ + transport_.node_timeout();
+        auto why = transport_.may_vote(0, sent_at_);
+        if (!why && !transport_.queues(0)) why = errc::not_permitted;
+        if (!why) {
+            command const all{
+                .what = command::verb::acquire_all, .keys = members_->front().keys, .token = {}, .members = members_};
+            why = transport_.send(0, all, this);
+        }
+        if (why) return fail(why);
+        transport_.updated(*this);
+    }
+
+    void cancel() noexcept override
+    {
+        std::scoped_lock guard{transport_};
+        if (!runs_) return;
+        give_back();
+        transport_.forget(0, this);
+        failed_ = std::make_error_code(std::errc::operation_canceled);
+        end();
+    }
+
+    [[nodiscard]] failure outcome() const override
+    {
+        if (!errors_.of(0)) return {failed_, {}};
+        return errors_.explain(transport_, failed_, 0);
+    }
+
+    [[nodiscard]] grant const& granted(std::size_t place) const noexcept override { return grants_[place]; }
+    [[nodiscard]] std::size_t blocker() const noexcept override { return blocker_; }
+
+    [[nodiscard]] boot_clock::time_point wake_at() const noexcept override { return wake_at_; }
+
+    void on_time(boot_clock::time_point now) noexcept override
+    {
+        if (!runs_ || now < wake_at_) return;
+        transport_.give_up(0, this);
+        if (!runs_) return;
+        give_back();
+        fail(errc::no_answer);
+    }
+
+    void on_answer(unsigned, answer const& a, boot_clock::time_point) override
+    {
+        if (!runs_) return;
+        if (a.error) {
+            give_back();
+            return fail(a.error);
+        }
+        // The clock is read again: since the answer came this thread may have stood still.
+        if (a.what == answer::kind::applied && grant_all(*a.report, transport_.now())) return end();
+        if (a.what == answer::kind::applied)
+            give_back();
+        else
+            blocker_ = a.report->blocker;
+        failed_ = make_error_code(holdfast::errc::timed_out);
+        end();
+    }
+
+    void on_watching(unsigned, boot_clock::time_point) override {}
+    void on_watch_failed(unsigned, std::error_code, boot_clock::time_point) override {}
+    void on_released(unsigned, boot_clock::time_point) override {}
+
+private:
+    /// Returns: whether each lease can be used at `now`.
+    [[nodiscard]] bool grant_all(node_report const& said, boot_clock::time_point now) noexcept
+    {
+        for (std::size_t i = 0; i < grants_.size(); ++i) {
+            auto const& one = (*members_)[i];
+            auto const until = valid_until(sent_at_, one.ttl);
+            if (now >= until - announcement_margin(one.ttl)) return false;
+            auto const fence = said.fences[i] == 0 ? 0 : said.fences[i] - one.batch + 1;
+            grants_[i] = {.token = one.token, .valid_until = until, .fence = fence, .fences = one.batch};
+        }
+        return true;
+    }
+
+    /// What is on the wire is answered before these.
+    void give_back() noexcept
+    {
+        for (auto const& one : *members_)
+            transport_.send(0, {.what = command::verb::release, .keys = one.keys, .token = one.token, .ttl = one.ttl},
+                            nullptr);
+    }
+
+    void fail(std::error_code why) noexcept
+    {
+        errors_.note(0, why);
+        failed_ = why;
+        if (why == holdfast::errc::misconfigured) hopeless_.store(true);
+        end();
+    }
+
+    void end() noexcept
+    {
+        if (std::exchange(runs_, false)) transport_.ended(*this);
+    }
+
+    T& transport_;
+    node_errors errors_;
+    std::atomic<bool>& hopeless_;
+    std::shared_ptr<std::vector<joint_member>> members_;
+    std::vector<grant> grants_;
+    std::size_t blocker_ = 0;
+    std::error_code failed_;
+    boot_clock::time_point sent_at_{};
+    boot_clock::time_point wake_at_ = boot_clock::time_point::max();
+    bool runs_ = false;
+};
+
+}  // namespace holdfast::redis

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/error.hpp>
+#include <holdfast/redis/hiredis.hpp>
+#include <holdfast/redis/request.hpp>
+#include <holdfast/redis/script_forms.hpp>
+#include <holdfast/redis/script_table.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace holdfast::inline HOLDFAST_ABI::redis {
+
+/// Effects: appends the bytes of an acquire_all. Throws: `std::bad_alloc`.
+inline void encode_acquire_all(std::string& bytes, command const& c, script_form form)
+{
+    bool const by_hash = form == script_form::by_hash;
+    std::vector<word> words;
+    std::deque<std::string> numbers;
+    auto const add = [&](auto number) { words.emplace_back(numbers.emplace_back(std::to_string(number))); };
+    words.emplace_back(std::string_view{by_hash ? "EVALSHA" : "EVAL"});
+    words.emplace_back(by_hash ? script_of(c).sha1 : script_of(c).text);
+    add(c.members->size() * (c.use_holder ? 5 : 4));
+    for (auto const& one : *c.members) {
+        words.emplace_back(std::string_view{one.keys->lock});
+        words.push_back(one.keys->fence());
+        words.push_back(one.keys->queue());
+        words.push_back(one.keys->next());
+        if (c.use_holder) words.push_back(one.keys->holder());
+    }
+    add(c.fence_lifetime.count());
+    add(unguarded_fence_bound.count());
+    words.emplace_back(c.use_holder ? c.holder : std::string_view{});
+    for (auto const& one : *c.members) {
+        words.emplace_back(one.token.view());
+        add(one.ttl.count());
+        add(one.batch);
+    }
+    format(bytes, words);
+}
+
+/// Returns: what the reply to `c`, an acquire_all, means.
+[[nodiscard]] inline answer decode_acquire_all(command const& c, reply const& r) noexcept
+try {
+    using enum reply::kind;
+    if (r.what() != array || r.size() == 0 || r[0].what() != integer) return answer::failed(errc::protocol_error);
+    auto told = std::make_shared<node_report>();
+    if (auto const number = r[0].integer(); number < 0) {
+        auto const place = static_cast<std::uint64_t>(-(number + 1));
+        if (r.size() != 2 || place >= c.members->size() || r[1].what() != integer)
+            return answer::failed(errc::protocol_error);
+        auto got = answer::no(std::chrono::milliseconds{r[1].integer()});
+        told->blocker = place;
+        got.report = std::move(told);
+        return got;
+    }
+    if (r.size() != c.members->size()) return answer::failed(errc::protocol_error);
+    for (std::size_t k = 0; k < r.size(); ++k) {
+        bool const fenced = (*c.members)[k].batch != 0;
+        if (r[k].what() != integer || r[k].integer() < 0 || (r[k].integer() != 0) != fenced)
+            return answer::failed(errc::protocol_error);
+        told->fences.push_back(static_cast<std::uint64_t>(r[k].integer()));
+    }
+    auto got = answer::yes();
+    got.report = std::move(told);
+    return got;
+} catch (std::bad_alloc const&) {  // it may have been done
+    return answer::failed(errc::protocol_error);
+}
+
+}  // namespace holdfast::redis

@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: MIT
+//
+// Several locks by one request: the script, its words, and what `multi_mutex` makes of it.
+#include "observed.hpp"
+#include "support/catch.hpp"
+#include "support/code_of.hpp"
+#include "support/eventually.hpp"
+#include "support/philosophers.hpp"
+#include "support/proxy.hpp"
+#include "support/redis_rights.hpp"
+#include "support/redis_server.hpp"
+
+#include <holdfast/adapters/multi_mutex.hpp>
+#include <holdfast/redis.hpp>
+#include <holdfast/redis/protocol.hpp>
+#include <holdfast/redis/script_table.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <sstream>
+#include <stop_token>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+using namespace std::chrono_literals;
+using holdfast::errc;
+using holdfast::multi_mutex;
+using holdfast::redis::client;
+using holdfast::redis::command;
+using holdfast::redis::mutex;
+using holdfast::test::code_of;
+using holdfast::test::containing;
+using holdfast::test::eventually;
+using holdfast::test::exists;
+using holdfast::test::proxy;
+using holdfast::test::redis_server;
+using holdfast::test::reply;
+using holdfast::test::unhurried;
+namespace scripts = holdfast::redis::scripts;
+using texts = std::vector<std::string>;
+
+namespace {
+
+std::string const token_a(32, 'a');
+std::string const token_b(32, 'b');
+
+/// The script on a server, for the locks `a` and `b`.
+struct on_server {
+    redis_server server;
+
+    reply take(std::string const& batch = "1", std::string const& text = "")
+    {
+        texts words{"EVAL", std::string{scripts::acquire_all.text}, text.empty() ? "8" : "10"};
+        for (auto const* const name : {"a", "b"})
+            for (auto const* const kind : {"", "fence:", "queue:", "next:", "holder:"})
+                if (kind != std::string{"holder:"} || !text.empty()) words.push_back(std::string{kind} + name);
+        for (auto const& one : texts{"3600000", "86400000000", text, token_a, "60000", batch, token_b, "30000", batch})
+            words.push_back(one);
+        return server.command(words);
+    }
+
+    /// Returns: whether the script takes nothing because of the lock at `place`, and writes nothing.
+    [[nodiscard]] bool refuses(long long place)
+    {
+        auto const before = keys();
+        auto const got = take();
+        INFO(got);
+        return got.elements.size() == 2 && got.elements[0].integer == -place && keys() == before;
+    }
+
+    [[nodiscard]] texts keys()
+    {
+        texts all;
+        for (auto const& one : server.command({"KEYS", "*"}).elements) all.push_back(one.text);
+        std::sort(all.begin(), all.end());
+        return all;
+    }
+    [[nodiscard]] std::string get(std::string const& key) { return server.command({"GET", key}).text; }
+    [[nodiscard]] long long pttl(std::string const& key) { return server.command({"PTTL", key}).integer; }
+};
+
+/// Locks of a client behind a proxy, and those of another client.
+struct shop {
+    redis_server server;
+    proxy way{server.port()};
+    client redis;
+    client elsewhere{server.url(), unhurried()};
+    mutex orders{redis, "orders", {.ttl = 1h}};
+    mutex parcels{redis, "parcels", {.ttl = 1h, .fencing = false}};
+    mutex stock{redis, "stock", {.ttl = 2h}};
+    mutex their_orders{elsewhere, "orders", {.ttl = 1h}};
+    mutex their_stock{elsewhere, "stock", {.ttl = 1h}};
+    multi_mutex all{stock, orders, parcels};
+
+    explicit shop(std::chrono::milliseconds operation_timeout = 1min)
+        : redis{way.url(), {.operation_timeout = operation_timeout, .connect_timeout = 1min, .connections = 2}}
+    {
+        all.lock();  // connected; the server knows the scripts
+        all.unlock();
+    }
+
+    [[nodiscard]] bool nothing_is_left()
+    {
+        return eventually(
+            [&] { return !exists(server, "orders") && !exists(server, "parcels") && !exists(server, "stock"); });
+    }
+};
+
+}  // namespace
+
+TEST_CASE("acquire_all is called by the SHA-1 of its text")
+{
+    redis_server server;
+    auto const& s = scripts::acquire_all;
+    CHECK(server.command({"SCRIPT", "LOAD", std::string{s.text}}).text == s.sha1);
+}
+
+TEST_CASE("acquire_all says the keys of each lock, then its token, ttl and batch; its answer counts as a whole or not")
+{
+    using holdfast::redis::answer;
+    command c{.what = command::verb::acquire_all, .keys = nullptr, .token = {}};
+    auto members = std::make_shared<std::vector<holdfast::redis::joint_member>>();
+    for (auto const* const name : {"orders", "stock"})
+        members->push_back({std::make_shared<holdfast::redis::lock_keys const>(name),
+                            holdfast::owner_token::from_bits(1, members->size()), 30s, members->empty() ? 33U : 0U});
+    c.keys = members->front().keys;
+    c.members = members;
+    auto const said = [&] {
+        std::string bytes;
+        holdfast::redis::encode(bytes, c, holdfast::redis::script_form::by_hash);
+        texts words;
+        std::string line;
+        for (std::istringstream in{bytes}; std::getline(in, line);)
+            if (line.front() != '$' && line.front() != '*') words.push_back(line.substr(0, line.size() - 1));
+        return words;
+    };
+    texts const expected{"EVALSHA",
+                         std::string{scripts::acquire_all.sha1},
+                         "8",
+                         "orders",
+                         "holdfast:fence:{orders}",
+                         "holdfast:queue:{orders}",
+                         "holdfast:next:{orders}",
+                         "stock",
+                         "holdfast:fence:{stock}",
+                         "holdfast:queue:{stock}",
+                         "holdfast:next:{stock}",
+                         "3600000",
+                         "86400000000",
+                         "",
+                         std::string{members->front().token.view()},
+                         "30000",
+                         "33",
+                         std::string{members->back().token.view()},
+                         "30000",
+                         "0"};
+    CHECK(said() == expected);
+    c.holder = "host=h pid=1";
+    c.use_holder = true;
+    CHECK(said().at(2) == "10");
+    CHECK(said().at(7) == "holdfast:holder:{orders}");
+    CHECK(said().at(15) == "host=h pid=1");
+
+    auto const decoded = [&](std::string const& text) {
+        holdfast::redis::reply_reader reader;
+        REQUIRE(reader.feed(text));
+        return holdfast::redis::decode(c, reader.next()->get());
+    };
+    auto const yes = decoded("*2\r\n:77\r\n:0\r\n");
+    CHECK(yes.what == answer::kind::applied);
+    CHECK(yes.report->fences == std::vector<std::uint64_t>{77, 0});
+    auto const no = decoded("*2\r\n:-2\r\n:1500\r\n");
+    CHECK(no.what == answer::kind::refused);
+    CHECK(no.report->blocker == 1);
+    CHECK(no.time_left == 1500ms);
+    for (auto const* const wrong : {"*0\r\n", ":1\r\n", "*1\r\n:77\r\n", "*2\r\n:0\r\n:0\r\n", "*2\r\n:77\r\n:78\r\n",
+                                    "*2\r\n:77\r\n$1\r\n0\r\n", "*2\r\n:-3\r\n:0\r\n", "*1\r\n:-1\r\n",
+                                    "*3\r\n:77\r\n:0\r\n:0\r\n", "*2\r\n:-9223372036854775808\r\n:0\r\n"}) {
+        INFO(wrong);
+        CHECK(decoded(wrong).error == holdfast::redis::errc::protocol_error);
+        CHECK(decoded(wrong).what == answer::kind::unknown);  // it may have been done
+    }
+}
+
+TEST_CASE("acquire_all takes all that are free, each for its token and its time, with fences that increase")
+{
+    on_server s;
+    std::uint64_t last = 0;
+    for (int i = 0; i < 3; ++i) {
+        auto const got = s.take("33");
+        INFO(got);
+        REQUIRE(got.elements.size() == 2);
+        CHECK(static_cast<std::uint64_t>(got.elements[0].integer) >= last + 33);
+        last = static_cast<std::uint64_t>(got.elements[0].integer);
+        CHECK(s.get("fence:a") == std::to_string(last));
+        CHECK(s.get("fence:b") == std::to_string(got.elements[1].integer));
+        CHECK(s.get("a") == token_a);
+        CHECK(s.get("b") == token_b);
+        CHECK(s.pttl("a") > 50'000);
+        CHECK(s.pttl("b") <= 30'000);
+        s.server.command({"DEL", "a", "b"});
+    }
+    CHECK(s.take("0").elements.at(1).integer == 0);  // without fences
+    CHECK(s.get("fence:a") == std::to_string(last));
+}
+
+TEST_CASE("acquire_all takes none if one is held, wanted by others or reserved, or its fence is foreign")
+{
+    on_server s;
+    CHECK(s.take().elements.at(0).integer > 0);
+    s.server.command({"DEL", "a"});
+    CHECK(s.refuses(2));
+    s.server.command({"DEL", "b"});
+    s.server.command({"SET", "a", "", "PX", "5000"});  // of another client
+    CHECK(s.refuses(1));
+    CHECK(s.take().elements.at(1).integer > 0);  // its time
+    s.server.command({"DEL", "a"});
+    s.server.command({"LPUSH", "a", "x"});
+    CHECK(s.refuses(1));
+    s.server.command({"DEL", "a"});
+    s.server.command({"ZADD", "queue:b", "1", "waiter"});
+    CHECK(s.refuses(2));
+    s.server.command({"DEL", "queue:b"});
+    s.server.command({"SET", "next:a", "waiter", "PX", "60000"});
+    CHECK(s.refuses(1));
+    s.server.command({"DEL", "next:a"});
+    for (auto const* const foreign : {"", "x", "99999999999999999", "9999999999999999"}) {
+        s.server.command({"SET", "fence:b", foreign});
+        CHECK(s.refuses(2));
+    }
+    s.server.command({"DEL", "fence:b"});
+    CHECK(s.take().elements.at(0).integer > 0);
+}
+
+TEST_CASE("acquire_all leaves a record of the holder with each lock, if it is given one")
+{
+    on_server s;
+    auto const got = s.take("3", "host=h pid=1");
+    INFO(got);
+    REQUIRE(got.elements.size() == 2);
+    auto const record = s.get("holder:b");
+    CHECK(record.substr(0, 33) == token_b + ' ');
+    CHECK_THAT(record, holdfast::test::contains(' ' + std::to_string(got.elements[1].integer - 2) + " host=h pid=1"));
+    CHECK(s.pttl("holder:b") <= 30'000);
+}
+
+TEST_CASE("several locks of one client that are free are taken by one request, each with a token of its own")
+{
+    shop s;
+    for (int i = 0; i < 3; ++i) {
+        auto const asked = s.way.count(containing("EVAL"));
+        auto const before = holdfast::boot_clock::now();
+        s.all.lock();
+        CHECK(asked() == 1);
+        CHECK(s.server.command({"GET", "orders"}).text != s.server.command({"GET", "stock"}).text);
+        CHECK(s.all.lease_of(s.stock).fencing_token() > 0);
+        CHECK(s.all.lease_of(s.parcels).fencing_token() == 0);
+        CHECK(s.all.lease().still_held());
+        CHECK(s.all.lease_of(s.stock).expires_at() > before + 1h);  // each for its own ttl
+        CHECK(s.all.lease_of(s.orders).expires_at() < holdfast::boot_clock::now() + 1h);
+        CHECK_FALSE(s.their_stock.try_lock());
+        s.all.unlock();
+        CHECK(s.nothing_is_left());
+    }
+    CHECK(s.redis.stats().acquired == 12);
+}
+
+TEST_CASE("a refusal of several locks names the one that is not free, and nothing was taken")
+{
+    shop s;
+    CHECK(s.all.blocker().empty());
+    auto const asked = s.way.count(containing("EVAL"));
+    s.their_stock.lock();
+    CHECK_FALSE(s.all.try_lock());
+    CHECK(s.all.blocker() == "stock");
+    CHECK(asked() == 1);
+    CHECK_FALSE(exists(s.server, "orders"));
+    CHECK_FALSE(s.all.try_lock_for(10ms));
+    CHECK(s.all.blocker() == "stock");
+    CHECK(s.their_orders.try_lock());
+    CHECK_FALSE(s.all.try_lock());
+    CHECK(s.all.blocker() == "orders");
+    s.their_orders.unlock();
+    std::jthread releases{[&] { s.their_stock.unlock(); }};
+    s.all.lock();  // in order
+    CHECK(s.all.lease().still_held());
+    s.all.unlock();
+}
+
+TEST_CASE("several locks of which another thread of this process has one are asked for when it is free")
+{
+    shop s;
+    mutex same{s.redis, "stock", {.ttl = 1h}};
+    same.lock();
+    auto const asked = s.way.count(containing("EVAL"));
+    CHECK_FALSE(s.all.try_lock());
+    CHECK(s.all.blocker() == "stock");
+    CHECK(asked() == 0);
+    std::jthread releases{[&] { same.unlock(); }};
+    s.all.lock();
+    s.all.unlock();
+    CHECK(s.nothing_is_left());
+}
+
+TEST_CASE("several locks whose grant is lost on the way are given back, and taken again")
+{
+    shop s{2s};
+    s.way.swallow_next_reply({.matches = containing("orders")});
+    s.all.lock();  // the connection broke: they are taken in order
+    CHECK(s.all.lease().still_held());
+    CHECK(s.way.struck() == 1);
+    s.all.unlock();
+    CHECK(s.nothing_is_left());
+}
+
+TEST_CASE("an attempt at several locks whose answer does not come gives all back")
+{
+    shop s{2s};
+    s.way.swallow_next_reply({.matches = containing("orders"), .then = holdfast::test::aftermath::silence});
+    CHECK(code_of([&] { static_cast<void>(s.all.try_lock()); }) == errc::unavailable);
+    CHECK(s.orders.try_lock_for(1min));  // over a new connection, after what was to be given back
+    s.orders.unlock();
+    CHECK(s.nothing_is_left());
+}
+
+TEST_CASE("an attempt at several locks that is cancelled gives all back")
+{
+    shop s;
+    s.way.hold(containing("orders"));
+    std::stop_source stop;
+    std::atomic<bool> got{true};
+    std::jthread waits{[&] { got = s.all.lock(stop.get_token()); }};
+    CHECK(eventually([&] { return s.way.held() > 0; }));
+    stop.request_stop();
+    waits.join();
+    CHECK_FALSE(got);
+    s.way.let_go();
+    CHECK(s.nothing_is_left());
+    CHECK(s.all.try_lock_for(1min));
+}
+
+TEST_CASE("an attempt at several locks of a server that is gone fails once")
+{
+    shop s;
+    s.way.refuse();
+    CHECK(code_of([&] { static_cast<void>(s.all.try_lock()); }) == errc::unavailable);
+    s.way.pass();
+    CHECK(eventually([&] {
+        std::error_code ec;
+        try {
+            return s.all.try_lock_for(10s);
+        } catch (holdfast::error const&) {
+            return false;
+        }
+    }));
+}
+
+TEST_CASE("a user without the rights for one request takes several locks in order, and does not ask again")
+{
+    redis_server server;
+    server.command(
+        {"ACL", "SETUSER", "app", "on", ">canary-of-several", "+@all", "&*", "~orders", "~stock", "~holdfast:fence:*"});
+    proxy way{server.port()};
+    client redis{"redis://app:canary-of-several@" + way.address(), unhurried()};
+    mutex orders{redis, "orders", {.ttl = 1h}};
+    mutex stock{redis, "stock", {.ttl = 1h}};
+    multi_mutex both{orders, stock};
+    both.lock();
+    CHECK(both.lease().still_held());
+    both.unlock();
+    auto const asked = way.count(containing(std::string{scripts::acquire_all.sha1}));
+    auto const as_text = way.count(containing("local each"));
+    both.lock();
+    CHECK(both.lease().still_held());
+    both.unlock();
+    CHECK(asked() + as_text() == 0);
+}
+
+TEST_CASE("several locks leave a record of their holder, and are renewed one by one")
+{
+    redis_server server;
+    auto options = unhurried();
+    options.name_holder = true;
+    options.label = "billing";
+    client redis{server.url(), options};
+    mutex orders{redis, "orders", {.ttl = 1h}};
+    mutex stock{redis, "stock", {.ttl = 1h}};
+    multi_mutex both{orders, stock};
+    both.lock();
+    auto const who = redis.holder("stock");
+    REQUIRE(who);
+    CHECK(who->label == "billing");
+    CHECK(who->fencing_token == both.lease_of(stock).fencing_token());
+    both.extend(2h);
+    CHECK(server.command({"PTTL", "orders"}).integer > 100 * 60 * 1000);
+    CHECK(server.command({"PTTL", "stock"}).integer > 100 * 60 * 1000);
+    both.unlock();
+    CHECK_FALSE(redis.holder("stock"));
+}
+
+TEST_CASE("threads of one client that take several of its locks do not wait for each other in a circle")
+{
+    redis_server server;
+    client const table{server.url()};
+    CHECK(holdfast::test::dine(std::vector<holdfast::store>(5, table)));
+}
+
+TEST_CASE("of clients that take several locks of one server, no two have one together")
+{
+    redis_server server;
+    std::atomic<int> inside{0};
+    std::atomic<bool> alone{true};
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 4; ++t)
+        threads.emplace_back([&] {
+            client redis{server.url(), unhurried()};
+            mutex orders{redis, "orders", {.ttl = 1h}};
+            mutex stock{redis, "stock", {.ttl = 1h}};
+            multi_mutex both{orders, stock};
+            for (int i = 0; i < 50; ++i) {
+                std::scoped_lock hold{both};
+                if (++inside != 1) alone = false;
+                --inside;
+            }
+        });
+    threads.clear();
+    CHECK(alone);
+}
