@@ -25,7 +25,6 @@
 #include <sstream>
 #include <stop_token>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -353,7 +352,6 @@ TEST_CASE("an attempt at several locks of a server that is gone fails once")
     CHECK(code_of([&] { static_cast<void>(s.all.try_lock()); }) == errc::unavailable);
     s.way.pass();
     CHECK(eventually([&] {
-        std::error_code ec;
         try {
             return s.all.try_lock_for(10s);
         } catch (holdfast::error const&) {
