@@ -157,7 +157,7 @@ private:
         std::stop_callback const cancel_on_stop{stop, [&]() noexcept { all->cancel(); }};
         auto const first = first_.load(std::memory_order_relaxed);
         try {
-            for (std::size_t n = 0; n < size() && !all->decided(); ++n) {
+            for (std::size_t n = 0; n < size() && !all->decided(); ++n) {  // mutant: a wait for one slot only
                 auto const slot = (first + n) % size();
                 all->begin(slot, slots_[slot]);
             }
