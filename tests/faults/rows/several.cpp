@@ -62,8 +62,10 @@ void go(run_options const& run, findings& to)
 {
     auto const servers = open_site(run.on);
     test::redis_server last;
-    auto const ttl = servers->where().ttl;
-    crew workers{{.where = servers->where(),
+    auto where = servers->where();
+    where.name_holder = true;
+    auto const ttl = where.ttl;
+    crew workers{{.where = where,
                   .processes = processes,
                   .kind = primitive::several,
                   .members = locks,
@@ -88,8 +90,8 @@ void go(run_options const& run, findings& to)
             if (run.control) break;  // they have locks of their own
             std::optional<std::size_t> one;
             {
-                auto const client = connect(servers->where());
-                mutex second{client, "faults/1", servers->where().options()};
+                auto const client = connect(where);
+                mutex second{client, "faults/1", where.options()};
                 second.lock();
                 one = between(workers, client);
                 if (one) workers.kill(*one);
