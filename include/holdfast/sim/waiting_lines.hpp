@@ -61,6 +61,7 @@ public:
     {
         end_reservation(c.keys->lock, c.waiter);
         auto const clock = static_cast<std::uint64_t>(now.count());
+        // mutant: one that missed its turn put behind all others
         auto const score = std::clamp(c.score, clock - longest_ago, clock + farthest_ahead);
         auto& mine = lines_[c.keys->lock];
         remove(mine, c.waiter);

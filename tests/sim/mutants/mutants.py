@@ -32,6 +32,8 @@ REDIS = ("redis",)
 SHARED = ("shared",)
 # Those who wait in line for it.
 LINE_OF = ("line",)
+# The same, who react late.
+LATE = ("late",)
 # What is made of locks.
 SEMAPHORE = ("semaphore",)
 MULTI = ("multi",)
@@ -153,6 +155,7 @@ MUTANTS = {
     ),
     "clocks not compared": mutant(REDIS, "if (MUTANT && seen.near > 0) return {}; LINE"),
     "the time that a greeting took left out": mutant(REDIS, ("doubt = ", "doubt = MUTANT ? microseconds{} : ")),
+    "one that missed its turn put behind all others": mutant(LATE, ("(c.score,", "(MUTANT ? clock : c.score,")),
     # Permits. A majority of servers, each of which admits as many as there are, admits more: what is asked for is any
     # slot that this server has free.
     "permits counted by each server": mutant(
