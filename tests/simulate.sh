@@ -4,7 +4,7 @@
 # Runs the shipped locks through many schedules of faults in virtual time, on a machine with nothing installed too. Exit status 1: a
 # guarantee was broken; what is printed then replays just what is needed for that.
 #
-#   tests/simulate.sh --seeds N [--first S] [--machine redis|redlock|zookeeper|zookeeper-plain|all] [--jobs N]
+#   tests/simulate.sh --seeds N [--first S] [--machine NAME|all] [--jobs N]
 #   tests/simulate.sh --machine redlock --seed S [--keep DECISIONS]      one schedule, with all that happens in it
 #   tests/simulate.sh --help
 #

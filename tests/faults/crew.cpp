@@ -36,6 +36,8 @@ void crew::start(std::size_t i)
               .one_lock = one_lock(i),
               .kind = options_.kind,
               .permits = options_.permits,
+              .members = options_.members,
+              .last_on = options_.last_on,
               .patience = options_.patience,
               .guarded = options_.guarded,
               .tokens_checked = options_.tokens_checked,
@@ -80,11 +82,9 @@ void crew::note(event what, std::uint64_t value) { journal_.write({.value = valu
 
 void crew::note_about(event what, std::size_t i)
 {
-    if (options_.kind == primitive::semaphore) {  // which slot it has is not known here
-        for (std::uint32_t slot = 0; slot < options_.permits; ++slot)
-            journal_.write({.client = of(i).client, .lock = slot, .what = what});
-        return;
-    }
+    for (std::uint32_t lock = 0; lock < any_of(); ++lock)
+        journal_.write({.client = of(i).client, .lock = lock, .what = what});
+    if (any_of() != 0) return;
     for (std::uint32_t l = 0; l < threads(i); ++l)
         journal_.write({.client = of(i, l).client,
                         .lock = static_cast<std::uint32_t>(i % options_.lanes) * options_.locks + (one_lock(i) ? 0 : l),

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 namespace holdfast::faults {
@@ -25,7 +26,9 @@ struct crew_options {
     std::uint32_t threads_of_last = 0;  ///< if not 0: the last process has so many, all for one lock
     primitive kind = primitive::mutex;
     std::uint32_t permits = 1;  ///< of a semaphore
-    std::size_t lanes = 1;              ///< groups of processes; each has locks of its own
+    std::uint32_t members = 1;  ///< of several locks; see `duty`
+    std::optional<place> last_on{};
+    std::size_t lanes = 1;  ///< groups of processes; each has locks of its own
     std::chrono::milliseconds patience{500};
     bool guarded = true;
     bool tokens_checked = true;
@@ -78,6 +81,12 @@ private:
     };
 
     void start(std::size_t i);
+    /// Returns: how many locks one thread may have, which is not known here; 0: it has its own.
+    [[nodiscard]] std::uint32_t any_of() const noexcept
+    {
+        if (options_.kind == primitive::semaphore) return options_.permits;
+        return options_.kind == primitive::several ? options_.members : 0;
+    }
     [[nodiscard]] bool one_lock(std::size_t i) const noexcept
     {
         return options_.one_lock || (options_.threads_of_last != 0 && i + 1 == size());

@@ -6,18 +6,22 @@
 
 #include <support/eventually.hpp>
 
+#include <holdfast/adapters/multi_mutex.hpp>
 #include <holdfast/election.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/semaphore.hpp>
 
 #include <algorithm>
 #include <cstdio>
+#include <deque>
 #include <exception>
 #include <optional>
 #include <random>
 #include <stop_token>
 #include <system_error>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace holdfast::faults {
 namespace {
@@ -43,6 +47,8 @@ public:
     {
         if (what.kind == primitive::semaphore)
             permits_.emplace(client, what.lock_name(i), what.permits, what.where.options());
+        else if (what.kind == primitive::several)
+            lay_out(client);
         else
             lock_.emplace(client, what.lock_name(i), what.where.options());
         slot_.staying = false;
@@ -52,6 +58,7 @@ public:
     void work()
     {
         if (what_.kind == primitive::election) return campaign();
+        if (what_.kind == primitive::several) return dine();
         std::uniform_int_distribution<std::int64_t> rest{0, 2 * what_.rest.count()};
         while (!on_.stop) {
             ++hold_;
@@ -82,6 +89,109 @@ private:
         lock_number_ = static_cast<std::uint32_t>(permit.slot());
         section(permit.lease());
         give_back([&](std::error_code& ec) { permit.release(ec); });
+    }
+
+    /// One of several locks that are held at once. Each hold of it has a number of its own.
+    struct member {
+        std::uint32_t lock;
+        std::uint32_t hold;
+        std::uint64_t token = 0;
+        std::uint64_t seen = 0;  ///< what the counter said
+    };
+
+    void lay_out(store const& client)
+    {
+        if (what_.last_on) last_store_.emplace(connect(*what_.last_on));
+        for (std::uint32_t m = 0; m < what_.members; ++m)
+            members_.emplace_back(last_store_ && m + 1 == what_.members ? *last_store_ : client, what_.member_name(m),
+                                  what_.where.options());
+    }
+
+    void dine()
+    {
+        std::uniform_int_distribution<std::int64_t> rest{0, 2 * what_.rest.count()};
+        while (!on_.stop) {
+            try {
+                with_several();
+            } catch (error const&) {
+                std::this_thread::sleep_for(5ms);
+            }
+            std::this_thread::sleep_for(std::chrono::microseconds{rest(random_)});
+        }
+    }
+
+    /// An attempt that fails says nothing of any one lock.
+    void with_several()
+    {
+        std::vector<member> all;
+        for (std::uint32_t m = 0; m < what_.members; ++m) all.push_back({.lock = m, .hold = ++hold_});
+        std::shuffle(all.begin(), all.end(), random_);
+        all.resize(2 + random_() % (all.size() - 1));
+        std::vector<mutex*> locks;
+        for (auto const& one : all) {
+            locks.push_back(&members_.at(one.lock));
+            note_of(one, {.what = event::acquire_begun});
+        }
+        multi_mutex together{locks};
+        if (!together.try_lock_for(what_.patience)) return;
+        section(together, all);
+        for (auto const& one : all) note_of(one, {.what = event::release_begun});
+        std::error_code ec;
+        together.unlock(ec);
+        auto const how = ec ? release_result::unknown : release_result::freed;  // which of them it is of is not said
+        for (auto const& one : all)
+            note_of(one, {.value = static_cast<std::uint64_t>(how), .what = event::release_done});
+        ++slot_.sections;
+    }
+
+    void section(multi_mutex const& together, std::vector<member>& all)
+    {
+        auto const mine = together.lease();
+        auto const granted = monotonic_now();
+        valid_until_ = to_monotonic(mine.expires_at());
+        for (auto& one : all) {
+            one.token = together.lease_of(members_.at(one.lock)).fencing_token();
+            note_of(one, {.at = granted, .valid_until = valid_until_, .token = one.token, .what = event::acquire_ok});
+        }
+        std::atomic<bool> announced{false};
+        std::stop_callback const on_loss{mine.lost_token(), [&] {
+                                             for (auto const& one : all) note_of(one, {.what = event::loss_announced});
+                                             ++slot_.losses;
+                                             announced = true;
+                                         }};
+        for (auto& one : all) one.seen = on_.resources.at(one.lock).counter.load();
+        std::this_thread::sleep_for(std::chrono::microseconds{100 + random_() % 400});
+        auto const look = [&] {
+            auto const until = to_monotonic(mine.expires_at());
+            if (until <= valid_until_) return;
+            valid_until_ = until;
+            for (auto const& one : all) note_of(one, {.valid_until = until, .what = event::renewed});
+        };
+        while (slot_.stay && !on_.stop) {
+            slot_.staying = true;
+            look();
+            std::this_thread::sleep_for(300us);
+        }
+        look();
+        bool const held = mine.still_held();
+        for (auto const& one : all) note_of(one, {.value = held ? 1U : 0U, .what = event::answered});
+        if (!held) static_cast<void>(test::eventually([&] { return announced.load(); }, 1min));
+        for (auto const& one : all) {
+            auto& guarded = on_.resources.at(one.lock);
+            auto const turn = guarded.fenced.write(one.token);
+            note_of(one, {.value = turn, .what = turn != 0 ? event::write_taken : event::write_refused});
+            if (!held) continue;
+            guarded.counter = one.seen + 1;
+            note_of(one, {.value = one.seen + 1, .what = event::counter_written});
+        }
+        slot_.staying = false;
+    }
+
+    void note_of(member const& one, record r)
+    {
+        r.lock = one.lock;
+        r.hold = one.hold;
+        journal_.write(r);
     }
 
     /// Each term is one section, after which the leader resigns. What the release says is known only to the election:
@@ -188,6 +298,8 @@ private:
     journal journal_;
     std::optional<mutex> lock_;
     std::optional<semaphore> permits_;
+    std::optional<store> last_store_;
+    std::deque<mutex> members_;
     std::minstd_rand random_;
     std::uint32_t hold_ = 0;
     std::int64_t valid_until_ = 0;
@@ -199,6 +311,12 @@ std::string duty::lock_name(std::size_t i) const
 {
     auto name = "faults/" + std::to_string(lock_number(i));
     return guarded ? name : name + "/" + std::to_string(clients.at(i));
+}
+
+std::string duty::member_name(std::uint32_t member) const
+{
+    auto name = "faults/" + std::to_string(member);
+    return guarded ? name : name + "/" + std::to_string(clients.at(0));
 }
 
 int work(duty const& what, stage& on)

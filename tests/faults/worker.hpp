@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,11 +26,11 @@ struct resource {
 
 /// How the one who does the faults and one thread of a worker talk.
 struct slot {
-    std::atomic<bool> stay{false};              ///< asked of the worker: remain in your section
+    std::atomic<bool> stay{false};     ///< asked of the worker: remain in your section
     std::atomic<bool> staying{false};  ///< it has seen that, and is in a section that lasts until `stay` is taken back
-    std::atomic<std::uint32_t> sections{0};     ///< that it has done
-    std::atomic<std::uint32_t> losses{0};       ///< that were announced
-    std::atomic<std::uint32_t> client{0};       ///< who is here now
+    std::atomic<std::uint32_t> sections{0};  ///< that it has done
+    std::atomic<std::uint32_t> losses{0};    ///< that were announced
+    std::atomic<std::uint32_t> client{0};    ///< who is here now
 
     /// Effects: asks for that. What was said to have been seen before, says nothing of this.
     void ask_to_stay() noexcept
@@ -48,7 +49,7 @@ struct stage {
     std::array<slot, most_slots> slots;
     std::array<footprint, most_slots> warm;  ///< the most that a process used before the faults
     std::array<footprint, most_slots> late;  ///< and when it is to end
-    std::atomic<bool> warmed{false};     ///< no more looks at what they use: the faults begin
+    std::atomic<bool> warmed{false};         ///< no more looks at what they use: the faults begin
     std::atomic<bool> stop{false};
 };
 
@@ -57,22 +58,25 @@ enum class primitive : std::uint8_t {
     mutex,
     semaphore,  ///< each slot is a lock of the journals
     election,   ///< a section is a term; it resigns after it
+    several,    ///< two or three of the locks at once, named in any order
 };
 
 /// What a worker, which is a process, is to do: a thread for each lock, or all for one.
 struct duty {
     place where;
-    std::filesystem::path folder;  ///< of the journals
+    std::filesystem::path folder;        ///< of the journals
     std::vector<std::uint32_t> clients;  ///< the numbers of its threads
     std::size_t first_slot = 0;
     std::uint32_t first_lock = 0;
     bool one_lock = false;  ///< for all its threads
     primitive kind = primitive::mutex;
-    std::uint32_t permits = 1;  ///< of a semaphore
+    std::uint32_t permits = 1;                ///< of a semaphore
+    std::uint32_t members = 1;                ///< how many locks there are, of which it takes several
+    std::optional<place> last_on{};           ///< where the last of these is, if not where the others are
     std::chrono::milliseconds patience{500};  ///< how long it waits for a lock at a time
-    bool guarded = true;       ///< false: each worker has locks of its own, which guard nothing
-    bool tokens_checked = true;  ///< by the register
-    std::chrono::microseconds rest{500};  ///< between sections, on average
+    bool guarded = true;                      ///< false: each worker has locks of its own, which guard nothing
+    bool tokens_checked = true;               ///< by the register
+    std::chrono::microseconds rest{500};      ///< between sections, on average
 
     /// Returns: which lock is that of thread `i`.
     [[nodiscard]] std::uint32_t lock_number(std::size_t i) const noexcept
@@ -80,6 +84,8 @@ struct duty {
         return first_lock + (one_lock ? 0 : static_cast<std::uint32_t>(i));
     }
     [[nodiscard]] std::string lock_name(std::size_t i) const;
+    /// Returns: the name of one of several that the only thread takes.
+    [[nodiscard]] std::string member_name(std::uint32_t member) const;
 };
 
 /// Effects: one section after the other, until the stage says stop; everything goes into the journals.

@@ -29,6 +29,23 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
+/// The threads in which an election waits for a lock and calls the user's functions.
+struct system_threads {
+    using thread = std::thread;
+    [[nodiscard]] static thread::id here() noexcept { return std::this_thread::get_id(); }
+};
+
+/// Those for a lock of the type `M`: the system's, unless the type names others as `threads`. A simulated lock does.
+template <class M>
+struct threads_of {
+    using type = system_threads;
+};
+template <class M>
+    requires requires { typename M::threads; }
+struct threads_of<M> {
+    using type = typename M::threads;
+};
+
 /// What an election does in its thread. It may outlive the election, if one of the user's functions destroyed that.
 ///
 /// | state    | the lock              | entered when | left when |
@@ -44,6 +61,9 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 template <Lock M>
 class candidate : public std::enable_shared_from_this<candidate<M>> {
 public:
+    using threads = typename threads_of<M>::type;
+    using thread = typename threads::thread;
+
     candidate(M& lock, std::string name, election_options options)
         : name_{std::move(name)},
           options_{std::move(options)},
@@ -57,7 +77,7 @@ public:
     /// Effects: campaigns and leads until `stop`.
     void run() noexcept
     {
-        here_ = this;
+        campaigns_in_.store(threads::here());
         while (!stopped()) pause(campaign());
     }
 
@@ -65,7 +85,8 @@ public:
     /// not waited for.
     void stop() noexcept
     {
-        if (here_ == this) abandoned_.store(true);
+        auto const here = threads::here();
+        if (here == campaigns_in_.load() || here == elected_in_.load()) abandoned_.store(true);
         stop_.request_stop();
         parker_.unpark();
     }
@@ -134,7 +155,7 @@ private:
     {
         std::stop_callback const at_loss{hold_.lost_token(), [this] { parker_.unpark(); }};
         returned_.store(!options_.on_elected);
-        std::thread caller;
+        thread caller;
         {
             std::scoped_lock guard{mutex_};
             present_ = of;
@@ -145,8 +166,9 @@ private:
             of->announce_end();
             throw;
         }
+        // mutant: the end of a term awaited without a timer
         while (!stopped() && of->still_held()) parker_.park_until(saturating_add(boot_clock::now(), of->remaining()));
-        of->announce_end();
+        of->announce_end();  // mutant: elected before the one before is deposed
         while (!returned_.load() && !abandoned_.load()) parker_.park_until(boot_clock::time_point::max());
         if (caller.joinable()) abandoned_.load() ? caller.detach() : caller.join();
         if (options_.on_deposed && !abandoned_.load()) depose();
@@ -155,18 +177,17 @@ private:
     /// An exception of the user's is not taken for that of a campaign.
     void depose() noexcept { options_.on_deposed(); }
 
-    [[nodiscard]] std::thread begin_elected(std::shared_ptr<term_state> const& of)
+    [[nodiscard]] thread begin_elected(std::shared_ptr<term_state> const& of)
     {
         signals_blocked const while_starting;
-        return std::thread{[self = this->shared_from_this(), of]() noexcept {
-            here_ = self.get();
+        return thread{[self = this->shared_from_this(), of]() noexcept {
+            self->elected_in_.store(threads::here());
             self->options_.on_elected(term{of});
+            self->elected_in_.store({});
             self->returned_.store(true);
             self->parker_.unpark();
         }};
     }
-
-    static inline thread_local candidate const* here_ = nullptr;  // whose functions this thread calls
 
     std::string const name_;
     election_options const options_;
@@ -174,6 +195,9 @@ private:
     leased_lock<M> hold_;
     std::stop_source stop_;
     parker parker_;
+    // The threads that call the user's functions: each sets its own before, and compares it only with its own.
+    std::atomic<typename thread::id> campaigns_in_{};
+    std::atomic<typename thread::id> elected_in_{};
     std::atomic<bool> returned_{true};    // `on_elected`
     std::atomic<bool> abandoned_{false};  // one of the user's functions has destroyed the election
     mutable std::mutex mutex_;

@@ -18,7 +18,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI {
@@ -58,7 +57,7 @@ public:
         check_options(name, options);
         candidate_ = std::make_shared<detail::candidate<M>>(lock, std::move(name), std::move(options));
         detail::signals_blocked const while_starting;
-        thread_ = std::thread{[one = candidate_] { one->run(); }};
+        thread_ = thread{[one = candidate_] { one->run(); }};
     }
 
     election(election const&) = delete;
@@ -76,7 +75,7 @@ public:
             return;
         }
         candidate_->stop();
-        if (thread_.get_id() != std::this_thread::get_id()) {
+        if (thread_.get_id() != detail::candidate<M>::threads::here()) {
             thread_.join();
         } else {
             candidate_->give_back();
@@ -112,9 +111,11 @@ public:
     }
 
 private:
+    using thread = typename detail::candidate<M>::thread;
+
     M const& lock_;
     std::shared_ptr<detail::candidate<M>> candidate_;
-    std::thread thread_;
+    thread thread_;
     detail::fork_guard const origin_;
 };
 

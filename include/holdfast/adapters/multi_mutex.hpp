@@ -63,6 +63,7 @@ public:
     {
         if (locks.empty()) throw error{errc::misconfigured, "several locks: none is given"};
         for (auto* const one : locks) all_.push_back({one, one->object_->address()});
+        // mutant: several locks taken in the order in which they were named
         std::stable_sort(all_.begin(), all_.end(), [](auto const& a, auto const& b) { return a.address < b.address; });
         member const* last = nullptr;
         for (auto const& one : all_) {
@@ -222,6 +223,7 @@ private:
         void operator()(mutex* one) const noexcept
         {
             std::error_code ignored;  // it ends with its lease
+            // mutant: what was taken in vain kept
             one->object_->unlock_early(ignored);
         }
     };

@@ -165,7 +165,7 @@ private:
         std::stop_callback const cancel_on_stop{stop, [&]() noexcept { all->cancel(); }};
         auto const first_tried = first();
         try {
-            for (std::size_t n = 0; n < size() && !all->decided(); ++n) {
+            for (std::size_t n = 0; n < size() && !all->decided(); ++n) {  // mutant: a wait for one slot only
                 auto const slot = (first_tried + n) % size();
                 all->begin(slot, slots_[slot]);
             }

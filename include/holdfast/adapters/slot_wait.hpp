@@ -4,9 +4,9 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/parker.hpp>
 #include <holdfast/core/store.hpp>
 
-#include <condition_variable>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -120,23 +120,20 @@ public:
     void cancel() noexcept { stop_.request_stop(); }
 
     /// Effects: waits until the wait has won or failed, or all calls have ended. Returns: how it has ended; if it has
-    /// not won, all calls have ended.
+    /// not won, all calls have ended. Called by one thread.
     [[nodiscard]] outcome wait() noexcept
     {
-        {
-            std::unique_lock guard{mutex_};
-            changed_.wait(guard, [this] { return won_ || failed_ || pending_ == 0; });
-        }
+        park_until([this] { return won_ || failed_ || pending_ == 0; });
         cancel();
-        std::unique_lock guard{mutex_};
-        changed_.wait(guard, [this] { return won_ || pending_ == 0; });
+        park_until([this] { return won_ || pending_ == 0; });
+        std::scoped_lock guard{mutex_};
         return result();
     }
 
 private:
     [[nodiscard]] outcome result() const noexcept
     {
-        if (won_) return {.slot = won_};
+        if (won_) return {.slot = won_};  // mutant: a permit that came as the time passed forgotten
         if (failed_) return {.code = failed_, .failed = failed_slot_};
         if (timed_out_) return {.code = make_error_code(errc::timed_out)};
         if (canceled_) return {.code = std::make_error_code(std::errc::operation_canceled)};
@@ -153,6 +150,7 @@ private:
 
         void deliver(std::error_code ec, bool held) noexcept override
         {
+            // mutant: two permits granted at once and both kept
             if (held && !of_->wins(slot_)) object_->give_back_early(object_->lease());
             of_->ended(slot_, ec);
             if (of_->told_) of_->told_();
@@ -188,7 +186,20 @@ private:
             failed_ = ec;
             failed_slot_ = slot;
         }
-        changed_.notify_all();
+        parker_.unpark();
+    }
+
+    /// Effects: sleeps until `is_so`, which is called with the mutex locked.
+    template <class F>
+    void park_until(F const& is_so) noexcept
+    {
+        for (;;) {
+            {
+                std::scoped_lock guard{mutex_};
+                if (is_so()) return;
+            }
+            parker_.park_until(boot_clock::time_point::max());
+        }
     }
 
     void change_pending(std::ptrdiff_t by) noexcept
@@ -203,7 +214,7 @@ private:
     bool beginning_ = false;
     std::stop_source stop_;
     std::mutex mutex_;
-    std::condition_variable changed_;
+    parker parker_;               // of the thread in `wait`
     std::ptrdiff_t pending_ = 0;  // calls that have not ended
     std::optional<std::size_t> won_;
     std::error_code failed_;

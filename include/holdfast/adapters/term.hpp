@@ -30,6 +30,7 @@ public:
     [[nodiscard]] boot_clock::duration remaining() const noexcept
     {
         if (over_.load()) return boot_clock::duration::zero();
+        // mutant: a term that outlives its lease
         return std::max<boot_clock::duration>(lease_.remaining() - margin_, boot_clock::duration::zero());
     }
 

@@ -24,10 +24,11 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 
 /// Effects: leaks the handle of a thread that does not exist in this process, a child of fork(). It can be neither
 /// joined nor detached, and its handle must not be destroyed.
-inline void leak_after_fork(std::thread& one) noexcept
+template <class Thread>
+void leak_after_fork(Thread& one) noexcept
 {
-    alignas(std::thread) static std::array<std::byte, sizeof(std::thread)> grave;
-    new (grave.data()) std::thread{std::move(one)};
+    alignas(Thread) static std::array<std::byte, sizeof(Thread)> grave;
+    new (grave.data()) Thread{std::move(one)};
 }
 
 /// Calls the user's functions in threads that start when there is something to call and end when nothing is left.

@@ -49,6 +49,7 @@ public:
 
     [[nodiscard]] bool still_held() noexcept override
     {
+        // mutant: a hold that goes on without one of its locks
         return std::all_of(parts_.begin(), parts_.end(), [](lease const& one) { return one.still_held(); });
     }
 

@@ -40,7 +40,7 @@ public:
     /// Effects: runs a command at `now` of the world; `call` tells waiters. Requires: `running()`.
     redis::answer execute(redis::command const& c, boot_clock::time_point now, waiting_lines::caller const& call = {})
     {
-        using enum redis::command::verb;
+        using enum redis::command::verb;  // mutant: permits counted by each server
         auto const t = time(now);
         forget_expired(t);
         auto const& name = c.keys->lock;
@@ -289,7 +289,7 @@ private:
     waiting_lines lines_;
     phase_table phases_;
     std::tuple<key_table, fence_counters, waiting_lines, phase_table> saved_;
-    std::uint64_t grants_ = 0;
+    std::uint64_t grants_ = 0;  // mutant: permits counted by each server
 };
 
 }  // namespace holdfast::sim

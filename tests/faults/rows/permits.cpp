@@ -2,6 +2,7 @@
 //
 // Processes share the permits of a semaphore. Some that have a permit are stopped for longer than its lease, or killed,
 // and new ones come. Each slot is a lock of the journals.
+#include "everybody.hpp"
 #include "rows.hpp"
 
 #include "../crew.hpp"
@@ -45,16 +46,6 @@ std::size_t most_at_once(std::vector<record> const& records)
     int most = 0;
     for (auto const& [at, change] : changes) most = std::max(most, now += change);
     return static_cast<std::size_t>(most);
-}
-
-/// Effects: waits until everybody has had a permit once more.
-void everybody(crew& workers, std::string const& after, breaches& unserved)
-{
-    std::vector<std::uint32_t> before;
-    for (std::size_t i = 0; i < workers.size(); ++i) before.push_back(workers.of(i).sections);
-    for (std::size_t i = 0; i < workers.size(); ++i)
-        if (!eventually([&] { return workers.of(i).sections != before[i]; }, 3min))
-            unserved.push_back(after + ": process " + std::to_string(i) + " had no permit");
 }
 
 }  // namespace

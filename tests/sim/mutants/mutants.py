@@ -32,6 +32,12 @@ REDIS = ("redis",)
 SHARED = ("shared",)
 # Those who wait in line for it.
 LINE_OF = ("line",)
+# The same, who react late.
+LATE = ("late",)
+# What is made of locks.
+SEMAPHORE = ("semaphore",)
+MULTI = ("multi",)
+ELECTION = ("election",)
 # Both forms of a lock, in time.
 ZOOKEEPER = ("zookeeper",)
 # The queue, in every order.
@@ -149,6 +155,43 @@ MUTANTS = {
     ),
     "clocks not compared": mutant(REDIS, "if (MUTANT && seen.near > 0) return {}; LINE"),
     "the time that a greeting took left out": mutant(REDIS, ("doubt = ", "doubt = MUTANT ? microseconds{} : ")),
+    "one that missed its turn put behind all others": mutant(LATE, ("(came,", "(MUTANT ? clock : came,")),
+    # Permits. A majority of servers, each of which admits as many as there are, admits more: what is asked for is any
+    # slot that this server has free.
+    "permits counted by each server": mutant(
+        SEMAPHORE,
+        "if (MUTANT && c.keys->lock.find('#') != std::string::npos) {"
+        " auto const base = c.keys->lock.substr(0, c.keys->lock.find('#') + 1);"
+        " last_slot_ = std::max(last_slot_, std::stoul(c.keys->lock.substr(base.size())));"
+        " std::string to;"
+        " for (unsigned long slot = 0; slot <= last_slot_; ++slot) {"
+        " auto const holder = get(base + std::to_string(slot), now);"
+        " if (holder == c.token.view()) { to = base + std::to_string(slot); break; }"
+        " if (!holder && to.empty() && c.what == redis::command::verb::acquire) to = base + std::to_string(slot); }"
+        " if (!to.empty() && to != c.keys->lock) {"
+        " auto other = c; other.keys = std::make_shared<redis::lock_keys const>(to);"
+        " return execute(other, now, call); } } LINE",
+        "LINE unsigned long last_slot_ = 0;",
+    ),
+    "two permits granted at once and both kept": mutant(SEMAPHORE, ("if (held", "if (!MUTANT && held")),
+    "a permit that came as the time passed forgotten": mutant(
+        SEMAPHORE, ("if (won_)", "if (won_ && !(MUTANT && timed_out_))")
+    ),
+    "a wait for one slot only": mutant(SEMAPHORE, ("size()", "(MUTANT ? 1 : size())")),
+    # Several locks.
+    "several locks taken in the order in which they were named": mutant(MULTI, "if (!MUTANT) LINE"),
+    "what was taken in vain kept": mutant(MULTI, "if (!MUTANT) LINE"),
+    "a hold that goes on without one of its locks": mutant(
+        MULTI, "if (MUTANT) return parts_.front().still_held(); LINE"
+    ),
+    # An election.
+    "elected before the one before is deposed": mutant(ELECTION, "LINE if (MUTANT) give_back();"),
+    "the end of a term awaited without a timer": mutant(
+        ELECTION,
+        ("saturating_add(boot_clock::now(), of->remaining())",
+         "(MUTANT ? boot_clock::time_point::max() : saturating_add(boot_clock::now(), of->remaining()))"),
+    ),
+    "a term that outlives its lease": mutant(ELECTION, ("- margin_", "+ (MUTANT ? margin_ : -margin_)")),
     # ZooKeeper: who is first.
     "sequence compared as text": mutant(
         QUEUE,

@@ -76,7 +76,8 @@ def runs(simulation, seeds):
         return [["--seeds", str(seeds)]]
     few = min(seeds, 500)
     parts = [["--first", "1", "--seeds", str(few)], ["--first", str(few + 1), "--seeds", str(seeds - few)]]
-    machines = {"redis": ["redis", "redlock"], "shared": ["shared"], "line": ["line"], "zookeeper": ["zookeeper", "zookeeper-plain", "zookeeper-shared"]}[simulation]
+    several = {"redis": ["redis", "redlock"], "zookeeper": ["zookeeper", "zookeeper-plain", "zookeeper-shared"]}
+    machines = several.get(simulation, [simulation])
     return [["--brief", "--machine", machine, *part] for part in parts for machine in machines]
 
 

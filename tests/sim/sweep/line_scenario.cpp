@@ -38,22 +38,31 @@ struct turn {
     time_point awake{};  ///< since when its process has run
 };
 
+/// What the clients are like.
+enum class clients_are {
+    prompt,
+    late,  ///< they stand still all the time but for moments, and all that is for them waits meanwhile
+};
+
 class line_scenario {
 public:
-    line_scenario(std::uint64_t seed, run_options const& options)
-        : chance_{~seed}, calm_{seed % 2 == 0}, world_{seed, calm_ ? sim::faults{} : wrong()}
+    line_scenario(std::uint64_t seed, run_options const& options, clients_are how = clients_are::prompt)
+        : chance_{~seed},
+          late_{how == clients_are::late},
+          calm_{late_ || seed % 2 == 0},
+          world_{seed, calm_ ? sim::faults{} : wrong()}
     {
         if (options.observer) world_.observe(options.observer);
         if (options.keep) world_.decided().keep_only(*options.keep);
         if (options.remember) world_.decided().remember();
         servers_.emplace(world_, clocks());
         auto& o = servers_->options;
-        o.node_timeout = 50ms;
-        o.connect_timeout = 100ms;
+        o.node_timeout = late_ ? 4 * std::chrono::ceil<std::chrono::milliseconds>(longest_lag) : 50ms;
+        o.connect_timeout = 2 * o.node_timeout;
         if (servers_->size() > 1) o.restart_guard = o.longest_ttl = 40s;
         for (unsigned node = 0; node < servers_->size() / 2 && one_in(3); ++node)
             servers_->crash(node, 1h, sim::node::memory::lost);
-        vanishes_ = one_in(3);
+        vanishes_ = !late_ && one_in(3);
     }
 
     verdict run()
@@ -64,7 +73,9 @@ public:
             auto& one = clients_.emplace_back(*servers_, sim::clock{.ahead = below(10h)});
             one.run([this, i](sim::client& me) { return work(me, i); });
         }
-        for (std::size_t i = 0; i < clients_.size() / 3 && one_in(2); ++i) befall(clients_[i]);
+        for (std::size_t i = 0; !late_ && i < clients_.size() / 3 && one_in(2); ++i) befall(clients_[i]);
+        for (auto& one : clients_)
+            if (late_) lag(one, 0);
         if (!calm_ && servers_->size() > 1)
             world_.at(world_.now() + below(300ms), [this] {
                 auto const last = servers_->size() - 1;
@@ -85,6 +96,9 @@ private:
     static constexpr duration reservation = 60ms;  ///< by a waiter that is as far away as they are here
     static constexpr duration longest_look = 1000ms;
     static constexpr duration longest_delay = 500us;
+
+    /// How long a late client stands still at most.
+    static constexpr duration longest_lag = 150ms;
 
     /// Until a client that comes is in line everywhere: it connects, asks, subscribes, asks again.
     static constexpr duration arrival = 16 * longest_delay;
@@ -120,6 +134,16 @@ private:
         hung_ += dies ? 0 : 1;
         auto const length = below(2 * ttl);
         world_.at(at, [this, &one, dies, length] { strike(one, dies, length); });
+    }
+
+    /// Effects: from now on the client stands still, again and again, and acts for less than a millisecond between.
+    void lag(sim::client& one, std::uint32_t times)
+    {
+        if (one.done()) return;
+        auto& host = one.host();
+        auto const d = 60ms + below(longest_lag - 60ms);
+        if (world_.comes_true({kind::pause, static_cast<std::uint8_t>(host.index()), nobody, times})) host.pause(d);
+        world_.at(std::max(host.present(), world_.now()) + below(1ms), [this, &one, times] { lag(one, times + 1); });
     }
 
     /// Effects: kills the client, or stops it, as soon as another has the lock, on all servers: what a dead holder
@@ -190,14 +214,14 @@ private:
     sim::process work(sim::client& me, std::uint8_t number)
     {
         auto& host = me.host();
-        bool const victim = number < clients_.size() / 3;
+        bool const victim = !late_ && number < clients_.size() / 3;
         sim::mutex m{me, "orders", {.ttl = victim ? ttl_of_victims : ttl}};
         co_await host.sleep_until(host.present() + host.up_to(5ms));
         for (unsigned round = 0; round < 6; ++round) {
             co_await host.sleep_until(host.present() + host.up_to(host.below(4) == 0 ? 30ms : 1ms));
             if (!world_.comes_true({kind::operation, number, nobody, round})) continue;
             auto const wanted = host.present();
-            bool const patient = calm_ || host.below(8) != 0;
+            bool const patient = (calm_ && !late_) || host.below(8) != 0;
             bool got = false;
             try {
                 got = co_await m.async_try_lock_for(patient ? duration{50s} : host.up_to(20ms));
@@ -250,10 +274,13 @@ private:
         all.insert(all.end(), polled_.begin(), polled_.end());
         if (auto const b = exclusion::breach(all)) breach("K1", *b);
         if (auto const b = fencing::breach(claims_)) breach("K2", *b);
-        judge_order();
+        late_ ? judge_overtaking() : judge_order();
         judge_idleness();
-        verdict_.plan = std::string{calm_ ? "calm" : "faulty"} + ", " + std::to_string(servers_->size()) +
-                        " servers, " + std::to_string(clients_.size()) + " clients";
+        verdict_.plan = std::string{late_   ? "late"
+                                    : calm_ ? "calm"
+                                            : "faulty"} +
+                        ", " + std::to_string(servers_->size()) + " servers, " + std::to_string(clients_.size()) +
+                        " clients";
         verdict_.decisions = world_.decided().taken();
         verdict_.hash = world_.hash();
         verdict_.happened = world_.happened();
@@ -271,17 +298,33 @@ private:
                                             std::to_string((late.wanted - early.wanted).count()) + " ns before");
     }
 
+    /// A late client misses its turn, as the lock is kept for it for a moment only. But it stays ahead of those that
+    /// came after it: so while it waits, few of these pass it.
+    void judge_overtaking()
+    {
+        for (auto const& mine : turns_) {
+            auto const passed = std::count_if(turns_.begin(), turns_.end(), [&](turn const& other) {
+                return other.wanted > mine.wanted + late_arrival && other.granted < mine.granted;
+            });
+            if (static_cast<std::size_t>(passed) > most_passed)
+                return breach("K6", "client " + std::to_string(mine.client) + " was passed by " +
+                                        std::to_string(passed) + " that came after it");
+        }
+    }
+
     /// While one waits the lock is free for no longer than a reservation; where messages are lost or a waiter hangs, no
     /// longer than their reservations and until the next look.
     void judge_idleness()
     {
-        auto const most = calm_ ? arrival + 2 * place_grace : arrival + (1 + hung_) * reservation + 2 * longest_look;
+        auto const most = late_   ? late_idle
+                          : calm_ ? arrival + 2 * place_grace
+                                  : arrival + (1 + hung_) * reservation + 2 * longest_look;
         time_point free_since{};
         for (std::size_t i = 0; i < turns_.size(); ++i) {
             auto const& t = turns_[i];
             for (auto const& p : polled_)
                 if (p.granted < t.granted) free_since = std::max(free_since, p.over());
-            auto const since = std::max({free_since, t.wanted, t.awake});
+            auto const since = std::max({free_since, t.wanted, late_ ? time_point{} : t.awake});
             auto const unheard = i > 0 && vanished_[i - 1] ? longest_look : duration{};
             bool const dead_has_it = std::any_of(struck_.begin(), struck_.end(), [&](time_point at) {
                 return at <= t.granted && at + 2 * ttl_of_victims > since;
@@ -296,7 +339,15 @@ private:
 
     static constexpr duration place_grace = 11ms;  ///< of a waiter that a minority has called
 
+    /// Until a late client is in line everywhere: each step waits for it.
+    static constexpr duration late_arrival = 5 * longest_lag;
+    /// One that was called, and another after it, misses its turn, on each of several masters; each step of the next
+    /// waits for it. Of 3,000 schedules one had a lock that was free for a second, none for longer.
+    static constexpr duration late_idle = 12 * longest_lag;
+    static constexpr std::size_t most_passed = 6;
+
     holdfast::detail::random_sequence chance_;
+    bool late_;
     bool calm_;
     sim::world world_;
     std::optional<sim::store> servers_;
@@ -318,6 +369,14 @@ shipped_machine const line{{"line",
                             &run_line,
                             {kind::late, kind::lost_report, kind::crash},
                             false}};
+
+shipped_machine const late_line{{"late",
+                                 "those who wait, and react late: one Redis, three or five masters",
+                                 [](std::uint64_t seed, run_options const& o) {
+                                     return line_scenario{seed, o, clients_are::late}.run();
+                                 },
+                                 {kind::pause},
+                                 false}};
 
 }  // namespace
 

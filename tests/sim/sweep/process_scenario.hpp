@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "history.hpp"
+#include "machine.hpp"
+#include "process_lock.hpp"
+#include "threads.hpp"
+#include "verdict.hpp"
+
+#include <holdfast/core/random.hpp>
+#include <holdfast/sim.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace holdfast::test {
+
+/// A schedule of what is made of several locks, or runs in threads of its own: a semaphore, several locks at once, an
+/// election. Processes use it in blocking code, each in a thread to begin with; one Redis, or three or five masters.
+///
+/// Every other schedule is calm: no message is lost, no server fails and no process stands still, but some are killed.
+/// In the others all of that happens, until `over`. Then comes an heir, to which all has to be free soon.
+class process_scenario {
+public:
+    process_scenario(std::uint64_t seed, run_options const& options)
+        : chance_{~seed}, calm_{seed % 2 == 0}, ttl_{ms(200, 600)}, world_{seed, calm_ ? sim::faults{} : wrong()}
+    {
+        if (options.observer) world_.observe(options.observer);
+        if (options.keep) world_.decided().keep_only(*options.keep);
+        if (options.remember) world_.decided().remember();
+        servers_.emplace(world_, clocks());
+        auto& o = servers_->options;
+        o.node_timeout = node_timeout;
+        o.connect_timeout = 2 * node_timeout;
+        if (servers_->size() > 1) o.restart_guard = o.longest_ttl = guard;
+    }
+
+    process_scenario(process_scenario const&) = delete;
+    process_scenario& operator=(process_scenario const&) = delete;
+    virtual ~process_scenario() = default;
+
+    verdict run()
+    {
+        auto const many = static_cast<std::uint8_t>(3 + below(4));
+        for (std::uint8_t i = 0; i < many; ++i)
+            if (world_.comes_true({kind::client, i, nobody, 0})) begin(i);
+        for (std::size_t i = 0; i < processes_.size() / 3; ++i) befall(i);
+        if (!calm_) disturb();
+        world_.run_until(over_);
+        auto quiet = world_.wrong().ended();
+        world_.become(quiet);
+        quiet_since_ = std::max({over_, well_at_, over_ + (calm_ ? duration{} : world_.wrong().very_late)});
+        settle();
+        auto const last = std::max(world_.now(), quiet_since()) + patience;
+        while (!all_done() && world_.step(last)) {
+        }
+        if (!all_done()) {
+            breach("K6", "a process that waits is not served, although nothing goes wrong any more");
+        } else {
+            inherit();
+        }
+        ++verdict_.judged;
+        judge();
+        verdict_.plan = std::string{calm_ ? "calm" : "faulty"} + ", " + std::to_string(servers_->size()) +
+                        " servers, " + std::to_string(processes_.size()) + " processes, ttl " +
+                        std::to_string(ttl_.count()) + " ms" + about() + "\n";
+        verdict_.decisions = world_.decided().taken();
+        verdict_.hash = world_.hash();
+        verdict_.happened = world_.happened();
+        auto told = verdict_;
+        threads_.end();
+        return told;
+    }
+
+protected:
+    using kind = sim::decision::kind;
+    using time_point = boot_clock::time_point;
+    using duration = boot_clock::duration;
+    using milliseconds = std::chrono::milliseconds;
+
+    static constexpr auto nobody = sim::decision::nobody;
+    static constexpr milliseconds node_timeout{30};
+    static constexpr milliseconds guard{1000};
+    static constexpr duration patience = std::chrono::seconds{60};
+    static constexpr duration longest_delay = std::chrono::microseconds{500};
+
+    /// What a process does, in its first thread, until `over`; then it ends soon. `number`: which it is.
+    virtual void live(sim::client& me, std::uint8_t number) = 0;
+
+    /// Called when nothing goes wrong any more; processes may still be at work.
+    virtual void settle() {}
+
+    /// What one does who comes at the end. All is to be free to it soon.
+    virtual void inherit(sim::client& me) = 0;
+
+    /// Effects: looks at what was noted.
+    virtual void judge() = 0;
+
+    /// Returns: what more is to be said of this schedule.
+    [[nodiscard]] virtual std::string about() const { return {}; }
+
+    /// Returns: how long something may be free in a calm schedule while one waits for it.
+    [[nodiscard]] duration calm_idleness() const { return killed_.empty() ? milliseconds{50} : dead_lease(); }
+
+    /// Returns: whether there is no more to do for those that live, but to end.
+    [[nodiscard]] bool over() const { return threads::ending() || world_.now() >= over_; }
+
+    [[nodiscard]] std::uint64_t below(std::uint64_t n) { return chance_.below(n); }
+    [[nodiscard]] bool one_in(unsigned n) { return below(n) == 0; }
+    [[nodiscard]] duration up_to(duration most)
+    {
+        return duration{static_cast<duration::rep>(below(static_cast<std::uint64_t>(most.count())))};
+    }
+    [[nodiscard]] milliseconds ms(std::int64_t least, std::int64_t most)
+    {
+        return milliseconds{least + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(most - least + 1)))};
+    }
+
+    void breach(std::string_view which, std::string what) { verdict_.breaches.push_back({which, std::move(what)}); }
+
+    [[nodiscard]] static std::string text(duration d) { return std::to_string(d.count()) + " ns"; }
+
+    /// Returns: since when nothing goes wrong any more, and every server has its vote. Requires: `over`.
+    [[nodiscard]] time_point quiet_since() const noexcept { return quiet_since_; }
+
+    /// Returns: how long a lease of one that died, or whose answer was lost, may be in the way.
+    [[nodiscard]] duration dead_lease() const noexcept { return ttl_ * 9 / 8 + 6 * node_timeout + milliseconds{300}; }
+
+    /// Returns: the processes that were killed.
+    [[nodiscard]] std::vector<unsigned> const& killed() const noexcept { return killed_; }
+    [[nodiscard]] bool killed(sim::host const& process) const
+    {
+        return std::find(killed_.begin(), killed_.end(), process.index()) != killed_.end();
+    }
+
+    /// Effects: for as long as `held()`, and until `leave`, all of `mine` are claimed until `until()`, a time of the
+    /// process's clock. Returns: whether they were held to the end.
+    template <class Held, class Until>
+    bool keep(sim::host& process, std::vector<claim*> const& mine, time_point leave, Held const& held,
+              Until const& until)
+    {
+        auto seen = time_point{};
+        bool still = held();
+        for (; still && !threads::ending(); still = held()) {
+            auto const promised = until();
+            if (promised > seen && seen != time_point{}) ++verdict_.renewed;
+            seen = std::max(seen, promised);
+            for (auto* const one : mine) one->valid_until = std::max(one->valid_until, process.when(seen));
+            if (process.present() >= leave) break;
+            threads::sleep_until(std::min(leave, process.present() + duration{ttl_} / 12));
+        }
+        for (auto* const one : mine) one->ended = std::min(one->ended, process.present());
+        if (!still) ++verdict_.lost;
+        return still;
+    }
+
+    /// How one waits.
+    enum class how { once, shortly, long_enough, for_ever };
+    [[nodiscard]] static how any_way(sim::host& process)
+    {
+        auto const n = process.below(8);
+        return n == 0 ? how::once : n < 3 ? how::shortly : n < 5 ? how::long_enough : how::for_ever;
+    }
+
+    /// Effects: what was thrown is told if it should not have been.
+    void on_error(error const& e)
+    {
+        ++verdict_.refused;
+        if (calm_) breach("error", e.what());
+    }
+
+    /// Effects: when no process has anything any more, no lock may be on a server.
+    void judge_remains(std::vector<std::string> const& names)
+    {
+        world_.run_until(world_.now() + (killed_.empty() && calm_ ? 20 * longest_delay : ttl_ * 2 + guard));
+        for (unsigned node = 0; node < servers_->size(); ++node)
+            for (auto const& name : names)
+                if ((*servers_)[node].running() && (*servers_)[node].get(name, world_.now()))
+                    breach("K7", name + " is left on server " + std::to_string(node));
+    }
+
+    holdfast::detail::random_sequence chance_;
+    bool calm_;
+    milliseconds ttl_;
+    sim::world world_;
+    std::optional<sim::store> servers_;
+    std::deque<sim::client> processes_;
+    verdict verdict_;
+
+private:
+    [[nodiscard]] sim::faults wrong()
+    {
+        auto const rate = [&](unsigned most) { return one_in(2) ? 1 + static_cast<unsigned>(below(most)) : 0; };
+        sim::faults f;
+        f.late = rate(20);
+        f.very_late = one_in(2) ? duration{2 * ttl_} : duration{node_timeout};
+        f.lost_request = rate(10);
+        f.lost_reply = rate(10);
+        f.repeated_request = rate(20);
+        f.cut = rate(10);
+        f.lost_report = rate(100);
+        f.pause = rate(6);
+        f.longest_pause = one_in(2) ? duration{2 * ttl_} : duration{ttl_ / 2};
+        return f;
+    }
+
+    [[nodiscard]] std::vector<sim::clock> clocks()
+    {
+        std::vector<sim::clock> all(1 + 2 * below(3));
+        for (auto& one : all) one = {.ahead = up_to(guard / 5), .drift_ppm = ms(-100, 100).count()};
+        return all;
+    }
+
+    void begin(std::uint8_t number)
+    {
+        auto& one = processes_.emplace_back(
+            *servers_, sim::clock{.ahead = up_to(std::chrono::hours{10}), .drift_ppm = ms(-4900, 4900).count()});
+        if (one_in(2)) one.way().connect();
+        auto& begun = threads_.begin(one.host(), [this, &one, number] {
+            threads::sleep_until(one.host().present() + up_to(duration{ttl_} / 4));
+            if (!threads::ending()) live(one, number);
+        });
+        lives_.emplace_back(&one, &begun);
+    }
+
+    /// Effects: the process is killed at some time, or its machine sleeps.
+    void befall(std::size_t i)
+    {
+        auto& one = processes_[i];
+        auto const at = world_.now() + up_to(over_ - time_point{});
+        bool const dies = one_in(2);
+        auto const length = up_to(3 * ttl_);
+        auto const number = static_cast<std::uint8_t>(one.host().index());
+        if (!dies && calm_) return;
+        world_.at(at, [this, &one, dies, length, number] {
+            if (!dies) {
+                if (world_.comes_true({kind::asleep, number, nobody, 0})) one.host().sleep(length);
+                return;
+            }
+            world_.note("is killed", number, sim::event::nobody);
+            killed_.push_back(one.host().index());
+            one.kill();
+        });
+    }
+
+    /// Effects: servers crash and hang. One that forgets what it has granted has no vote for the guard.
+    void disturb()
+    {
+        for (std::uint32_t i = 0; i < 4; ++i) {
+            auto const at = world_.now() + up_to(over_ - time_point{});
+            auto const node = static_cast<std::uint8_t>(below(servers_->size()));
+            bool const hangs = one_in(2);
+            auto const length = up_to(one_in(2) ? duration{ttl_} : duration{ttl_ / 10}) + std::chrono::microseconds{1};
+            bool const forgets = servers_->size() > 1 && one_in(2);
+            if (!one_in(2)) continue;
+            if (!world_.comes_true({hangs ? kind::hang : kind::crash, nobody, node, i})) continue;
+            well_at_ = std::max(well_at_, at + length + (hangs ? duration{} : duration{guard}));
+            world_.at(at, [this, node, hangs, length, forgets] {
+                if (hangs) return servers_->hang(node, length);
+                servers_->crash(node, length, forgets ? sim::node::memory::lost : sim::node::memory::kept);
+            });
+        }
+    }
+
+    [[nodiscard]] bool all_done() const
+    {
+        return std::all_of(lives_.begin(), lives_.end(),
+                           [this](auto const& one) { return one.second->ended() || killed(one.first->host()); });
+    }
+
+    void inherit()
+    {
+        world_.run_until(std::max(world_.now(), quiet_since()));
+        auto& one = processes_.emplace_back(*servers_);
+        auto const asked = world_.now();
+        auto const& begun = threads_.begin(one.host(), [this, &one] { inherit(one); });
+        while (!begun.ended() && world_.step(asked + patience)) {
+        }
+        if (!begun.ended()) return breach("K6", "one who came at the end did not get it");
+        auto const most = dead_lease();
+        if (world_.now() - asked > most)
+            breach("K6", "one who came at the end got it after " + text(world_.now() - asked) + " only");
+    }
+
+    time_point const over_ = time_point{} + std::chrono::milliseconds{1500};
+    time_point well_at_{};
+    time_point quiet_since_{};
+    std::vector<unsigned> killed_;
+    std::vector<std::pair<sim::client*, threads::one*>> lives_;
+    test::threads threads_;
+};
+
+}  // namespace holdfast::test

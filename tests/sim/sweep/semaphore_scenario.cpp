@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+//
+// The shipped semaphore, with `slot_set` and `slot_wait`, in simulated processes that block.
+#include "exclusion.hpp"
+#include "fencing.hpp"
+#include "process_scenario.hpp"
+#include "program_waits.hpp"
+
+#include <holdfast/semaphore.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace holdfast::test {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+class semaphore_scenario final : public process_scenario {
+public:
+    semaphore_scenario(std::uint64_t seed, run_options const& options)
+        : process_scenario{seed, options}, permits_{1 + below(4)}
+    {
+    }
+
+private:
+    /// A permit that was claimed.
+    struct permit_claim {
+        std::size_t slot = 0;
+        claim what;
+    };
+
+    /// A wait for a permit that ended with one.
+    struct wait {
+        unsigned client = 0;
+        time_point wanted{};
+        time_point granted{};
+    };
+
+    void live(sim::client& me, std::uint8_t number) override
+    {
+        process_semaphore jobs{me, "jobs", static_cast<std::ptrdiff_t>(permits_), {.ttl = ttl_}};
+        process_thread other;
+        if (one_in(3)) other = process_thread{[&] { use(me, jobs, number, 1); }};
+        use(me, jobs, number, 0);
+        if (other.joinable()) other.join();
+    }
+
+    void use(sim::client& me, semaphore& jobs, std::uint8_t number, std::uint32_t thread)
+    {
+        auto& process = me.host();
+        for (std::uint32_t round = 0; !over(); ++round) {
+            threads::sleep_until(process.present() + process.up_to(process.below(4) == 0 ? duration{ttl_} : 10ms));
+            if (over()) return;
+            if (!world_.comes_true({kind::operation, number, nobody, 2 * round + thread})) continue;
+            try {
+                section(process, jobs);
+            } catch (error const& e) {
+                on_error(e);
+            }
+        }
+    }
+
+    void section(sim::host& process, semaphore& jobs)
+    {
+        auto const wanted = process.present();
+        auto const way = any_way(process);
+        auto const d = way == how::shortly ? process.up_to(20ms) : duration{2s};
+        leased_permit permit = way == how::once       ? leased_permit{jobs, std::try_to_lock}
+                               : way == how::for_ever ? leased_permit{jobs}
+                                                      : leased_permit{jobs, d};
+        if (threads::ending()) return;
+        bool const timed = way == how::shortly || way == how::long_enough;
+        if (calm_ && timed && process.present() - wanted > d + node_timeout + 20 * longest_delay)
+            breach("deadline", "a wait for " + text(d) + " took " + text(process.present() - wanted));
+        if (!permit) {
+            ++verdict_.refused;
+            return;
+        }
+        ++verdict_.acquired;
+        if (permit.slot() >= permits_) breach("K1", "a permit of the slot " + std::to_string(permit.slot()));
+        if (way != how::once) waits_.push_back({process.index(), wanted, process.present()});
+        auto& mine = claims_
+                         .emplace_back(permit_claim{.slot = permit.slot(),
+                                                    .what = {.client = process.index(),
+                                                             .granted = process.present(),
+                                                             .first_fence = permit.fencing_token(),
+                                                             .last_fence = permit.fencing_token()}})
+                         .what;
+        auto const leave = process.present() + process.up_to(process.below(6) == 0 ? 2 * ttl_ : 10ms);
+        bool const held = keep(
+            process, {&mine}, leave, [&] { return permit.still_held(); }, [&] { return permit.expires_at(); });
+        if (!held && process.below(2) == 0) threads::sleep_until(process.present() + process.up_to(ttl_));
+        std::error_code ec;
+        permit.release(ec);
+        if (calm_ && held && ec && !threads::ending()) breach("release", "a release failed: " + ec.message());
+    }
+
+    /// Takes all permits, one after the other, and then there is none.
+    void inherit(sim::client& me) override
+    {
+        process_semaphore jobs{me, "jobs", static_cast<std::ptrdiff_t>(permits_), {.ttl = ttl_}};
+        std::vector<leased_permit> all;
+        while (all.size() < permits_) {
+            all.emplace_back(jobs);
+            if (threads::ending()) return;
+            all.back().still_held() ? void() : breach("K6", "a permit of the heir was lost at once");
+        }
+        if (leased_permit one_more{jobs, std::try_to_lock}) breach("K1", "one permit more than there are");
+        for (auto& one : all) {
+            std::error_code ec;
+            one.release(ec);
+            if (ec && !threads::ending()) breach("release", "the heir's release failed: " + ec.message());
+        }
+    }
+
+    void judge() override
+    {
+        judge_count();
+        std::map<std::size_t, history> slots;
+        for (auto const& c : claims_)
+            if (c.what.valid_until > c.what.granted) slots[c.slot].push_back(c.what);
+        for (auto const& [slot, claims] : slots) {
+            auto const of = "slot " + std::to_string(slot) + ": ";
+            if (auto const b = exclusion::breach(claims)) breach("K1", of + *b);
+            if (auto const b = fencing::breach(claims)) breach("K2", of + *b);
+        }
+        if (calm_) judge_idleness();
+        std::vector<std::string> names;
+        for (std::size_t i = 0; i < permits_; ++i) names.push_back("jobs#" + std::to_string(i));
+        if (verdict_.breaches.empty()) judge_remains(names);
+    }
+
+    /// Returns: when the number of permits that are claimed changes, and by how much; ends come first.
+    [[nodiscard]] std::vector<std::pair<time_point, int>> changes() const
+    {
+        std::vector<std::pair<time_point, int>> all;
+        for (auto const& [slot, c] : claims_) {
+            if (c.over() <= c.granted) continue;
+            all.emplace_back(c.granted, 1);
+            all.emplace_back(c.over(), -1);
+        }
+        std::sort(all.begin(), all.end());
+        return all;
+    }
+
+    void judge_count()
+    {
+        int now = 0;
+        for (auto const& [at, change] : changes())
+            if ((now += change) > static_cast<int>(permits_))
+                return breach("K1", std::to_string(now) + " permits of " + std::to_string(permits_) +
+                                        " are claimed at " + text(at.time_since_epoch()));
+    }
+
+    /// While one waits no permit is free for long.
+    void judge_idleness()
+    {
+        auto const most = calm_idleness();
+        auto const all = changes();
+        for (auto const& w : waits_) {
+            int now = 0;
+            auto free_since = time_point{};
+            auto const look = [&](time_point until) {
+                if (now >= static_cast<int>(permits_)) return false;
+                return std::min(until, w.granted) - std::max(free_since, w.wanted) > most;
+            };
+            for (auto const& [at, change] : all) {
+                if (look(at)) break;
+                if (now >= static_cast<int>(permits_) && change < 0) free_since = at;
+                now += change;
+                if (at >= w.granted) break;
+            }
+            if (look(w.granted))
+                return breach("idle", "a permit was free for longer than " + text(most) + " while client " +
+                                          std::to_string(w.client) + " waited, until " +
+                                          text(w.granted.time_since_epoch()));
+        }
+    }
+
+    [[nodiscard]] std::string about() const override { return ", " + std::to_string(permits_) + " permits"; }
+
+    std::uint64_t permits_;
+    std::deque<permit_claim> claims_;
+    std::vector<wait> waits_;
+};
+
+shipped_machine const permits{
+    {"semaphore",
+     "permits: one Redis, three or five masters",
+     [](std::uint64_t seed, run_options const& o) {
+         return semaphore_scenario{seed, o}.run();
+     },
+     {sim::decision::kind::late, sim::decision::kind::lost_request, sim::decision::kind::lost_reply,
+      sim::decision::kind::cut, sim::decision::kind::lost_report, sim::decision::kind::pause,
+      sim::decision::kind::crash, sim::decision::kind::hang}}};
+
+}  // namespace
+
+}  // namespace holdfast::test
