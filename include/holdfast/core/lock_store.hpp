@@ -223,6 +223,12 @@ public:
         return refused_ttl(ttl, std::chrono::milliseconds{0}, {});
     }
 
+    /// Returns: the same, for a lease of `key`.
+    [[nodiscard]] virtual std::string refused_lease_of(lock_key const& /*key*/, std::chrono::milliseconds ttl) const
+    {
+        return refused_lease(ttl);
+    }
+
     /// Returns: why `key` cannot be granted in the order of arrival, which `lock_options::fair` asks for; empty if it
     /// can.
     [[nodiscard]] virtual std::string refused_order(lock_key const& /*key*/) const

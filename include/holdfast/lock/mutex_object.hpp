@@ -95,7 +95,7 @@ public:
             ec = make_error_code(errc::not_owner);
             return false;
         }
-        bool const possible = queue->store().refused_lease(ttl).empty();
+        bool const possible = queue->store().refused_lease_of(*queue->key(), ttl).empty();
         ec = possible ? queue->extend(*state_, ttl) : make_error_code(errc::misconfigured);
         return !ec;
     } catch (std::bad_alloc const&) {  // nothing was asked; the lease runs on, for `ttl` at most
@@ -108,7 +108,7 @@ public:
         auto const queue = queue_;
         std::error_code ec;
         if (extend(ttl, ec)) return;
-        auto why = queue->store().refused_lease(ttl);
+        auto why = queue->store().refused_lease_of(*queue->key(), ttl);
         if (!why.empty()) why.insert(0, ", ");
         throw error_of(queue->name(), {ec, "extend to " + std::to_string(ttl.count()) + " ms" + why});
     }

@@ -5,6 +5,7 @@
 #include <holdfast/core/access.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/holder_scripts.hpp>
+#include <holdfast/redis/redisson_scripts.hpp>
 #include <holdfast/redis/scripts.hpp>
 #include <holdfast/redis/shared_scripts.hpp>
 
@@ -41,7 +42,7 @@ inline constexpr std::array<script const*, 19> all{&acquire,
 
 /// How many scripts there are.
 inline constexpr std::size_t number_of_scripts =
-    scripts::all.size() + scripts::with_holder.size() + scripts::of_operators.size();
+    scripts::all.size() + scripts::with_holder.size() + scripts::of_operators.size() + scripts::redisson::all.size();
 
 namespace detail {
 
@@ -55,12 +56,27 @@ namespace detail {
     return sources + 2 + (c.waiter ? 1 : 0);
 }
 
+/// Returns: the place in `scripts::redisson::all` of the script for `c`. On a single server, as this layout's are, none
+/// confirms a fence, and a renewal that would reacquire is one that extends.
+[[nodiscard]] inline std::size_t number_in_redisson(command const& c) noexcept
+{
+    using enum command::verb;
+    constexpr std::size_t of_a_mode = 4;
+    if (of_operator(c)) return 3 * of_a_mode + (c.what == inspect ? 0 : 1);
+    auto const first = of_a_mode * static_cast<std::size_t>(mode_of(c));
+    if (c.what == acquire) return first + (c.fence == fence_source::none ? 0 : 1);
+    return first + (c.what == release || c.what == leave ? 3 : 2);
+}
+
 }  // namespace detail
 
 /// Returns: the place of the script that the server runs for `c` among `scripts::all`, then those with a record of the
-/// holder, then those of operators.
+/// holder, those of operators, and those of Redisson's layout.
 [[nodiscard]] inline std::size_t script_number(command const& c) noexcept
 {
+    if (in_redisson(c))
+        return scripts::all.size() + scripts::with_holder.size() + scripts::of_operators.size() +
+               detail::number_in_redisson(c);
     if (of_operator(c))
         return scripts::all.size() + scripts::with_holder.size() + static_cast<std::size_t>(c.what) -
                static_cast<std::size_t>(command::verb::inspect);
@@ -85,7 +101,9 @@ namespace detail {
     if (at < scripts::all.size()) return *scripts::all[at];
     at -= scripts::all.size();
     if (at < scripts::with_holder.size()) return *scripts::with_holder[at];
-    return *scripts::of_operators[at - scripts::with_holder.size()];
+    at -= scripts::with_holder.size();
+    if (at < scripts::of_operators.size()) return *scripts::of_operators[at];
+    return *scripts::redisson::all[at - scripts::of_operators.size()];
 }
 
 }  // namespace holdfast::redis
