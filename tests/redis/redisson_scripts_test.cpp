@@ -23,7 +23,6 @@
 #include <vector>
 
 using namespace std::chrono_literals;
-using holdfast::access;
 using holdfast::errc;
 using holdfast::redis::command;
 using holdfast::redis::layout;
@@ -101,43 +100,43 @@ TEST_CASE("the scripts of Redisson's layout are called by the SHA-1 of their tex
 TEST_CASE("each command in Redisson's layout has the script that its mode and its verb say")
 {
     using enum command::verb;
-    auto const of = [](access mode, command::verb what, bool fenced = false) {
+    auto const of = [](holdfast::access mode, command::verb what, bool fenced = false) {
         command c{
             .what = what, .keys = std::make_shared<lock_keys const>("k", "", mode, layout::redisson), .token = {}};
         if (fenced) c.fence = holdfast::redis::fence_source::clock;
         return &holdfast::redis::script_of(c);
     };
-    CHECK(of(access::sole, acquire) == &redisson::acquire);
-    CHECK(of(access::sole, acquire, true) == &redisson::acquire_by_clock);
-    CHECK(of(access::sole, extend) == &redisson::extend);
-    CHECK(of(access::sole, release) == &redisson::release);
-    CHECK(of(access::exclusive, acquire) == &redisson::acquire_exclusive);
-    CHECK(of(access::exclusive, acquire, true) == &redisson::acquire_exclusive_by_clock);
-    CHECK(of(access::exclusive, extend) == &redisson::extend_exclusive);
-    CHECK(of(access::exclusive, release) == &redisson::release_exclusive);
-    CHECK(of(access::shared, acquire) == &redisson::acquire_shared);
-    CHECK(of(access::shared, acquire, true) == &redisson::acquire_shared_by_clock);
-    CHECK(of(access::shared, extend) == &redisson::extend_shared);
-    CHECK(of(access::shared, release) == &redisson::release_shared);
-    CHECK(of(access::sole, inspect) == &redisson::inspect);
-    CHECK(of(access::sole, force_release) == &redisson::force_release);
+    CHECK(of(holdfast::access::sole, acquire) == &redisson::acquire);
+    CHECK(of(holdfast::access::sole, acquire, true) == &redisson::acquire_by_clock);
+    CHECK(of(holdfast::access::sole, extend) == &redisson::extend);
+    CHECK(of(holdfast::access::sole, release) == &redisson::release);
+    CHECK(of(holdfast::access::exclusive, acquire) == &redisson::acquire_exclusive);
+    CHECK(of(holdfast::access::exclusive, acquire, true) == &redisson::acquire_exclusive_by_clock);
+    CHECK(of(holdfast::access::exclusive, extend) == &redisson::extend_exclusive);
+    CHECK(of(holdfast::access::exclusive, release) == &redisson::release_exclusive);
+    CHECK(of(holdfast::access::shared, acquire) == &redisson::acquire_shared);
+    CHECK(of(holdfast::access::shared, acquire, true) == &redisson::acquire_shared_by_clock);
+    CHECK(of(holdfast::access::shared, extend) == &redisson::extend_shared);
+    CHECK(of(holdfast::access::shared, release) == &redisson::release_shared);
+    CHECK(of(holdfast::access::sole, inspect) == &redisson::inspect);
+    CHECK(of(holdfast::access::sole, force_release) == &redisson::force_release);
 }
 
 TEST_CASE("Redisson's names wrap no name that has a brace")
 {
-    auto const keys = [](std::string const& name, access mode = access::sole) {
+    auto const keys = [](std::string const& name, holdfast::access mode = holdfast::access::sole) {
         return lock_keys{name, "", mode, layout::redisson};
     };
     CHECK(keys("a").fence().text() == "redisson_lock_token:{a}");
     CHECK(keys("a").channel().text() == "redisson_lock__channel:{a}");
-    CHECK(keys("a", access::exclusive).channel().text() == "redisson_rwlock:{a}");
-    CHECK(keys("a", access::shared).channel().text() == "redisson_rwlock:{a}");
-    CHECK(keys("a", access::shared).readers().text() == "{a}");
+    CHECK(keys("a", holdfast::access::exclusive).channel().text() == "redisson_rwlock:{a}");
+    CHECK(keys("a", holdfast::access::shared).channel().text() == "redisson_rwlock:{a}");
+    CHECK(keys("a", holdfast::access::shared).readers().text() == "{a}");
     for (auto const* name : {"{a}", "a{", "a{b}c", "{}"}) {
         CHECK(keys(name).fence().text() == std::string{"redisson_lock_token:"} + name);
         CHECK(keys(name).channel().text() == std::string{"redisson_lock__channel:"} + name);
-        CHECK(keys(name, access::shared).channel().text() == std::string{"redisson_rwlock:"} + name);
-        CHECK(keys(name, access::shared).readers().text() == name);
+        CHECK(keys(name, holdfast::access::shared).channel().text() == std::string{"redisson_rwlock:"} + name);
+        CHECK(keys(name, holdfast::access::shared).readers().text() == name);
     }
 }
 

@@ -105,7 +105,7 @@ TEST_CASE("what expires is free, for either")
     CHECK(eventually([&] { return peer.lock(); }));
     std::error_code ec;
     m.unlock(ec);
-    CHECK(ec == holdfast::errc::not_owner);
+    CHECK(ec == holdfast::errc::lease_lost);
     CHECK(server.command({"HGET", "orders", peer.owner()}).text == "1");
     CHECK(server.command({"PTTL", "orders"}).integer > 3'000'000);
 }

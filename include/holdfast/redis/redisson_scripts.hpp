@@ -46,6 +46,13 @@ local left = redis.call('PTTL', KEYS[1])
 local refused = left ~= -2 and value ~= 1
 )lua";
 
+// Of a key that may not be read it is not known what it has.
+inline constexpr std::string_view may_read_fence = R"lua(
+if type(kept) == 'table' and not string.find(kept.err, 'WRONGTYPE', 1, true) then
+  redis.call('GETRANGE', KEYS[2], 0, 32)
+end
+)lua";
+
 // Without an expiry, as its other users do not expect one.
 inline constexpr std::string_view keep_fence = "redis.call('SET', KEYS[2], string.format('%.0f', fence))\n";
 
@@ -217,9 +224,9 @@ inline constexpr script acquire{
     joined<parts::owner_of, parts::owner, parts::look, common::refuse, parts::take, common::answer_yes>,
     "92c86e41eaabdeeea2cc1f05ba04348e83252ad3"};
 inline constexpr script acquire_by_clock{
-    joined<parts::owner_of, parts::owner, parts::look, common::refuse, common::look_at_fence, common::next_by_clock,
-           parts::keep_fence, parts::take, common::answer_fence>,
-    "9d34cbf7f9341136f792a81be44a70add89f1897"};
+    joined<parts::owner_of, parts::owner, parts::look, common::refuse, common::look_at_fence, parts::may_read_fence,
+           common::next_by_clock, parts::keep_fence, parts::take, common::answer_fence>,
+    "94b5c2daa85ae888c21adf85c30c9ee7b82cdac6"};
 inline constexpr script extend{joined<parts::owner_of, parts::owner, parts::extend>,
                                "e8192e29b1b43e80fa11d97db0552416e2bfdaf4"};
 inline constexpr script release{joined<parts::owner_of, parts::owner, parts::release, parts::wake_one, parts::tell>,
@@ -233,9 +240,9 @@ inline constexpr script acquire_exclusive{
     "c5272a0358264acfa89759a4cce355212cac985c"};
 inline constexpr script acquire_exclusive_by_clock{
     joined<parts::owner_of, parts::writer, parts::timeouts_after_fence, common::beside_by_clock, parts::look_at_holders,
-           parts::refuse_writer, common::refuse, common::look_at_fence, common::next_by_clock, parts::keep_fence,
-           parts::take_exclusive, common::answer_fence>,
-    "9a3cd7b6477f0523ae4b6e19ec92c5106db9063a"};
+           parts::refuse_writer, common::refuse, common::look_at_fence, parts::may_read_fence, common::next_by_clock,
+           parts::keep_fence, parts::take_exclusive, common::answer_fence>,
+    "f77ab6f11b9d3fe0ebd97f99ee43c28a88d59cb9"};
 inline constexpr script extend_exclusive{joined<parts::owner_of, parts::writer, parts::extend>,
                                          "b859507810d7bc588bd35b03d20c55b5a2fe8423"};
 inline constexpr script release_exclusive{
@@ -248,9 +255,9 @@ inline constexpr script acquire_shared{
     "937104046645663060236bc7d0e22e27c6cd0cf3"};
 inline constexpr script acquire_shared_by_clock{
     joined<parts::owner_of, parts::timeouts_after_fence, common::beside_by_clock, parts::look_at_holders, parts::reader,
-           parts::refuse_reader, common::refuse, common::look_at_fence, common::next_by_clock, parts::keep_fence,
-           parts::take_shared, common::answer_fence>,
-    "deca35e7667aaefc905c3ad6cb8e3e13f0bbbe0b"};
+           parts::refuse_reader, common::refuse, common::look_at_fence, parts::may_read_fence, common::next_by_clock,
+           parts::keep_fence, parts::take_shared, common::answer_fence>,
+    "23335e11772df167fc1bcb72f1e8578dba3f92d3"};
 inline constexpr script extend_shared{
     joined<parts::owner_of, parts::timeouts, parts::look_at_holders, parts::reader, parts::extend_shared>,
     "c44693b2c975bad79668f5bc4f4f596244772642"};
