@@ -11,6 +11,7 @@
 #include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/node_cleanup.hpp>
 #include <holdfast/zookeeper/node_key.hpp>
+#include <holdfast/zookeeper/node_options.hpp>
 #include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
 
@@ -21,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
