@@ -82,4 +82,29 @@ inline std::string least_rights(std::string_view password, std::string_view name
     return line.append(more);
 }
 
+inline constexpr std::string_view redisson_commands =
+    "+set +getrange +pttl +pexpire +time +hexists +hset +hdel +hgetall +eval +evalsha +publish +subscribe +unsubscribe";
+
+/// Returns: the patterns of the keys of locks in Redisson's layout that are called `names`, and of those beside them.
+inline std::string redisson_keys_of(std::string_view names)
+{
+    std::string const own{names};
+    return "~" + own + " ~{" + own + " " + beside("~redisson_lock_token:", names);
+}
+
+/// Returns: those of their channels.
+inline std::string redisson_channels_of(std::string_view names)
+{
+    return beside("&redisson_lock__channel:", names) + " " + beside("&redisson_rwlock:", names);
+}
+
+/// Returns: as `least_rights`, for one kind of names in Redisson's layout.
+inline std::string redisson_rights(std::string_view password, std::string_view names, std::string_view more)
+{
+    std::string line = "user app on >";
+    line.append(password).append(" ").append(redisson_keys_of(names)).append(" resetchannels ");
+    line.append(redisson_channels_of(names)).append(" -@all ").append(redisson_commands).append(" ");
+    return line.append(more);
+}
+
 }  // namespace holdfast::test

@@ -11,12 +11,23 @@
 using holdfast::test::contains;
 namespace rights = holdfast::test;
 
+namespace {
+
+/// Returns: the text of a page, each run of blanks and line ends as one blank.
+std::string page_of(std::string const& path)
+{
+    std::ifstream file{path};
+    std::string const text{std::istreambuf_iterator<char>{file}, {}};
+    return std::regex_replace(text, std::regex{"\\s+"}, " ");
+}
+
+std::string code(std::string_view words) { return "`" + std::string{words} + "`"; }
+
+}  // namespace
+
 TEST_CASE("the rights with which the tests run are those that docs/redis.md asks for")
 {
-    std::ifstream file{HOLDFAST_TEST_RIGHTS};
-    std::string const text{std::istreambuf_iterator<char>{file}, {}};
-    auto const page = std::regex_replace(text, std::regex{"\\s+"}, " ");
-    auto const code = [](std::string_view words) { return "`" + std::string{words} + "`"; };
+    auto const page = page_of(HOLDFAST_TEST_RIGHTS);
     CHECK_THAT(
         page,
         contains("needs, for locks whose names begin with `orders`, the keys " + code(rights::lock_keys_of("orders*")) +
@@ -27,4 +38,14 @@ TEST_CASE("the rights with which the tests run are those that docs/redis.md asks
                  code(rights::shared_keys_of("orders*")) + " and the commands " + code(rights::shared_commands) +
                  "; for Redlock " + code(rights::redlock_commands) + ", for a restart guard " +
                  code(rights::guard_commands) + ", for a database number " + code(rights::database_commands) + "."));
+}
+
+TEST_CASE("the same of locks in Redisson's layout, on the page about it")
+{
+    std::string path = HOLDFAST_TEST_RIGHTS;
+    path.replace(path.rfind("redis.md"), std::string::npos, "redisson.md");
+    CHECK_THAT(page_of(path), contains("names begin with `orders`, the keys " +
+                                       code(rights::redisson_keys_of("orders*")) + ", the channels " +
+                                       code(rights::redisson_channels_of("orders*")) + ", and the commands " +
+                                       code(rights::redisson_commands) + "."));
 }

@@ -15,7 +15,15 @@
 //   java CuratorRival.java downgrade HOSTS PATH             takes the write lock, then the read lock, gives the write lock back, says so
 //   java CuratorRival.java try-read HOSTS PATH              asks for a moment, and says "held" or "refused"
 //   java CuratorRival.java try-write HOSTS PATH             the same with the write lock
+//
+// And with InterProcessSemaphoreV2:
+//
+//   java CuratorRival.java hold-permit HOSTS PATH MAX       as hold, with one of MAX permits
+//   java CuratorRival.java try-permit HOSTS PATH MAX        asks for 5 s, and says "held" or "refused"
+//   java CuratorRival.java permits HOSTS PATH MAX FOLDER TIMES   takes a permit TIMES times; meanwhile there is a file in FOLDER, and it ends with
+//                                                           status 1 when there are more of them than MAX
 
+import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collection;
@@ -24,6 +32,8 @@ import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
 import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
+import org.apache.curator.framework.recipes.locks.Lease;
 import org.apache.curator.retry.RetryOneTime;
 
 public class CuratorRival {
@@ -55,6 +65,27 @@ public class CuratorRival {
             case "try-write":
                 InterProcessMutex side = words[0].equals("try-read") ? both.readLock() : both.writeLock();
                 System.out.println(side.acquire(50, TimeUnit.MILLISECONDS) ? "held" : "refused");
+                break;
+            case "hold-permit":
+                new InterProcessSemaphoreV2(client, words[2], Integer.parseInt(words[3])).acquire();
+                System.out.println("held");
+                Thread.sleep(Long.MAX_VALUE);
+                break;
+            case "try-permit":
+                Lease asked = new InterProcessSemaphoreV2(client, words[2], Integer.parseInt(words[3])).acquire(5, TimeUnit.SECONDS);
+                System.out.println(asked != null ? "held" : "refused");
+                break;
+            case "permits":
+                int max = Integer.parseInt(words[3]);
+                InterProcessSemaphoreV2 permits = new InterProcessSemaphoreV2(client, words[2], max);
+                for (int i = 0; i < Integer.parseInt(words[5]); ++i) {
+                    Lease one = permits.acquire();
+                    Path inside = Files.createTempFile(Path.of(words[4]), "java", "");
+                    Thread.sleep(2);
+                    if (new File(words[4]).list().length > max) System.exit(1);
+                    Files.delete(inside);
+                    permits.returnLease(one);
+                }
                 break;
             case "count":
                 Path counter = Path.of(words[3]);

@@ -65,6 +65,7 @@ private:
         case kind::children: return "children";
         case kind::data: return "data";
         case kind::watch: return "watch";
+        case kind::watch_children: return "watch children";
         case kind::erase: return "erase";
         case kind::confirm: return "confirm";
         default: return "?";

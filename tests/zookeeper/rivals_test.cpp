@@ -2,6 +2,7 @@
 //
 // The same lock as the real kazoo and the real Curator have.
 #include "patient.hpp"
+#include "rivals.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/process.hpp"
@@ -10,9 +11,6 @@
 #include "support/zookeeper_tree.hpp"
 
 #include <holdfast/zookeeper.hpp>
-
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -24,9 +22,11 @@
 #include <vector>
 
 using namespace std::chrono_literals;
-using holdfast::test::child;
 using holdfast::test::connected;
+using holdfast::test::content;
+using holdfast::test::curator;
 using holdfast::test::eventually;
+using holdfast::test::kazoo;
 using holdfast::test::temporary_folder;
 using holdfast::test::zookeeper_server;
 using holdfast::test::zookeeper_tree;
@@ -36,45 +36,6 @@ using holdfast::zookeeper::session;
 using holdfast::zookeeper::shared_mutex;
 
 namespace {
-
-/// Effects: starts a program with its output in the file `output`.
-child start(std::vector<std::string> words, std::string const& output)
-{
-    std::vector<char*> pointers;
-    for (auto& word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    return child::fork([&] {
-        ::dup2(::open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
-        ::dup2(::open("/dev/zero", O_RDONLY), STDIN_FILENO);  // an input that does not end
-        ::execvp(pointers[0], pointers.data());
-        return 127;
-    });
-}
-
-std::string beside(std::string const& file) { return HOLDFAST_TEST_FOLDER "/" + file; }
-
-child kazoo(std::vector<std::string> words, std::string const& output)
-{
-    words.insert(words.begin(), {"/usr/bin/python3", beside("kazoo_rival.py")});
-    return start(std::move(words), output);
-}
-
-child curator(std::vector<std::string> words, std::string const& output)
-{
-    std::string jars;
-    for (auto const* const jar : {"curator-recipes", "curator-framework", "curator-client", "zookeeper",
-                                  "zookeeper-jute", "guava", "slf4j-api", "slf4j-nop"})
-        jars += "/usr/share/java/" + std::string{jar} + ".jar:";
-    words.insert(words.begin(), {"java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
-                                 "-cp", jars, beside("CuratorRival.java")});
-    return start(std::move(words), output);
-}
-
-std::string content(std::string const& path)
-{
-    std::ifstream file{path};
-    return {std::istreambuf_iterator<char>{file}, {}};
-}
 
 /// Effects: ends the sessions of others that have nodes of `/orders`, as the server would after a while.
 void end_rivals(zookeeper_server const& server)

@@ -228,6 +228,12 @@ public:
         return holdfast::refused_margin(ttl, margin, refused_lease(ttl - margin));
     }
 
+    /// Returns: why no lease of `key` can have `ttl`, as `refused_lease`.
+    [[nodiscard]] virtual std::string refused_lease_of(lock_key const& /*key*/, std::chrono::milliseconds ttl) const
+    {
+        return refused_lease(ttl);
+    }
+
     /// Returns: why `key` cannot be granted in the order of arrival, which `lock_options::fair` asks for; empty if it
     /// can.
     [[nodiscard]] virtual std::string refused_order(lock_key const& /*key*/) const

@@ -8,6 +8,7 @@
 #include <holdfast/redis/client_options.hpp>
 #include <holdfast/redis/client_pool.hpp>
 #include <holdfast/redis/endpoint.hpp>
+#include <holdfast/redis/layout.hpp>
 #include <holdfast/redis/opened.hpp>
 #include <holdfast/redis/secured.hpp>
 #include <holdfast/redis/socket_transport.hpp>
@@ -35,6 +36,9 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
     check_timeouts(options.operation_timeout, options.connect_timeout, options.restart_guard, "operation_timeout");
     check_connections(options.connections);
     auto holder = holder_record(options.label);
+    if (options.layout == layout::redisson && options.name_holder)
+        throw error{holdfast::errc::misconfigured,
+                    "name_holder is set, but Redisson's layout has no place for a record of the holder"};
     std::vector<endpoint> servers{std::move(options.server)};
     auto tls = secured(servers, options.tls);
     return open_pool({.servers = std::move(servers),
@@ -42,6 +46,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
                       .node_timeout = options.operation_timeout,
                       .connect_timeout = options.connect_timeout,
                       .key_prefix = std::move(options.key_prefix),
+                      .layout = options.layout,
                       .restart_guard = options.restart_guard,
                       .connections = options.connections,
                       .subscribe = options.subscribe,

@@ -13,6 +13,7 @@
 #include <holdfast/core/store.hpp>
 #include <holdfast/impl/urls.hpp>
 #include <holdfast/lock/client_context.hpp>
+#include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
 #include <holdfast/zookeeper/opened.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
@@ -23,6 +24,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -71,6 +73,21 @@ public:
     {
         check_name(name);
         return context_->make_shared_mutex(locks_->make_shared_key(name, mode, nodes), std::move(options));
+    }
+
+    [[nodiscard]] std::unique_ptr<holdfast::detail::lock_object> make_permit(std::string_view slot,
+                                                                             std::string_view name, std::ptrdiff_t max,
+                                                                             lock_options options,
+                                                                             node_options nodes) override
+    {
+        if (nodes.permits == permits::slots) return make_mutex(slot, std::move(options), nodes);
+        check_name(name);
+        if (nodes.queueing == queueing::none || nodes.naming != naming::curator)
+            throw holdfast::detail::error_of(
+                name, {make_error_code(holdfast::errc::misconfigured),
+                       "permits::curator has a queue with Curator's names; leave queueing and naming as they are"});
+        auto key = locks_->make_permit_key(slot, name, static_cast<std::size_t>(max));
+        return context_->make_mutex(std::move(key), std::move(options));
     }
 
     [[nodiscard]] participants contenders(std::string const& name, node_options nodes) override

@@ -79,10 +79,10 @@ public:
     {
         if (in_child()) throw made_before_fork(key->name());
         auto shared = key->mode() == access::shared ? new_queue(key) : queue(key);
-        check_options(key->name(), options, store_->refused_lease(options.ttl));
+        check_options(key->name(), options, store_->refused_lease_of(*key, options.ttl));
         check_stop_margin(key->name(), options, store_->refused_margin(options.ttl, options.stop_margin));
         if (options.min_hold > options.ttl)
-            check_min_hold(key->name(), options, store_->refused_lease(options.min_hold));
+            check_min_hold(key->name(), options, store_->refused_lease_of(*key, options.min_hold));
         if (options.fair) put_in_order(*key, options);
         return std::make_unique<mutex_object>(std::move(shared), shared_from_this(),
                                               shared_options(std::move(options)));

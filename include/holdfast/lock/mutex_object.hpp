@@ -166,7 +166,7 @@ private:
     [[nodiscard]] std::string refused(std::chrono::milliseconds ttl) const
     {
         auto& store = queue_->store();
-        auto why = store.refused_lease(ttl);
+        auto why = store.refused_lease_of(*queue_->key(), ttl);
         auto const margin = state_->options->stop_margin;
         if (!why.empty() || margin.count() == 0) return why;
         why = store.refused_margin(ttl, margin);

@@ -9,6 +9,7 @@
 #include <holdfast/core/result.hpp>
 #include <holdfast/quorum/acquire_machine.hpp>
 #include <holdfast/quorum/waiting_mark.hpp>
+#include <holdfast/redis/layout.hpp>
 #include <holdfast/redis/machine_operation.hpp>
 #include <holdfast/redis/transport.hpp>
 
@@ -263,7 +264,8 @@ private:
     shared_keys keys_;
     std::string const channel_ = keys_->channel().text();
     acquire_request request_;
-    bool const queues_ = keys_->mode() == access::sole;  // readers wait together, and writers with them
+    // Readers wait together, and writers with them; Redisson's locks have no queue.
+    bool const queues_ = keys_->mode() == access::sole && keys_->layout() == layout::string;
     owner_token token_;
     std::error_code no_token_;  ///< why there is no token
     node_set unwatched_;        // still to be watched

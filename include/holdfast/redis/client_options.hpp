@@ -8,6 +8,7 @@
 #include <holdfast/core/options.hpp>
 #include <holdfast/io/tls_options.hpp>
 #include <holdfast/redis/endpoint.hpp>
+#include <holdfast/redis/layout.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -44,6 +45,10 @@ struct client_options {
 
     /// Put before every lock's name to make its key. Clients that exclude each other need the same one.
     std::string key_prefix{};
+
+    /// How the locks are kept: the same for all clients that exclude each other. `layout::redisson` shares them with
+    /// Redisson.
+    redis::layout layout{redis::layout::string};
 
     /// A server that was started less than this long ago may have forgotten what it granted, and has no vote. 0: no
     /// guard; a single server that restarts without its data may then grant a lock that is still held. Otherwise it

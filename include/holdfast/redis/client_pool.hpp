@@ -6,12 +6,14 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/name.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/io/service.hpp>
 #include <holdfast/redis/acquire_operation.hpp>
 #include <holdfast/redis/eligibility.hpp>
 #include <holdfast/redis/joint_operation.hpp>
 #include <holdfast/redis/keys.hpp>
+#include <holdfast/redis/layout.hpp>
 #include <holdfast/redis/opened.hpp>
 #include <holdfast/redis/operator_questions.hpp>
 #include <holdfast/redis/quorum_operation.hpp>
@@ -47,6 +49,7 @@ public:
     explicit client_pool(pool_options options)
         : news_{options.news},
           key_prefix_{std::move(options.key_prefix)},
+          layout_{options.layout},
           timeout_option_{options.timeout_option},
           restart_guard_{options.restart_guard},
           subscribes_{options.subscribe},
@@ -61,12 +64,12 @@ public:
 
     [[nodiscard]] shared_key make_key(std::string_view name) const override
     {
-        return std::make_shared<lock_keys const>(key_prefix_ + std::string{name}, name);
+        return std::make_shared<lock_keys const>(key_prefix_ + std::string{name}, name, access::sole, layout_);
     }
 
     [[nodiscard]] shared_key make_shared_key(std::string_view name, access mode) const override
     {
-        return std::make_shared<lock_keys const>(key_prefix_ + std::string{name}, name, mode);
+        return std::make_shared<lock_keys const>(key_prefix_ + std::string{name}, name, mode, layout_);
     }
 
     [[nodiscard]] bool converts() const noexcept override { return true; }
@@ -131,11 +134,13 @@ public:
 
     [[nodiscard]] std::unique_ptr<pending_request> request_release(shared_key const& key) override
     {
+        if (layout_ == layout::redisson) throw not_in_redisson(key->name(), "tell the holder of a lock anything");
         return std::make_unique<request_release_operation<socket_transport>>(shard_of(key), keys_of(key));
     }
 
     [[nodiscard]] std::unique_ptr<pending_list> list(std::string_view prefix) override
     {
+        if (layout_ == layout::redisson) throw not_in_redisson({}, "tell locks from other hashes");
         return std::make_unique<list_operation<socket_transport>>(*shards_.front(), key_prefix_, prefix);
     }
 
@@ -145,8 +150,16 @@ public:
         return why.empty() ? uncovered(ttl, restart_guard_) : why;
     }
 
+    [[nodiscard]] std::string refused_lease_of(lock_key const& key, std::chrono::milliseconds ttl) const override
+    {
+        constexpr std::chrono::seconds watchdog{30};
+        if (layout_ != layout::redisson || key.mode() == access::sole || ttl <= watchdog) return refused_lease(ttl);
+        return "longer than 30 s, to which the renewals of Redisson's readers shorten the leases of all readers";
+    }
+
     [[nodiscard]] std::string refused_order(lock_key const& /*key*/) const override
     {
+        if (layout_ == layout::redisson) return "but in Redisson's layout the first that asks has a lock";
         if (!subscribes_) return "but its client does not subscribe, so that no release can call it";
         if (shards_.front()->size() == 1) return {};
         return "but the masters of a Redlock each have a queue of their own: two clients may each be the first of some, "
@@ -182,6 +195,12 @@ public:
     }
 
 private:
+    [[nodiscard]] static error not_in_redisson(std::string_view lock, std::string const& what)
+    {
+        return holdfast::detail::error_of(
+            lock, {make_error_code(holdfast::errc::misconfigured), "in Redisson's layout this store cannot " + what});
+    }
+
     [[nodiscard]] static std::string text_of(std::vector<endpoint> const& servers)
     {
         std::vector<std::string> each;
@@ -212,6 +231,7 @@ private:
     holdfast::detail::fork_guard origin_;
     std::shared_ptr<server_news> news_;
     std::string key_prefix_;
+    redis::layout layout_;
     std::string_view timeout_option_;
     std::chrono::milliseconds restart_guard_;
     bool subscribes_;

@@ -7,6 +7,7 @@
 #include <holdfast/quorum/answer.hpp>
 #include <holdfast/redis/error.hpp>
 #include <holdfast/redis/keys.hpp>
+#include <holdfast/redis/layout.hpp>
 #include <holdfast/redis/waiter_id.hpp>
 
 #include <chrono>
@@ -171,6 +172,13 @@ struct command {
 /// Returns: the access that `c` is about: its recipe.
 [[nodiscard]] inline access mode_of(command const& c) noexcept { return c.keys ? c.keys->mode() : access::sole; }
 
+/// Returns: whether `c` is about a lock in Redisson's layout, which has no queue and no record of the holder; see
+/// `redisson_scripts`.
+[[nodiscard]] inline bool in_redisson(command const& c) noexcept
+{
+    return c.keys && c.keys->layout() == layout::redisson;
+}
+
 /// Returns: how far ahead of the server's clock a fence that holdfast wrote can be. The guard is twice `max_lead`.
 [[nodiscard]] inline std::chrono::microseconds fence_bound(command const& c) noexcept
 {
@@ -196,6 +204,7 @@ struct command {
 [[nodiscard]] inline bool may_queue(command const& c) noexcept
 {
     using enum command::verb;
+    if (in_redisson(c)) return false;
     return c.what == acquire || c.what == release || c.what == leave || c.what == inspect || c.what == force_release;
 }
 
@@ -209,6 +218,7 @@ struct command {
 [[nodiscard]] inline bool may_use_holder(command const& c) noexcept
 {
     using enum command::verb;
+    if (in_redisson(c)) return false;
     if (of_operator(c)) return c.what != list;
     if (mode_of(c) != access::sole) return false;  // readers have no one holder
     return !c.holder.empty() && c.what != confirm && c.what != leave;

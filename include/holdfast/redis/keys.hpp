@@ -7,6 +7,7 @@
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/result.hpp>
+#include <holdfast/redis/layout.hpp>
 #include <holdfast/redis/request.hpp>
 
 #include <memory>
@@ -19,25 +20,35 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// The keys of one lock on the servers. The lock's own key is its name, so that other clients share it. The others are
 /// in the same hash slot, unless the name has a `}` and no hash tag; they are made when they are needed.
 struct lock_keys : lock_key {
-    std::string lock;  ///< `SET key token NX PX`
+    std::string lock;  ///< see `redis::layout`
 
     /// `name` is what the user calls the lock; empty: the same as its key. Throws: `error` (`misconfigured`) if the key
     /// is reserved.
-    explicit lock_keys(std::string key, std::string_view name = {}, access mode = access::sole)
-        : lock_key{name.empty() ? key : std::string{name}, {}, mode}, lock{std::move(key)}, tagged_{has_tag(lock)}
+    explicit lock_keys(std::string key, std::string_view name = {}, access mode = access::sole,
+                       redis::layout kind = redis::layout::string)
+        : lock_key{name.empty() ? key : std::string{name}, {}, mode},
+          lock{std::move(key)},
+          layout_{kind},
+          tagged_{kind == redis::layout::redisson ? lock.find('{') != std::string::npos : has_tag(lock)}
     {
-        if (lock.starts_with(reserved_prefix))
-            throw holdfast::detail::error_of(
-                this->name(), {make_error_code(holdfast::errc::misconfigured),
-                               "its key, key_prefix and the name, begins with \"holdfast:\", which is reserved for "
-                               "what is kept beside a lock"});
+        refuse(reserved_prefix);
+        if (kind == redis::layout::redisson) refuse(redisson_counters);
     }
 
-    /// The counter of fencing tokens; kept for at least an hour after its last use.
-    [[nodiscard]] word fence() const noexcept { return beside("holdfast:fence:{"); }
+    [[nodiscard]] redis::layout layout() const noexcept { return layout_; }
+
+    /// The counter of fencing tokens; kept for at least an hour after its last use, that of Redisson's for good.
+    [[nodiscard]] word fence() const noexcept
+    {
+        return beside(redisson() ? "redisson_lock_token:{" : "holdfast:fence:{");
+    }
 
     /// The channel on which a release is published.
-    [[nodiscard]] word channel() const noexcept { return beside("holdfast:free:{"); }
+    [[nodiscard]] word channel() const noexcept
+    {
+        if (!redisson()) return beside("holdfast:free:{");
+        return beside(mode() == access::sole ? "redisson_lock__channel:{" : "redisson_rwlock:{");
+    }
 
     /// The waiters, in the order in which they are called; see `scripts`.
     [[nodiscard]] word queue() const noexcept { return apart("holdfast:queue:{"); }
@@ -45,8 +56,9 @@ struct lock_keys : lock_key {
     /// Who was called last, until he has asked: the reservation.
     [[nodiscard]] word next() const noexcept { return apart("holdfast:next:{"); }
 
-    /// The leases of the readers of a `shared_mutex`; see `shared_scripts`.
-    [[nodiscard]] word readers() const noexcept { return apart("holdfast:readers:{"); }
+    /// The leases of the readers of a `shared_mutex`; see `shared_scripts`. In Redisson's layout each has a key, and
+    /// this is what their names begin with.
+    [[nodiscard]] word readers() const noexcept { return redisson() ? beside("{") : apart("holdfast:readers:{"); }
 
     /// Who waits for a `shared_mutex`, and whose turn it is.
     [[nodiscard]] word phase() const noexcept { return apart("holdfast:phase:{"); }
@@ -57,10 +69,24 @@ struct lock_keys : lock_key {
     /// Names that begin with this are refused: they could be another lock's counter.
     static constexpr std::string_view reserved_prefix = "holdfast:";
 
+    /// The same of Redisson's layout.
+    static constexpr std::string_view redisson_counters = "redisson_lock_token:";
+
 private:
+    [[nodiscard]] bool redisson() const noexcept { return layout_ == redis::layout::redisson; }
+
+    void refuse(std::string_view prefix) const
+    {
+        if (lock.starts_with(prefix))
+            throw holdfast::detail::error_of(name(), {make_error_code(holdfast::errc::misconfigured),
+                                                      "its key, key_prefix and the name, begins with " +
+                                                          holdfast::quoted(prefix) +
+                                                          ", which is reserved for what is kept beside a lock"});
+    }
+
     /// Source: "Hash tags" in the Redis cluster specification: what is between the first `{` and the next `}` is
     /// hashed, if it is not empty. A name with such a tag is used as it is; any other name is wrapped to become the
-    /// tag.
+    /// tag. Redisson wraps no name that has a `{`.
     [[nodiscard]] word beside(std::string_view before) const noexcept
     {
         return tagged_ ? word{before.substr(0, before.size() - 1), lock, {}} : word{before, lock, "}"};
@@ -79,6 +105,7 @@ private:
         return close != std::string_view::npos && close > open + 1;
     }
 
+    redis::layout layout_;
     bool tagged_;
 };
 

@@ -86,11 +86,12 @@ inline void encode(std::string& bytes, command const& c, script_form form)
         return format(bytes, w.get());
     }
     bool const phased = knows_phase(c);
-    w.add((fenced ? 2 : 1) + (phased ? 2 : 0) + (queued ? 2 : 0) + (c.use_holder ? 1 : 0));
+    bool const remembers = phased && !in_redisson(c);
+    w.add((fenced ? 2 : 1) + (phased ? 1 : 0) + (remembers ? 1 : 0) + (queued ? 2 : 0) + (c.use_holder ? 1 : 0));
     w.add(c.keys->lock);
     if (fenced) w.add(c.keys->fence());
     if (phased) w.add(c.keys->readers());
-    if (phased) w.add(c.keys->phase());
+    if (remembers) w.add(c.keys->phase());
     if (queued) w.add(c.keys->queue());
     if (queued) w.add(c.keys->next());
     if (c.use_holder) w.add(c.keys->holder());

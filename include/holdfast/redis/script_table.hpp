@@ -6,6 +6,7 @@
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/holder_scripts.hpp>
 #include <holdfast/redis/joint_script.hpp>
+#include <holdfast/redis/redisson_scripts.hpp>
 #include <holdfast/redis/scripts.hpp>
 #include <holdfast/redis/shared_scripts.hpp>
 
@@ -42,7 +43,7 @@ inline constexpr std::array<script const*, 19> all{&acquire,
 
 /// How many scripts there are.
 inline constexpr std::size_t number_of_scripts =
-    scripts::all.size() + scripts::with_holder.size() + scripts::of_operators.size() + 1;
+    scripts::all.size() + scripts::with_holder.size() + scripts::of_operators.size() + scripts::redisson::all.size() + 1;
 
 namespace detail {
 
@@ -56,13 +57,28 @@ namespace detail {
     return sources + 2 + (c.waiter ? 1 : 0);
 }
 
+/// Returns: the place in `scripts::redisson::all` of the script for `c`. On a single server, as this layout's are, none
+/// confirms a fence, and a renewal that would reacquire is one that extends.
+[[nodiscard]] inline std::size_t number_in_redisson(command const& c) noexcept
+{
+    using enum command::verb;
+    constexpr std::size_t of_a_mode = 4;
+    if (of_operator(c)) return 3 * of_a_mode + (c.what == inspect ? 0 : 1);
+    auto const first = of_a_mode * static_cast<std::size_t>(mode_of(c));
+    if (c.what == acquire) return first + (c.fence == fence_source::none ? 0 : 1);
+    return first + (c.what == release || c.what == leave ? 3 : 2);
+}
+
 }  // namespace detail
 
 /// Returns: the place of the script that the server runs for `c` among `scripts::all`, then those with a record of the
-/// holder, then those of operators, then that for several locks.
+/// holder, those of operators, those of Redisson's layout, and that for several locks.
 [[nodiscard]] inline std::size_t script_number(command const& c) noexcept
 {
     if (c.what == command::verb::acquire_all) return number_of_scripts - 1;
+    if (in_redisson(c))
+        return scripts::all.size() + scripts::with_holder.size() + scripts::of_operators.size() +
+               detail::number_in_redisson(c);
     if (of_operator(c))
         return scripts::all.size() + scripts::with_holder.size() + static_cast<std::size_t>(c.what) -
                static_cast<std::size_t>(command::verb::inspect);
@@ -88,7 +104,9 @@ namespace detail {
     at -= scripts::all.size();
     if (at < scripts::with_holder.size()) return *scripts::with_holder[at];
     at -= scripts::with_holder.size();
-    return at < scripts::of_operators.size() ? *scripts::of_operators[at] : scripts::acquire_all;
+    if (at < scripts::of_operators.size()) return *scripts::of_operators[at];
+    at -= scripts::of_operators.size();
+    return at < scripts::redisson::all.size() ? *scripts::redisson::all[at] : scripts::acquire_all;
 }
 
 }  // namespace holdfast::redis

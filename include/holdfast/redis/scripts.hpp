@@ -149,14 +149,17 @@ if kept == '' then
 end
 )lua";
 
-inline constexpr std::string_view fence_by_clock = R"lua(
+inline constexpr std::string_view next_by_clock = R"lua(
 local last = type(kept) == 'string' and #kept <= 16 and string.find(kept, '^%d+$') and tonumber(kept)
 local foreign = kept and not (last and last <= clock + ARGV[5])
 if foreign then last = clock + ARGV[5] end
 local fence = math.max((last or 0) + 1, clock) + ARGV[3] - 1
-local lifetime = ARGV[4] + math.max(0, fence - clock) / 1000
+)lua";
+
+inline constexpr std::string_view keep_fence = R"lua(local lifetime = ARGV[4] + math.max(0, fence - clock) / 1000
 redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', string.format('%.0f', lifetime))
 )lua";
+inline constexpr std::string_view fence_by_clock = joined<next_by_clock, keep_fence>;
 
 inline constexpr std::string_view fence_by_count = R"lua(
 local number = type(kept) == 'string' and #kept <= 17 and string.find(kept, '^-?%d+$') and tonumber(kept)

@@ -8,6 +8,7 @@
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/greeting_listener.hpp>
 #include <holdfast/redis/identities.hpp>
+#include <holdfast/redis/layout.hpp>
 #include <holdfast/redis/server_news.hpp>
 #include <holdfast/redis/server_record.hpp>
 #include <holdfast/redis/server_status.hpp>
@@ -34,6 +35,7 @@ struct pool_options {
     std::string_view timeout_option = "operation_timeout";  ///< the user's name for `node_timeout`; a constant
     std::chrono::milliseconds connect_timeout{};
     std::string key_prefix;
+    redis::layout layout = redis::layout::string;
     std::chrono::milliseconds restart_guard{};  ///< 0: none
     unsigned connections = 1;                   ///< to each server, at most
     bool subscribe = true;                      ///< to releases

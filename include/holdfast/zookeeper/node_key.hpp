@@ -10,8 +10,10 @@
 #include <holdfast/zookeeper/held_nodes.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
+#include <holdfast/zookeeper/permit_recipe.hpp>
 #include <holdfast/zookeeper/sequential_recipe.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -27,7 +29,16 @@ public:
     {
     }
 
+    /// For a permit of those of which there are `max`, with a node below `path`.
+    node_key(std::string_view name, std::string path, std::size_t max)
+        : lock_key{std::string{name}, "permit"}, path_{std::move(path)}, max_{max}
+    {
+    }
+
     [[nodiscard]] std::string const& path() const noexcept { return path_; }
+
+    /// Returns: how many permits there are; 0 if it is no permit.
+    [[nodiscard]] std::size_t max() const noexcept { return max_; }
 
     /// Returns: whether waiting clients have nodes.
     [[nodiscard]] bool queued() const noexcept { return nodes_.queueing != queueing::none; }
@@ -38,6 +49,7 @@ public:
     /// Returns: the machine that takes the lock.
     [[nodiscard]] std::unique_ptr<acquire_machine> machine(acquire_plan plan) const
     {
+        if (max_ != 0) return std::make_unique<permit_recipe>(std::move(plan), max_);
         if (!queued()) return std::make_unique<ephemeral_recipe>(std::move(plan));
         return std::make_unique<sequential_recipe>(std::move(plan), nodes_.naming, mode());
     }
@@ -56,7 +68,8 @@ private:
     }
 
     std::string path_;
-    node_options nodes_;
+    node_options nodes_{};
+    std::size_t max_ = 0;
 };
 
 }  // namespace holdfast::zookeeper

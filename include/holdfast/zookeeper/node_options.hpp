@@ -15,11 +15,20 @@ enum class queueing : std::uint8_t {
     none,  ///< one ephemeral node at the lock's path: made or refused; a release wakes all, and one of them is first
 };
 
+/// How the permits of a `semaphore` are kept.
+enum class permits : std::uint8_t {
+    slots,  ///< each is a lock: `name#0`, `name#1`, and so on
+    /// shared with Curator's InterProcessSemaphoreV2: each is a node below `name/leases`, of which there are no more
+    /// than `max`; a client that wants one first takes the lock `name/locks`
+    curator,
+};
+
 /// The kind of a lock's nodes: the same for all clients that share it. `mutex m{zk, "/orders", {}, {.naming =
 /// naming::kazoo}};`
 struct node_options {
     zookeeper::queueing queueing = zookeeper::queueing::sequential;  ///< whether waiters stand in a queue
     zookeeper::naming naming = zookeeper::naming::curator;           ///< of the nodes in the queue
+    zookeeper::permits permits = zookeeper::permits::slots;          ///< of a semaphore; no effect on other locks
 };
 
 }  // namespace holdfast::zookeeper

@@ -21,13 +21,14 @@ struct request {
         children,           ///< the names below a node
         data,               ///< a node's data and stat
         watch,              ///< the same, and a notice when the node changes or goes away
+        watch_children,     ///< the names below a node, and a notice when there are others
         erase,              ///< delete the node
         write,              ///< replace the node's data
         touch,              ///< shows the server that the session lives
         /// a write without effect, answered by a quorum; what is sent after it is answered with what was known then, or
         /// later
         confirm,
-        unwatch,  ///< remove the watch of the node
+        unwatch,  ///< remove the watches of the node
     };
 
     kind what;
@@ -41,6 +42,12 @@ struct request {
     using kind = request::kind;
     return k == kind::create_sequential || k == kind::create_plain || k == kind::create_container || k == kind::erase ||
            k == kind::write || k == kind::confirm;
+}
+
+/// Returns: whether its answer is followed by a notice.
+[[nodiscard]] constexpr bool sets_watch(request::kind k) noexcept
+{
+    return k == request::kind::watch || k == request::kind::watch_children;
 }
 
 /// The result of a request.

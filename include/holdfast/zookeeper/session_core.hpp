@@ -233,7 +233,7 @@ protected:
         one.place = made.begin();
         // After an unsent request it would prove nothing: that may have been a barrier.
         bool can = unsent_.empty() && way_ && connected();
-        if (what.what == request::kind::watch && !watches_.add(*from, tag, what.path)) {
+        if (sets_watch(what.what) && !watches_.add(*from, tag, what.path)) {
             one.unsent = {answer::refused, errc::too_many_watches};
             can = false;
         }

@@ -191,7 +191,7 @@ private:
     {
         if (r.undecided()) go_on_later();  // the connection may still be there
         guarded([&] {
-            bool const watching = of.what == request::kind::watch;
+            bool const watching = sets_watch(of.what);
             if (watching && r.what != answer::ok) watches_.fail(of.from, of.tag, of.path);
             if (watching && r.what == answer::ok) unwatch(of.path);  // the wait may have been given up meanwhile
             if (of.what == request::kind::unwatch && !r.undecided()) watches_.forget(of.path);

@@ -15,11 +15,13 @@
 #include <holdfast/zookeeper/node_options.hpp>
 #include <holdfast/zookeeper/opened.hpp>
 #include <holdfast/zookeeper/path.hpp>
+#include <holdfast/zookeeper/permit_operation.hpp>
 #include <holdfast/zookeeper/release_operation.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
 #include <holdfast/zookeeper/session_lease.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -43,6 +45,13 @@ public:
     [[nodiscard]] shared_key make_key(std::string_view name, node_options nodes) const
     {
         return std::make_shared<node_key const>(name, lock_path(name, session().chroot()), nodes);
+    }
+
+    /// Returns: the key of the permit `slot` of Curator's semaphore `name`, which has `max` of them.
+    [[nodiscard]] shared_key make_permit_key(std::string_view slot, std::string_view name, std::size_t max) const
+    {
+        auto path = lock_path(name, session().chroot()) + '/' + std::string{leases_of_permits};
+        return std::make_shared<node_key const>(slot, std::move(path), max);
     }
 
     [[nodiscard]] std::string refused_order(lock_key const& key) const override
@@ -83,6 +92,7 @@ public:
     [[nodiscard]] std::unique_ptr<pending_acquire> acquire(shared_key const& key,
                                                            acquire_request const& request) override
     {
+        if (of(key)->max() != 0) return std::make_unique<permit_operation>(session_, of(key), request);
         return std::make_unique<acquire_operation>(session_, of(key), request);
     }
 

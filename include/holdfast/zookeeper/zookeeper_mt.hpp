@@ -84,6 +84,8 @@ public:
         case request::kind::children: return ::zoo_aget_children(zh_, path, 0, &on_children, &as) == ZOK;
         case request::kind::data: return ::zoo_awget(zh_, path, nullptr, nullptr, &on_data, &as) == ZOK;
         case request::kind::watch: return ::zoo_awget(zh_, path, &on_event, nullptr, &on_data, &as) == ZOK;
+        case request::kind::watch_children:
+            return ::zoo_awget_children(zh_, path, &on_event, nullptr, &on_children, &as) == ZOK;
         case request::kind::erase: return ::zoo_adelete(zh_, path, -1, &on_done, &as) == ZOK;
         case request::kind::write: return ::zoo_aset(zh_, path, r.content.data(), size, -1, &on_stat, &as) == ZOK;
         case request::kind::touch: return ::zoo_awexists(zh_, "/", nullptr, nullptr, &on_stat, &as) == ZOK;
@@ -94,7 +96,7 @@ public:
         // The server would not be told of the removal of one watcher alone. (The function's type is wrong in the C
         // client's header; it is used as it is.)
         case request::kind::unwatch:
-            return ::zoo_aremove_all_watches(zh_, path, ZWATCHTYPE_DATA, 0,
+            return ::zoo_aremove_all_watches(zh_, path, ZWATCHTYPE_ANY, 0,
                                              reinterpret_cast<void_completion_t*>(&on_done), &as) == ZOK;
         }
         return false;

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/operation.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/core/token.hpp>
+#include <holdfast/zookeeper/acquire_operation.hpp>
+#include <holdfast/zookeeper/error.hpp>
+#include <holdfast/zookeeper/node_cleanup.hpp>
+#include <holdfast/zookeeper/node_key.hpp>
+#include <holdfast/zookeeper/node_options.hpp>
+#include <holdfast/zookeeper/path.hpp>
+#include <holdfast/zookeeper/session_core.hpp>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
+
+/// The nodes below that of Curator's semaphore: the permits that are held or about to be, and the queue for them.
+inline constexpr std::string_view leases_of_permits = "leases";
+inline constexpr std::string_view queue_for_permits = "locks";
+
+/// Takes a permit in two acquires, each of which undoes what it leaves if it fails:
+///
+/// | state | event | next |
+/// |---|---|---|
+/// | queueing | the queue's lock is held | taking, with the place in the queue kept until the end |
+/// | queueing | its acquire failed | done: failed |
+/// | taking | the permit is held, or its acquire failed | the queue's node is removed in the background; done |
+/// | taking | the session has ended | queueing, unless it asks only once |
+class permit_operation final : public pending_acquire {
+public:
+    permit_operation(std::shared_ptr<session_core> in, std::shared_ptr<node_key const> key,
+                     acquire_request const& request)
+        : session_{std::move(in)}, key_{std::move(key)}, request_{request}
+    {
+        auto above = std::string{parent_of(key_->path())} + '/' + std::string{queue_for_permits};
+        queue_key_ = std::make_shared<node_key const>(key_->name(), std::move(above), node_options{});
+        prepare();
+    }
+    permit_operation(permit_operation const&) = delete;
+    permit_operation& operator=(permit_operation const&) = delete;
+
+    ~permit_operation() override
+    {
+        if (!session_->in_child()) leave();
+    }
+
+    void start(completion& done) override
+    {
+        done_ = &done;
+        current_.load()->start(queued_);
+    }
+
+    void cancel() noexcept override
+    {
+        canceled_ = true;
+        current_.load()->cancel();
+    }
+
+    [[nodiscard]] result<grant> outcome() const override { return *outcome_; }
+
+    [[nodiscard]] std::optional<bool> unavailable() const noexcept override { return current_.load()->unavailable(); }
+
+private:
+    class step final : public completion {
+    public:
+        step(permit_operation& of, void (permit_operation::*then)() noexcept) noexcept : of_{of}, then_{then} {}
+        void complete() noexcept override { (of_.*then_)(); }
+
+    private:
+        permit_operation& of_;
+        void (permit_operation::*then_)() noexcept;
+    };
+
+    /// Effects: makes both acquires. Earlier ones are kept: another thread may be about to cancel one.
+    void prepare()
+    {
+        auto place = request_;
+        place.fences = 0;
+        acquires_.reserve(acquires_.size() + 2);
+        acquires_.push_back(std::make_unique<acquire_operation>(session_, queue_key_, place));
+        acquires_.push_back(std::make_unique<acquire_operation>(session_, key_, request_));
+        current_ = acquires_[acquires_.size() - 2].get();
+    }
+
+    /// Effects: starts the present acquire. It may destroy this.
+    void begin(completion& then) noexcept
+    try {
+        auto* const one = current_.load();
+        if (canceled_) one->cancel();
+        one->start(then);
+    } catch (...) {
+        leave();
+        finish(failure{holdfast::detail::current_exception_code(), {}});
+    }
+
+    void on_queued() noexcept
+    {
+        auto got = current_.load()->outcome();
+        if (!got) return finish(std::move(got));
+        place_ = got->token;
+        if (!keep_place()) return queue_again();
+        current_ = acquires_.back().get();
+        begin(taken_);
+    }
+
+    void on_taken() noexcept
+    {
+        leave();
+        auto got = current_.load()->outcome();
+        bool const ended = !got && got.code() == make_error_code(errc::session_expired);
+        if (ended && !request_.once && !canceled_) return queue_again();
+        finish(std::move(got));
+    }
+
+    void queue_again() noexcept
+    {
+        place_.reset();
+        try {
+            prepare();
+        } catch (std::bad_alloc const&) {
+            return finish(failure{std::make_error_code(std::errc::not_enough_memory), {}});
+        }
+        begin(queued_);
+    }
+
+    /// Effects: the node in the queue stays for as long as the session. Returns: false if the session has ended.
+    [[nodiscard]] bool keep_place() noexcept
+    {
+        std::scoped_lock guard{session_->mutex()};
+        auto* const node = session_->held().find(*place_);
+        if (node) node->ends = boot_clock::time_point::max();
+        return node != nullptr;
+    }
+
+    /// Effects: gives the place in the queue up, if there is one.
+    void leave() noexcept
+    {
+        auto const place = std::exchange(place_, std::nullopt);
+        if (!place) return;
+        std::scoped_lock guard{session_->mutex()};
+        auto* const node = session_->held().find(*place);
+        if (!node) return;
+        try {
+            static_cast<void>(erase(*session_, node->what));
+            session_->held().forget(*place);
+        } catch (std::bad_alloc const&) {
+            node->ends = {};  // the session's thread removes it
+            session_->wake_thread();
+        }
+    }
+
+    void finish(result<grant> outcome) noexcept
+    {
+        outcome_.emplace(std::move(outcome));
+        done_->complete();
+    }
+
+    std::shared_ptr<session_core> const session_;
+    std::shared_ptr<node_key const> const key_;
+    std::shared_ptr<node_key const> queue_key_;
+    acquire_request const request_;
+    step queued_{*this, &permit_operation::on_queued};
+    step taken_{*this, &permit_operation::on_taken};
+    std::vector<std::unique_ptr<acquire_operation>> acquires_;
+    std::atomic<acquire_operation*> current_{nullptr};
+    std::atomic<bool> canceled_{false};
+    std::optional<owner_token> place_;  // the lease of the queue's lock
+    completion* done_ = nullptr;
+    std::optional<result<grant>> outcome_;
+};
+
+}  // namespace holdfast::zookeeper
