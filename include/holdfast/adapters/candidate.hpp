@@ -68,8 +68,7 @@ public:
         : name_{std::move(name)},
           options_{std::move(options)},
           pauses_{options_.pause, options_.retry,
-                  reinterpret_cast<std::uintptr_t>(this) ^
-                      static_cast<std::uint64_t>(boot_clock::now().time_since_epoch().count())},
+                  static_cast<std::uint64_t>(boot_clock::now().time_since_epoch().count())},
           hold_{lock, std::defer_lock}
     {
     }

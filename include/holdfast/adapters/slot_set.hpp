@@ -52,8 +52,8 @@ public:
                                                                             " are possible"});
         slots_.reserve(static_cast<std::size_t>(max));
         for (std::ptrdiff_t i = 0; i < max; ++i) slots_.push_back(make(name_ + '#' + std::to_string(i)));
-        auto const seed = reinterpret_cast<std::uintptr_t>(this) ^
-                          static_cast<std::uint64_t>(boot_clock::now().time_since_epoch().count());
+        // Nanoseconds since the machine was started differ from object to object and from machine to machine.
+        auto const seed = static_cast<std::uint64_t>(boot_clock::now().time_since_epoch().count());
         first_ = random_sequence{seed}.below(slots_.size());
     }
 
