@@ -84,7 +84,8 @@ inline void encode(std::string& bytes, command const& c, script_form form)
         return format(bytes, w.get());
     }
     bool const phased = knows_phase(c);
-    w.add((fenced ? 2 : 1) + (phased ? 2 : 0) + (queued ? 2 : 0) + (c.use_holder ? 1 : 0));
+    bool const numbered = knows_number(c);
+    w.add((fenced ? 2 : 1) + (phased ? 2 : 0) + (queued ? 2 : 0) + (c.use_holder ? 1 : 0) + (numbered ? 1 : 0));
     w.add(c.keys->lock);
     if (fenced) w.add(c.keys->fence());
     if (phased) w.add(c.keys->readers());
@@ -92,6 +93,7 @@ inline void encode(std::string& bytes, command const& c, script_form form)
     if (queued) w.add(c.keys->queue());
     if (queued) w.add(c.keys->next());
     if (c.use_holder) w.add(c.keys->holder());
+    if (numbered) w.add(c.keys->number());
     w.add(of_operator(c) ? std::string_view{} : c.token.view());
     switch (c.what) {
     case command::verb::acquire:
@@ -127,6 +129,7 @@ inline void encode(std::string& bytes, command const& c, script_form form)
     case command::verb::inspect:
     case command::verb::request_release:
     case command::verb::list: break;
+    case command::verb::count: w.add(c.value); break;
     case command::verb::force_release: w.add(c.keys->channel()); break;
     case command::verb::release:
     case command::verb::leave:
@@ -134,6 +137,7 @@ inline void encode(std::string& bytes, command const& c, script_form form)
         if (!phased) add_waiter();
         break;
     }
+    if (numbered) w.add(c.keys->permits());
     format(bytes, w.get());
 }
 
@@ -167,7 +171,10 @@ try {
     auto got = answer::yes();
     auto told = std::make_shared<node_report>();
     if (r.what() != array) return answer::failed(errc::protocol_error);
-    if (c.what == command::verb::list) {
+    if (c.what == command::verb::count) {
+        if (r.size() != c.value) return answer::failed(errc::protocol_error);
+        for (std::size_t k = 0; k < r.size(); ++k) told->names.emplace_back(r[k].text());
+    } else if (c.what == command::verb::list) {
         if (r.size() == 0) return answer::failed(errc::protocol_error);
         told->cursor = number_in<std::uint64_t>(r[0].text());
         for (std::size_t k = 1; k < r.size(); ++k) told->names.emplace_back(r[k].text());
@@ -203,7 +210,8 @@ try {
     if (r.what() == reply::kind::error) return answer::failed(classify(r.text()));
     if (c.what == command::verb::acquire && c.fence != fence_source::none && r.size() == 2)
         return decode_foreign(r[0], r[1]);
-    if (c.what == command::verb::inspect || c.what == command::verb::list) return decode_report(c, r);
+    if (c.what == command::verb::inspect || c.what == command::verb::list || c.what == command::verb::count)
+        return decode_report(c, r);
     if (r.what() != reply::kind::integer) return answer::failed(errc::protocol_error);
     auto const n = r.integer();
     if (of_operator(c)) return decode_request(c, n);

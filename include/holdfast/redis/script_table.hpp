@@ -5,6 +5,7 @@
 #include <holdfast/core/access.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/holder_scripts.hpp>
+#include <holdfast/redis/permit_scripts.hpp>
 #include <holdfast/redis/scripts.hpp>
 #include <holdfast/redis/shared_scripts.hpp>
 
@@ -41,7 +42,7 @@ inline constexpr std::array<script const*, 19> all{&acquire,
 
 /// How many scripts there are.
 inline constexpr std::size_t number_of_scripts =
-    scripts::all.size() + scripts::with_holder.size() + scripts::of_operators.size();
+    scripts::all.size() + scripts::with_holder.size() + scripts::of_operators.size() + scripts::of_slots.size();
 
 namespace detail {
 
@@ -55,15 +56,28 @@ namespace detail {
     return sources + 2 + (c.waiter ? 1 : 0);
 }
 
+/// Returns: the place in `scripts::of_slots` of the script for `c`.
+[[nodiscard]] inline std::size_t number_of_slot(command const& c) noexcept
+{
+    using enum command::verb;
+    constexpr std::size_t sources = 3;
+    auto const first = c.use_holder ? scripts::of_slots.size() / 2 : 0;
+    if (c.what == acquire) return first + static_cast<std::size_t>(c.fence);
+    return first + sources + (c.what == extend ? 0 : 1);
+}
+
 }  // namespace detail
 
 /// Returns: the place of the script that the server runs for `c` among `scripts::all`, then those with a record of the
-/// holder, then those of operators.
+/// holder, then those of operators, then those of the slots of a semaphore.
 [[nodiscard]] inline std::size_t script_number(command const& c) noexcept
 {
     if (of_operator(c))
         return scripts::all.size() + scripts::with_holder.size() + static_cast<std::size_t>(c.what) -
                static_cast<std::size_t>(command::verb::inspect);
+    if (knows_number(c))
+        return scripts::all.size() + scripts::with_holder.size() + scripts::of_operators.size() +
+               detail::number_of_slot(c);
     if (c.use_holder) return scripts::all.size() + detail::number_with_holder(c);
     constexpr std::size_t sources = 3;  // an acquire has a script for each source of its fence
     constexpr std::size_t exclusive = 8;
@@ -85,7 +99,9 @@ namespace detail {
     if (at < scripts::all.size()) return *scripts::all[at];
     at -= scripts::all.size();
     if (at < scripts::with_holder.size()) return *scripts::with_holder[at];
-    return *scripts::of_operators[at - scripts::with_holder.size()];
+    at -= scripts::with_holder.size();
+    if (at < scripts::of_operators.size()) return *scripts::of_operators[at];
+    return *scripts::of_slots[at - scripts::of_operators.size()];
 }
 
 }  // namespace holdfast::redis

@@ -194,19 +194,19 @@ inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} 
 
 }  // namespace parts
 
-inline constexpr script acquire{joined<parts::look, parts::keys, parts::waiter, parts::enqueue, parts::call_next,
-                                       parts::wait_for_turn, parts::take, parts::answer_yes>,
-                                "5f445bad5e62dc2b437fecf95e6facff4311b229"};
+inline constexpr auto acquire_text = joined<parts::look, parts::keys, parts::waiter, parts::enqueue, parts::call_next,
+                                            parts::wait_for_turn, parts::take, parts::answer_yes>;
+inline constexpr script acquire{acquire_text, "5f445bad5e62dc2b437fecf95e6facff4311b229"};
 
-inline constexpr script acquire_by_clock{
+inline constexpr auto acquire_by_clock_text =
     joined<parts::look, parts::keys_after_fence, parts::waiter_by_clock, parts::enqueue, parts::call_next,
-           parts::wait_for_turn, parts::look_at_fence, parts::fence_by_clock, parts::take, parts::answer_fence>,
-    "45a5a3e80ef6f6f9bf04f9a1b8913314899e4fb4"};
+           parts::wait_for_turn, parts::look_at_fence, parts::fence_by_clock, parts::take, parts::answer_fence>;
+inline constexpr script acquire_by_clock{acquire_by_clock_text, "45a5a3e80ef6f6f9bf04f9a1b8913314899e4fb4"};
 
-inline constexpr script acquire_by_count{
+inline constexpr auto acquire_by_count_text =
     joined<parts::look, parts::keys_after_fence, parts::waiter_by_count, parts::enqueue, parts::call_next,
-           parts::wait_for_turn, parts::look_at_fence, parts::fence_by_count, parts::take, parts::answer_fence>,
-    "d927ad76a3ab2b2f729c99dcbe7cac00267f512d"};
+           parts::wait_for_turn, parts::look_at_fence, parts::fence_by_count, parts::take, parts::answer_fence>;
+inline constexpr script acquire_by_count{acquire_by_count_text, "d927ad76a3ab2b2f729c99dcbe7cac00267f512d"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.
@@ -235,21 +235,21 @@ inline constexpr script confirm{joined<parts::only_owner, parts::raise_fence>,
                                 "040831254830459a02ef3c46707833e5f777fcc5"};
 
 // extend: KEYS lock; ARGV token ttl. Never shortens the time left: a late copy must not cut a longer lease.
-inline constexpr script extend{R"lua(
+inline constexpr std::string_view extend_text = R"lua(
 if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 1
-)lua",
-                               "b507a4092ba965149e0fd8b7c453f3551dd019f1"};
+)lua";
+inline constexpr script extend{extend_text, "b507a4092ba965149e0fd8b7c453f3551dd019f1"};
 
 // reacquire: KEYS lock; ARGV token ttl. As extend, and takes a free lock.
-inline constexpr script reacquire{R"lua(
+inline constexpr std::string_view reacquire_text = R"lua(
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
 if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 1
-)lua",
-                                  "5addbad67398e1a9cc9669f84a2131cc90097f21"};
+)lua";
+inline constexpr script reacquire{reacquire_text, "5addbad67398e1a9cc9669f84a2131cc90097f21"};
 
 namespace parts {
 
