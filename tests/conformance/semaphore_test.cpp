@@ -180,8 +180,7 @@ TEMPLATE_TEST_CASE("a client that says another number of permits is told each ti
     CHECK(code_of([&] { others.acquire(); }) == errc::misconfigured);
 }
 
-TEMPLATE_TEST_CASE("a number of permits is forgotten when the last permit is over, and not before", "",
-                   HOLDFAST_STORES)
+TEMPLATE_TEST_CASE("a number of permits is forgotten when the last permit is over, and not before", "", HOLDFAST_STORES)
 {
     TestType store;
     auto client = store.another(TestType::ttl);

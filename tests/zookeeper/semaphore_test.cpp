@@ -40,8 +40,7 @@ TEST_CASE("waits for a permit leave no node and no watch, however they end; a re
     std::optional<semaphore> rival{std::in_place, there, "/app/jobs", 2, holdfast::lock_options{}, nodes};
     zookeeper_tree tree{server.address()};
     auto const all_nodes = [&] {
-        if (nodes.queueing == queueing::none)
-        {
+        if (nodes.queueing == queueing::none) {
             auto slots = tree.children("/app");  // the slots themselves, while they are held
             std::erase(slots, "jobs#max");
             return slots;

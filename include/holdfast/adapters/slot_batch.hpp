@@ -48,9 +48,8 @@ public:
     /// Effects: gives back those whose lease is lost. Returns: whether there was none.
     bool drop_lost() noexcept
     {
-        auto const lost = std::partition(slots_.begin(), slots_.end(), [&](std::size_t slot) {
-            return of_.at(slot)->lease().still_held();
-        });
+        auto const lost = std::partition(slots_.begin(), slots_.end(),
+                                         [&](std::size_t slot) { return of_.at(slot)->lease().still_held(); });
         for (auto slot = lost; slot != slots_.end(); ++slot) {
             std::error_code ignored;
             of_.at(*slot)->unlock_early(ignored);

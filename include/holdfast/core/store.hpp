@@ -10,10 +10,10 @@
 #include <holdfast/core/lock_stats.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
-#include <holdfast/core/token.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/semaphore_slot.hpp>
 #include <holdfast/core/slot_source.hpp>
+#include <holdfast/core/token.hpp>
 
 #include <chrono>
 #include <functional>

@@ -101,10 +101,11 @@ public:
                                                           shared_key turn, lock_options options)
     {
         if (in_child()) throw made_before_fork(of.semaphore);
-        return std::make_unique<client_slots>(store_, std::move(keys), std::move(turn), store_->use_semaphore(of),
-                                              [self = shared_from_this(), options = std::move(options)](shared_key key) {
-                                                  return self->make_mutex(std::move(key), options);
-                                              });
+        return std::make_unique<client_slots>(
+            store_, std::move(keys), std::move(turn), store_->use_semaphore(of),
+            [self = shared_from_this(), options = std::move(options)](shared_key key) {
+                return self->make_mutex(std::move(key), options);
+            });
     }
 
     /// Returns: the name of the lock of who collects several permits of a semaphore.

@@ -130,7 +130,7 @@ struct command {
     owner_token beside{};  ///< acquire: see `acquire_request::beside`; `has_beside` says whether it is one
     bool has_beside = false;
     std::chrono::milliseconds waits_for{};  ///< acquire: see `quorum::waiting_mark`
-    std::string_view holder{};  ///< the sender, for people; the sender keeps the text
+    std::string_view holder{};              ///< the sender, for people; the sender keeps the text
     bool use_holder = false;
     bool holder_refused = false;  ///< it is sent again without the record: the user may not use that
 

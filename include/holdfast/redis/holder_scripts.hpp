@@ -102,16 +102,17 @@ inline constexpr auto acquire_by_clock_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::look, parts::keys_after_fence, parts::waiter_by_clock,
            parts::enqueue, parts::call_next, parts::wait_for_turn, parts::look_at_fence, parts::fence_by_clock,
            parts::take, parts::record, parts::answer_fence>;
-inline constexpr script acquire_by_clock_and_tell{acquire_by_clock_and_tell_text, "4fbb53cec27781574d8ac9c0ad59de34c6afdb64"};
+inline constexpr script acquire_by_clock_and_tell{acquire_by_clock_and_tell_text,
+                                                  "4fbb53cec27781574d8ac9c0ad59de34c6afdb64"};
 
 inline constexpr auto acquire_by_count_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::look, parts::keys_after_fence, parts::waiter_by_count,
            parts::enqueue, parts::call_next, parts::wait_for_turn, parts::look_at_fence, parts::fence_by_count,
            parts::take, parts::record, parts::answer_fence>;
-inline constexpr script acquire_by_count_and_tell{acquire_by_count_and_tell_text, "1796749eca5e46f7d3f807c63eeb7878c30eb852"};
+inline constexpr script acquire_by_count_and_tell{acquire_by_count_and_tell_text,
+                                                  "1796749eca5e46f7d3f807c63eeb7878c30eb852"};
 
-inline constexpr auto extend_and_hear_text =
-    joined<parts::take_holder, parts::extend_both>;
+inline constexpr auto extend_and_hear_text = joined<parts::take_holder, parts::extend_both>;
 inline constexpr script extend_and_hear{extend_and_hear_text, "9b641002d313900d316a33bf6697015ada3a6e9b"};
 
 inline constexpr auto reacquire_and_tell_text =

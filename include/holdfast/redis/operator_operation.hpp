@@ -218,7 +218,7 @@ private:
     node_errors errors_;
     command what_;
     lost_answer const then_;
-    std::vector<answer> answers_;  // the last of each node
+    std::vector<answer> answers_;      // the last of each node
     std::vector<std::uint64_t> next_;  // the value of the next question to each node
     node_set to_ask_;
     node_set under_way_;

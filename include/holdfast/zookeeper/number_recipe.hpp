@@ -121,8 +121,8 @@ private:
     {
         if (r.what == answer::ok) found_.at(slot) = {r.stat.czxid, r.text == agreed};
         if (--open_ > 0) return;
-        auto const ours = found_[static_cast<std::size_t>(std::find(marks_.begin(), marks_.end(), node_) -
-                                                          marks_.begin())];
+        auto const ours =
+            found_[static_cast<std::size_t>(std::find(marks_.begin(), marks_.end(), node_) - marks_.begin())];
         if (ours.czxid == 0) return start_over();
         bool in_question = false;
         for (std::size_t i = 0; i < marks_.size(); ++i) {

@@ -16,10 +16,10 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 struct permit_number {
     permit_number(std::string at, std::size_t number) : path{std::move(at)}, permits{number} {}
 
-    std::string const path;     ///< of the node above the marks
-    std::size_t const permits;  ///< the number
-    unsigned uses = 0;          ///< how many semaphores there are
-    leftover mark{};            ///< the mark
+    std::string const path;      ///< of the node above the marks
+    std::size_t const permits;   ///< the number
+    unsigned uses = 0;           ///< how many semaphores there are
+    leftover mark{};             ///< the mark
     std::int64_t agreed_in = 0;  ///< the session of the mark; 0: there is none
 
     /// Returns: whether `session`, which is 0 if there is none, has a mark.
