@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// For files that only take permits: store, semaphore, leased_permit, leased_permits, options, errors. It names no server;
-// the file that makes a client also includes the header of its store.
+// For files that only take permits: store, semaphore, leased_permit, leased_permits, options, errors. It names no
+// server; the file that makes a client also includes the header of its store.
 #pragma once
 
 #include <holdfast/core/language.hpp>

@@ -75,7 +75,7 @@ TEST_CASE("waits for a permit leave no node and no watch, however they end; a re
     CHECK(eventually([&] { return marks() == 1; }));  // the holder's: the rival uses it no more
 }
 
-TEST_CASE("sessions with different numbers of permits never take slots together, and one of them always does")
+TEST_CASE("sessions with different numbers of permits never take slots together")
 {
     zookeeper_server server;
     auto here = connected(server.address());
