@@ -71,7 +71,7 @@ private:
 /// | try  | takes those that are free now, one after another; if they are too few, gives all back |
 /// | turn | takes the lock `turn`: one caller of all clients collects slots at a time |
 /// | collect | takes one slot after another, and waits for each, with those before it held |
-/// | end  | a slot that was lost meanwhile is taken anew; a caller that lost its turn gives all back, and begins again |
+/// | end  | a slot that was lost is taken anew; a caller that lost its turn gives all back, and begins again |
 ///
 /// Why no two wait for each other: only the caller whose turn it is holds slots while it waits, and it waits for
 /// holders, who wait for no slot. (One that holds permits and asks for more is outside of this.) Why a large batch has
@@ -86,8 +86,11 @@ public:
     {
         if (boot_clock::now() >= p.deadline) p.once = true;
         if (n == 1) {
+            std::vector<std::size_t> only(1);  // before it is taken: a slot that cannot be noted would stay so
             auto const slot = slots_.take(p, stop);
-            return slot ? std::vector{*slot} : std::vector<std::size_t>{};
+            only.resize(slot ? 1 : 0);
+            if (slot) only.front() = *slot;
+            return only;
         }
         taken_slots got{slots_};
         got.reserve(n);
@@ -204,4 +207,4 @@ private:
     std::error_code worst_;
 };
 
-}  // namespace holdfast::detail
+}  // namespace holdfast::inline HOLDFAST_ABI::detail
