@@ -76,13 +76,6 @@ struct lock_keys : lock_key {
     /// Returns: of how many permits it is a slot; 0: of none.
     [[nodiscard]] unsigned permits() const noexcept { return permits_; }
 
-    /// The number of permits of a semaphore, as its clients say; beside the keys of its slots, whose names end with a
-    /// number. Requires: `permits() > 0`.
-    [[nodiscard]] word number() const noexcept
-    {
-        return {std::string_view{lock}.substr(0, lock.rfind('#')), "#max", {}};
-    }
-
     /// Names that begin with this are refused: they could be another lock's counter.
     static constexpr std::string_view reserved_prefix = "holdfast:";
 

@@ -10,17 +10,18 @@
 
 namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
 
-// For a slot of a semaphore. The last key is the number of its permits, a string of digits, and the last argument the
-// number that the client says. The rest is as without.
+// For a slot of a semaphore. The last argument is the number of its permits, as the client says it; the rest is as
+// without. The number in use is kept in a key beside those of the slots, `name#max`, a string of digits. That key is not
+// among KEYS: a user who may not use it would be refused as a whole, and so does without.
 //
 // Acquire, extend and reacquire write the number, so that it lasts at least as long as any lease of a slot, and goes
 // with the last of them. One without an expiry was set by a person, and stays. If the number is another, no slot is
-// taken; a lease that there is goes on. A user who may not use that key does without.
+// taken; a lease that there is goes on.
 
 namespace parts {
 
 inline constexpr std::string_view take_number = R"lua(
-local number_key, number = table.remove(KEYS), table.remove(ARGV)
+local number_key, number = string.gsub(KEYS[1], '#%d+$', '#max', 1), table.remove(ARGV)
 local agreed = redis.pcall('GETRANGE', number_key, 0, 7)
 local knows = type(agreed) == 'string' or string.find(agreed.err, 'WRONGTYPE', 1, true)
 local other = knows and agreed ~= '' and agreed ~= number
@@ -44,39 +45,39 @@ inline constexpr std::string_view decline_number = "if other then return 0 end\n
 }  // namespace parts
 
 inline constexpr script acquire_slot{joined<parts::take_number, parts::refuse_number, acquire_text>,
-                                     "6e0423b04e399f787ff6e7752e1d060214fc1e02"};
+                                     "565a2fbbdb763260512b2563c6e65360a05f93ae"};
 
 inline constexpr script acquire_slot_by_clock{joined<parts::take_number, parts::refuse_number, acquire_by_clock_text>,
-                                              "9afc52a05d301f3ec9e6633dd1c9dc6eef61d154"};
+                                              "6e2826281bc1b86b1424c2a5cfa67a17b0776e22"};
 
 inline constexpr script acquire_slot_by_count{joined<parts::take_number, parts::refuse_number, acquire_by_count_text>,
-                                              "fca74e3c24cacfdc73eb02020bd78e3cb93517f1"};
+                                              "c82fc54292bafde8cc44cd54cd44af933bb671e8"};
 
 inline constexpr script extend_slot{joined<parts::take_number, extend_text>,
-                                    "3d19969cd6d9885c661948613575eaa51a169c16"};
+                                    "028839f5321c391cc2b8704c27e5c24fd16e1f3b"};
 
 inline constexpr script reacquire_slot{joined<parts::take_number, parts::decline_number, reacquire_text>,
-                                       "7aa87377a6838688f6df9616ccbdbe86b4ba8b67"};
+                                       "36534a9795e0147e6c1698b83f1b65c7c76ee7e7"};
 
 // The same with a record of the holder, whose text is the last argument but one.
 
 inline constexpr script acquire_slot_and_tell{joined<parts::take_number, parts::refuse_number, acquire_and_tell_text>,
-                                              "1d1254909536ae6a62525343ae0e35080e43ebeb"};
+                                              "c325ba6191fc20536288eafd65a84dd8d876f6b0"};
 
 inline constexpr script acquire_slot_by_clock_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_clock_and_tell_text>,
-    "0e6ab9f2d2d9dd834ea9b49dada7d7059a2b91ee"};
+    "d220588ad21d1b6d796f61f2aa20809c83c1211c"};
 
 inline constexpr script acquire_slot_by_count_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_count_and_tell_text>,
-    "dcab741948b80ab9cbf332981dab3d232a9de122"};
+    "eb7cabed04e61a41a280fbd8a9c800f3d38aba49"};
 
 inline constexpr script extend_slot_and_hear{joined<parts::take_number, extend_and_hear_text>,
-                                             "2601e1e2c766df5ac84c0b83cf09d8a08c4d5f8b"};
+                                             "1ddf78de1300c28efeca88ef43caebb7ec8b544e"};
 
 inline constexpr script reacquire_slot_and_tell{
     joined<parts::take_number, parts::decline_number, reacquire_and_tell_text>,
-    "0f2f23b2f27e667e88e03695b5d06de7fb0a2db6"};
+    "dcd7c3142db8b6e0c0b79988d0b253e7f71ee19e"};
 
 /// Those of a slot, in the order of the fence's sources, then extend and reacquire; without a record of the holder, and
 /// with one.

@@ -84,8 +84,7 @@ inline void encode(std::string& bytes, command const& c, script_form form)
         return format(bytes, w.get());
     }
     bool const phased = knows_phase(c);
-    bool const numbered = knows_number(c);
-    w.add((fenced ? 2 : 1) + (phased ? 2 : 0) + (queued ? 2 : 0) + (c.use_holder ? 1 : 0) + (numbered ? 1 : 0));
+    w.add((fenced ? 2 : 1) + (phased ? 2 : 0) + (queued ? 2 : 0) + (c.use_holder ? 1 : 0));
     w.add(c.keys->lock);
     if (fenced) w.add(c.keys->fence());
     if (phased) w.add(c.keys->readers());
@@ -93,7 +92,6 @@ inline void encode(std::string& bytes, command const& c, script_form form)
     if (queued) w.add(c.keys->queue());
     if (queued) w.add(c.keys->next());
     if (c.use_holder) w.add(c.keys->holder());
-    if (numbered) w.add(c.keys->number());
     w.add(of_operator(c) ? std::string_view{} : c.token.view());
     switch (c.what) {
     case command::verb::acquire:
@@ -137,7 +135,7 @@ inline void encode(std::string& bytes, command const& c, script_form form)
         if (!phased) add_waiter();
         break;
     }
-    if (numbered) w.add(c.keys->permits());
+    if (knows_number(c)) w.add(c.keys->permits());
     format(bytes, w.get());
 }
 
