@@ -67,6 +67,7 @@ private:
         case kind::watch: return "watch";
         case kind::erase: return "erase";
         case kind::confirm: return "confirm";
+        case kind::write: return "write";
         default: return "?";
         }
     }

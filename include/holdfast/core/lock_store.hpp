@@ -12,6 +12,7 @@
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/parker.hpp>
 #include <holdfast/core/result.hpp>
+#include <holdfast/core/semaphore_slot.hpp>
 #include <holdfast/core/token.hpp>
 
 #include <chrono>
@@ -144,6 +145,8 @@ using pending_request = operation<result<bool>>;
 
 /// Asks for the names of the locks that are held. Fails as `pending_inspection`.
 using pending_list = operation<result<std::vector<std::string>>>;
+/// Asks how many locks are held. Fails as `pending_inspection`.
+using pending_count = operation<result<std::size_t>>;
 
 /// What the author of a new store implements. `holdfast::mutex` works with any store.
 ///
@@ -170,6 +173,12 @@ public:
     {
         throw detail::error_of(name, {make_error_code(errc::misconfigured), "this store has no shared_mutex"});
     }
+
+    /// Returns: the key of a slot of a semaphore; no I/O. It is granted only while no client uses the semaphore with
+    /// another number of permits: that is `misconfigured`. By default no number is compared. Throws: as `make_key`.
+    [[nodiscard]] virtual shared_key make_slot_key(semaphore_slot const& of) { return make_key(of.lock_name()); }
+    /// Returns: what says that a client uses the semaphore of `of`, until it is destroyed; by default nothing.
+    [[nodiscard]] virtual std::shared_ptr<void const> use_semaphore(semaphore_slot const& /*of*/) { return {}; }
 
     /// Returns: whether it can grant one mode beside the owner's lease in the other; see `acquire_request::beside`.
     [[nodiscard]] virtual bool converts() const noexcept { return false; }
@@ -245,6 +254,12 @@ public:
 
     /// Returns: the news of the servers for `on_error`; each once.
     [[nodiscard]] virtual std::vector<error> take_notices() noexcept { return {}; }
+
+    /// Returns: a question for how many of `slots`, which are all those of one semaphore, are held. By default: none.
+    [[nodiscard]] virtual std::unique_ptr<pending_count> count_held(std::vector<shared_key> const& /*slots*/)
+    {
+        throw cannot({}, "count permits");
+    }
 
     // For operators; each returns an operation that was not started. Throw: `error` (`misconfigured`) if the store
     // cannot do that.

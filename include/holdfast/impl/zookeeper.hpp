@@ -28,6 +28,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
@@ -71,6 +72,15 @@ public:
     {
         check_name(name);
         return context_->make_shared_mutex(locks_->make_shared_key(name, mode, nodes), std::move(options));
+    }
+
+    [[nodiscard]] std::unique_ptr<holdfast::detail::slot_source> make_slots(semaphore_slot of, lock_options options,
+                                                                            node_options nodes) override
+    {
+        std::vector<shared_key> keys;
+        for (of.slot = 0; of.slot < of.permits; ++of.slot) keys.push_back(locks_->make_slot_key(of, nodes));
+        auto turn = locks_->make_key(client_context::turn_of(of), nodes);
+        return context_->make_slots(of, std::move(keys), std::move(turn), std::move(options));
     }
 
     [[nodiscard]] participants contenders(std::string const& name, node_options nodes) override

@@ -57,6 +57,7 @@ struct joint_member {
 /// | request_release | there is a key | the record of the holder is marked: its renewals are told so |
 /// | list | always | the answer names the locks among some of the keys |
 /// | acquire_all | each of `members`: no key, no queue, no reservation; its fence is not foreign | as acquire, for each; yes carries their fences. No names one that is not so, and carries the time its key has left; nothing is written |
+/// | count | always | the answer says which slots of a semaphore are held |
 ///
 /// With `use_holder` a record of the holder is kept beside the key: `holder` says who it is. It is written with the
 /// grant, expires with the key, and goes with it; see `scripts`.
@@ -75,6 +76,10 @@ struct joint_member {
 ///
 /// Queue and reservation only ever refuse. Losing them costs time: who waits looks by the clock, too. The layout for
 /// other clients: docs/queue-of-waiters.md.
+///
+/// With the keys of a slot of a semaphore, the number of permits is kept beside the slots, until the last lease of one
+/// of them can have ended: acquire and extend write it if there is none. If it is another than that of the keys, an
+/// acquire is an error (`other_number`), and a reacquire is answered with no; see `permit_scripts`.
 ///
 /// What the keys of a `shared_mutex` mean by these verbs, for one of its modes:
 ///
@@ -115,6 +120,7 @@ struct command {
         force_release,
         request_release,
         list,         ///< `keys->lock` is a pattern, and `value` the cursor
+        count,        ///< `keys` are those of slot 0, and `value` is how many slots there are
         acquire_all,  ///< `keys` are those of the first of `members`
     };
 
@@ -202,14 +208,22 @@ struct command {
 /// Returns: whether `c` is what an operator asks, and not a client for its own lock.
 [[nodiscard]] inline bool of_operator(command const& c) noexcept
 {
-    return c.what >= command::verb::inspect && c.what <= command::verb::list;
+    return c.what >= command::verb::inspect && c.what <= command::verb::count;
+}
+
+/// Returns: whether `c` compares the number of permits of a semaphore.
+[[nodiscard]] inline bool knows_number(command const& c) noexcept
+{
+    using enum command::verb;
+    bool const lasts = c.what == acquire || c.what == extend || c.what == reacquire;
+    return lasts && c.keys && c.keys->permits() > 0;
 }
 
 /// Returns: whether `c` can have to do with the record of the holder.
 [[nodiscard]] inline bool may_use_holder(command const& c) noexcept
 {
     using enum command::verb;
-    if (of_operator(c)) return c.what != list;
+    if (of_operator(c)) return c.what != list && c.what != count;
     if (mode_of(c) != access::sole) return false;  // readers have no one holder
     return !c.holder.empty() && c.what != confirm && c.what != leave;
 }
@@ -239,7 +253,7 @@ struct node_report {
     std::string record{};               ///< of the holder, without its owner token; empty if there is none
     std::int64_t waiting = -1;          ///< how many; negative: not known
     std::uint64_t cursor = 0;           ///< where a list goes on; 0: it is complete
-    std::vector<std::string> names{};
+    std::vector<std::string> names{};     ///< of locks; for a count, a digest for each slot, empty if it is free
     std::vector<std::uint64_t> fences{};  ///< of an acquire_all; 0 where none was asked for
     std::size_t blocker = 0;              ///< the place of one that refused it
 };

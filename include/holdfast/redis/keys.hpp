@@ -9,6 +9,8 @@
 #include <holdfast/core/result.hpp>
 #include <holdfast/redis/request.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,7 +26,24 @@ struct lock_keys : lock_key {
     /// `name` is what the user calls the lock; empty: the same as its key. Throws: `error` (`misconfigured`) if the key
     /// is reserved.
     explicit lock_keys(std::string key, std::string_view name = {}, access mode = access::sole)
-        : lock_key{name.empty() ? key : std::string{name}, {}, mode}, lock{std::move(key)}, tagged_{has_tag(lock)}
+        : lock_keys{std::move(key), name, {}, mode, 0}
+    {
+    }
+
+    /// Returns: the keys of a slot of a semaphore of `permits`; that number is a kind: in one process, too, the slots
+    /// of semaphores of one name and different numbers are asked for separately.
+    [[nodiscard]] static std::shared_ptr<lock_keys const> of_slot(std::string key, std::string_view name,
+                                                                  std::size_t permits)
+    {
+        return std::make_shared<lock_keys const>(std::move(key), name, std::to_string(permits), access::sole,
+                                                 static_cast<std::uint16_t>(permits));
+    }
+
+    lock_keys(std::string key, std::string_view name, std::string kind, access mode, std::uint16_t permits)
+        : lock_key{name.empty() ? key : std::string{name}, std::move(kind), mode},
+          lock{std::move(key)},
+          tagged_{has_tag(lock)},
+          permits_{permits}
     {
         if (lock.starts_with(reserved_prefix))
             throw holdfast::detail::error_of(
@@ -54,6 +73,9 @@ struct lock_keys : lock_key {
     /// Who has the lock, for people, if its client keeps that; see `scripts`.
     [[nodiscard]] word holder() const noexcept { return apart("holdfast:holder:{"); }
 
+    /// Returns: of how many permits it is a slot; 0: of none.
+    [[nodiscard]] unsigned permits() const noexcept { return permits_; }
+
     /// Names that begin with this are refused: they could be another lock's counter.
     static constexpr std::string_view reserved_prefix = "holdfast:";
 
@@ -80,6 +102,7 @@ private:
     }
 
     bool tagged_;
+    std::uint16_t permits_;
 };
 
 using shared_keys = std::shared_ptr<lock_keys const>;

@@ -6,6 +6,7 @@
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/holder_scripts.hpp>
 #include <holdfast/redis/joint_script.hpp>
+#include <holdfast/redis/permit_scripts.hpp>
 #include <holdfast/redis/scripts.hpp>
 #include <holdfast/redis/shared_scripts.hpp>
 
@@ -42,7 +43,7 @@ inline constexpr std::array<script const*, 19> all{&acquire,
 
 /// How many scripts there are.
 inline constexpr std::size_t number_of_scripts =
-    scripts::all.size() + scripts::with_holder.size() + scripts::of_operators.size() + 1;
+    scripts::all.size() + scripts::with_holder.size() + scripts::of_operators.size() + scripts::of_slots.size() + 1;
 
 namespace detail {
 
@@ -56,16 +57,29 @@ namespace detail {
     return sources + 2 + (c.waiter ? 1 : 0);
 }
 
+/// Returns: the place in `scripts::of_slots` of the script for `c`.
+[[nodiscard]] inline std::size_t number_of_slot(command const& c) noexcept
+{
+    using enum command::verb;
+    constexpr std::size_t sources = 3;
+    auto const first = c.use_holder ? scripts::of_slots.size() / 2 : 0;
+    if (c.what == acquire) return first + static_cast<std::size_t>(c.fence);
+    return first + sources + (c.what == extend ? 0 : 1);
+}
+
 }  // namespace detail
 
 /// Returns: the place of the script that the server runs for `c` among `scripts::all`, then those with a record of the
-/// holder, then those of operators, then that for several locks.
+/// holder, then those of operators, then those of the slots of a semaphore, then that for several locks.
 [[nodiscard]] inline std::size_t script_number(command const& c) noexcept
 {
     if (c.what == command::verb::acquire_all) return number_of_scripts - 1;
     if (of_operator(c))
         return scripts::all.size() + scripts::with_holder.size() + static_cast<std::size_t>(c.what) -
                static_cast<std::size_t>(command::verb::inspect);
+    if (knows_number(c))
+        return scripts::all.size() + scripts::with_holder.size() + scripts::of_operators.size() +
+               detail::number_of_slot(c);
     if (c.use_holder) return scripts::all.size() + detail::number_with_holder(c);
     constexpr std::size_t sources = 3;  // an acquire has a script for each source of its fence
     constexpr std::size_t exclusive = 8;
@@ -88,7 +102,9 @@ namespace detail {
     at -= scripts::all.size();
     if (at < scripts::with_holder.size()) return *scripts::with_holder[at];
     at -= scripts::with_holder.size();
-    return at < scripts::of_operators.size() ? *scripts::of_operators[at] : scripts::acquire_all;
+    if (at < scripts::of_operators.size()) return *scripts::of_operators[at];
+    at -= scripts::of_operators.size();
+    return at < scripts::of_slots.size() ? *scripts::of_slots[at] : scripts::acquire_all;
 }
 
 }  // namespace holdfast::redis

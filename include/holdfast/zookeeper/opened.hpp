@@ -47,6 +47,8 @@ public:
     make_mutex(std::string_view name, lock_options options, node_options nodes) = 0;
     [[nodiscard]] virtual std::unique_ptr<holdfast::detail::lock_object>
     make_shared_mutex(std::string_view name, access mode, lock_options options, node_options nodes) = 0;
+    [[nodiscard]] virtual std::unique_ptr<holdfast::detail::slot_source>
+    make_slots(semaphore_slot of, lock_options options, node_options nodes) = 0;
     [[nodiscard]] virtual participants contenders(std::string const& name, node_options nodes) = 0;
 };
 
