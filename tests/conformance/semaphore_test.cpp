@@ -2,6 +2,7 @@
 //
 // A semaphore is the same on every store.
 #include "stores.hpp"
+#include "support/async_outcome.hpp"
 #include "support/catch.hpp"
 #include "support/code_of.hpp"
 #include "support/eventually.hpp"
@@ -29,6 +30,7 @@ using holdfast::errc;
 using holdfast::leased_permit;
 using holdfast::leased_permits;
 using holdfast::semaphore;
+using holdfast::test::async_outcome;
 using holdfast::test::child;
 using holdfast::test::code_of;
 using holdfast::test::contains;
@@ -287,6 +289,84 @@ TEMPLATE_TEST_CASE("several permits are taken all or none, and given back all or
     ours.release(1, ec);
     CHECK_FALSE(ec);
     CHECK(theirs.permits_in_use() == 0);
+}
+
+TEMPLATE_TEST_CASE("an asynchronous acquire is told of another number of permits, also one that waits", "",
+                   HOLDFAST_STORES)
+{
+    TestType store;
+    auto ours = std::make_optional<semaphore>(store.one, "orders", 1, renewed<TestType>());
+    auto held = std::make_optional<leased_permit>(*ours, 1min);
+    semaphore others{store.other, "orders", 2, renewed<TestType>()};
+    async_outcome refused;
+    async_outcome timed;
+    others.async_acquire(refused.hears());
+    REQUIRE(refused.comes());
+    CHECK(refused.code() == errc::misconfigured);
+    others.async_try_acquire_for(1min, timed.hears());
+    REQUIRE(timed.comes());
+    CHECK(timed.code() == errc::misconfigured);
+    CHECK_FALSE(timed.held());
+    CHECK(held->still_held());
+    CHECK(ours->permits_in_use() == 1);
+    async_outcome none;
+    others.async_release(none.hears());
+    REQUIRE(none.comes());
+    CHECK(none.code() == errc::not_owner);
+
+    semaphore same{store.other, "orders", 1, renewed<TestType>()};
+    async_outcome waits;
+    same.async_acquire(waits.hears());
+    held.reset();
+    REQUIRE(waits.comes());
+    CHECK_FALSE(waits.code());
+    CHECK(ours->permits_in_use() == 1);
+}
+
+TEMPLATE_TEST_CASE("the members that wait and those that do not give back each other's permits", "", HOLDFAST_STORES)
+{
+    TestType store;
+    auto ours = std::make_optional<semaphore>(store.one, "orders", 4, renewed<TestType>());
+    semaphore theirs{store.other, "orders", 4, renewed<TestType>()};
+    async_outcome third;
+    ours->acquire(2);
+    ours->async_acquire(third.hears());
+    REQUIRE(third.comes());
+    REQUIRE_FALSE(third.code());
+    CHECK(theirs.permits_in_use() == 3);
+    std::error_code ec;
+    ours->release(4, ec);
+    CHECK(ec == errc::not_owner);
+    async_outcome given_back;
+    ours->async_release(given_back.hears());
+    REQUIRE(given_back.comes());
+    CHECK_FALSE(given_back.code());
+    CHECK(theirs.permits_in_use() == 2);
+    ours->release(3, ec);
+    CHECK(ec == errc::not_owner);
+    ours->release(2, ec);
+    CHECK_FALSE(ec);
+    CHECK(theirs.permits_in_use() == 0);
+    async_outcome none;
+    ours->async_release(none.hears());
+    REQUIRE(none.comes());
+    CHECK(none.code() == errc::not_owner);
+
+    leased_permits two{*ours, 2, 1min};
+    ours->acquire();
+    async_outcome last;
+    async_outcome more;
+    ours->async_acquire(last.hears());
+    REQUIRE(last.comes());
+    ours->async_acquire(more.hears());
+    CHECK(theirs.permits_in_use() == 4);
+    ours.reset();  // all are given back, and what waits is cancelled
+    REQUIRE(more.comes());
+    CHECK(more.code() == std::errc::operation_canceled);
+    CHECK(theirs.try_acquire_for(4, 1min));
+    two.release(ec);
+    CHECK(ec);
+    CHECK(theirs.permits_in_use() == 4);
 }
 
 TEMPLATE_TEST_CASE("callers that each want most of the permits do not wait for each other", "", HOLDFAST_STORES)

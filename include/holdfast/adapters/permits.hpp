@@ -15,6 +15,7 @@
 #include <holdfast/lock/report.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,6 +39,13 @@ public:
 
     [[nodiscard]] slot_set& slots() noexcept { return slots_; }
     [[nodiscard]] slot_set const& slots() const noexcept { return slots_; }
+
+    /// Effects: gives back all slots that are taken; what waits is cancelled, also if it is granted one of these.
+    void close() noexcept
+    {
+        closing_ = true;
+        slots_.close();
+    }
 
     /// Effects: `slot` is one of those that `release` gives back.
     void keep(std::size_t slot) noexcept
@@ -229,6 +237,11 @@ private:
             }
             if (!told) return;
             cancel_on_stop_.reset();
+            if (slot && of_->closing_) {  // the end of the semaphore gave it back to this call
+                auto const& object = slots().at(*std::exchange(slot, std::nullopt));
+                object->give_back_early(object->lease());
+                ec = std::make_error_code(std::errc::operation_canceled);
+            }
             if (slot) slots().took(*slot);
             take_over(slot);
             told->deliver(ec, slot.has_value());
@@ -263,6 +276,7 @@ private:
     std::mutex mutex_;
     std::vector<std::uint64_t> taken_;  // for each slot that was taken by `acquire`, its number in that order; 0: none
     std::uint64_t acquired_ = 0;
+    std::atomic<bool> closing_{false};
     fork_guard const origin_;
 };
 

@@ -69,7 +69,7 @@ public:
     semaphore& operator=(semaphore const&) = delete;
 
     /// Effects: gives back all permits. Asynchronous calls that have not ended are cancelled.
-    ~semaphore() { permits_->slots().close(); }
+    ~semaphore() { permits_->close(); }
 
     /// Effects: waits until a permit is held.
     /// Throws: `error`: `unavailable` when no quorum could be asked for `unavailable_after`; `misconfigured` at once,

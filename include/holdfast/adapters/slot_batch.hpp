@@ -207,4 +207,4 @@ private:
     std::error_code worst_;
 };
 
-}  // namespace holdfast::inline HOLDFAST_ABI::detail
+}  // namespace holdfast::detail

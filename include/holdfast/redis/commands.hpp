@@ -247,12 +247,12 @@ inline constexpr std::int64_t other_type_mark = std::int64_t{1} << 52;
 
 /// What a node says of a lock, or which locks it has.
 struct node_report {
-    std::string digest{};               ///< of the value of the key: the same on two nodes for the same owner
-    std::chrono::milliseconds left{};   ///< until the key expires; negative: it does not
-    std::chrono::microseconds clock{};  ///< the server's, since 1970
-    std::string record{};               ///< of the holder, without its owner token; empty if there is none
-    std::int64_t waiting = -1;          ///< how many; negative: not known
-    std::uint64_t cursor = 0;           ///< where a list goes on; 0: it is complete
+    std::string digest{};                 ///< of the value of the key: the same on two nodes for the same owner
+    std::chrono::milliseconds left{};     ///< until the key expires; negative: it does not
+    std::chrono::microseconds clock{};    ///< the server's, since 1970
+    std::string record{};                 ///< of the holder, without its owner token; empty if there is none
+    std::int64_t waiting = -1;            ///< how many; negative: not known
+    std::uint64_t cursor = 0;             ///< where a list goes on; 0: it is complete
     std::vector<std::string> names{};     ///< of locks; for a count, a digest for each slot, empty if it is free
     std::vector<std::uint64_t> fences{};  ///< of an acquire_all; 0 where none was asked for
     std::size_t blocker = 0;              ///< the place of one that refused it
