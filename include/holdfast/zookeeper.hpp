@@ -104,9 +104,7 @@ public:
     semaphore(session const& in, std::string_view name, std::ptrdiff_t max, lock_options const& options = {},
               node_options nodes = {})
         : holdfast::semaphore{name, max, options,
-                              [&](std::string const& slot) {
-                                  return in.session_->make_permit(slot, name, max, options, nodes);
-                              }}
+                              [&](semaphore_slot const& of) { return in.session_->make_slots(of, options, nodes); }}
     {
     }
 };

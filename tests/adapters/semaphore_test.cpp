@@ -31,6 +31,7 @@ using namespace std::chrono_literals;
 using holdfast::boot_clock;
 using holdfast::errc;
 using holdfast::leased_permit;
+using holdfast::leased_permits;
 using holdfast::lock_options;
 using holdfast::semaphore;
 using holdfast::test::code_of;
@@ -74,6 +75,7 @@ struct yard {
 static_assert(!std::is_copy_constructible_v<semaphore> && !std::is_copy_constructible_v<leased_permit>);
 static_assert(std::is_nothrow_move_constructible_v<leased_permit> && std::is_nothrow_move_assignable_v<leased_permit>);
 static_assert(std::is_base_of_v<semaphore, holdfast::memory::semaphore>);
+static_assert(!std::is_copy_constructible_v<leased_permits> && std::is_nothrow_move_constructible_v<leased_permits>);
 
 TEST_CASE("a semaphore has as many permits as it says, for all clients")
 {
@@ -402,16 +404,101 @@ TEST_CASE("the end of a semaphore does not wait for each permit")
     CHECK(all_free(next));
 }
 
-TEST_CASE("of two clients with different numbers of permits the greater counts")
+TEST_CASE("a semaphore of another name has a number of its own")
 {
     yard y;
-    semaphore more{y.there, "jobs", 3};
     y.jobs.acquire();
-    y.jobs.acquire();
+    semaphore parcels{y.there, "parcels", 5};
+    parcels.acquire(5);
+    semaphore more{y.there, "jobs", 5};
+    CHECK(code_of([&] { more.acquire(); }) == errc::misconfigured);
+    CHECK(more.permits_in_use() == 1);
+    CHECK(parcels.permits_in_use() == 5);
+}
+
+TEST_CASE("a lock of the name of a slot is counted, and takes that permit out of use")
+{
+    yard y;
+    holdfast::mutex repairs{y.there, "jobs#1"};
+    repairs.lock();
+    CHECK(y.jobs.permits_in_use() == 1);
+    leased_permit const one{y.jobs};
+    CHECK(one.slot() == 0);
     CHECK_FALSE(y.jobs.try_acquire());
-    leased_permit const third{more, 1min};
-    CHECK(third.slot() == 2);
-    CHECK_FALSE(more.try_acquire());
+    CHECK_FALSE(y.jobs.try_acquire(2));
+    CHECK(y.jobs.permits_in_use() == 2);
+}
+
+TEST_CASE("permits that are moved are given back once")
+{
+    yard y;
+    leased_permits all{y.jobs, 2};
+    CHECK_FALSE(leased_permits{y.theirs, 1, std::try_to_lock});
+    CHECK_FALSE(leased_permits{y.theirs, 2, 20ms}.owns_permits());
+    CHECK_FALSE(leased_permits{y.theirs, 1, boot_clock::now() + 20ms});
+    leased_permits moved{std::move(all)};
+    CHECK_FALSE(all);  // NOLINT(bugprone-use-after-move)
+    CHECK(moved.still_held());
+    CHECK(moved.fencing_token() == 0);
+    moved.extend(2h);
+    CHECK(moved.remaining() > 1h);
+    std::error_code ec;
+    CHECK(moved.extend(3h, ec));
+    leased_permits none;
+    CHECK_FALSE(none.extend(1h, ec));
+    CHECK(ec == errc::not_owner);
+    CHECK(code_of([&] { none.extend(1h); }) == errc::not_owner);
+    swap(none, moved);
+    moved = std::move(none);
+    moved.release();
+    CHECK_FALSE(moved.still_held());
+    CHECK(released(moved) == errc::not_owner);
+    CHECK(all_free(y.theirs));
+}
+
+TEST_CASE("one that collects permits and loses its turn gives all back, and begins again")
+{
+    holdfast::memory::store here;
+    auto const there = here.another_client();
+    semaphore jobs{here, "jobs", 3, {.ttl = 900ms}};
+    semaphore theirs{there, "jobs", 3};
+    leased_permit one{theirs};
+    std::atomic<bool> got{false};
+    std::jthread collector{[&] {
+        leased_permits const all{jobs, 3};
+        got = true;
+    }};
+    CHECK(eventually([&] { return theirs.permits_in_use() == 3; }));
+    for (int i = 0; i < 3; ++i) {
+        here.erase("jobs#batch");
+        std::this_thread::sleep_for(400ms);  // a renewal finds it, or does not yet
+    }
+    CHECK_FALSE(got);
+    one.release();
+    collector.join();
+    CHECK(got);
+    CHECK(all_free(theirs));
+}
+
+TEST_CASE("a permit that is lost while others are collected is taken anew")
+{
+    holdfast::memory::store here;
+    auto const there = here.another_client();
+    semaphore jobs{here, "jobs", 2, {.ttl = 900ms}};
+    semaphore theirs{there, "jobs", 2};
+    leased_permit one{theirs};
+    std::atomic<bool> held{false};
+    std::jthread collector{[&] {
+        leased_permits const both{jobs, 2};
+        held = both.lease_of(0).still_held() && both.lease_of(1).still_held();
+    }};
+    CHECK(eventually([&] { return theirs.permits_in_use() == 2; }));
+    here.erase("jobs#" + std::to_string(1 - one.slot()));
+    std::this_thread::sleep_for(1s);  // so long that the loss is found
+    one.release();
+    collector.join();
+    CHECK(held);
+    CHECK(all_free(theirs));
 }
 
 TEST_CASE("a store that cannot be asked is told; one that comes back within the time is not")

@@ -86,4 +86,24 @@ TEST_CASE("a thread whose memory runs out while it takes a free permit holds it 
     CHECK(refused > 3);
 }
 
+TEST_CASE("a thread whose memory runs out while it takes or gives back several permits holds all or none")
+{
+    store here;
+    store there = here.another_client();
+    semaphore fails{here, "jobs", 3};
+    semaphore others{there, "jobs", 3};
+    auto const refused = holdfast::test::refuse_each_request(
+        holdfast::test::whose::this_threads, 1,
+        [&] {
+            holdfast::leased_permits two{fails, 2};
+            std::error_code ec;
+            two.release(ec);
+        },
+        [&] {
+            holdfast::leased_permits const all{others, 3, 1min};
+            CHECK(all.still_held());
+        });
+    CHECK(refused > 6);
+}
+
 #endif

@@ -102,6 +102,7 @@ TEST_CASE("an error that stopped a script is the same with and without what Redi
          errc::write_refused},
         {"NOREPLICAS Not enough good replicas to write.", errc::no_replicas},
         {"WRONGTYPE Operation against a key holding the wrong kind of value", errc::wrong_type},
+        {"OTHERNUMBER its number of permits is 2, and this client says 3", errc::other_number},
         {"ERR value is not an integer or out of range", errc::server_error},
     }));
     CAPTURE(text);

@@ -21,7 +21,7 @@ constexpr auto transient = {errc::cannot_connect,     errc::connection_lost,   e
                             errc::too_many_clients,   errc::server_error};
 constexpr auto permanent = {
     errc::authentication_failed, errc::not_permitted, errc::wrong_type, errc::moved, errc::no_script,
-    errc::bad_database};
+    errc::bad_database,          errc::other_number};
 
 constexpr auto conditions = {holdfast::errc::contended,   holdfast::errc::timed_out,
                              holdfast::errc::lease_lost,  holdfast::errc::outcome_unknown,

@@ -13,7 +13,9 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -108,4 +110,116 @@ TEST_CASE("a right that is missing is told at once, also in a wait, in the words
     waiter.join();
     CHECK_THAT(what, contains("jobs#"));
     CHECK_THAT(what, contains("eval"));
+}
+
+TEST_CASE("a number of permits on a minority of the masters is no obstacle, and on a majority it is told")
+{
+    five_masters five;
+    holdfast::redlock::masters other{five.servers.urls(), five_masters::options()};
+    semaphore jobs{five.client, "jobs", 2, {.ttl = 30s, .unavailable_after = 5min}};
+    for (std::size_t i : {0U, 3U}) five.servers[i].command({"SET", "jobs#max", "7", "PX", "600000"});
+    leased_permit first{jobs, 2min};
+    CHECK(first);
+    semaphore seven{other, "jobs", 7, {.ttl = 30s, .unavailable_after = 5min}};
+    std::string what;
+    CHECK(code_of([&] { seven.acquire(); }, &what) == errc::misconfigured);
+    CHECK_THAT(what, contains("is 2"));
+    CHECK(first.still_held());
+    first.release();
+    for (auto& one : five.servers) one.command({"SET", "jobs#max", "9", "PX", "600000"});
+    CHECK(code_of([&] { jobs.acquire(); }, &what) == errc::misconfigured);
+    CHECK_THAT(what, contains("is 9"));
+    CHECK(eventually([&] { return five.copies("jobs#0") + five.copies("jobs#1") == 0; }));  // rolled back
+}
+
+TEST_CASE("permits that are held are counted with two of five masters down, and what may be held is, too")
+{
+    five_masters five;
+    semaphore jobs{five.client, "jobs", 3, {.ttl = 1h, .unavailable_after = 5min}};
+    leased_permit const one{jobs, 2min};
+    CHECK(eventually([&] { return five.copies("jobs#" + std::to_string(one.slot())) == 5; }));
+    CHECK(jobs.permits_in_use() == 1);
+    auto const another = "jobs#" + std::to_string((one.slot() + 1) % 3);
+    five.servers[1].command({"SET", another, "of a client that has no majority"});
+    CHECK(jobs.permits_in_use() == 1);
+    five.servers.kill(0);
+    five.servers.kill(3);
+    CHECK(jobs.permits_in_use() == 2);  // those that are down may have that slot, too
+    five.servers[1].command({"DEL", another});
+    CHECK(jobs.permits_in_use() == 1);
+    five.servers.kill(1);
+    std::error_code ec;
+    CHECK(jobs.permits_in_use(ec) == 0);
+    CHECK(ec == errc::unavailable);
+}
+
+TEST_CASE("the number of permits lasts as long as the leases, and is no obstacle for a user without a right to it")
+{
+    redis_server server;
+    holdfast::redis::client redis{server.url(), {.connect_timeout = 1min}};
+    holdfast::redis::semaphore jobs{redis, "jobs", 2, {.ttl = 1h, .unavailable_after = 1h}};
+    leased_permit one{jobs};
+    CHECK(server.command({"GET", "jobs#max"}).text == "2");
+    CHECK(server.command({"PTTL", "jobs#max"}).integer >= server.command({"PTTL", "jobs#0"}).integer);
+    one.extend(5h);
+    CHECK(server.command({"PTTL", "jobs#max"}).integer > 4LL * 3'600'000);
+    server.command({"DEL", "jobs#max"});  // a server that lost it
+    one.extend(6h);
+    CHECK(server.command({"GET", "jobs#max"}).text == "2");
+    one.release();
+    server.command({"SET", "jobs#max", "2"});  // a person says so, for good
+    one = leased_permit{jobs};
+    CHECK(server.command({"PTTL", "jobs#max"}).integer == -1);
+    server.command({"DEL", "jobs#max"});
+    server.command({"RPUSH", "jobs#max", "a list"});
+    std::string what;
+    CHECK(code_of([&] { jobs.acquire(); }, &what) == errc::misconfigured);
+    CHECK_THAT(what, contains("something else"));
+    server.command({"DEL", "jobs#max"});
+
+    server.command({"ACL", "SETUSER", "few", "on", ">few", "~jobs#0", "~jobs#1", "~jobs#2", "~jobs#3", "~jobs#4",
+                    "~holdfast:*", "&*", "+@all"});
+    holdfast::redis::client few{server.url("few", "few"), {.connect_timeout = 1min}};
+    holdfast::redis::semaphore theirs{few, "jobs", 5, {.ttl = 1h, .unavailable_after = 1h}};
+    leased_permit const two{theirs, 1min};
+    CHECK(two.slot() != one.slot());
+    CHECK(server.command({"EXISTS", "jobs#max"}).integer == 0);
+}
+
+TEST_CASE("a count of permits does not depend on what the keys of the slots hold")
+{
+    redis_server server;
+    holdfast::redis::client redis{server.url(), {.connect_timeout = 1min}};
+    holdfast::redis::semaphore jobs{redis, "{jobs}", 1'000, {.unavailable_after = 1min}};
+    CHECK(jobs.permits_in_use() == 0);
+    server.command({"SET", "{jobs}#999", ""});
+    server.command({"RPUSH", "{jobs}#10", "a list"});
+    server.command({"SET", "{jobs}#1000", "not one of them"});
+    CHECK(jobs.permits_in_use() == 2);
+}
+
+TEST_CASE("the scripts of a slot are called by the SHA-1 of their text")
+{
+    redis_server server;
+    for (auto const* s : holdfast::redis::scripts::of_slots)
+        CHECK(server.command({"SCRIPT", "LOAD", std::string{s->text}}).text == s->sha1);
+}
+
+TEST_CASE("a permit is renewed, told and released with a record of its holder, too")
+{
+    redis_server server;
+    holdfast::redis::client redis{server.url(), {.connect_timeout = 1min, .name_holder = true, .label = "of ours"}};
+    bool const fencing = GENERATE(true, false);
+    holdfast::redis::semaphore jobs{redis, "jobs", 2, {.ttl = 1h, .fencing = fencing, .unavailable_after = 1h}};
+    leased_permit one{jobs};
+    auto const holder = redis.holder("jobs#" + std::to_string(one.slot()));
+    REQUIRE(holder);
+    CHECK(holder->label == "of ours");
+    CHECK(server.command({"GET", "jobs#max"}).text == "2");
+    one.extend(2h);
+    std::error_code ec;
+    one.release(ec);
+    CHECK_FALSE(ec);
+    holdfast::redis::semaphore three{redis, "jobs", 3, {.ttl = 1h, .fencing = fencing, .unavailable_after = 1h}};
+    CHECK(code_of([&] { three.acquire(); }) == errc::misconfigured);
 }

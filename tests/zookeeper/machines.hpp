@@ -68,6 +68,7 @@ private:
         case kind::watch_children: return "watch children";
         case kind::erase: return "erase";
         case kind::confirm: return "confirm";
+        case kind::write: return "write";
         default: return "?";
         }
     }

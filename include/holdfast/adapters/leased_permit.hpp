@@ -139,9 +139,9 @@ public:
 private:
     void take(semaphore& s, detail::patience const& p, std::stop_token const& stop)
     {
-        auto const slot = s.permits_->slots().take(p, stop);
-        if (!slot) return;
-        slot_ = *slot;
+        auto const slots = s.take_slots(1, p, stop);
+        if (slots.empty()) return;
+        slot_ = slots.front();
         object_ = s.permits_->slots().at(slot_);
         lease_ = object_->lease();
     }

@@ -14,6 +14,8 @@
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/report.hpp>
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -38,6 +40,13 @@ public:
     [[nodiscard]] slot_set& slots() noexcept { return slots_; }
     [[nodiscard]] slot_set const& slots() const noexcept { return slots_; }
 
+    /// Effects: gives back all slots that are taken; what waits is cancelled, also if it is granted one of these.
+    void close() noexcept
+    {
+        closing_ = true;
+        slots_.close();
+    }
+
     /// Effects: `slot` is one of those that `release` gives back.
     void keep(std::size_t slot) noexcept
     {
@@ -46,20 +55,34 @@ public:
         taken_[slot] = ++acquired_;
     }
 
+    /// As above, for several.
+    void keep(std::vector<std::size_t> const& slots) noexcept
+    {
+        if (origin_.in_child()) return;
+        std::scoped_lock guard{mutex_};
+        for (auto const slot : slots) taken_[slot] = ++acquired_;
+    }
+
     /// Effects: one of those that were kept, and is to be given back by the caller, is not kept any more: one that is
     /// lost, if there is any, or else the one that was kept first. Returns: which one; nothing if none was kept.
     [[nodiscard]] std::optional<std::size_t> let_go() noexcept
     {
         if (origin_.in_child()) return std::nullopt;
         std::scoped_lock guard{mutex_};
-        std::optional<std::size_t> chosen;
-        for (std::size_t i = 0; i < taken_.size(); ++i) {
-            if (taken_[i] == 0) continue;
-            bool const lost = !slots_.at(i)->lease().still_held();
-            if (lost || !chosen || taken_[i] < taken_[*chosen]) chosen = i;
-            if (lost) break;
-        }
-        if (chosen) taken_[*chosen] = 0;
+        return next_to_give_back();
+    }
+
+    /// As above, for `n` of them. Returns: their locks; none if fewer were kept. Throws: `std::bad_alloc`: then all are
+    /// kept.
+    [[nodiscard]] std::vector<std::shared_ptr<lock_object>> let_go(std::size_t n)
+    {
+        if (origin_.in_child()) return {};
+        std::vector<std::shared_ptr<lock_object>> chosen;
+        std::scoped_lock guard{mutex_};
+        auto const free = static_cast<std::size_t>(std::count(taken_.begin(), taken_.end(), std::uint64_t{0}));
+        if (n > taken_.size() - free) return {};
+        chosen.reserve(n);
+        while (chosen.size() < n) chosen.push_back(slots_.at(next_to_give_back().value()));
         return chosen;
     }
 
@@ -214,6 +237,11 @@ private:
             }
             if (!told) return;
             cancel_on_stop_.reset();
+            if (slot && of_->closing_) {  // the end of the semaphore gave it back to this call
+                auto const& object = slots().at(*std::exchange(slot, std::nullopt));
+                object->give_back_early(object->lease());
+                ec = std::make_error_code(std::errc::operation_canceled);
+            }
             if (slot) slots().took(*slot);
             take_over(slot);
             told->deliver(ec, slot.has_value());
@@ -231,10 +259,24 @@ private:
         std::optional<std::stop_callback<cancel>> cancel_on_stop_;
     };
 
+    [[nodiscard]] std::optional<std::size_t> next_to_give_back() noexcept
+    {
+        std::optional<std::size_t> chosen;
+        for (std::size_t i = 0; i < taken_.size(); ++i) {
+            if (taken_[i] == 0) continue;
+            bool const lost = !slots_.at(i)->lease().still_held();
+            if (lost || !chosen || taken_[i] < taken_[*chosen]) chosen = i;
+            if (lost) break;
+        }
+        if (chosen) taken_[*chosen] = 0;
+        return chosen;
+    }
+
     slot_set slots_;
     std::mutex mutex_;
     std::vector<std::uint64_t> taken_;  // for each slot that was taken by `acquire`, its number in that order; 0: none
     std::uint64_t acquired_ = 0;
+    std::atomic<bool> closing_{false};
     fork_guard const origin_;
 };
 

@@ -2,13 +2,17 @@
 #pragma once
 
 #include <holdfast/adapters/permits.hpp>
+#include <holdfast/adapters/slot_batch.hpp>
 #include <holdfast/adapters/slot_set.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lock.hpp>
+#include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
+#include <holdfast/core/semaphore_slot.hpp>
+#include <holdfast/core/slot_source.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/report.hpp>
 
@@ -17,15 +21,18 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <new>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI {
 
 class leased_permit;
+class leased_permits;
 
 /// At most `max()` permits of the name `name()` in a store, over all processes. The members have the names of
 /// `std::counting_semaphore`; a permit is a lease, which is renewed while it is held, and may be lost. Any number of
@@ -36,19 +43,25 @@ class leased_permit;
 ///     holdfast::leased_permit slot{jobs, 500ms};
 ///
 /// Each permit is a slot, a lock of the name `jobs#0`, `jobs#1`, and so on. So a semaphore is as safe as a mutex of its
-/// store, on Redlock's masters, too, and each slot has fencing tokens of its own. The servers do not know `max()`: all
-/// objects of a name should have the same. If they have not, the greatest counts: an object of 3 uses the slots 0 to 2,
-/// and one of 5 beside it takes the other two.
+/// store, on Redlock's masters, too, and each slot has fencing tokens of its own.
+///
+/// All clients have to say the same `max` for a name. The store keeps the number that is in use, and every acquire of a
+/// client that says another one throws `misconfigured`. The store forgets the number when the last lease of a permit
+/// could have ended; in ZooKeeper, when the last `semaphore` of that number is gone.
 ///
 /// A thread that waits is in the queues of all slots, and is woken by the release of any: `max()` requests for each
 /// wait. If it is granted two at once, it gives one back at once; another thread that tries just then may find no
 /// permit free.
+///
+/// Several permits are taken all or none. Callers that wait for several have turns, one caller of all clients at a
+/// time, so that no two wait for each other; the turn is the lock `jobs#batch`. A caller that already holds permits and
+/// waits for more can wait for another that does the same: ask for all at once.
 class semaphore {
 public:
     /// Effects: prepares a semaphore; no I/O. `options` are those of each slot.
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or `max` is not 1 to 1,000.
     semaphore(store const& in, std::string_view name, std::ptrdiff_t max, lock_options const& options = {})
-        : semaphore{name, max, options, [&](std::string const& slot) { return in.locks_->make_mutex(slot, options); }}
+        : semaphore{name, max, options, [&](semaphore_slot const& of) { return in.locks_->make_slots(of, options); }}
     {
     }
 
@@ -56,19 +69,31 @@ public:
     semaphore& operator=(semaphore const&) = delete;
 
     /// Effects: gives back all permits. Asynchronous calls that have not ended are cancelled.
-    ~semaphore() { permits_->slots().close(); }
+    ~semaphore() { permits_->close(); }
 
     /// Effects: waits until a permit is held.
-    /// Throws: `error`: `unavailable` when no quorum could be asked for `unavailable_after`; `misconfigured` at once.
-    void acquire() { static_cast<void>(acquire({}, {})); }
+    /// Throws: `error`: `unavailable` when no quorum could be asked for `unavailable_after`; `misconfigured` at once,
+    /// also if the semaphore is in use with another number of permits.
+    void acquire() { static_cast<void>(take(1, {}, {})); }
+
+    /// Effects: waits until `n` permits are held: all, or none. Throws: as above; `misconfigured` if `n` is not 1 to
+    /// `max()`.
+    void acquire(std::ptrdiff_t n) { static_cast<void>(take(n, {}, {})); }
 
     /// Effects: waits until a permit is held or `stop` is requested. Returns: whether one is held.
-    [[nodiscard]] bool acquire(std::stop_token const& stop) { return acquire({}, stop); }
+    [[nodiscard]] bool acquire(std::stop_token const& stop) { return take(1, {}, stop); }
+
+    /// As above, for `n` permits: all, or none.
+    [[nodiscard]] bool acquire(std::ptrdiff_t n, std::stop_token const& stop) { return take(n, {}, stop); }
 
     /// Effects: tries each slot, until one is free. Returns: whether a permit is held; `false` when all are held, here
     /// or elsewhere. Also `false` for a moment to let others in: see `mutex::try_lock`.
     /// Throws: `error`: `unavailable` if no slot could be asked; `misconfigured`.
-    [[nodiscard]] bool try_acquire() { return acquire({.once = true}, {}); }
+    [[nodiscard]] bool try_acquire() { return take(1, {.once = true}, {}); }
+
+    /// As above, for `n` permits. If fewer are free, those that were taken are given back, before this returns; if no
+    /// answer comes, they end with their leases.
+    [[nodiscard]] bool try_acquire(std::ptrdiff_t n) { return take(n, {.once = true}, {}); }
 
     /// Effects: waits until a permit is held, for `d` at most. Returns: whether one is held; by its deadline and one
     /// operation timeout. If one answer of the store takes longer than `d`, that answer comes on top.
@@ -79,11 +104,26 @@ public:
         return try_acquire_for(std::stop_token{}, d);
     }
 
+    /// As above, for `n` permits: all, or none; `d` is for all of them together.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_acquire_for(std::ptrdiff_t n, std::chrono::duration<Rep, Period> const& d)
+    {
+        return take(n, in(d), {});
+    }
+
     /// As above; it also ends when `stop` is requested.
     template <class Rep, class Period>
     [[nodiscard]] bool try_acquire_for(std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
     {
-        return acquire({.deadline = saturating_add(boot_clock::now(), d)}, stop);
+        return take(1, in(d), stop);
+    }
+
+    /// As above, for `n` permits.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_acquire_for(std::ptrdiff_t n, std::stop_token const& stop,
+                                       std::chrono::duration<Rep, Period> const& d)
+    {
+        return take(n, in(d), stop);
     }
 
     /// As `try_acquire_for`, until a point of any clock. That clock is read once.
@@ -93,18 +133,41 @@ public:
         return try_acquire_until(std::stop_token{}, t);
     }
 
+    /// As above, for `n` permits: all, or none.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_acquire_until(std::ptrdiff_t n, std::chrono::time_point<Clock, Duration> const& t)
+    {
+        return take(n, until(t), {});
+    }
+
     /// As above; it also ends when `stop` is requested.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_acquire_until(std::stop_token const& stop, std::chrono::time_point<Clock, Duration> const& t)
     {
-        return acquire({.deadline = std::max(to_boot_clock(t), boot_clock::time_point{})}, stop);
+        return take(1, until(t), stop);
+    }
+
+    /// As above, for `n` permits.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_acquire_until(std::ptrdiff_t n, std::stop_token const& stop,
+                                         std::chrono::time_point<Clock, Duration> const& t)
+    {
+        return take(n, until(t), stop);
     }
 
     /// Effects: `release(ec)`; errors are reported to `on_error`.
     void release() noexcept
     {
-        if (auto const slot = let_go()) return slot->unlock();
+        if (auto const slot = permits_->let_go()) return permits_->slots().at(*slot)->unlock();
         detail::report(on_error_, name(), {make_error_code(errc::not_owner), {}});
+    }
+
+    /// Effects: `release(n, ec)`; errors are reported to `on_error`.
+    void release(std::ptrdiff_t n) noexcept
+    {
+        std::error_code ec;
+        release(n, ec);
+        if (ec) detail::report(on_error_, name(), {ec, std::to_string(n) + " permits"});
     }
 
     /// Effects: gives back one of the permits that this object has by `acquire` and its siblings, whichever thread
@@ -117,7 +180,36 @@ public:
     void release(std::error_code& ec) noexcept
     {
         ec = make_error_code(errc::not_owner);
-        if (auto const slot = let_go()) slot->unlock(ec);
+        if (auto const slot = permits_->let_go()) permits_->slots().at(*slot)->unlock(ec);
+    }
+
+    /// Effects: gives back `n` of the permits that this object has by `acquire` and its siblings, chosen as above; if
+    /// it has fewer, none. They are given back together: it waits for all answers, one operation timeout at most.
+    /// Postconditions: as above; `lease_lost` if one was lost; otherwise the failure of one. Each is free after its ttl
+    /// at the latest. `not_owner`: nothing was given back.
+    void release(std::ptrdiff_t n, std::error_code& ec) noexcept
+    try {
+        ec = make_error_code(errc::not_owner);
+        auto const all = std::make_shared<detail::joint_release>();
+        auto const slots = permits_->let_go(static_cast<std::size_t>(std::max<std::ptrdiff_t>(n, 0)));
+        if (slots.empty()) return;
+        for (auto const& one : slots) all->begin(*one);
+        ec = all->wait();
+    } catch (std::bad_alloc const&) {
+        ec = std::make_error_code(std::errc::not_enough_memory);  // nothing was given back
+    }
+
+    /// Returns: how many permits are held now, by any client. A slot that a client has taken out of use counts; one
+    /// whose holder has died counts until its lease ends. One Redis and memory say a number of one moment. Of several
+    /// masters, and of ZooKeeper, each slot is asked for at a time of its own during the call: every permit that is
+    /// held all that time counts. Masters that do not answer are taken to have whatever makes a slot count.
+    /// Throws: `error`: `unavailable` if no quorum could be asked; `misconfigured`: a right is missing.
+    [[nodiscard]] std::ptrdiff_t permits_in_use() const { return static_cast<std::ptrdiff_t>(source_->held()); }
+
+    /// As above; 0 if `ec` is an error.
+    [[nodiscard]] std::ptrdiff_t permits_in_use(std::error_code& ec) const noexcept
+    {
+        return detail::without_throwing(ec, [&] { return permits_in_use(); });
     }
 
     /// Returns: how many permits there are.
@@ -147,35 +239,58 @@ public:
     void async_release(std::function<void(std::error_code)> f) { detail::begin_unlock_of(*permits_, std::move(f)); }
 
 protected:
+    /// Makes the slots of a semaphore.
+    using slot_maker = std::function<std::unique_ptr<detail::slot_source>(semaphore_slot const&)>;
+
     /// As the public one, with slots that `make` makes.
-    semaphore(std::string_view name, std::ptrdiff_t max, lock_options const& options,
-              detail::slot_set::maker const& make)
-        : permits_{std::make_shared<detail::permits>(name, max, make)}, on_error_{options.on_error}
+    semaphore(std::string_view name, std::ptrdiff_t max, lock_options const& options, slot_maker const& make)
+        : source_{(detail::slot_set::check(name, max), make({name, static_cast<std::size_t>(max)}))},
+          permits_{std::make_shared<detail::permits>(
+              name, max, [this, slot = std::size_t{0}](auto const&) mutable { return source_->make_slot(slot++); })},
+          turn_{source_->make_turn()},
+          on_error_{options.on_error}
     {
     }
 
 private:
     friend class leased_permit;
-
+    friend class leased_permits;
     friend struct detail::async_access;
 
-    bool acquire(detail::patience const& p, std::stop_token const& stop)
+    template <class Duration>
+    [[nodiscard]] static detail::patience in(Duration const& d)
     {
-        auto const slot = permits_->slots().take(p, stop);
-        if (slot) permits_->keep(*slot);
-        return slot.has_value();
+        return {.deadline = saturating_add(boot_clock::now(), d)};
     }
 
-    /// Returns: the slot that is to be given back; null if none is held by `acquire`.
-    [[nodiscard]] std::shared_ptr<detail::lock_object> let_go() noexcept
+    template <class TimePoint>
+    [[nodiscard]] static detail::patience until(TimePoint const& t)
     {
-        auto const slot = permits_->let_go();
-        return slot ? permits_->slots().at(*slot) : nullptr;
+        return {.deadline = std::max(to_boot_clock(t), boot_clock::time_point{})};
+    }
+
+    bool take(std::ptrdiff_t n, detail::patience const& p, std::stop_token const& stop)
+    {
+        auto const slots = take_slots(n, p, stop);
+        permits_->keep(slots);
+        return !slots.empty();
+    }
+
+    /// Returns: `n` slots that are held now; none if the time passed, or after a stop.
+    [[nodiscard]] std::vector<std::size_t> take_slots(std::ptrdiff_t n, detail::patience const& p,
+                                                      std::stop_token const& stop)
+    {
+        if (n < 1 || n > max())
+            throw detail::error_of(name(), {make_error_code(errc::misconfigured),
+                                            std::to_string(n) + " permits at once; it has " + std::to_string(max())});
+        return detail::slot_batch{permits_->slots(), *turn_}.take(static_cast<std::size_t>(n), p, stop);
     }
 
     [[nodiscard]] std::shared_ptr<detail::async_source> async_permit_source() const noexcept { return permits_; }
 
+    std::unique_ptr<detail::slot_source> const source_;
     std::shared_ptr<detail::permits> const permits_;
+    std::shared_ptr<detail::lock_object> const turn_;
     detail::error_hook on_error_;
 };
 

@@ -45,11 +45,7 @@ public:
     /// Throws: `error` (`misconfigured`), and what `make` throws.
     slot_set(std::string_view name, std::ptrdiff_t max, maker const& make) : name_{name}
     {
-        check_name(name);
-        if (max < 1 || max > most)
-            throw error_of(name, {make_error_code(errc::misconfigured), "a semaphore of " + std::to_string(max) +
-                                                                            " permits; 1 to " + std::to_string(most) +
-                                                                            " are possible"});
+        check(name, max);
         slots_.reserve(static_cast<std::size_t>(max));
         for (std::ptrdiff_t i = 0; i < max; ++i) slots_.push_back(make(name_ + '#' + std::to_string(i)));
         // Nanoseconds since the machine was started differ from object to object and from machine to machine.
@@ -77,6 +73,16 @@ public:
 
     /// Each slot costs a waiting thread a request.
     static constexpr std::ptrdiff_t most = 1'000;
+
+    /// Throws: `error` (`misconfigured`) if there is no semaphore of `name` with `max` permits.
+    static void check(std::string_view name, std::ptrdiff_t max)
+    {
+        check_name(name);
+        if (max < 1 || max > most)
+            throw error_of(name, {make_error_code(errc::misconfigured), "a semaphore of " + std::to_string(max) +
+                                                                            " permits; 1 to " + std::to_string(most) +
+                                                                            " are possible"});
+    }
 
     [[nodiscard]] std::string const& name() const noexcept { return name_; }
     [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }

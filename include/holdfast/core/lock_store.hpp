@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/access.hpp>
+#include <holdfast/core/acquire_request.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lock_holder.hpp>
@@ -12,6 +13,7 @@
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/parker.hpp>
 #include <holdfast/core/result.hpp>
+#include <holdfast/core/semaphore_slot.hpp>
 #include <holdfast/core/token.hpp>
 
 #include <chrono>
@@ -26,67 +28,6 @@
 #include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI {
-
-/// What an acquire asks of a store.
-struct acquire_request {
-    /// How long the lease lasts if it is not renewed.
-    std::chrono::milliseconds ttl{};
-
-    /// How much earlier than it has to be the loss of the lease is announced: a lease that has no more than that left
-    /// is no use.
-    std::chrono::milliseconds stop_margin{};
-
-    /// How many consecutive fencing tokens to reserve, at most 64; 0 for none.
-    unsigned fences = 1;
-
-    /// It may not overtake those who wait, even with a single attempt; see `lock_options::fair`.
-    bool in_order = false;
-
-    /// How the attempts are spaced.
-    backoff_options retry{};
-
-    /// Exactly one attempt; `deadline` has no effect.
-    bool once = false;
-
-    /// No attempt begins after it.
-    boot_clock::time_point deadline = boot_clock::time_point::max();
-
-    /// The acquire fails with `unavailable` if by then, and ever since it began, no quorum could be asked.
-    boot_clock::time_point unavailable_at = boot_clock::time_point::max();
-
-    /// It also fails so if no quorum could be asked for this long after one could.
-    boot_clock::duration unavailable_after = boot_clock::duration::max();
-
-    /// The lease of the same name and owner, in the other mode of a `shared_mutex`, which does not refuse this one:
-    /// the way from one mode to the other without a gap. It is untouched, whatever comes of this; after a grant, which
-    /// is a lease of its own with a token of its own, the caller gives it back. Asked for once (`once`), and only if
-    /// the store `converts()`.
-    ///
-    /// | asked for | granted if |
-    /// |-----------|------------|
-    /// | shared    | this lease has the lock exclusively |
-    /// | exclusive | no other lease shares the lock; waiting writers do not matter |
-    std::optional<owner_token> beside{};
-};
-
-/// What an acquire got.
-struct grant {
-    /// The owner token of the lease, which `extend` and `bind` take.
-    owner_token token;
-
-    /// ttl − elapsed − drift, counted from before the first byte was sent. Before that, a store must not grant the
-    /// lock to another owner.
-    boot_clock::time_point valid_until;
-
-    /// The first of the reserved fencing tokens; the others follow it. 0 if none was asked for.
-    std::uint64_t fence = 0;
-
-    /// How many are reserved: as many as were asked for, or more.
-    unsigned fences = 1;
-
-    /// The lease duration, if the store fixes it (a ZooKeeper session), also for every extension; 0: as requested.
-    std::chrono::milliseconds ttl{0};
-};
 
 /// Takes a lock for a fresh owner token. Failures: `timed_out` (the deadline passed while others held it, also for a
 /// single attempt), `std::errc::operation_canceled` after `cancel()`, `unavailable`, `misconfigured`. After a failure
@@ -144,6 +85,8 @@ using pending_request = operation<result<bool>>;
 
 /// Asks for the names of the locks that are held. Fails as `pending_inspection`.
 using pending_list = operation<result<std::vector<std::string>>>;
+/// Asks how many locks are held. Fails as `pending_inspection`.
+using pending_count = operation<result<std::size_t>>;
 
 /// What the author of a new store implements. `holdfast::mutex` works with any store.
 ///
@@ -170,6 +113,12 @@ public:
     {
         throw detail::error_of(name, {make_error_code(errc::misconfigured), "this store has no shared_mutex"});
     }
+
+    /// Returns: the key of a slot of a semaphore; no I/O. It is granted only while no client uses the semaphore with
+    /// another number of permits: that is `misconfigured`. By default no number is compared. Throws: as `make_key`.
+    [[nodiscard]] virtual shared_key make_slot_key(semaphore_slot const& of) { return make_key(of.lock_name()); }
+    /// Returns: what says that a client uses the semaphore of `of`, until it is destroyed; by default nothing.
+    [[nodiscard]] virtual std::shared_ptr<void const> use_semaphore(semaphore_slot const& /*of*/) { return {}; }
 
     /// Returns: whether it can grant one mode beside the owner's lease in the other; see `acquire_request::beside`.
     [[nodiscard]] virtual bool converts() const noexcept { return false; }
@@ -251,6 +200,12 @@ public:
 
     /// Returns: the news of the servers for `on_error`; each once.
     [[nodiscard]] virtual std::vector<error> take_notices() noexcept { return {}; }
+
+    /// Returns: a question for how many of `slots`, which are all those of one semaphore, are held. By default: none.
+    [[nodiscard]] virtual std::unique_ptr<pending_count> count_held(std::vector<shared_key> const& /*slots*/)
+    {
+        throw cannot({}, "count permits");
+    }
 
     // For operators; each returns an operation that was not started. Throw: `error` (`misconfigured`) if the store
     // cannot do that.

@@ -12,6 +12,8 @@
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/result.hpp>
+#include <holdfast/core/semaphore_slot.hpp>
+#include <holdfast/core/slot_source.hpp>
 #include <holdfast/core/token.hpp>
 
 #include <chrono>
@@ -114,6 +116,9 @@ public:
     /// its own.
     [[nodiscard]] virtual std::unique_ptr<lock_object> make_shared_mutex(std::string_view name, access mode,
                                                                          lock_options options) = 0;
+
+    /// Returns: what makes the slots of the semaphore `of.semaphore`, of `of.permits`.
+    [[nodiscard]] virtual std::unique_ptr<slot_source> make_slots(semaphore_slot of, lock_options options) = 0;
 
     [[nodiscard]] virtual lock_stats stats() const = 0;
     virtual void observe(lock_observer f) = 0;

@@ -30,6 +30,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
@@ -75,19 +76,20 @@ public:
         return context_->make_shared_mutex(locks_->make_shared_key(name, mode, nodes), std::move(options));
     }
 
-    [[nodiscard]] std::unique_ptr<holdfast::detail::lock_object> make_permit(std::string_view slot,
-                                                                             std::string_view name, std::ptrdiff_t max,
-                                                                             lock_options options,
-                                                                             node_options nodes) override
+    [[nodiscard]] std::unique_ptr<holdfast::detail::slot_source> make_slots(semaphore_slot of, lock_options options,
+                                                                            node_options nodes) override
     {
-        if (nodes.permits == permits::slots) return make_mutex(slot, std::move(options), nodes);
-        check_name(name);
-        if (nodes.queueing == queueing::none || nodes.naming != naming::curator)
+        bool const of_curator = nodes.permits == permits::curator;
+        if (of_curator && (nodes.queueing == queueing::none || nodes.naming != naming::curator))
             throw holdfast::detail::error_of(
-                name, {make_error_code(holdfast::errc::misconfigured),
-                       "permits::curator has a queue with Curator's names; leave queueing and naming as they are"});
-        auto key = locks_->make_permit_key(slot, name, static_cast<std::size_t>(max));
-        return context_->make_mutex(std::move(key), std::move(options));
+                of.semaphore,
+                {make_error_code(holdfast::errc::misconfigured),
+                 "permits::curator has a queue with Curator's names; leave queueing and naming as they are"});
+        std::vector<shared_key> keys;
+        for (of.slot = 0; of.slot < of.permits; ++of.slot)
+            keys.push_back(of_curator ? locks_->make_permit_key(of) : locks_->make_slot_key(of, nodes));
+        auto turn = locks_->make_key(client_context::turn_of(of), nodes);
+        return context_->make_slots(of, std::move(keys), std::move(turn), std::move(options));
     }
 
     [[nodiscard]] participants contenders(std::string const& name, node_options nodes) override

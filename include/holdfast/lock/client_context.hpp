@@ -9,6 +9,7 @@
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/store.hpp>
+#include <holdfast/lock/client_slots.hpp>
 #include <holdfast/lock/failure_reports.hpp>
 #include <holdfast/lock/inspection.hpp>
 #include <holdfast/lock/mutex_object.hpp>
@@ -87,6 +88,29 @@ public:
         return std::make_unique<mutex_object>(std::move(shared), shared_from_this(),
                                               shared_options(std::move(options)));
     }
+
+    [[nodiscard]] std::unique_ptr<slot_source> make_slots(semaphore_slot of, lock_options options) override
+    {
+        auto turn = store_->make_key(turn_of(of));
+        std::vector<shared_key> keys;
+        for (of.slot = 0; of.slot < of.permits; ++of.slot) keys.push_back(store_->make_slot_key(of));
+        return make_slots(of, std::move(keys), std::move(turn), std::move(options));
+    }
+
+    /// As above, for keys that the store has made.
+    [[nodiscard]] std::unique_ptr<slot_source> make_slots(semaphore_slot const& of, std::vector<shared_key> keys,
+                                                          shared_key turn, lock_options options)
+    {
+        if (in_child()) throw made_before_fork(of.semaphore);
+        return std::make_unique<client_slots>(
+            store_, std::move(keys), std::move(turn), store_->use_semaphore(of),
+            [self = shared_from_this(), options = std::move(options)](shared_key key) {
+                return self->make_mutex(std::move(key), options);
+            });
+    }
+
+    /// Returns: the name of the lock of who collects several permits of a semaphore.
+    [[nodiscard]] static std::string turn_of(semaphore_slot const& of) { return std::string{of.semaphore} + "#batch"; }
 
     [[nodiscard]] lock_stats stats() const override { return reports_->seen.stats(); }
     void observe(lock_observer f) override { reports_->seen.observe(std::move(f)); }

@@ -9,6 +9,7 @@
 #include <holdfast/core/result.hpp>
 #include <holdfast/lock/awaited.hpp>
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -36,6 +37,11 @@ public:
     [[nodiscard]] std::vector<std::string> list(std::string_view prefix) const
     {
         return answer_to(*store_.list(prefix), nullptr, "list");
+    }
+    /// `slots`: all those of one semaphore.
+    [[nodiscard]] std::size_t count_held(std::vector<shared_key> const& slots) const
+    {
+        return answer_to(*store_.count_held(slots), slots.front(), "permits_in_use");
     }
 
 private:

@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/token.hpp>
@@ -10,6 +11,7 @@
 #include <holdfast/io/running.hpp>
 #include <holdfast/memory/data.hpp>
 #include <holdfast/memory/node.hpp>
+#include <holdfast/memory/permit_numbers.hpp>
 #include <holdfast/quorum/acquire_machine.hpp>
 #include <holdfast/quorum/answer.hpp>
 #include <holdfast/quorum/waiting_mark.hpp>
@@ -19,6 +21,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::memory {
@@ -121,6 +124,7 @@ private:
             }
         }
         if (!step.done) return reactor_->updated(*this);
+        if (step.done->error == errc::misconfigured) return end(failure{step.done->error, other_number_});
         if (step.done->error) return end(explained(step.done->error));
         end(grant{.token = token_,
                   .valid_until = step.done->valid_until,
@@ -140,6 +144,12 @@ private:
         if (fault.unavailable) return static_cast<void>(answer_ = not_asked());
         if (request_.in_order && data_->others_are_first(key_->name(), place_))
             return static_cast<void>(answer_ = quorum::answer::refused(time_for_others));
+        if (auto const* const slot = dynamic_cast<slot_key const*>(key_.get()))
+            if (auto const other = data_->agree(*slot, sent, sent + request_.ttl)) {
+                other_number_ = "its number of permits is " + std::to_string(other) + ", and this client says " +
+                                std::to_string(slot->permits());
+                return static_cast<void>(answer_ = quorum::answer::refused(make_error_code(errc::misconfigured)));
+            }
         wanted_lease const wanted{.mode = key_->mode(),
                                   .token = token_,
                                   .beside = request_.beside,
@@ -174,6 +184,7 @@ private:
     owner_token token_;
     quorum::answer answer_;  // to the last request
     boot_clock::time_point arrives_at_ = never;
+    std::string other_number_;  // why it is misconfigured
     bool gave_back_ = false;
     std::optional<result<grant>> outcome_;
     std::optional<data::waiters::iterator> place_;

@@ -9,9 +9,11 @@
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/memory/opened.hpp>
+#include <holdfast/memory/permit_numbers.hpp>
 #include <holdfast/memory/record.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <list>
@@ -51,7 +53,7 @@ struct request_fault {
 };
 
 /// The leases of a store, and their waiters. Thread-safe.
-class data final : public leases {
+class data final : public leases, public permit_numbers {
 public:
     using waiters = std::list<std::shared_ptr<watcher>>;
 
@@ -173,6 +175,16 @@ public:
         return names;
     }
 
+    /// Returns: how many of `names` are held at `now`.
+    [[nodiscard]] std::size_t count(std::vector<std::string> const& names, boot_clock::time_point now)
+    {
+        std::scoped_lock guard{mutex_};
+        std::size_t held = 0;
+        for (auto const& one : names)
+            if (auto const at = records_.find(one); at != records_.end() && !at->second.leases.free(now)) ++held;
+        return held;
+    }
+
     /// Effects: ends the lease of `token`; wakes waiters that may have the lock now. Returns: whether it had a lease at
     /// `now`.
     bool release(lock_key const& key, owner_token const& token, boot_clock::time_point now)
@@ -226,14 +238,7 @@ public:
     }
 
     /// Effects: ends the lease of `name`, if there is one.
-    void erase(std::string const& name) override
-    {
-        std::unique_lock guard{mutex_};
-        auto const found = records_.find(name);
-        if (found == records_.end()) return;
-        found->second.leases.clear();
-        wake(guard, found, boot_clock::now());
-    }
+    void erase(std::string const& name) override { static_cast<void>(force_release(name, boot_clock::now())); }
 
     /// Effects: puts `who` at the end of the line of waiters for `name`. Returns: its place there.
     waiters::iterator watch(std::string const& name, std::shared_ptr<watcher> who)

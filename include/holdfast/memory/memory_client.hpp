@@ -7,12 +7,14 @@
 #include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/parker.hpp>
+#include <holdfast/core/semaphore_slot.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/io/reactor.hpp>
 #include <holdfast/io/service.hpp>
 #include <holdfast/memory/acquire_operation.hpp>
 #include <holdfast/memory/data.hpp>
 #include <holdfast/memory/operations.hpp>
+#include <holdfast/memory/permit_numbers.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -42,6 +44,11 @@ public:
     [[nodiscard]] shared_key make_shared_key(std::string_view name, access mode) const override
     {
         return std::make_shared<lock_key const>(std::string{name}, std::string{}, mode);
+    }
+
+    [[nodiscard]] shared_key make_slot_key(semaphore_slot const& of) override
+    {
+        return std::make_shared<slot_key const>(of);
     }
 
     [[nodiscard]] bool converts() const noexcept override { return true; }
@@ -81,6 +88,14 @@ public:
     }
 
     void rest() noexcept override { service_.rest(); }
+
+    [[nodiscard]] std::unique_ptr<pending_count> count_held(std::vector<shared_key> const& slots) override
+    {
+        std::vector<std::string> names;
+        for (auto const& one : slots) names.push_back(one->name());
+        return immediate<std::size_t>(
+            data_, [names = std::move(names)](data& all, auto now) { return all.count(names, now); });
+    }
 
     [[nodiscard]] std::unique_ptr<pending_inspection> inspect(shared_key const& key) override
     {

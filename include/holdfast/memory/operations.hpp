@@ -11,6 +11,7 @@
 #include <holdfast/io/running.hpp>
 #include <holdfast/memory/data.hpp>
 #include <holdfast/memory/node.hpp>
+#include <holdfast/memory/permit_numbers.hpp>
 #include <holdfast/quorum/answer.hpp>
 #include <holdfast/quorum/extend_machine.hpp>
 #include <holdfast/quorum/release_machine.hpp>
@@ -132,6 +133,8 @@ private:
     bool ask(boot_clock::time_point sent) override
     {
         bool const extended = leases().extend(key(), token_, sent, sent + ttl_);
+        if (auto const* const slot = dynamic_cast<slot_key const*>(&key()))
+            static_cast<void>(leases().agree(*slot, sent, sent + ttl_));
         release_requested_ = extended && leases().release_requested(key().name(), token_);
         return extended;
     }

@@ -10,6 +10,7 @@
 #include <holdfast/core/result.hpp>
 #include <holdfast/io/service.hpp>
 #include <holdfast/redis/acquire_operation.hpp>
+#include <holdfast/redis/count_operation.hpp>
 #include <holdfast/redis/eligibility.hpp>
 #include <holdfast/redis/joint_operation.hpp>
 #include <holdfast/redis/keys.hpp>
@@ -72,6 +73,12 @@ public:
         return std::make_shared<lock_keys const>(key_prefix_ + std::string{name}, name, mode, layout_);
     }
 
+    [[nodiscard]] shared_key make_slot_key(semaphore_slot const& of) override
+    {
+        auto const name = of.lock_name();
+        return std::make_shared<lock_keys const>(key_prefix_ + name, name, access::sole, layout_, of.permits);
+    }
+
     [[nodiscard]] bool converts() const noexcept override { return true; }
 
     [[nodiscard]] std::string address_of(lock_key const& key) const override
@@ -88,7 +95,8 @@ public:
     /// The masters of a Redlock would each take some.
     [[nodiscard]] bool joins(lock_key const& key) const noexcept override
     {
-        return key.mode() == access::sole && shards_.front()->size() == 1 && !never_joins_.load();
+        return key.mode() == access::sole && layout_ == layout::string && shards_.front()->size() == 1 &&
+               !never_joins_.load();
     }
 
     [[nodiscard]] std::unique_ptr<pending_acquire_all> acquire_all(std::vector<acquire_claim> const& claims) override
@@ -121,6 +129,12 @@ public:
     }
 
     void rest() noexcept override { service_.rest(); }
+
+    [[nodiscard]] std::unique_ptr<pending_count> count_held(std::vector<shared_key> const& slots) override
+    {
+        auto const& first = slots.front();
+        return std::make_unique<count_operation<socket_transport>>(shard_of(first), keys_of(first), slots.size());
+    }
 
     [[nodiscard]] std::unique_ptr<pending_inspection> inspect(shared_key const& key) override
     {

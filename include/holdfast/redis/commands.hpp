@@ -58,6 +58,7 @@ struct joint_member {
 /// | request_release | there is a key | the record of the holder is marked: its renewals are told so |
 /// | list | always | the answer names the locks among some of the keys |
 /// | acquire_all | each of `members`: no key, no queue, no reservation; its fence is not foreign | as acquire, for each; yes carries their fences. No names one that is not so, and carries the time its key has left; nothing is written |
+/// | count | always | the answer says which slots of a semaphore are held |
 ///
 /// With `use_holder` a record of the holder is kept beside the key: `holder` says who it is. It is written with the
 /// grant, expires with the key, and goes with it; see `scripts`.
@@ -76,6 +77,10 @@ struct joint_member {
 ///
 /// Queue and reservation only ever refuse. Losing them costs time: who waits looks by the clock, too. The layout for
 /// other clients: docs/queue-of-waiters.md.
+///
+/// With the keys of a slot of a semaphore, the number of permits is kept beside the slots, until the last lease of one
+/// of them can have ended: acquire and extend write it if there is none. If it is another than that of the keys, an
+/// acquire is an error (`other_number`), and a reacquire is answered with no; see `permit_scripts`.
 ///
 /// What the keys of a `shared_mutex` mean by these verbs, for one of its modes:
 ///
@@ -116,6 +121,7 @@ struct command {
         force_release,
         request_release,
         list,         ///< `keys->lock` is a pattern, and `value` the cursor
+        count,        ///< `keys` are those of slot 0, and `value` is how many slots there are
         acquire_all,  ///< `keys` are those of the first of `members`
     };
 
@@ -172,7 +178,8 @@ struct command {
 /// Returns: the access that `c` is about: its recipe.
 [[nodiscard]] inline access mode_of(command const& c) noexcept { return c.keys ? c.keys->mode() : access::sole; }
 
-/// Returns: whether `c` is about a lock in Redisson's layout, which has no queue and no record of the holder; see
+/// Returns: whether `c` is about a lock in Redisson's layout, which has no queue, no record of the holder and no number
+/// of permits; see
 /// `redisson_scripts`.
 [[nodiscard]] inline bool in_redisson(command const& c) noexcept
 {
@@ -211,7 +218,15 @@ struct command {
 /// Returns: whether `c` is what an operator asks, and not a client for its own lock.
 [[nodiscard]] inline bool of_operator(command const& c) noexcept
 {
-    return c.what >= command::verb::inspect && c.what <= command::verb::list;
+    return c.what >= command::verb::inspect && c.what <= command::verb::count;
+}
+
+/// Returns: whether `c` compares the number of permits of a semaphore.
+[[nodiscard]] inline bool knows_number(command const& c) noexcept
+{
+    using enum command::verb;
+    bool const lasts = c.what == acquire || c.what == extend || c.what == reacquire;
+    return lasts && c.keys && c.keys->permits() > 0 && !in_redisson(c);
 }
 
 /// Returns: whether `c` can have to do with the record of the holder.
@@ -219,7 +234,7 @@ struct command {
 {
     using enum command::verb;
     if (in_redisson(c)) return false;
-    if (of_operator(c)) return c.what != list;
+    if (of_operator(c)) return c.what != list && c.what != count;
     if (mode_of(c) != access::sole) return false;  // readers have no one holder
     return !c.holder.empty() && c.what != confirm && c.what != leave;
 }
@@ -243,13 +258,13 @@ inline constexpr std::int64_t other_type_mark = std::int64_t{1} << 52;
 
 /// What a node says of a lock, or which locks it has.
 struct node_report {
-    std::string digest{};               ///< of the value of the key: the same on two nodes for the same owner
-    std::chrono::milliseconds left{};   ///< until the key expires; negative: it does not
-    std::chrono::microseconds clock{};  ///< the server's, since 1970
-    std::string record{};               ///< of the holder, without its owner token; empty if there is none
-    std::int64_t waiting = -1;          ///< how many; negative: not known
-    std::uint64_t cursor = 0;           ///< where a list goes on; 0: it is complete
-    std::vector<std::string> names{};
+    std::string digest{};                 ///< of the value of the key: the same on two nodes for the same owner
+    std::chrono::milliseconds left{};     ///< until the key expires; negative: it does not
+    std::chrono::microseconds clock{};    ///< the server's, since 1970
+    std::string record{};                 ///< of the holder, without its owner token; empty if there is none
+    std::int64_t waiting = -1;            ///< how many; negative: not known
+    std::uint64_t cursor = 0;             ///< where a list goes on; 0: it is complete
+    std::vector<std::string> names{};     ///< of locks; for a count, a digest for each slot, empty if it is free
     std::vector<std::uint64_t> fences{};  ///< of an acquire_all; 0 where none was asked for
     std::size_t blocker = 0;              ///< the place of one that refused it
 };

@@ -93,7 +93,9 @@ private:
         if (!a.error && asked.what.queue_refused) record_.queue_refused();
         if (!a.error && asked.what.holder_refused) record_.holder_refused();
         if (a.fence_replaced) record_.replaced_fence(*asked.what.keys);
-        if (a.error)
+        if (a.error == errc::other_number)
+            record_.answered(asked.written, now);  // it is about a semaphore, not about the server
+        else if (a.error)
             record_.failed(a.error, [&] { return reason(a.error); });
         else if (asked.asks_for_vote() || (asked.extends() && yes && !may_vote(now)))
             record_.answered(asked.written, now);

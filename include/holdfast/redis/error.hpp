@@ -42,6 +42,7 @@ enum class errc {
     no_script,     ///< NOSCRIPT, also for the script's text
     bad_database,  ///< the database of the URL does not exist
     same_server,   ///< no vote: another of the masters is the same server
+    other_number,  ///< the semaphore is in use with another number of permits than this client says
     may_evict,     ///< only reported: the server evicts keys when its memory is full
 };
 
@@ -94,6 +95,7 @@ inline constexpr std::array error_words{
     error_word{errc::bad_database, "", "the database number does not exist on the server"},
     error_word{errc::same_server, "",
                "two of the masters are one server, which has one vote; each master must be a server of its own"},
+    error_word{errc::other_number, "OTHERNUMBER", "the semaphore is in use with another number of permits"},
     error_word{
         errc::may_evict, "",
         "the server may evict a lock while it is held, and grant it again; set its maxmemory-policy to noeviction"},

@@ -49,6 +49,9 @@ public:
         if (!secret.empty() && text_.find(secret) != std::string_view::npos) return {};
         auto const what = code();
         if (what == errc::not_permitted) return missing_right(script);
+        if (what == errc::other_number)
+            return without_tokens(
+                holdfast::printable(text_.substr(std::min(text_.find(' '), text_.size() - 1) + 1, 99)));
         if (text_.starts_with("NOAUTH")) return "the server asks for a password, and none is given";
         if (what != errc::server_error && what != errc::no_script) return {};
         constexpr std::size_t longest = 100;

@@ -93,29 +93,31 @@ return 1
 
 }  // namespace parts
 
-inline constexpr script acquire_and_tell{
+inline constexpr auto acquire_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::look, parts::keys, parts::waiter, parts::enqueue,
-           parts::call_next, parts::wait_for_turn, parts::look_at_clock, parts::take, parts::record, parts::answer_yes>,
-    "0cb43ae0544a476516e898d468012b6c87c9c88b"};
+           parts::call_next, parts::wait_for_turn, parts::look_at_clock, parts::take, parts::record, parts::answer_yes>;
+inline constexpr script acquire_and_tell{acquire_and_tell_text, "0cb43ae0544a476516e898d468012b6c87c9c88b"};
 
-inline constexpr script acquire_by_clock_and_tell{
+inline constexpr auto acquire_by_clock_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::look, parts::keys_after_fence, parts::waiter_by_clock,
            parts::enqueue, parts::call_next, parts::wait_for_turn, parts::look_at_fence, parts::fence_by_clock,
-           parts::take, parts::record, parts::answer_fence>,
-    "c546cdb9cf235035ea0c1bcc24a3925db77201ae"};
+           parts::take, parts::record, parts::answer_fence>;
+inline constexpr script acquire_by_clock_and_tell{acquire_by_clock_and_tell_text,
+                                                  "c546cdb9cf235035ea0c1bcc24a3925db77201ae"};
 
-inline constexpr script acquire_by_count_and_tell{
+inline constexpr auto acquire_by_count_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::look, parts::keys_after_fence, parts::waiter_by_count,
            parts::enqueue, parts::call_next, parts::wait_for_turn, parts::look_at_fence, parts::fence_by_count,
-           parts::take, parts::record, parts::answer_fence>,
-    "e5dd5fb2b8d00fefe1e98de3dad585c829d797b3"};
+           parts::take, parts::record, parts::answer_fence>;
+inline constexpr script acquire_by_count_and_tell{acquire_by_count_and_tell_text,
+                                                  "e5dd5fb2b8d00fefe1e98de3dad585c829d797b3"};
 
-inline constexpr script extend_and_hear{joined<parts::take_holder, parts::extend_both>,
-                                        "9b641002d313900d316a33bf6697015ada3a6e9b"};
+inline constexpr auto extend_and_hear_text = joined<parts::take_holder, parts::extend_both>;
+inline constexpr script extend_and_hear{extend_and_hear_text, "9b641002d313900d316a33bf6697015ada3a6e9b"};
 
-inline constexpr script reacquire_and_tell{
-    joined<parts::take_holder, parts::take_text, parts::set_if_free, parts::extend_both>,
-    "2c63549594740acb7a64106491549f9de049d9bf"};
+inline constexpr auto reacquire_and_tell_text =
+    joined<parts::take_holder, parts::take_text, parts::set_if_free, parts::extend_both>;
+inline constexpr script reacquire_and_tell{reacquire_and_tell_text, "2c63549594740acb7a64106491549f9de049d9bf"};
 
 inline constexpr script release_and_erase{joined<parts::take_holder, parts::compare_delete_and_erase,
                                                  parts::erase_record, parts::keys, parts::call_next, parts::tell_all>,
@@ -161,12 +163,27 @@ return all
 )lua",
                              "ce454f17e3557423492334c68ef62f5f73a2096a"};
 
+// count: KEYS slot 0; ARGV '' slots. Answers for each slot a digest of its value, which only tells values apart; '' if
+// it is free. The names of the other slots differ in the number at their end.
+inline constexpr script count{R"lua(
+local name = string.sub(KEYS[1], 1, -2)
+local all = {}
+for i = 1, tonumber(ARGV[2]) do
+  local key = string.format('%s%d', name, i - 1)
+  local value = redis.pcall('GETRANGE', key, 0, 32)
+  local left = redis.call('PTTL', key)
+  all[i] = left == -2 and '' or string.sub(redis.sha1hex(type(value) == 'string' and value or ''), 1, 16)
+end
+return all
+)lua",
+                              "f12529d116bec91fc626d7422bb70336fbb34ad6"};
+
 /// Those with a record of the holder, in the order of `scripts::all` without `confirm`.
 inline constexpr std::array<script const*, 7> with_holder{
     &acquire_and_tell,   &acquire_by_clock_and_tell, &acquire_by_count_and_tell, &extend_and_hear,
     &reacquire_and_tell, &release_and_erase,         &give_back_and_erase};
 
 /// What operators ask, in the order of the verbs.
-inline constexpr std::array<script const*, 4> of_operators{&inspect, &force_release, &request_release, &list};
+inline constexpr std::array<script const*, 5> of_operators{&inspect, &force_release, &request_release, &list, &count};
 
 }  // namespace holdfast::redis::scripts

@@ -10,6 +10,8 @@
 #include <holdfast/redis/layout.hpp>
 #include <holdfast/redis/request.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,12 +26,16 @@ struct lock_keys : lock_key {
 
     /// `name` is what the user calls the lock; empty: the same as its key. Throws: `error` (`misconfigured`) if the key
     /// is reserved.
+    /// With `permits`, they are those of a slot of a semaphore. That number is a kind: in one process, too, the slots of
+    /// semaphores of one name and different numbers are asked for separately.
     explicit lock_keys(std::string key, std::string_view name = {}, access mode = access::sole,
-                       redis::layout kind = redis::layout::string)
-        : lock_key{name.empty() ? key : std::string{name}, {}, mode},
+                       redis::layout kind = redis::layout::string, std::size_t permits = 0)
+        : lock_key{name.empty() ? key : std::string{name}, permits == 0 ? std::string{} : std::to_string(permits),
+                   mode},
           lock{std::move(key)},
           layout_{kind},
-          tagged_{kind == redis::layout::redisson ? lock.find('{') != std::string::npos : has_tag(lock)}
+          tagged_{kind == redis::layout::redisson ? lock.find('{') != std::string::npos : has_tag(lock)},
+          permits_{static_cast<std::uint16_t>(permits)}
     {
         refuse(reserved_prefix);
         if (kind == redis::layout::redisson) refuse(redisson_counters);
@@ -65,6 +71,9 @@ struct lock_keys : lock_key {
 
     /// Who has the lock, for people, if its client keeps that; see `scripts`.
     [[nodiscard]] word holder() const noexcept { return apart("holdfast:holder:{"); }
+
+    /// Returns: of how many permits it is a slot; 0: of none.
+    [[nodiscard]] unsigned permits() const noexcept { return permits_; }
 
     /// Names that begin with this are refused: they could be another lock's counter.
     static constexpr std::string_view reserved_prefix = "holdfast:";
@@ -107,6 +116,7 @@ private:
 
     redis::layout layout_;
     bool tagged_;
+    std::uint16_t permits_;
 };
 
 using shared_keys = std::shared_ptr<lock_keys const>;

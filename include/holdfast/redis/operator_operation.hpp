@@ -95,13 +95,15 @@ protected:
         unknown,  ///< it might have an effect on another lease
     };
 
-    operator_operation(T& way, command what, lost_answer then)
+    /// `first`: the value of the first question to each node.
+    operator_operation(T& way, command what, lost_answer then, std::uint64_t first = 0)
         : running_operation{way.size()},
           transport_{way},
           errors_{way.size()},
           what_{std::move(what)},
           then_{then},
-          answers_(way.size())
+          answers_(way.size()),
+          next_(way.size(), first)
     {
     }
 
@@ -216,8 +218,8 @@ private:
     node_errors errors_;
     command what_;
     lost_answer const then_;
-    std::vector<answer> answers_;  // the last of each node
-    std::vector<std::uint64_t> next_ = std::vector<std::uint64_t>(transport_.size());
+    std::vector<answer> answers_;      // the last of each node
+    std::vector<std::uint64_t> next_;  // the value of the next question to each node
     node_set to_ask_;
     node_set under_way_;
     node_set arrived_;   // their answers have come, and are not taken in

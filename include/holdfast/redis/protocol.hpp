@@ -131,6 +131,7 @@ inline void encode(std::string& bytes, command const& c, script_form form)
     case command::verb::request_release:
     case command::verb::list:
     case command::verb::acquire_all: break;
+    case command::verb::count: w.add(c.value); break;
     case command::verb::force_release: w.add(c.keys->channel()); break;
     case command::verb::release:
     case command::verb::leave:
@@ -138,6 +139,7 @@ inline void encode(std::string& bytes, command const& c, script_form form)
         if (!phased) add_waiter();
         break;
     }
+    if (knows_number(c)) w.add(c.keys->permits());
     format(bytes, w.get());
 }
 
@@ -171,7 +173,10 @@ try {
     auto got = answer::yes();
     auto told = std::make_shared<node_report>();
     if (r.what() != array) return answer::failed(errc::protocol_error);
-    if (c.what == command::verb::list) {
+    if (c.what == command::verb::count) {
+        if (r.size() != c.value) return answer::failed(errc::protocol_error);
+        for (std::size_t k = 0; k < r.size(); ++k) told->names.emplace_back(r[k].text());
+    } else if (c.what == command::verb::list) {
         if (r.size() == 0) return answer::failed(errc::protocol_error);
         told->cursor = number_in<std::uint64_t>(r[0].text());
         for (std::size_t k = 1; k < r.size(); ++k) told->names.emplace_back(r[k].text());
@@ -208,7 +213,8 @@ try {
     if (c.what == command::verb::acquire_all) return decode_acquire_all(c, r);
     if (c.what == command::verb::acquire && c.fence != fence_source::none && r.size() == 2)
         return decode_foreign(r[0], r[1]);
-    if (c.what == command::verb::inspect || c.what == command::verb::list) return decode_report(c, r);
+    if (c.what == command::verb::inspect || c.what == command::verb::list || c.what == command::verb::count)
+        return decode_report(c, r);
     if (r.what() != reply::kind::integer) return answer::failed(errc::protocol_error);
     auto const n = r.integer();
     if (of_operator(c)) return decode_request(c, n);

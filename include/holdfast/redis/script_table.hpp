@@ -6,6 +6,7 @@
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/holder_scripts.hpp>
 #include <holdfast/redis/joint_script.hpp>
+#include <holdfast/redis/permit_scripts.hpp>
 #include <holdfast/redis/redisson_scripts.hpp>
 #include <holdfast/redis/scripts.hpp>
 #include <holdfast/redis/shared_scripts.hpp>
@@ -42,8 +43,9 @@ inline constexpr std::array<script const*, 19> all{&acquire,
 }  // namespace scripts
 
 /// How many scripts there are.
-inline constexpr std::size_t number_of_scripts =
-    scripts::all.size() + scripts::with_holder.size() + scripts::of_operators.size() + scripts::redisson::all.size() + 1;
+inline constexpr std::size_t number_of_scripts = scripts::all.size() + scripts::with_holder.size() +
+                                                 scripts::of_operators.size() + scripts::redisson::all.size() +
+                                                 scripts::of_slots.size() + 1;
 
 namespace detail {
 
@@ -69,19 +71,31 @@ namespace detail {
     return first + (c.what == release || c.what == leave ? 3 : 2);
 }
 
+/// Returns: the place in `scripts::of_slots` of the script for `c`.
+[[nodiscard]] inline std::size_t number_of_slot(command const& c) noexcept
+{
+    using enum command::verb;
+    constexpr std::size_t sources = 3;
+    auto const first = c.use_holder ? scripts::of_slots.size() / 2 : 0;
+    if (c.what == acquire) return first + static_cast<std::size_t>(c.fence);
+    return first + sources + (c.what == extend ? 0 : 1);
+}
+
 }  // namespace detail
 
 /// Returns: the place of the script that the server runs for `c` among `scripts::all`, then those with a record of the
-/// holder, those of operators, those of Redisson's layout, and that for several locks.
+/// holder, those of operators, those of Redisson's layout, those of the slots of a semaphore, and that for several
+/// locks.
 [[nodiscard]] inline std::size_t script_number(command const& c) noexcept
 {
     if (c.what == command::verb::acquire_all) return number_of_scripts - 1;
-    if (in_redisson(c))
+    if (in_redisson(c) && c.what != command::verb::count)
         return scripts::all.size() + scripts::with_holder.size() + scripts::of_operators.size() +
                detail::number_in_redisson(c);
     if (of_operator(c))
         return scripts::all.size() + scripts::with_holder.size() + static_cast<std::size_t>(c.what) -
                static_cast<std::size_t>(command::verb::inspect);
+    if (knows_number(c)) return number_of_scripts - 1 - scripts::of_slots.size() + detail::number_of_slot(c);
     if (c.use_holder) return scripts::all.size() + detail::number_with_holder(c);
     constexpr std::size_t sources = 3;  // an acquire has a script for each source of its fence
     constexpr std::size_t exclusive = 8;
@@ -106,7 +120,9 @@ namespace detail {
     at -= scripts::with_holder.size();
     if (at < scripts::of_operators.size()) return *scripts::of_operators[at];
     at -= scripts::of_operators.size();
-    return at < scripts::redisson::all.size() ? *scripts::redisson::all[at] : scripts::acquire_all;
+    if (at < scripts::redisson::all.size()) return *scripts::redisson::all[at];
+    at -= scripts::redisson::all.size();
+    return at < scripts::of_slots.size() ? *scripts::of_slots[at] : scripts::acquire_all;
 }
 
 }  // namespace holdfast::redis

@@ -199,19 +199,19 @@ inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} 
 
 }  // namespace parts
 
-inline constexpr script acquire{joined<parts::look, parts::keys, parts::waiter, parts::enqueue, parts::call_next,
-                                       parts::wait_for_turn, parts::take, parts::answer_yes>,
-                                "544504f4e518122e2c95b608c2e4291cb7ee000c"};
+inline constexpr auto acquire_text = joined<parts::look, parts::keys, parts::waiter, parts::enqueue, parts::call_next,
+                                            parts::wait_for_turn, parts::take, parts::answer_yes>;
+inline constexpr script acquire{acquire_text, "544504f4e518122e2c95b608c2e4291cb7ee000c"};
 
-inline constexpr script acquire_by_clock{
+inline constexpr auto acquire_by_clock_text =
     joined<parts::look, parts::keys_after_fence, parts::waiter_by_clock, parts::enqueue, parts::call_next,
-           parts::wait_for_turn, parts::look_at_fence, parts::fence_by_clock, parts::take, parts::answer_fence>,
-    "bf4639ca2eb366325833632cc8c8cf6880280b0b"};
+           parts::wait_for_turn, parts::look_at_fence, parts::fence_by_clock, parts::take, parts::answer_fence>;
+inline constexpr script acquire_by_clock{acquire_by_clock_text, "bf4639ca2eb366325833632cc8c8cf6880280b0b"};
 
-inline constexpr script acquire_by_count{
+inline constexpr auto acquire_by_count_text =
     joined<parts::look, parts::keys_after_fence, parts::waiter_by_count, parts::enqueue, parts::call_next,
-           parts::wait_for_turn, parts::look_at_fence, parts::fence_by_count, parts::take, parts::answer_fence>,
-    "1a115fece85d6beb007ad6024378c6cec001ce8c"};
+           parts::wait_for_turn, parts::look_at_fence, parts::fence_by_count, parts::take, parts::answer_fence>;
+inline constexpr script acquire_by_count{acquire_by_count_text, "1a115fece85d6beb007ad6024378c6cec001ce8c"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.
@@ -240,21 +240,21 @@ inline constexpr script confirm{joined<parts::only_owner, parts::raise_fence>,
                                 "040831254830459a02ef3c46707833e5f777fcc5"};
 
 // extend: KEYS lock; ARGV token ttl. Never shortens the time left: a late copy must not cut a longer lease.
-inline constexpr script extend{R"lua(
+inline constexpr std::string_view extend_text = R"lua(
 if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 1
-)lua",
-                               "b507a4092ba965149e0fd8b7c453f3551dd019f1"};
+)lua";
+inline constexpr script extend{extend_text, "b507a4092ba965149e0fd8b7c453f3551dd019f1"};
 
 // reacquire: KEYS lock; ARGV token ttl. As extend, and takes a free lock.
-inline constexpr script reacquire{R"lua(
+inline constexpr std::string_view reacquire_text = R"lua(
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
 if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 1
-)lua",
-                                  "5addbad67398e1a9cc9669f84a2131cc90097f21"};
+)lua";
+inline constexpr script reacquire{reacquire_text, "5addbad67398e1a9cc9669f84a2131cc90097f21"};
 
 namespace parts {
 

@@ -125,6 +125,9 @@ public:
     [[nodiscard]] bool left_something() const noexcept { return made_ || in_doubt_ || !parents_.missing().empty(); }
     [[nodiscard]] virtual leftover what_is_left() const = 0;
 
+    /// Returns: details of `why()`; empty if there are none of its own.
+    [[nodiscard]] virtual std::string detail() const { return {}; }
+
     /// Returns: whether the children of the lock could be listed.
     [[nodiscard]] bool may_read() const noexcept { return may_read_; }
 

@@ -10,10 +10,10 @@
 #include <holdfast/core/token.hpp>
 #include <holdfast/core/validity.hpp>
 #include <holdfast/zookeeper/acquire_machine.hpp>
+#include <holdfast/zookeeper/acquire_stages.hpp>
 #include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/node_cleanup.hpp>
 #include <holdfast/zookeeper/node_key.hpp>
-#include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/pending_operation.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
@@ -35,6 +35,7 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 ///
 /// | state | event | next |
 /// |---|---|---|
+/// | numbering | the number of permits is agreed (only for a slot of a semaphore) | working |
 /// | working | the machine has the lock | confirming |
 /// | working | the machine failed; the deadline; cancel | undoing, or done if nothing is left |
 /// | confirming | the session is known to live for long enough | done: granted |
@@ -66,7 +67,7 @@ public:
         started_ = boot_clock::now();
         only_attempt_ = limits_.last_attempt(started_);
         std::scoped_lock guard{session().mutex()};
-        machine_ = make_machine();
+        machine_ = stages_.begin(only_attempt_);
         begin(done);
         try {
             session().attach(*this);
@@ -90,18 +91,6 @@ private:
     using phase = acquire_machine::phase;
     static constexpr unsigned confirm_tag = ~0U;  // of no round of a machine
 
-    [[nodiscard]] std::unique_ptr<acquire_machine> make_machine()
-    {
-        acquire_plan plan{.lock = key_->path(),
-                          .content = node_content(session().options().label),
-                          .once = only_attempt_,
-                          .look_first = !session().may_list(key_->path()),
-                          .tokens = [this] { return session().host().fresh_token(); }};
-        if (!request_.beside) return key_->machine(std::move(plan));
-        auto const* const held = session().held().find(*request_.beside);
-        return key_->machine(std::move(plan), held ? *held : held_nodes::node{});
-    }
-
     void on_time(boot_clock::time_point) noexcept override { look(); }
     void on_suspended() noexcept override { look(); }
     void on_notice(unsigned tag) override
@@ -109,9 +98,13 @@ private:
         machine_->noticed(tag);
         go_on();
     }
-    void on_connected(std::int64_t session) override
+    void on_connected(std::int64_t in) override
     {
-        machine_->connected(session);
+        if (stages_.outdated(in)) {
+            if (machine_->left_something()) static_cast<void>(erase(session(), machine_->what_is_left()));
+            machine_ = stages_.begin(only_attempt_);
+        }
+        machine_->connected(in);
         go_on();
     }
     void on_answer(unsigned tag, reply const& r) override
@@ -177,7 +170,7 @@ private:
         if (undoing_) return wait_for_undo(now);
         auto const limit = give_up_if_due(now);
         if (machine_->now() == phase::failed) return fail(now, machine_->why());
-        if (machine_->now() == phase::granted) return confirm(now, limit);
+        if (machine_->now() == phase::granted) return stages_.numbering() ? take_slot(now) : confirm(now, limit);
         return limit;
     }
 
@@ -211,14 +204,25 @@ private:
         return machine_->put_off() ? machine_->put_off() : errc::no_answer;
     }
 
+    void begin_stage()
+    {
+        machine_ = stages_.begin(only_attempt_);
+        if (!session().connected()) return;
+        machine_->connected(session().session());
+        act();
+    }
+
+    boot_clock::time_point take_slot(boot_clock::time_point now)
+    {
+        if (!stages_.keep_mark(*machine_)) return fail(now, std::make_error_code(std::errc::operation_canceled));
+        begin_stage();
+        return now;
+    }
+
     boot_clock::time_point confirm(boot_clock::time_point now, boot_clock::time_point limit)
     {
         if (machine_->session() != session().session()) {
-            machine_ = make_machine();
-            if (session().connected()) {
-                machine_->connected(session().session());
-                act();
-            }
+            begin_stage();
             return now;  // a cancel that came with the end of the session has not been looked at
         }
         auto const timeout = session().lease().timeout();
@@ -265,13 +269,15 @@ private:
     boot_clock::time_point wait_for_undo(boot_clock::time_point now)
     {
         if (undoing_ && !undoing_->settled() && now < undo_limit_) return undo_limit_;
-        finish(failure{why_, session().explanation(why_, key_->path())});
+        auto detail = machine_->detail();
+        finish(failure{why_, detail.empty() ? session().explanation(why_, key_->path()) : std::move(detail)});
         return now;
     }
 
     std::shared_ptr<node_key const> const key_;
     acquire_request const request_;
     holdfast::detail::acquire_limits limits_{request_};
+    acquire_stages stages_{session(), *key_, request_};
     owner_token const token_;  // of the lease; no other client sees it
     std::unique_ptr<acquire_machine> machine_;
     boot_clock::time_point started_{};

@@ -32,6 +32,7 @@ enum class errc {
     parent_is_ephemeral,    ///< a node above the lock is ephemeral and can have no children
     bad_request,            ///< the server does not know the request, or considers it invalid
     may_not_write,          ///< the ACL of a lock's node does not allow another session to write to it
+    other_number,           ///< the semaphore is in use with another number of permits than this client says
 };
 
 namespace detail {
@@ -58,6 +59,7 @@ public:
         case errc::may_not_create: return missing("CREATE");
         case errc::may_not_delete: return missing("DELETE");
         case errc::may_not_write: return missing("WRITE");
+        case errc::other_number: return "the semaphore is in use with another number of permits";
         case errc::bad_acl: return "the server does not accept the ACL; creator-only needs auth";
         case errc::parent_is_ephemeral:
             return "a node above the lock is ephemeral and can have no children; choose another path";

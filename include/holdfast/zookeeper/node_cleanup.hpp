@@ -5,12 +5,14 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/erase_machine.hpp>
+#include <holdfast/zookeeper/permit_number.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
 #include <holdfast/zookeeper/session_operation.hpp>
 
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -79,6 +81,18 @@ inline std::shared_ptr<node_cleanup> erase(session_core& session, leftover what)
     auto one = std::make_shared<node_cleanup>(session, std::move(what));
     session.keep(one);
     return one;
+}
+
+/// Effects: removes the mark of `number`, if its session still is that of `session`. Without memory, the session ends.
+inline void remove_mark(session_core& session, permit_number& number) noexcept
+{
+    auto const made_in = std::exchange(number.agreed_in, 0);
+    if (made_in == 0 || made_in != session.session()) return;
+    try {
+        static_cast<void>(erase(session, number.mark));
+    } catch (std::bad_alloc const&) {
+        session.abandon_session(made_in);  // the node goes with it
+    }
 }
 
 }  // namespace holdfast::zookeeper

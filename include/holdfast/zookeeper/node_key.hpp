@@ -10,6 +10,7 @@
 #include <holdfast/zookeeper/held_nodes.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
+#include <holdfast/zookeeper/permit_number.hpp>
 #include <holdfast/zookeeper/permit_recipe.hpp>
 #include <holdfast/zookeeper/sequential_recipe.hpp>
 
@@ -34,6 +35,18 @@ public:
         : lock_key{std::string{name}, "permit"}, path_{std::move(path)}, max_{max}
     {
     }
+
+    /// The key of a slot of a semaphore with `number` permits.
+    node_key(std::string_view name, std::string path, node_options nodes, std::shared_ptr<permit_number> number)
+        : lock_key{std::string{name}, std::string{kind_of(nodes)} + std::to_string(number->permits)},
+          path_{std::move(path)},
+          nodes_{nodes},
+          number_{std::move(number)}
+    {
+    }
+
+    /// Returns: the number of permits of the semaphore of which it is a slot; null if it is none.
+    [[nodiscard]] std::shared_ptr<permit_number> const& number() const noexcept { return number_; }
 
     [[nodiscard]] std::string const& path() const noexcept { return path_; }
 
@@ -70,6 +83,7 @@ private:
     std::string path_;
     node_options nodes_{};
     std::size_t max_ = 0;
+    std::shared_ptr<permit_number> number_;
 };
 
 }  // namespace holdfast::zookeeper

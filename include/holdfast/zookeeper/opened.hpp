@@ -48,10 +48,8 @@ public:
     make_mutex(std::string_view name, lock_options options, node_options nodes) = 0;
     [[nodiscard]] virtual std::unique_ptr<holdfast::detail::lock_object>
     make_shared_mutex(std::string_view name, access mode, lock_options options, node_options nodes) = 0;
-    /// `slot` is the name of one permit of the semaphore `name`.
-    [[nodiscard]] virtual std::unique_ptr<holdfast::detail::lock_object>
-    make_permit(std::string_view slot, std::string_view name, std::ptrdiff_t max, lock_options options,
-                node_options nodes) = 0;
+    [[nodiscard]] virtual std::unique_ptr<holdfast::detail::slot_source>
+    make_slots(semaphore_slot of, lock_options options, node_options nodes) = 0;
     [[nodiscard]] virtual participants contenders(std::string const& name, node_options nodes) = 0;
 };
 

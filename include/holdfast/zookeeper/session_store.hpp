@@ -6,15 +6,18 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/name.hpp>
+#include <holdfast/core/semaphore_slot.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/zookeeper/acquire_operation.hpp>
 #include <holdfast/zookeeper/contenders_operation.hpp>
+#include <holdfast/zookeeper/count_operation.hpp>
 #include <holdfast/zookeeper/extend_operation.hpp>
 #include <holdfast/zookeeper/list_operation.hpp>
 #include <holdfast/zookeeper/node_key.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
 #include <holdfast/zookeeper/opened.hpp>
 #include <holdfast/zookeeper/path.hpp>
+#include <holdfast/zookeeper/permit_number.hpp>
 #include <holdfast/zookeeper/permit_operation.hpp>
 #include <holdfast/zookeeper/release_operation.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
@@ -23,11 +26,13 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
@@ -47,11 +52,35 @@ public:
         return std::make_shared<node_key const>(name, lock_path(name, session().chroot()), nodes);
     }
 
-    /// Returns: the key of the permit `slot` of Curator's semaphore `name`, which has `max` of them.
-    [[nodiscard]] shared_key make_permit_key(std::string_view slot, std::string_view name, std::size_t max) const
+    /// Returns: the key of a permit of Curator's semaphore.
+    [[nodiscard]] shared_key make_permit_key(semaphore_slot const& of) const
     {
-        auto path = lock_path(name, session().chroot()) + '/' + std::string{leases_of_permits};
-        return std::make_shared<node_key const>(slot, std::move(path), max);
+        auto path = lock_path(of.semaphore, session().chroot()) + '/' + std::string{leases_of_permits};
+        return std::make_shared<node_key const>(of.lock_name(), std::move(path), of.permits);
+    }
+
+    [[nodiscard]] shared_key make_slot_key(semaphore_slot const& of) override { return make_slot_key(of, {}); }
+
+    /// As above, of a semaphore whose slots have nodes as `nodes` says.
+    [[nodiscard]] shared_key make_slot_key(semaphore_slot const& of, node_options nodes)
+    {
+        auto const name = of.lock_name();
+        return std::make_shared<node_key const>(name, lock_path(name, session().chroot()), nodes, number_of(of));
+    }
+
+    [[nodiscard]] std::shared_ptr<void const> use_semaphore(semaphore_slot const& of) override
+    {
+        return std::make_shared<use const>(session_, number_of(of));
+    }
+
+    [[nodiscard]] std::unique_ptr<pending_count> count_held(std::vector<shared_key> const& slots) override
+    {
+        std::vector<std::shared_ptr<node_key const>> keys;
+        for (auto const& one : slots) {
+            keys.push_back(of(one));
+            if (keys.back()->max() != 0) break;  // Curator's permits are all in one place
+        }
+        return std::make_unique<count_operation>(session_, std::move(keys));
     }
 
     [[nodiscard]] std::string refused_order(lock_key const& key) const override
@@ -148,12 +177,48 @@ public:
     }
 
 private:
+    /// A semaphore of this session, which has a mark until the last one of its number ends.
+    class use {
+    public:
+        use(std::shared_ptr<session_core> in, std::shared_ptr<permit_number> number)
+            : session_{std::move(in)}, number_{std::move(number)}
+        {
+            std::scoped_lock guard{session_->mutex()};
+            ++number_->uses;
+        }
+        use(use const&) = delete;
+        use& operator=(use const&) = delete;
+        ~use()
+        {
+            if (session_->in_child()) return;
+            std::scoped_lock guard{session_->mutex()};
+            if (--number_->uses == 0) remove_mark(*session_, *number_);
+        }
+
+    private:
+        std::shared_ptr<session_core> const session_;
+        std::shared_ptr<permit_number> const number_;
+    };
+
+    /// Returns: what the session knows of the number; the same for all semaphores of that name and number.
+    [[nodiscard]] std::shared_ptr<permit_number> number_of(semaphore_slot const& of)
+    {
+        auto const path = lock_path(std::string{of.semaphore} + "#max", session().chroot());
+        std::scoped_lock guard{session().mutex()};
+        std::erase_if(numbers_, [](auto const& one) { return one.second.expired(); });
+        auto& known = numbers_[{path, of.permits}];
+        auto number = known.lock();
+        if (!number) known = number = std::make_shared<permit_number>(path, of.permits);
+        return number;
+    }
+
     [[nodiscard]] static std::shared_ptr<node_key const> of(shared_key const& key)
     {
         return std::static_pointer_cast<node_key const>(key);
     }
 
     std::shared_ptr<session_core> session_;
+    std::map<std::pair<std::string, std::size_t>, std::weak_ptr<permit_number>> numbers_;
 };
 
 }  // namespace holdfast::zookeeper

@@ -27,6 +27,8 @@ int main(int argc, char**)
     holdfast::memory::semaphore jobs{here, "jobs", 2};
     if (!jobs.try_acquire_for(500ms)) return 1;
     holdfast::leased_permit const permit{jobs, 500ms};
+    holdfast::leased_permits const rest{jobs, 1, std::try_to_lock};
+    if (rest && jobs.permits_in_use() != 2) return 1;
     jobs.release();
     holdfast::memory::shared_mutex prices{here, "prices"};
     if (holdfast::leased_shared_lock const reading{prices, 500ms}; !reading) return 1;

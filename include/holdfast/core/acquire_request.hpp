@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/options.hpp>
+#include <holdfast/core/token.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+namespace holdfast::inline HOLDFAST_ABI {
+
+/// What an acquire asks of a store.
+struct acquire_request {
+    /// How long the lease lasts if it is not renewed.
+    std::chrono::milliseconds ttl{};
+
+    /// How much earlier than it has to be the loss of the lease is announced: a lease that has no more than that left
+    /// is no use.
+    std::chrono::milliseconds stop_margin{};
+
+    /// How many consecutive fencing tokens to reserve, at most 64; 0 for none.
+    unsigned fences = 1;
+
+    /// It may not overtake those who wait, even with a single attempt; see `lock_options::fair`.
+    bool in_order = false;
+
+    /// How the attempts are spaced.
+    backoff_options retry{};
+
+    /// Exactly one attempt; `deadline` has no effect.
+    bool once = false;
+
+    /// No attempt begins after it.
+    boot_clock::time_point deadline = boot_clock::time_point::max();
+
+    /// The acquire fails with `unavailable` if by then, and ever since it began, no quorum could be asked.
+    boot_clock::time_point unavailable_at = boot_clock::time_point::max();
+
+    /// It also fails so if no quorum could be asked for this long after one could.
+    boot_clock::duration unavailable_after = boot_clock::duration::max();
+
+    /// The lease of the same name and owner, in the other mode of a `shared_mutex`, which does not refuse this one:
+    /// the way from one mode to the other without a gap. It is untouched, whatever comes of this; after a grant, which
+    /// is a lease of its own with a token of its own, the caller gives it back. Asked for once (`once`), and only if
+    /// the store `converts()`.
+    ///
+    /// | asked for | granted if |
+    /// |-----------|------------|
+    /// | shared    | this lease has the lock exclusively |
+    /// | exclusive | no other lease shares the lock; waiting writers do not matter |
+    std::optional<owner_token> beside{};
+};
+
+/// What an acquire got.
+struct grant {
+    /// The owner token of the lease, which `extend` and `bind` take.
+    owner_token token;
+
+    /// ttl − elapsed − drift, counted from before the first byte was sent. Before that, a store must not grant the
+    /// lock to another owner.
+    boot_clock::time_point valid_until;
+
+    /// The first of the reserved fencing tokens; the others follow it. 0 if none was asked for.
+    std::uint64_t fence = 0;
+
+    /// How many are reserved: as many as were asked for, or more.
+    unsigned fences = 1;
+
+    /// The lease duration, if the store fixes it (a ZooKeeper session), also for every extension; 0: as requested.
+    std::chrono::milliseconds ttl{0};
+};
+
+}  // namespace holdfast

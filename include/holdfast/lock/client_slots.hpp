@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/slot_source.hpp>
+#include <holdfast/core/store.hpp>
+#include <holdfast/lock/inspection.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// The slots of one semaphore of a client.
+class client_slots final : public slot_source {
+public:
+    /// Makes the lock of a key.
+    using maker = std::function<std::unique_ptr<lock_object>(shared_key)>;
+
+    /// `slots`: their keys; `turn`: that of who collects several permits. `use`: see `lock_store::use_semaphore`.
+    client_slots(std::shared_ptr<lock_store> in, std::vector<shared_key> slots, shared_key turn,
+                 std::shared_ptr<void const> use, maker make)
+        : store_{std::move(in)},
+          slots_{std::move(slots)},
+          turn_{std::move(turn)},
+          use_{std::move(use)},
+          make_{std::move(make)}
+    {
+    }
+
+    [[nodiscard]] std::unique_ptr<lock_object> make_slot(std::size_t slot) override { return make_(slots_.at(slot)); }
+    [[nodiscard]] std::unique_ptr<lock_object> make_turn() override { return make_(turn_); }
+    [[nodiscard]] std::size_t held() override { return inspection{*store_}.count_held(slots_); }
+
+private:
+    std::shared_ptr<lock_store> const store_;
+    std::vector<shared_key> const slots_;
+    shared_key const turn_;
+    std::shared_ptr<void const> const use_;
+    maker const make_;
+};
+
+}  // namespace holdfast::detail

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/semaphore_slot.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::memory {
+
+/// The key of a slot of a semaphore. The number of permits is its kind.
+class slot_key final : public lock_key {
+public:
+    explicit slot_key(semaphore_slot const& of)
+        : lock_key{of.lock_name(), std::to_string(of.permits)}, semaphore_{of.semaphore}, permits_{of.permits}
+    {
+    }
+
+    [[nodiscard]] std::string const& semaphore() const noexcept { return semaphore_; }
+    [[nodiscard]] std::size_t permits() const noexcept { return permits_; }
+
+private:
+    std::string semaphore_;
+    std::size_t permits_;
+};
+
+/// The numbers of permits of the semaphores in use. Each lasts until the last lease of a slot can have ended.
+/// Thread-safe.
+class permit_numbers {
+public:
+    /// Effects: unless another number is in use at `now`, that of `slot` is, until `expires` at least. Returns: the
+    /// other number; 0 if there is none.
+    std::size_t agree(slot_key const& slot, boot_clock::time_point now, boot_clock::time_point expires)
+    {
+        std::scoped_lock guard{mutex_};
+        auto found = all_.find(slot.semaphore());
+        if (found != all_.end() && found->second.expires > now && found->second.permits != slot.permits())
+            return found->second.permits;
+        if (found == all_.end()) {
+            std::erase_if(all_, [now](auto const& one) { return one.second.expires <= now; });
+            found = all_.try_emplace(slot.semaphore()).first;
+        }
+        auto& one = found->second;
+        one = {slot.permits(), one.permits == slot.permits() ? std::max(one.expires, expires) : expires};
+        return 0;
+    }
+
+private:
+    struct number {
+        std::size_t permits = 0;
+        boot_clock::time_point expires{};
+    };
+
+    std::mutex mutex_;
+    std::map<std::string, number> all_;  // by the names of the semaphores
+};
+
+}  // namespace holdfast::memory

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/keys.hpp>
+#include <holdfast/redis/operator_operation.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string_view>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::redis {
+
+/// Asks how many slots of a semaphore are held. Each node says all of its slots in one step; on one Redis that is a
+/// number of one moment.
+///
+/// | of the nodes, say the same owner for a slot | the slot |
+/// |---------------------------------------------|----------|
+/// | a majority                                  | is counted |
+/// | fewer, and a majority with all the silent   | is counted: it may be held |
+/// | fewer                                       | is not counted: no owner has a majority |
+///
+/// So none is missing that was held through the whole question.
+template <class T>
+class count_operation final : public operator_operation<std::size_t, T> {
+    using base = operator_operation<std::size_t, T>;
+
+public:
+    /// `keys`: of slot 0. Requires: there are `slots` of them.
+    count_operation(T& way, shared_keys keys, std::size_t slots)
+        : base{way,
+               {.what = command::verb::count, .keys = std::move(keys), .token = {}},
+               base::lost_answer::repeat,
+               slots},
+          slots_{slots}
+    {
+    }
+
+private:
+    [[nodiscard]] result<std::size_t> evaluate() const override
+    {
+        if (this->answered().size() < this->majority()) return this->unanswered();
+        auto const silent = this->size() - this->answered().size();
+        std::size_t held = 0;
+        for (std::size_t slot = 0; slot < slots_; ++slot) held += most_of(slot) + silent >= this->majority() ? 1U : 0U;
+        return held;
+    }
+
+    /// Returns: how many nodes say the same owner for `slot`, at most.
+    [[nodiscard]] unsigned most_of(std::size_t slot) const
+    {
+        std::map<std::string_view, unsigned> owners;
+        unsigned most = 0;
+        this->answered().for_each([&](unsigned node) {
+            std::string_view const owner = this->answer_of(node).report->names[slot];
+            if (!owner.empty()) most = std::max(most, ++owners[owner]);
+        });
+        return most;
+    }
+
+    std::size_t slots_;
+};
+
+}  // namespace holdfast::redis

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/zookeeper/acquire_machine.hpp>
+#include <holdfast/zookeeper/error.hpp>
+#include <holdfast/zookeeper/path.hpp>
+#include <holdfast/zookeeper/requests.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace holdfast::inline HOLDFAST_ABI::zookeeper {
+
+/// Marks that a session uses a semaphore with so many permits: an ephemeral node, `<id>-<permits>`, below `name#max`.
+/// No two marks with different numbers are agreed at a time: the later one of the two, by czxid, is agreed only when it
+/// finds no earlier one of another number, and a mark stays until its session uses the semaphore no more.
+///
+/// | state | sent | answer → next |
+/// |---|---|---|
+/// | creating | create | made, or there → listing; no parent → creating, with one more container before it |
+/// | listing | children | all say the same number → tied; ours is gone → creating with a new id; otherwise → checking |
+/// | checking | data of all | an earlier one of another number is agreed → failed (`other_number`); there is one that asks → listing, later; none → tied |
+/// | tied | write: it is agreed | granted; gone → creating with a new id |
+///
+/// One that asks may be refused in a moment; then it goes. If an answer is lost, all is repeated from the create on,
+/// which makes no second node. After the end of the session all begins again.
+class number_recipe final : public acquire_machine {
+public:
+    /// `plan.lock`: the path of `name#max`.
+    number_recipe(acquire_plan plan, std::size_t permits)
+        : acquire_machine{std::move(plan)}, permits_{std::to_string(permits)}
+    {
+    }
+
+    [[nodiscard]] leftover what_is_left() const override
+    {
+        return {plan().lock, node_, made_ ? path_of(node_) : std::string{}, 0, {}, session(), parents_.missing()};
+    }
+
+    [[nodiscard]] std::string detail() const override
+    {
+        if (other_.empty()) return {};
+        return "its number of permits is " + other_ + ", and this client says " + permits_;
+    }
+
+private:
+    /// The content of a mark.
+    static constexpr std::string_view agreed = "agreed";
+    static constexpr std::string_view asks = "asks";
+
+    [[nodiscard]] std::string path_of(std::string const& node) const { return plan().lock + '/' + node; }
+
+    /// Returns: the number that a mark says.
+    [[nodiscard]] static std::string_view number_of(std::string_view node) noexcept
+    {
+        return node.substr(node.rfind('-') + 1);
+    }
+
+    void start_over() override
+    {
+        id_ = plan().tokens();
+        node_ = std::string{id_.view()} + '-' + permits_;
+        made_ = false;
+        create();
+    }
+
+    void resume() override { create(); }
+    void look_again() override {}
+
+    void create() override
+    {
+        enter(state::creating);
+        in_doubt_ = !made_;
+        send_create({request::kind::create_plain, path_of(node_), std::string{asks}});
+    }
+
+    void take(unsigned slot, reply const& r) override
+    {
+        if (state_ == state::creating && slot >= first_parent) return parents_.answered(slot - first_parent, r);
+        if (state_ == state::creating && !made_) in_doubt_ = r.what == answer::lost;
+        if (r.undecided()) return stall();
+        if (r.what == answer::refused) return fail(r.code);
+        switch (state_) {
+        case state::creating: return take_created(r);
+        case state::listing: return take_list(r);
+        case state::checking: return take_mark(slot, r);
+        case state::tied: return r.what == answer::ok ? grant() : start_over();
+        default: return;
+        }
+    }
+
+    void take_created(reply const& r)
+    {
+        if (r.what == answer::no_node) return make_parent(plan().lock);
+        made_ = true;
+        in_doubt_ = false;
+        parents_.forget();
+        ask_for_line(state::listing);
+    }
+
+    void take_list(reply const& r)
+    {
+        marks_ = r.children;
+        if (std::find(marks_.begin(), marks_.end(), node_) == marks_.end()) return start_over();
+        if (std::all_of(marks_.begin(), marks_.end(), [&](auto const& one) { return number_of(one) == permits_; }))
+            return agree();
+        enter(state::checking);
+        found_.assign(marks_.size(), {});
+        open_ = marks_.size();
+        for (std::size_t i = 0; i < marks_.size(); ++i)
+            send(static_cast<unsigned>(i), {request::kind::data, path_of(marks_[i])});
+    }
+
+    void take_mark(unsigned slot, reply const& r)
+    {
+        if (r.what == answer::ok) found_.at(slot) = {r.stat.czxid, r.text == agreed};
+        if (--open_ > 0) return;
+        auto const ours =
+            found_[static_cast<std::size_t>(std::find(marks_.begin(), marks_.end(), node_) - marks_.begin())];
+        if (ours.czxid == 0) return start_over();
+        bool in_question = false;
+        for (std::size_t i = 0; i < marks_.size(); ++i) {
+            auto const& one = found_[i];
+            if (one.czxid == 0 || one.czxid >= ours.czxid || number_of(marks_[i]) == permits_) continue;
+            if (!one.agreed) {
+                in_question = true;
+                continue;
+            }
+            other_ = number_of(marks_[i]);
+            return fail(errc::other_number);
+        }
+        if (in_question) return stall();
+        agree();
+    }
+
+    void agree()
+    {
+        enter(state::tied);
+        send(first, {request::kind::write, path_of(node_), std::string{agreed}});
+    }
+
+    struct mark {
+        std::int64_t czxid = 0;  // 0: it is gone
+        bool agreed = false;
+    };
+
+    std::string const permits_;
+    std::string node_;   // the name of ours
+    std::string other_;  // the number that is agreed
+    std::vector<std::string> marks_;
+    std::vector<mark> found_;
+    std::size_t open_ = 0;  // how many answers are to come
+};
+
+}  // namespace holdfast::zookeeper
