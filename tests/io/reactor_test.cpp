@@ -551,6 +551,26 @@ TEST_CASE("a caller that comes during a turn leads after it")
     CHECK(caller.thread.join());
 }
 
+TEST_CASE("a caller that leads as soon as a turn is over looks again when the completions of that turn were told")
+{
+    fixture f;
+    auto until = boot_clock::time_point::max();
+    std::vector<pollfd> polled;
+    REQUIRE(f.r.begin_turn(polled, until));
+    // Between the end of a turn and the first completion, a caller finds no signal, and polls. Another turn does so in
+    // its place.
+    std::vector<pollfd> next;
+    bool leads = false;
+    f.all[1].then = [&] { leads = f.r.begin_turn(next, until); };
+    f.way.answer(1);
+    REQUIRE(holdfast::io::poll_for(polled, 1min) == 1);
+    static_cast<void>(f.r.end_turn(polled.data()));
+    REQUIRE(leads);
+    CHECK(f.all[1].completed == 1);
+    CHECK(holdfast::io::is_ready_for(next.at(0).fd, POLLIN));  // otherwise it sleeps on, with its signal
+    static_cast<void>(f.r.end_turn(next.data()));
+}
+
 TEST_CASE(
     "what is sent between the turns of the client's own thread goes out with the next, and at the latest when it rests or a caller leads")
 {

@@ -160,7 +160,7 @@ public:
         serve(polled);
         leads_ = false;
         promote();
-        release({});  // what is to be sent goes along with the next turn
+        unlock();  // what is to be sent goes along with the next turn
         return count;
     }
 
@@ -169,7 +169,7 @@ public:
     {
         lock();
         attended_ = false;
-        release(to_send());
+        unlock();
     }
 
 private:
@@ -241,7 +241,7 @@ private:
 
     /// Returns: what a caller sends when it gives up the lock: nothing if the client's thread will.
     [[nodiscard]] unsent_outlets to_send() noexcept { return attended_ ? unsent_outlets{} : unsent_.take(); }
-    /// Effects: unlocks, calls completions, sends `out`. Returns: whether it called any.
+    /// Effects: unlocks, calls completions, sends `out`. Returns: whether it called any; a new leader may not know that.
     bool release(unsent_outlets const& out) noexcept
     {
         auto const ended = std::exchange(ended_, {});
