@@ -53,7 +53,7 @@ TEST_CASE("in Redisson's layout the key is a hash of one owner, which expires wi
     REQUIRE(fields.size() == 2);
     auto const& owner = fields[0].text;
     REQUIRE(owner.size() == 38);
-    for (std::size_t const at : {8, 13, 18, 23}) CHECK(owner[at] == '-');
+    for (auto const at : {8U, 13U, 18U, 23U}) CHECK(owner[at] == '-');
     CHECK(owner.substr(36) == ":1");
     CHECK(fields[1].text == "1");
     auto const left = server.command({"PTTL", "orders"}).integer;

@@ -361,7 +361,7 @@ TEST_CASE("a simulated node keeps the waiters of a lock as a real server does")
         if (chance.below(4) != 0) {
             c.waiter = {
                 .inbox = chance.below(3) == 0 ? 0xdef : pair::heard, .number = 1 + chance.below(4), .reserve = 1s};
-            c.score = begin + c.waiter.number;
+            c.score = static_cast<std::int64_t>(begin + c.waiter.number);
         }
         if (c.what != verb::acquire && chance.below(2) == 0) c.score = 0;
         if (c.what == verb::leave) {
@@ -418,7 +418,7 @@ TEST_CASE("a simulated node takes several locks together as a real server does: 
             redis::command wait{
                 .what = verb::acquire, .keys = some, .token = owner_token::from_bits(9, 9), .ttl = 10min};
             wait.waiter = {.inbox = pair::heard, .number = 1, .reserve = 1s};
-            wait.score = begin + 1;
+            wait.score = static_cast<std::int64_t>(begin + 1);
             static_cast<void>(both.agree(wait));
         }
         if (event == 5) both.forget_fences();

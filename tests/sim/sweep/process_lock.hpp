@@ -7,6 +7,8 @@
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
+#include <holdfast/core/semaphore_slot.hpp>
+#include <holdfast/core/slot_source.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/outage.hpp>
 #include <holdfast/mutex.hpp>
@@ -297,12 +299,37 @@ public:
     }
 };
 
+/// The slots of a semaphore in a simulated process. The simulated servers do not know how many there are.
+class process_slots final : public detail::slot_source {
+public:
+    process_slots(sim::client& of, std::string_view semaphore, lock_options const& options)
+        : client_{of}, name_{semaphore}, options_{options}
+    {
+    }
+
+    [[nodiscard]] std::unique_ptr<detail::lock_object> make_slot(std::size_t slot) override
+    {
+        return std::make_unique<process_lock>(client_, semaphore_slot{name_, 1, slot}.lock_name(), options_);
+    }
+    [[nodiscard]] std::unique_ptr<detail::lock_object> make_turn() override
+    {
+        return std::make_unique<process_lock>(client_, name_ + "#batch", options_);
+    }
+    [[nodiscard]] std::size_t held() override { throw detail::no_operators(); }
+
+private:
+    sim::client& client_;
+    std::string const name_;
+    lock_options const options_;
+};
+
 /// The shipped `semaphore` in a simulated process.
 class process_semaphore final : public semaphore {
 public:
     process_semaphore(sim::client& of, std::string_view name, std::ptrdiff_t max, lock_options const& options)
-        : semaphore{name, max, options,
-                    [&](std::string const& slot) { return std::make_unique<process_lock>(of, slot, options); }}
+        : semaphore{name, max, options, [&](semaphore_slot const& slots) {
+                        return std::make_unique<process_slots>(of, slots.semaphore, options);
+                    }}
     {
     }
 };
