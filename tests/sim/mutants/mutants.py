@@ -128,9 +128,9 @@ MUTANTS = {
     "a waiter that is gone ends the search": mutant(LINE_OF, "if (MUTANT && told == 0) return; LINE"),
     "a place by the client's own clock": mutant(
         LINE_OF,
-        ("votes_.latest(now)",
-         "(MUTANT ? static_cast<std::uint64_t>(now.time_since_epoch().count() / 1000) + 1'700'000'000'000'000U"
-         " : votes_.latest(now))"),
+        ("votes_.latest(entered)",
+         "(MUTANT ? static_cast<std::uint64_t>(entered.time_since_epoch().count() / 1000) + 1'700'000'000'000'000U"
+         " : votes_.latest(entered))"),
     ),
     "a release that calls everybody": mutant(LINE_OF, "if (MUTANT) continue; LINE"),
     # Who may vote.
