@@ -35,15 +35,24 @@ public:
     }
 
     /// Effects: cancels asynchronous calls, also those that are begun later.
-    void close() noexcept { closing_.request_stop(); }
+    void close() noexcept
+    {
+        if (!origin_.in_child()) {
+            std::scoped_lock guard{mutex_};
+            closed_ = true;
+        }
+        closing_.request_stop();
+    }
     [[nodiscard]] bool closed() const noexcept { return closing_.stop_requested(); }
 
-    /// Effects: `made` is the present hold.
-    void keep(hold made) noexcept
+    /// Effects: `made` is the present hold. Returns: false, and it is not, after `close`.
+    bool keep(hold made) noexcept
     {
-        if (origin_.in_child()) return;  // the mutex may be locked for ever
+        if (origin_.in_child()) return true;  // the mutex may be locked for ever
         std::scoped_lock guard{mutex_};
+        if (closed_) return false;
         hold_ = std::move(made);
+        return true;
     }
 
     /// Returns: the present hold; null if there is none.
@@ -88,7 +97,7 @@ private:
         /// What was not given back is kept: it could not be begun.
         ~one_joint() override
         {
-            if (hold_) of_->keep(hold_);
+            if (hold_ && !of_->keep(hold_)) give_back(lease());
         }
 
         /// Effects: has `of`, which may be null.
@@ -114,7 +123,8 @@ private:
 
         void begin_unlock(holdfast::lease const& of, std::unique_ptr<async_result> told) override
         {
-            if (!hold_ || of != lease()) return locks().front()->begin_unlock({}, std::move(told));  // says `not_owner`
+            if (!hold_ || of != lease() || of_->origin_.in_child())  // says `not_owner`, or that it is a child
+                return locks().front()->begin_unlock({}, std::move(told));
             told_ = std::move(told);
             std::unique_ptr<async_result> answered;
             try {
@@ -130,7 +140,7 @@ private:
 
         void give_back(holdfast::lease const& of) noexcept override
         {
-            if (!hold_ || of != lease()) return;
+            if (!hold_ || of != lease() || of_->origin_.in_child()) return;
             over_ = std::move(hold_);
             over_->release();
             for (auto n = locks().size(); n-- > 0;) locks()[n]->give_back(leases_[n]);
@@ -139,8 +149,8 @@ private:
 
         void leave() noexcept override
         {
-            if (closed()) return give_back(lease());
-            of_->keep(std::move(hold_));
+            if (!of_->keep(hold_)) return give_back(lease());
+            hold_ = nullptr;
         }
         [[nodiscard]] holdfast::lease lease() const override { return holdfast::lease{hold_}; }
         [[nodiscard]] bool closed() const noexcept override { return of_->closed(); }
@@ -268,6 +278,7 @@ private:
     std::string const name_;
     std::stop_source closing_;
     mutable std::mutex mutex_;
+    bool closed_ = false;
     hold hold_;
     fork_guard const origin_;
 };

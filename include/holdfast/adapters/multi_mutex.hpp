@@ -37,7 +37,8 @@ namespace holdfast::inline HOLDFAST_ABI {
 /// two clients that name its servers alike.
 ///
 /// Locks of one `redis::client` are first tried by one request, which takes all of them or none: if all are free, and
-/// no client waits for one of them, that is all it takes. Otherwise they are waited for in order, as above.
+/// no client waits for one of them, that is all it takes. Otherwise, and for asynchronous calls, they are waited for in
+/// order, as above.
 ///
 /// - While a lock is waited for, those before it are held, and their leases renewed; one that is not, or has a
 ///   `max_hold`, must outlast the wait. If one of these is lost meanwhile, all are given back as soon as the others are
@@ -169,11 +170,11 @@ public:
     [[nodiscard]] holdfast::lease lease() const { return holdfast::lease{held()}; }
 
     /// Returns: a handle to the present hold of `one`, which this was made with: for its fencing token. If it was given
-    /// twice, that of both. An empty handle if they are not held.
+    /// twice, that of both. An empty handle if it is not held. A guard of an asynchronous call has that hold, too.
     [[nodiscard]] holdfast::lease lease_of(mutex const& one) const
     {
         auto const given = std::find_if(all_.begin(), all_.end(), [&](auto const& a) { return a.lock == &one; });
-        if (given == all_.end() || !held()) return {};
+        if (given == all_.end()) return {};
         auto const taken =
             std::find_if(all_.begin(), all_.end(), [&](auto const& a) { return a.address == given->address; });
         return taken->lock->lease();
@@ -201,7 +202,7 @@ public:
     /// Returns: the names, in the order in which they are taken, with commas between.
     [[nodiscard]] std::string const& name() const noexcept { return name_; }
 
-    /// Returns: the name of the lock that was not free when an attempt failed last; empty if none has failed.
+    /// Returns: the name of the lock that was not free when an attempt failed last, of a thread; empty if none has failed.
     [[nodiscard]] std::string blocker() const
     {
         auto const* const one = blocker_.load();
@@ -257,7 +258,8 @@ private:
     [[nodiscard]] detail::joint_outcome take_at_once(detail::patience const& p, std::stop_token const& stop) const
     {
         bool const in_time = p.once || boot_clock::now() < p.deadline;
-        if (objects_.size() < 2 || !in_time) return {};
+        constexpr std::size_t most = 256;  // for one answer
+        if (objects_.size() < 2 || objects_.size() > most || !in_time) return {};
         return objects_.front()->try_lock_all(objects_, p, stop);
     }
 

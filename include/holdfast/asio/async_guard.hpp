@@ -69,7 +69,7 @@ concept async_acquirable = !std::is_const_v<S> && requires(S const& s) { async_a
 
 /// A hold that was taken asynchronously, of a mutex or of what has its like. The destructor gives it back and does not
 /// wait: the request is sent, and its answer is read later. `async_unlock(guard, token)` gives it back and reports the
-/// result. The guard may outlive the mutex; then it owns nothing.
+/// result. The guard may outlive the mutex; then it owns nothing, but for that of a `multi_mutex`.
 ///
 ///     auto hold = co_await holdfast::async_lock_guard(orders, asio::use_awaitable);
 ///     db.write(row, hold.fencing_token());

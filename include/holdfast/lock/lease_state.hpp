@@ -126,7 +126,7 @@ public:
         bool const same = &wanted == options_.get() ||
                           (wanted.ttl == options_->ttl && wanted.renew == options_->renew &&
                            wanted.fencing == options_->fencing && wanted.stop_margin == options_->stop_margin);
-        return handoffs_ > 0 && same && !wanted.fair && options_->renew && ttl_ == first_ttl_ &&
+        return handoffs_ > 0 && !failing_ && same && !wanted.fair && options_->renew && ttl_ == first_ttl_ &&
                deadline - boot_clock::now() >= usable(ttl_) / 2;
     }
 
@@ -159,6 +159,7 @@ public:
     {
         if (outcome && !renew(*outcome)) return loss::late;
         if (outcome.code() == errc::lease_lost) return loss::taken;
+        failing_ = !outcome;
         if (!outcome) retry_later();
         return std::nullopt;
     }
@@ -234,6 +235,7 @@ private:
     owner_token token_;
     std::chrono::milliseconds ttl_{};
     std::chrono::milliseconds first_ttl_{};  // before it was extended
+    bool failing_ = false;                   // the last renewal has failed
     bool fixed_ = false;                     // the store fixes the ttl
     std::uint64_t next_fence_ = 0;
     unsigned handoffs_ = 0;  // that are left

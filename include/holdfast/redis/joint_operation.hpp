@@ -31,8 +31,8 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// |---|---|
 /// | start | asks, with a fresh token for each lock; or done: it has no vote, or its user no queues |
 /// | yes, in time | done: all are held |
-/// | yes, so late that one of the leases cannot be used | all are given back; done: `timed_out` |
-/// | no | done: `timed_out` |
+/// | yes, so late that one of the leases cannot be used | all are given back; done: `unavailable` |
+/// | no | done: `timed_out`; `unavailable` if no lease is in the way |
 /// | an error, no answer for one node timeout, cancel, destroyed | all are given back; done |
 ///
 /// All are given back although the server may have taken none: the script can have failed in the middle.
@@ -48,6 +48,7 @@ public:
             all->push_back({.keys = std::static_pointer_cast<lock_keys const>(one.first),
                             .token = {},
                             .ttl = one.second.ttl,
+                            .stop_margin = one.second.stop_margin,
                             .batch = one.second.fences});
         members_ = std::move(all);
     }
@@ -124,11 +125,14 @@ public:
         }
         // The clock is read again: since the answer came this thread may have stood still.
         if (a.what == answer::kind::applied && grant_all(*a.report, transport_.now())) return end();
-        if (a.what == answer::kind::applied)
+        if (a.what == answer::kind::applied) {
             give_back();
-        else
-            blocker_ = a.report->blocker;
-        failed_ = make_error_code(holdfast::errc::timed_out);
+            return fail(errc::no_answer);
+        }
+        blocker_ = a.report->blocker;
+        // Where only a queue, a fence or a missing right is in the way, a lock has to be asked for by itself.
+        bool const leased = a.time_left.count() != 0 && a.time_left.count() != -2;
+        failed_ = make_error_code(leased ? holdfast::errc::timed_out : holdfast::errc::unavailable);
         end();
     }
 
@@ -143,7 +147,7 @@ private:
         for (std::size_t i = 0; i < grants_.size(); ++i) {
             auto const& one = (*members_)[i];
             auto const until = valid_until(sent_at_, one.ttl);
-            if (now >= until - announcement_margin(one.ttl)) return false;
+            if (now >= until - announcement_margin(one.ttl) - one.stop_margin) return false;
             auto const fence = said.fences[i] == 0 ? 0 : said.fences[i] - one.batch + 1;
             grants_[i] = {.token = one.token, .valid_until = until, .fence = fence, .fences = one.batch};
         }

@@ -19,7 +19,7 @@ local each = ARGV[3] == '' and 4 or 5
 local count = #KEYS / each
 local time = redis.call('TIME')
 local clock = time[1] * 1000000 + time[2]
-local fences = {}
+local fences, known = {}, {}
 for i = 1, count do
   local key = (i - 1) * each
   local value = redis.pcall('GETRANGE', KEYS[key + 1], 0, 32)
@@ -35,7 +35,9 @@ for i = 1, count do
     local last = type(kept) == 'string' and #kept <= 16 and string.find(kept, '^%d+$') and tonumber(kept)
     if kept == '' and redis.call('PTTL', KEYS[key + 2]) == -2 then last = 0 end
     if not last or last > clock + ARGV[2] then return {-i, 0} end
+    last = known[KEYS[key + 2]] or last
     fences[i] = math.max(last + 1, clock) + batch - 1
+    known[KEYS[key + 2]] = fences[i]
   end
 end
 for i = 1, count do
@@ -60,6 +62,6 @@ for i = 1, count do
 end
 return fences
 )lua",
-                                    "b745af60d7d1f1452c1c8924bd4b0bce506549ca"};
+                                    "d7c3e132a4ef165393d893e6e2c0758114579a88"};
 
 }  // namespace holdfast::redis::scripts

@@ -16,7 +16,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
 //
 // Acquire, extend and reacquire write the number, so that it lasts at least as long as any lease of a slot, and goes
 // with the last of them. One without an expiry was set by a person, and stays. If the number is another, no slot is
-// taken; a lease that there is goes on.
+// taken; a lease that there is goes on. A server without memory may refuse to write it: no lease is lost for that.
 
 namespace parts {
 
@@ -27,8 +27,10 @@ local knows = type(agreed) == 'string' or string.find(agreed.err, 'WRONGTYPE', 1
 local other = knows and agreed ~= '' and agreed ~= number
 if knows and not other then
   local rest = redis.call('PTTL', number_key)
-  if agreed == '' or rest ~= -1 then
-    redis.call('SET', number_key, number, 'PX', string.format('%.0f', math.max(rest, tonumber(ARGV[2]))))
+  if agreed == '' then
+    redis.pcall('SET', number_key, number, 'PX', string.format('%.0f', math.max(rest, tonumber(ARGV[2]))))
+  elseif rest ~= -1 and rest < tonumber(ARGV[2]) then
+    redis.pcall('PEXPIRE', number_key, ARGV[2])
   end
 end
 )lua";
@@ -45,39 +47,39 @@ inline constexpr std::string_view decline_number = "if other then return 0 end\n
 }  // namespace parts
 
 inline constexpr script acquire_slot{joined<parts::take_number, parts::refuse_number, acquire_text>,
-                                     "84ed35b17550e6abb86a44c2b3fc72093a780b8f"};
+                                     "01a7051eef8345c96790c69f1361dd8e7ebb8e69"};
 
 inline constexpr script acquire_slot_by_clock{joined<parts::take_number, parts::refuse_number, acquire_by_clock_text>,
-                                              "18276246c8bb500c8075af675658494a48383267"};
+                                              "53abafc032c49b22267b543e6790d472adb05d36"};
 
 inline constexpr script acquire_slot_by_count{joined<parts::take_number, parts::refuse_number, acquire_by_count_text>,
-                                              "4a9cee5dcf9b754e834830168e4c2d08671a4dfd"};
+                                              "004aa6fc08992f04f55ba8bddb4033a45032e677"};
 
 inline constexpr script extend_slot{joined<parts::take_number, extend_text>,
-                                    "028839f5321c391cc2b8704c27e5c24fd16e1f3b"};
+                                    "0d496651835b2c6a829a94858135605fa50a6b68"};
 
 inline constexpr script reacquire_slot{joined<parts::take_number, parts::decline_number, reacquire_text>,
-                                       "36534a9795e0147e6c1698b83f1b65c7c76ee7e7"};
+                                       "80847cd3cc2111db62ad0eaeb9899ca93d8653e2"};
 
 // The same with a record of the holder, whose text is the last argument but one.
 
 inline constexpr script acquire_slot_and_tell{joined<parts::take_number, parts::refuse_number, acquire_and_tell_text>,
-                                              "4bad8f9a10512bab12321445472e0c39deefd98e"};
+                                              "14ebb226c43afafb03988bfaa6b848003cdb0a9d"};
 
 inline constexpr script acquire_slot_by_clock_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_clock_and_tell_text>,
-    "3588851fcce4dec39decfd624c8c34d43405d642"};
+    "2507d478dbb570b87cc8ef0cdc6452954d24c2ea"};
 
 inline constexpr script acquire_slot_by_count_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_count_and_tell_text>,
-    "ade9b52d9a8ccc85e6655e84ac2179a51ce59556"};
+    "eaad8fc6d21841ea074ae3bc08f6fb559e782f66"};
 
 inline constexpr script extend_slot_and_hear{joined<parts::take_number, extend_and_hear_text>,
-                                             "1ddf78de1300c28efeca88ef43caebb7ec8b544e"};
+                                             "03d5cb71a09898b97ae80d5806b2f79403b21483"};
 
 inline constexpr script reacquire_slot_and_tell{
     joined<parts::take_number, parts::decline_number, reacquire_and_tell_text>,
-    "dcd7c3142db8b6e0c0b79988d0b253e7f71ee19e"};
+    "6f0140b20beb0ed4d73c090f7aecbc5e0f296dee"};
 
 /// Those of a slot, in the order of the fence's sources, then extend and reacquire; without a record of the holder, and
 /// with one.

@@ -222,6 +222,7 @@ private:
     boot_clock::time_point confirm(boot_clock::time_point now, boot_clock::time_point limit)
     {
         if (machine_->session() != session().session()) {
+            if (key_->max() != 0) return fail(now, errc::session_expired);  // its place in the queue is gone, too
             begin_stage();
             return now;  // a cancel that came with the end of the session has not been looked at
         }

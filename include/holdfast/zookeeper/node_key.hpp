@@ -32,7 +32,7 @@ public:
 
     /// For a permit of those of which there are `max`, with a node below `path`.
     node_key(std::string_view name, std::string path, std::size_t max)
-        : lock_key{std::string{name}, "permit"}, path_{std::move(path)}, max_{max}
+        : lock_key{std::string{name}, "permit" + std::to_string(max)}, path_{std::move(path)}, max_{max}
     {
     }
 

@@ -106,7 +106,7 @@ private:
 
     /// Takes all permits, one after the other, and then there is none.
     void inherit(sim::client& me) override
-    {
+    try {
         process_semaphore jobs{me, "jobs", static_cast<std::ptrdiff_t>(permits_), {.ttl = ttl_}};
         std::vector<leased_permit> all;
         while (all.size() < permits_) {
@@ -120,6 +120,8 @@ private:
             one.release(ec);
             if (ec && !threads::ending()) breach("release", "the heir's release failed: " + ec.message());
         }
+    } catch (error const& e) {  // it waits in vain when the schedule ends
+        if (!threads::ending()) breach("K6", std::string{"the heir's wait failed: "} + e.what());
     }
 
     void judge() override
