@@ -70,7 +70,7 @@ TEMPLATE_TEST_CASE("a process that is no candidate is told each leader, and that
     auto const before = told.count();
 
     // It has resigned, and leads until it has given the lock back.
-    CHECK(one.resign());
+    CHECK(eventually([&] { return one.resign(); }));  // the store knows that it leads, before it does itself
     CHECK(eventually([&] { return deposing.load(); }));
     CHECK_FALSE(one.still_leader());
     CHECK(seen.leader());
@@ -84,6 +84,7 @@ TEMPLATE_TEST_CASE("a process that is no candidate is told each leader, and that
     auto const now = seen.leader();
     REQUIRE(now);
     if constexpr (has_labels<TestType>) CHECK(now->label == "second");
+    CHECK(eventually([&] { return two.still_leader(); }));
     auto const t = two.term().fencing_token();
     CHECK((now->fencing_token == t || (now->fencing_token == 0 && has_masters<TestType>)));
     CHECK(told.count() == 4);  // none, the first, none, the second
