@@ -40,8 +40,8 @@ struct joint_member {
     shared_keys keys;
     owner_token token;
     std::chrono::milliseconds ttl{};
-    std::chrono::milliseconds stop_margin{};  ///< see `acquire_request::stop_margin`
     unsigned batch = 0;                       ///< 0: without a fence
+    std::chrono::milliseconds stop_margin{};  ///< see `acquire_request::stop_margin`
 };
 
 /// A request to one server. In one atomic step it does the following, with `now` on the server's clock:

@@ -48,8 +48,8 @@ public:
             all->push_back({.keys = std::static_pointer_cast<lock_keys const>(one.first),
                             .token = {},
                             .ttl = one.second.ttl,
-                            .stop_margin = one.second.stop_margin,
-                            .batch = one.second.fences});
+                            .batch = one.second.fences,
+                            .stop_margin = one.second.stop_margin});
         members_ = std::move(all);
     }
 
