@@ -14,8 +14,8 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
 // without. The number in use is kept in a key beside those of the slots, `name#max`, a string of digits. That key is not
 // among KEYS: a user who may not use it would be refused as a whole, and so does without.
 //
-// Acquire, extend and reacquire write the number, so that it lasts at least as long as any lease of a slot, and goes
-// with the last of them. One without an expiry was set by a person, and stays. If the number is another, no slot is
+// Acquire, extend and reacquire write the number, so that it lasts a second longer than any lease of a slot: the clock
+// of the server goes on while a script runs. One without an expiry was set by a person, and stays. If the number is another, no slot is
 // taken; a lease that there is goes on. A server without memory may refuse to write it: no lease is lost for that.
 
 namespace parts {
@@ -26,11 +26,11 @@ local agreed = redis.pcall('GETRANGE', number_key, 0, 7)
 local knows = type(agreed) == 'string' or string.find(agreed.err, 'WRONGTYPE', 1, true)
 local other = knows and agreed ~= '' and agreed ~= number
 if knows and not other then
-  local rest = redis.call('PTTL', number_key)
+  local rest, lasts = redis.call('PTTL', number_key), tonumber(ARGV[2]) + 1000
   if agreed == '' then
-    redis.pcall('SET', number_key, number, 'PX', string.format('%.0f', math.max(rest, tonumber(ARGV[2]))))
-  elseif rest ~= -1 and rest < tonumber(ARGV[2]) then
-    redis.pcall('PEXPIRE', number_key, ARGV[2])
+    redis.pcall('SET', number_key, number, 'PX', string.format('%.0f', math.max(rest, lasts)))
+  elseif rest ~= -1 and rest < lasts then
+    redis.pcall('PEXPIRE', number_key, string.format('%.0f', lasts))
   end
 end
 )lua";
@@ -47,39 +47,39 @@ inline constexpr std::string_view decline_number = "if other then return 0 end\n
 }  // namespace parts
 
 inline constexpr script acquire_slot{joined<parts::take_number, parts::refuse_number, acquire_text>,
-                                     "01a7051eef8345c96790c69f1361dd8e7ebb8e69"};
+                                     "b450dabb2cdbb88cbcf660219a5891ec93d5c18e"};
 
 inline constexpr script acquire_slot_by_clock{joined<parts::take_number, parts::refuse_number, acquire_by_clock_text>,
-                                              "53abafc032c49b22267b543e6790d472adb05d36"};
+                                              "9be1f2d1995840ea6e099c5c45a26ca114e026a0"};
 
 inline constexpr script acquire_slot_by_count{joined<parts::take_number, parts::refuse_number, acquire_by_count_text>,
-                                              "004aa6fc08992f04f55ba8bddb4033a45032e677"};
+                                              "2a3b6b0c080edb6997cd552ed51f59c39c634224"};
 
 inline constexpr script extend_slot{joined<parts::take_number, extend_text>,
-                                    "0d496651835b2c6a829a94858135605fa50a6b68"};
+                                    "7057821e545b3712cf725690ad0d2069fe7d1746"};
 
 inline constexpr script reacquire_slot{joined<parts::take_number, parts::decline_number, reacquire_text>,
-                                       "80847cd3cc2111db62ad0eaeb9899ca93d8653e2"};
+                                       "7dd232bb8d8b1c3c12ca1b2c23771e0431fe1849"};
 
 // The same with a record of the holder, whose text is the last argument but one.
 
 inline constexpr script acquire_slot_and_tell{joined<parts::take_number, parts::refuse_number, acquire_and_tell_text>,
-                                              "14ebb226c43afafb03988bfaa6b848003cdb0a9d"};
+                                              "1c28ecd79ca2864f77041aa4b8d5cd45c0574f0b"};
 
 inline constexpr script acquire_slot_by_clock_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_clock_and_tell_text>,
-    "2507d478dbb570b87cc8ef0cdc6452954d24c2ea"};
+    "7627bf72c77badd3f6ba5975d5c06fa629799b7f"};
 
 inline constexpr script acquire_slot_by_count_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_count_and_tell_text>,
-    "eaad8fc6d21841ea074ae3bc08f6fb559e782f66"};
+    "9ec16e8d0632ded1501592baef6d686a5b3dfddf"};
 
 inline constexpr script extend_slot_and_hear{joined<parts::take_number, extend_and_hear_text>,
-                                             "03d5cb71a09898b97ae80d5806b2f79403b21483"};
+                                             "d6ae448eff896343c8dbe0a41df8ae91dc9ee1e4"};
 
 inline constexpr script reacquire_slot_and_tell{
     joined<parts::take_number, parts::decline_number, reacquire_and_tell_text>,
-    "6f0140b20beb0ed4d73c090f7aecbc5e0f296dee"};
+    "61353cd06f2d93655b4cce2b58ae4192a7b81898"};
 
 /// Those of a slot, in the order of the fence's sources, then extend and reacquire; without a record of the holder, and
 /// with one.
