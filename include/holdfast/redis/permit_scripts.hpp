@@ -15,8 +15,8 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
 // among KEYS: a user who may not use it would be refused as a whole, and so does without.
 //
 // Acquire, extend and reacquire write the number, so that it lasts a second longer than any lease of a slot: the clock
-// of the server goes on while a script runs. One without an expiry was set by a person, and stays. If the number is another, no slot is
-// taken; a lease that there is goes on. A server without memory may refuse to write it: no lease is lost for that.
+// of the server goes on while a script runs. One without an expiry was set by a person, and stays. If the number is
+// another, no slot is taken; a lease that there is goes on. A server without memory may refuse to write it: no lease is lost for that.
 
 namespace parts {
 
