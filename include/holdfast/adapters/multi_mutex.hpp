@@ -202,7 +202,7 @@ public:
     /// Returns: the names, in the order in which they are taken, with commas between.
     [[nodiscard]] std::string const& name() const noexcept { return name_; }
 
-    /// Returns: the name of the lock that was not free when an attempt failed last, of a thread; empty if none has failed.
+    /// Returns: the name of the lock that was not free when an attempt of a thread failed last; empty if none has.
     [[nodiscard]] std::string blocker() const
     {
         auto const* const one = blocker_.load();

@@ -15,8 +15,8 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
 inline constexpr std::chrono::milliseconds longest_mark{60'000};
 
 /// For how long a node that has refused one mode of a `shared_mutex` remembers that it is waited for. A waiter asks
-/// again after `retry.most` at the latest; one that is gone is remembered for three times that, up to a minute, and none
-/// after its deadline. A single attempt does not wait.
+/// again after `retry.most` at the latest; one that is gone is remembered for three times that, up to a minute, and
+/// none after its deadline. A single attempt does not wait.
 ///
 /// | a node remembers        | so |
 /// |-------------------------|----|

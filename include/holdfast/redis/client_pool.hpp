@@ -101,7 +101,8 @@ public:
 
     [[nodiscard]] std::unique_ptr<pending_acquire_all> acquire_all(std::vector<acquire_claim> const& claims) override
     {
-        return std::make_unique<joint_operation<socket_transport>>(shard_of(claims.front().first), claims, never_joins_);
+        auto& way = shard_of(claims.front().first);
+        return std::make_unique<joint_operation<socket_transport>>(way, claims, never_joins_);
     }
 
     [[nodiscard]] std::unique_ptr<pending_extend> extend(shared_key const& key, owner_token const& token,

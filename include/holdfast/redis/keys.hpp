@@ -26,8 +26,8 @@ struct lock_keys : lock_key {
 
     /// `name` is what the user calls the lock; empty: the same as its key. Throws: `error` (`misconfigured`) if the key
     /// is reserved.
-    /// With `permits`, they are those of a slot of a semaphore. That number is a kind: in one process, too, the slots of
-    /// semaphores of one name and different numbers are asked for separately.
+    /// With `permits`, they are those of a slot of a semaphore. That number is a kind: in one process, too, the slots
+    /// of semaphores of one name and different numbers are asked for separately.
     explicit lock_keys(std::string key, std::string_view name = {}, access mode = access::sole,
                        redis::layout kind = redis::layout::string, std::size_t permits = 0)
         : lock_key{name.empty() ? key : std::string{name}, permits == 0 ? std::string{} : std::to_string(permits),

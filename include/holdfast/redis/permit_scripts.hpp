@@ -11,12 +11,13 @@
 namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
 
 // For a slot of a semaphore. The last argument is the number of its permits, as the client says it; the rest is as
-// without. The number in use is kept in a key beside those of the slots, `name#max`, a string of digits. That key is not
-// among KEYS: a user who may not use it would be refused as a whole, and so does without.
+// without. The number in use is kept in a key beside those of the slots, `name#max`, a string of digits. That key is
+// not among KEYS: a user who may not use it would be refused as a whole, and so does without.
 //
 // Acquire, extend and reacquire write the number, so that it lasts a second longer than any lease of a slot: the clock
 // of the server goes on while a script runs. One without an expiry was set by a person, and stays. If the number is
-// another, no slot is taken; a lease that there is goes on. A server without memory may refuse to write it: no lease is lost for that.
+// another, no slot is taken; a lease that there is goes on. A server without memory may refuse to write it: no lease
+// is lost for that.
 
 namespace parts {
 

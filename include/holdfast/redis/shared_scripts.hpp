@@ -210,8 +210,8 @@ local free = redis.call('PTTL', KEYS[1]) == -2
 if not ours and not free and value ~= 'holdfast:readers' then return 0 end
 )lua";
 
-// The readers whose leases are over do not hold the lock. With the last one their turn ends, too: a writer need not wait
-// for the time of it.
+// The readers whose leases are over do not hold the lock. With the last one their turn ends, too: a writer need not
+// wait for the time of it.
 inline constexpr std::string_view release_shared = R"lua(
 if not score then return 0 end
 redis.call('ZREM', readers, ARGV[1])

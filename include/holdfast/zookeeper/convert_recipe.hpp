@@ -37,8 +37,8 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// | otherwise | granted |
 ///
 /// Its number is the first node's: the hold keeps its place before those that wait. The two nodes are made and removed
-/// one by one: if an answer stays away, the hold is as it was. Why no other gets in between: docs/proofs.md, "A queue on
-/// ZooKeeper".
+/// one by one: if an answer stays away, the hold is as it was. Why no other gets in between: docs/proofs.md, "A queue
+/// on ZooKeeper".
 ///
 /// The fencing token must be greater than those of all that have had the lock, and less than those of all that wait:
 ///

@@ -28,8 +28,8 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// | clearing | erase | ok, gone → the one above it; it has a child, or refused → done |
 ///
 /// Only a node at the lock's own path is checked: no other client makes a node with our other names. A lost answer is
-/// asked for again. If the answer to the confirm is lost, the one after it proves nothing. Why no other client's node is
-/// removed, and what is not covered: docs/proofs.md, "A node that is removed".
+/// asked for again. If the answer to the confirm is lost, the one after it proves nothing. Why no other client's node
+/// is removed, and what is not covered: docs/proofs.md, "A node that is removed".
 class erase_machine {
 public:
     explicit erase_machine(leftover what) : what_{std::move(what)} {}

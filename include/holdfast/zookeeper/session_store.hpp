@@ -177,7 +177,7 @@ public:
     }
 
 private:
-    /// A semaphore of this session, which has a mark until the last one of its number ends.
+    /// A semaphore of a client. The client has a mark until its last one of that number ends.
     class use {
     public:
         use(std::shared_ptr<session_core> in, std::shared_ptr<permit_number> number)
