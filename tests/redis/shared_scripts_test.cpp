@@ -23,6 +23,7 @@ namespace {
 using list = std::vector<std::string>;
 
 std::string const reader = "holdfast:readers";
+std::string const inbox_of_writers = "00000000000abcde";
 
 struct fixture {
     redis_server server{};
@@ -51,6 +52,40 @@ struct fixture {
     {
         return run(scripts::acquire_exclusive, {token, "60000", beside, waits});
     }
+    /// The waiter's inbox is the first 16 of its letters; the scripts have the keys `q` and `n` of the queue, too.
+    long long run_in_line(script const& s, list const& arguments)
+    {
+        list words{"EVAL", std::string{s.text}, "5", "k", "r", "p", "q", "n"};
+        words.insert(words.end(), arguments.begin(), arguments.end());
+        auto const got = server.command(words);
+        INFO(got);
+        CHECK(got.type == reply::kind::integer);
+        return got.integer;
+    }
+    long long wait_to_write(std::string const& token, std::string const& waiter, std::string const& score)
+    {
+        return run_in_line(scripts::acquire_exclusive, {token, "60000", "", "60000", waiter, score});
+    }
+    long long wait_to_read(std::string const& token, std::string const& waiter)
+    {
+        return run(scripts::acquire_shared, {token, "60000", "", "60000", waiter});
+    }
+    long long end_write_in_line(std::string const& token) { return run_in_line(scripts::release_exclusive, {token, "free"}); }
+    long long end_read_in_line(std::string const& token) { return run_in_line(scripts::release_shared, {token, "free"}); }
+    long long leave(std::string const& waiter)
+    {
+        return run_in_line(scripts::release_exclusive, {"", "free", waiter, "0"});
+    }
+    std::string score(long long later = 0) { return std::to_string((now() + later) * 1000); }
+    /// Returns: how many messages to all have come.
+    int told()
+    {
+        server.command({"PUBLISH", "free", "no more"});
+        for (int count = 0;; ++count)
+            if (all.read().elements.at(2).text == "no more") return count;
+    }
+    std::string reserved_for() { return server.command({"GET", "n"}).text; }
+
     long long end_read(std::string const& token) { return run(scripts::release_shared, {token, "free"}); }
     long long end_write(std::string const& token) { return run(scripts::release_exclusive, {token, "free"}); }
     long long extend(std::string const& token, std::string const& ttl = "60000")
@@ -352,6 +387,144 @@ TEST_CASE("fencing tokens of both modes come from one counter, and a reader conf
     CHECK(run(scripts::acquire_shared_by_count, "a", {"0", "0", "1", "", "0"}) < 0);
     f.end_write("w");
     CHECK(run(scripts::acquire_shared_by_count, "a", {"0", "0", "1", "", "0"}) == third + 1);
+}
+
+TEST_CASE("writers that wait are called one by one, in the order in which they came")
+{
+    fixture f;
+    connection inbox{f.server.port()};
+    inbox({"SUBSCRIBE", "holdfast:wake:" + inbox_of_writers});
+    auto const first = inbox_of_writers + "03e81";
+    auto const second = inbox_of_writers + "03e82";
+    CHECK(f.write("w") == 1);
+    auto const came = f.score();
+    CHECK(f.wait_to_write("v", second, f.score(5)) < 0);
+    CHECK(f.wait_to_write("u", first, came) < 0);
+    CHECK(f.end_write_in_line("w") == 2);
+    CHECK(f.reserved_for() == first);
+    CHECK(inbox.read().elements.at(2).text == "03e81 k");
+    CHECK(f.wait_to_write("v", second, f.score(5)) < 0);
+    CHECK(f.read("r") < 0);  // a writer waits
+    CHECK(f.wait_to_write("u", first, came) == 1);
+    CHECK(f.reserved_for().empty());
+    CHECK(f.read("r") < 0);
+    CHECK(f.end_write_in_line("u") == 2);
+    CHECK(f.reserved_for() == second);
+    CHECK(f.read("r") < 0);
+    CHECK(f.wait_to_write("v", second, f.score(5)) == 1);
+    CHECK(f.end_write_in_line("v") == 2);
+    CHECK(f.read("r") == 1);  // no writer is known to wait any more
+    CHECK(f.end_read_in_line("r") == 2);
+    CHECK(f.server.command({"EXISTS", "k", "r", "q", "n"}).integer == 0);
+}
+
+TEST_CASE("when the last reader leaves, the writer that came first is called, and no other is told")
+{
+    fixture f;
+    connection inbox{f.server.port()};
+    inbox({"SUBSCRIBE", "holdfast:wake:" + inbox_of_writers});
+    auto const writer = inbox_of_writers + "03e81";
+    CHECK(f.read("r") == 1);
+    CHECK(f.read("s") == 1);
+    CHECK(f.wait_to_write("u", writer, f.score()) < 0);
+    CHECK(f.end_read_in_line("r") == 1);
+    CHECK(f.reserved_for().empty());
+    CHECK(f.end_read_in_line("s") == 1);
+    CHECK(f.reserved_for() == writer);
+    CHECK(f.told() == 0);
+    CHECK(f.wait_to_write("u", writer, f.score()) == 1);
+    CHECK(f.end_write_in_line("u") == 2);
+    CHECK(f.told() == 1);
+}
+
+TEST_CASE("a writer that knows of no queue hears that the last reader has left, although another is called")
+{
+    fixture f;
+    connection inbox{f.server.port()};
+    inbox({"SUBSCRIBE", "holdfast:wake:" + inbox_of_writers});
+    auto const called = inbox_of_writers + "03e81";
+    CHECK(f.read("r") == 1);
+    CHECK(f.wait_to_write("u", called, f.score()) < 0);
+    CHECK(f.write("old", "30000") < 0);
+    CHECK(f.end_read_in_line("r") == 2);
+    CHECK(f.reserved_for() == called);
+    CHECK(f.write("old", "30000") == 1);  // it does not respect a reservation, as ever
+    CHECK(f.wait_to_write("u", called, f.score()) < 0);
+    CHECK(f.end_write_in_line("old") == 2);
+    CHECK(f.reserved_for() == called);
+    CHECK(f.wait_to_write("u", called, f.score()) == 1);
+}
+
+TEST_CASE("a writer whose client is gone keeps neither the next one nor readers out")
+{
+    fixture f;
+    connection inbox{f.server.port()};
+    inbox({"SUBSCRIBE", "holdfast:wake:" + inbox_of_writers});
+    auto const lives = inbox_of_writers + "03e81";
+    CHECK(f.read("r") == 1);
+    CHECK(f.wait_to_write("dead", "000000000000dead03e81", f.score()) < 0);
+    CHECK(f.wait_to_write("u", lives, f.score(5)) < 0);
+    CHECK(f.end_read_in_line("r") == 1);
+    CHECK(f.reserved_for() == lives);
+    CHECK(f.wait_to_write("u", lives, f.score(5)) == 1);
+    CHECK(f.end_write_in_line("u") == 2);
+    CHECK(f.read("r") == 1);
+}
+
+TEST_CASE("when the last writer in the queue gives up, readers may come, and are told")
+{
+    fixture f;
+    auto const one = inbox_of_writers + "03e81";
+    auto const other = inbox_of_writers + "03e82";
+    CHECK(f.read("r") == 1);
+    CHECK(f.wait_to_write("u", one, f.score()) < 0);
+    CHECK(f.wait_to_write("v", other, f.score()) < 0);
+    CHECK(f.leave(one) == 0);
+    CHECK(f.read("s", "60000", "60000") < 0);
+    CHECK(f.told() == 0);
+    CHECK(f.leave(other) == 0);
+    CHECK(f.told() == 1);
+    CHECK(f.read("s") == 1);
+    CHECK(f.write("old", "60000") < 0);
+    CHECK(f.wait_to_write("u", one, f.score()) < 0);
+    CHECK(f.write("old", "30000") < 0);
+    CHECK(f.leave(one) == 0);
+    CHECK(f.read("t") < 0);  // one that is in no queue waits
+}
+
+TEST_CASE("the turn of readers lasts until each of those that waited has come")
+{
+    fixture f;
+    connection inbox{f.server.port()};
+    inbox({"SUBSCRIBE", "holdfast:wake:" + inbox_of_writers});
+    auto const near = inbox_of_writers + "00321";
+    auto const far = inbox_of_writers + "03e82";
+    auto const writer = inbox_of_writers + "03e83";
+    CHECK(f.write("w") == 1);
+    CHECK(f.wait_to_read("a", near) < 0);
+    CHECK(f.wait_to_read("b", far) < 0);
+    CHECK(f.wait_to_read("b", far) < 0);
+    CHECK(f.wait_to_write("u", writer, f.score()) < 0);
+    auto const begun = f.now();
+    CHECK(f.end_write_in_line("w") == 2);
+    auto const first = f.wait_to_read("a", near);
+    auto const left = f.end_read_in_line("a");
+    auto const refused = f.wait_to_write("u", writer, f.score());  // the far one has not come
+    auto const came = f.wait_to_read("b", far);
+    if (f.now() < begun + 1000) {
+        CHECK(first == 1);
+        CHECK(left > 0);
+        CHECK(refused < 0);
+        CHECK(came == 1);
+    }
+    f.end_read_in_line("b");
+    CHECK(eventually([&] { return f.wait_to_write("u", writer, f.score()) == 1; }));
+    // One that does not come keeps others out for a reservation, once.
+    CHECK(f.wait_to_read("a", far) < 0);
+    CHECK(f.end_write_in_line("u") == 2);
+    CHECK(eventually([&] { return f.write("v") == 1; }));
+    CHECK(f.end_write_in_line("v") == 2);
+    CHECK(f.write("v") == 1);
 }
 
 TEST_CASE("a key of another type counts as held by a read-write lock, too")

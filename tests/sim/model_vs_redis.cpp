@@ -302,6 +302,62 @@ TEST_CASE("a simulated node keeps the readers of a lock as a real server does")
     CHECK(beside > 50);
 }
 
+TEST_CASE("a simulated node keeps the writers that wait beside readers as a real server does")
+{
+    pair both;
+    test::connection inbox{both.server().port()};
+    inbox({"SUBSCRIBE", "holdfast:wake:0000000000000abc", "holdfast:free:{orders}"});
+    holdfast::detail::random_sequence chance{13};
+    auto const alone = std::make_shared<redis::lock_keys const>("orders", "", access::exclusive);
+    auto const together = std::make_shared<redis::lock_keys const>("orders", "", access::shared);
+    std::array const tokens{owner_token::from_bits(1, 1), owner_token::from_bits(2, 2), owner_token::from_bits(3, 3)};
+    std::array const verbs{verb::acquire, verb::acquire, verb::acquire, verb::release, verb::release, verb::leave};
+    auto const begin = static_cast<std::uint64_t>(both.node().time(pair::now()).count());
+    std::array<unsigned, 2> answered{};
+    std::array<unsigned, 2> told{};
+    auto since = pair::now();
+    for (int i = 0; i < 6000; ++i) {
+        // No reservation ends between two clocks that are not quite the same.
+        if (pair::now() - since > 500ms) {
+            both.forget_fences();
+            since = pair::now();
+        }
+        auto const pick = [&](auto const& from) { return from[chance.below(from.size())]; };
+        redis::command c{.what = pick(verbs), .token = pick(tokens), .ttl = 10min};
+        c.keys = chance.below(2) == 0 ? alone : together;
+        c.use_queue = chance.below(8) != 0;
+        if (c.keys == alone && c.use_queue && chance.below(4) != 0) {
+            c.waiter = {
+                .inbox = chance.below(3) == 0 ? 0xdef : pair::heard, .number = 1 + chance.below(4), .reserve = 1s};
+            c.score = static_cast<std::int64_t>(begin + c.waiter.number);
+        }
+        if (c.keys == alone && c.what == verb::acquire && chance.below(4) != 0) c.waits_for = 1min;
+        if (c.what != verb::acquire && chance.below(2) == 0) c.score = 0;
+        if (c.what == verb::leave) {
+            c.token = {};
+            if (!c.waiter) continue;
+        }
+        if (!c.use_queue) c.leave_queue_out();
+        auto const real = both.to_server()(c);
+        auto const model = both.execute(c);
+        INFO(i << ": verb " << static_cast<int>(c.what) << (c.keys == alone ? ", alone" : ", together"));
+        REQUIRE(!real.error);
+        REQUIRE(real.what == model.what);
+        REQUIRE(real.in_line == model.in_line);
+        REQUIRE(std::chrono::abs(real.time_left - model.time_left) < 50s);
+        REQUIRE(both.server().command({"GET", "orders"}).text == both.node().get("orders", pair::now()).value_or(""));
+        ++answered[real.what == kind::applied ? 0 : 1];
+        if (c.what == verb::acquire || real.what != kind::applied) continue;
+        REQUIRE(real.others_wait == both.node().told_all());
+        ++told[real.others_wait ? 0 : 1];
+        if (chance.below(100) == 0) both.free(*alone);
+    }
+    CHECK(answered[0] > 1000);
+    CHECK(answered[1] > 1000);
+    CHECK(told[0] > 100);
+    CHECK(told[1] > 100);
+}
+
 TEST_CASE("scripts that do not compare, or say yes to what is not there, are told from the shipped ones", "[lesson-10]")
 {
     std::string const compares = "if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end";

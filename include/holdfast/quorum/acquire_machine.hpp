@@ -220,7 +220,7 @@ private:
     /// Returns: the longest wait for a message.
     [[nodiscard]] boot_clock::duration longest_sleep() const noexcept
     {
-        boot_clock::duration const most = set_.request.retry.most * (place_.taken() ? place_in_line::patience : 1);
+        boot_clock::duration const most = set_.request.retry.most * (place_.taken() ? set_.patience : 1);
         bool const told = (all_ - unwatched_).size() >= majority();
         return told ? most : std::min<boot_clock::duration>(most, place_in_line::longest_unheard);
     }

@@ -6,6 +6,7 @@
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/quorum/node_group.hpp>
 #include <holdfast/quorum/node_set.hpp>
+#include <holdfast/quorum/place_in_line.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -17,6 +18,7 @@ struct acquire_settings {
     node_group nodes{};
     acquire_request request{};
     std::uint64_t seed = 0;  ///< for the jitter
+    int patience = place_in_line::patience;  ///< in a queue, the longest sleep is this many times `retry.most`
 };
 
 /// The result of an acquire. `error` is none, `timed_out`, `operation_canceled`, `unavailable`, or a permanent error

@@ -29,7 +29,12 @@ class acquire_operation final : public machine_operation<pending_acquire, quorum
 
 public:
     acquire_operation(T& way, shared_keys keys, acquire_request const& request)
-        : base{way, quorum::acquire_machine{{.nodes = nodes_of(way), .request = request, .seed = way.random()}}},
+        : base{way, quorum::acquire_machine{{.nodes = nodes_of(way),
+                                             .request = request,
+                                             .seed = way.random(),
+                                             // A writer that looks seldom would be forgotten; see `waiting_mark`.
+                                             .patience = keys->mode() == access::sole ? quorum::place_in_line::patience
+                                                                                      : 1}}},
           keys_{std::move(keys)},
           request_{request}
     {
@@ -139,7 +144,7 @@ private:
     {
         this->give_up(step.give_up);
         if (step.new_token || !step.roll_back.empty() || step.done) this->stop_asking();
-        if (waiter_) score_ = transport_.score(entered_at_);  // the clock of another server may be known by now
+        if (waiter_ && queues_) score_ = transport_.score(entered_at_);  // another server's clock may be known by now
         give_back(step);
         if (step.new_token) draw_token();  // mutant: token used again
         if (!step.ask.empty()) {
@@ -149,10 +154,10 @@ private:
             ask.has_beside = request_.beside.has_value();
             ask.waits_for = quorum::waiting_mark(request_, now);
             ask.value = ask.fence == fence_source::counter ? transport_.proposal(now) : 0;
-            if (transport_.calls()) enter(now);
+            if (transport_.calls() || !queues_) enter(now);
             ask.waiter = waiter_;
             step.ask.for_each([&](unsigned node) {
-                bool const called = waiter_ && transport_.calls(node) && transport_.queues(node);
+                bool const called = queues_ && waiter_ && transport_.calls(node) && transport_.queues(node);
                 called ? called_.add(node) : called_.remove(node);
                 ask.score = called ? score_ : 0;
                 // One that waits and cannot be called is as good as a client that does not know of the queue:
@@ -196,12 +201,12 @@ private:
         step.leave.for_each([&](unsigned node) { transport_.send(node, c, nullptr); });
     }
 
-    /// Effects: it is a waiter that nodes can call, since `now`.
+    /// Effects: it is a waiter that nodes can call, or know among the readers that wait, since `now`.
     void enter(boot_clock::time_point now) noexcept
     {
-        if (waiter_ || request_.once || !queues_) return;
+        if (waiter_ || request_.once || keys_->layout() != layout::string) return;
         entered_at_ = now;
-        score_ = transport_.score(now);
+        if (queues_) score_ = transport_.score(now);
         waiter_ = transport_.enter(this);
     }
 
@@ -211,7 +216,7 @@ private:
         while (deaf_.empty()) {
             if (unwatched_.empty()) return std::nullopt;
             auto const node = base::take_first(unwatched_);
-            bool const in_line = waiter_ && score_ != 0;
+            bool const in_line = queues_ && waiter_ && score_ != 0;
             if (!in_line || !transport_.queues(node)) told_all_.add(node);
             auto const why = transport_.watch(node, channel_, this, in_line);
             if (why) {
@@ -264,8 +269,8 @@ private:
     shared_keys keys_;
     std::string const channel_ = keys_->channel().text();
     acquire_request request_;
-    // Readers wait together, and writers with them; Redisson's locks have no queue.
-    bool const queues_ = keys_->mode() == access::sole && keys_->layout() == layout::string;
+    // Readers wait together, and are told with all; Redisson's locks have no queue.
+    bool const queues_ = keys_->mode() != access::shared && keys_->layout() == layout::string;
     owner_token token_;
     std::error_code no_token_;  ///< why there is no token
     node_set unwatched_;        // still to be watched

@@ -88,12 +88,14 @@ struct joint_member {
 /// | verb | exclusive | shared |
 /// |---|---|---|
 /// | acquire | as above, for one more owner: no, if readers are there or have their turn. Beside the only reader: yes | yes, if no writer is there or waits. Beside its writer: yes. The token is one of the readers |
-/// | no to it | it is remembered for `waits_for` that a writer waits, if readers were the reason | that a reader waits |
+/// | no to it | it is remembered for `waits_for` that a writer waits, if it is in the queue or readers were the reason | that a reader waits, and that it is `waiter` |
 /// | confirm, extend, reacquire | as above | the same, if the token is one of the readers; reacquire: or if no writer is there |
-/// | release | as above; the readers that it stands beside stay; readers that wait have their turn | the token is no reader any more; the last one deletes the key, and all waiters are told |
+/// | release | as above; the readers that it stands beside stay; readers that wait have their turn, and all are told | the token is no reader any more; the last one deletes the key. If no writer can be called, all are told |
+/// | leave | as above; with the last writer in the queue, none is known to wait | - |
 ///
-/// The key does not expire before the last reader; see `shared_scripts`. They have no queue: `use_queue` means that of
-/// a mutex of the same name, whose next waiter is called when the lock is free.
+/// The key does not expire before the last reader; see `shared_scripts`. Writers stand in the queue of a mutex of the
+/// same name. Readers are in no queue. The turn of those that are known to wait lasts until each of them has asked and
+/// the last one has left, or for as long as the lock would be reserved for the farthest of them.
 ///
 /// With `counter`, a fence that is missing or below `floor` is first set to the greatest of the clock (in µs), `floor`
 /// and the proposal `value`. A proposal that is more than `max_lead` ahead of the clock is ignored. A fence expires
@@ -243,7 +245,8 @@ struct command {
 /// Returns: whether the node knows whom to call, if it refuses `c`, or when that is rolled back.
 [[nodiscard]] inline bool gets_in_line(command const& c) noexcept
 {
-    return c.what == command::verb::acquire && c.use_queue && c.waiter && c.score != 0;
+    bool const stands = mode_of(c) != access::shared;  // readers are called together
+    return c.what == command::verb::acquire && stands && c.use_queue && c.waiter && c.score != 0;
 }
 
 /// Returns: whether `c` comes from the holder of the lock, who will release it.

@@ -71,7 +71,7 @@ inline void encode(std::string& bytes, command const& c, script_form form)
     detail::words w;
     w.add(by_hash ? "EVALSHA" : "EVAL");
     w.add(by_hash ? script_of(c).sha1 : script_of(c).text);
-    bool const queued = c.use_queue && may_queue(c) && !(knows_phase(c) && asks_for_vote(c));
+    bool const queued = c.use_queue && may_queue(c) && !(mode_of(c) == access::shared && asks_for_vote(c));
     waiter_text const waiter{c.waiter};
     auto const add_waiter = [&] {
         if (!queued || !c.waiter) return;
@@ -112,9 +112,9 @@ inline void encode(std::string& bytes, command const& c, script_form form)
         if (phased) {
             w.add(c.has_beside ? c.beside.view() : std::string_view{});
             w.add(c.waits_for.count());
-        } else {
-            add_waiter();
+            if (mode_of(c) == access::shared && c.waiter && !in_redisson(c)) w.add(waiter.view());
         }
+        add_waiter();
         if (c.use_holder) w.add(c.holder);
         break;
     case command::verb::confirm:
@@ -136,7 +136,7 @@ inline void encode(std::string& bytes, command const& c, script_form form)
     case command::verb::release:
     case command::verb::leave:
         w.add(c.keys->channel());
-        if (!phased) add_waiter();
+        if (mode_of(c) != access::shared) add_waiter();
         break;
     }
     if (knows_number(c)) w.add(c.keys->permits());

@@ -222,11 +222,11 @@ namespace common = scripts::parts;  // of the other layout
 // The arguments and answers are those of `scripts`, without the queue. A mutex: KEYS lock [fence].
 inline constexpr script acquire{
     joined<parts::owner_of, parts::owner, parts::look, common::refuse, parts::take, common::answer_yes>,
-    "92c86e41eaabdeeea2cc1f05ba04348e83252ad3"};
+    "df808afa5f32f755e99557375786a848337266f2"};
 inline constexpr script acquire_by_clock{
     joined<parts::owner_of, parts::owner, parts::look, common::refuse, common::look_at_fence, parts::may_read_fence,
            common::next_by_clock, parts::keep_fence, parts::take, common::answer_fence>,
-    "94b5c2daa85ae888c21adf85c30c9ee7b82cdac6"};
+    "6e46a19d43b94378b2e62eecc1d070029c9ce0e6"};
 inline constexpr script extend{joined<parts::owner_of, parts::owner, parts::extend>,
                                "e8192e29b1b43e80fa11d97db0552416e2bfdaf4"};
 inline constexpr script release{joined<parts::owner_of, parts::owner, parts::release, parts::wake_one, parts::tell>,
@@ -237,12 +237,12 @@ inline constexpr script release{joined<parts::owner_of, parts::owner, parts::rel
 inline constexpr script acquire_exclusive{
     joined<parts::owner_of, parts::writer, parts::timeouts, common::beside, parts::look_at_holders,
            parts::refuse_writer, common::refuse, parts::take_exclusive, common::answer_yes>,
-    "c5272a0358264acfa89759a4cce355212cac985c"};
+    "ad8ee5ebe9f897d78524b184febbcc95149a9c7b"};
 inline constexpr script acquire_exclusive_by_clock{
     joined<parts::owner_of, parts::writer, parts::timeouts_after_fence, common::beside_by_clock, parts::look_at_holders,
            parts::refuse_writer, common::refuse, common::look_at_fence, parts::may_read_fence, common::next_by_clock,
            parts::keep_fence, parts::take_exclusive, common::answer_fence>,
-    "f77ab6f11b9d3fe0ebd97f99ee43c28a88d59cb9"};
+    "ad6fdefc175bc6e23e5315e2a8ccca320b581fb9"};
 inline constexpr script extend_exclusive{joined<parts::owner_of, parts::writer, parts::extend>,
                                          "b859507810d7bc588bd35b03d20c55b5a2fe8423"};
 inline constexpr script release_exclusive{
@@ -252,12 +252,12 @@ inline constexpr script release_exclusive{
 inline constexpr script acquire_shared{
     joined<parts::owner_of, parts::timeouts, common::beside, parts::look_at_holders, parts::reader,
            parts::refuse_reader, common::refuse, parts::take_shared, common::answer_yes>,
-    "937104046645663060236bc7d0e22e27c6cd0cf3"};
+    "6535243081048220fb8313dbf7ec14d76b0fa114"};
 inline constexpr script acquire_shared_by_clock{
     joined<parts::owner_of, parts::timeouts_after_fence, common::beside_by_clock, parts::look_at_holders, parts::reader,
            parts::refuse_reader, common::refuse, common::look_at_fence, parts::may_read_fence, common::next_by_clock,
            parts::keep_fence, parts::take_shared, common::answer_fence>,
-    "23335e11772df167fc1bcb72f1e8578dba3f92d3"};
+    "70414f91f9e7752f8c81898773a82b8eec8cc667"};
 inline constexpr script extend_shared{
     joined<parts::owner_of, parts::timeouts, parts::look_at_holders, parts::reader, parts::extend_shared>,
     "c44693b2c975bad79668f5bc4f4f596244772642"};

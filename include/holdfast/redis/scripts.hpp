@@ -116,7 +116,7 @@ local function call_next()
 end
 )lua";
 
-inline constexpr std::string_view wait_for_turn = R"lua(
+inline constexpr std::string_view stand_in_line = R"lua(
 local waiting = left == -2 and next and redis.pcall('PTTL', queue)
 if type(waiting) == 'number' and waiting ~= -2 then
   if waiter and score ~= '0' then enqueue() end
@@ -137,8 +137,12 @@ if refused and waiter then
     if left >= 0 and type(rank) == 'number' then left = left + 4 * rank end
   end
 end
-if refused then return -2 - left - (type(value) == 'table' and 4503599627370496 or 0) end
 )lua";
+
+inline constexpr std::string_view refuse =
+    R"lua(if refused then return -2 - left - (type(value) == 'table' and 4503599627370496 or 0) end
+)lua";
+inline constexpr std::string_view wait_for_turn = joined<stand_in_line, refuse>;
 
 inline constexpr std::string_view look_at_fence = R"lua(
 local time = redis.call('TIME')

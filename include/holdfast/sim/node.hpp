@@ -9,6 +9,7 @@
 #include <holdfast/sim/clock.hpp>
 #include <holdfast/sim/fence_counters.hpp>
 #include <holdfast/sim/joint_acquires.hpp>
+#include <holdfast/sim/lock_records.hpp>
 #include <holdfast/sim/read_phase.hpp>
 #include <holdfast/sim/waiting_lines.hpp>
 
@@ -26,7 +27,7 @@ namespace holdfast::inline HOLDFAST_ABI::sim {
 
 /// A Redis server: does what the table at `redis::command` says, with a clock of its own. Its answers are compared with
 /// those of a real server.
-class node {
+class node : private lock_records {
 public:
     /// What a server knows when it starts.
     enum class memory {
@@ -42,6 +43,7 @@ public:
     {
         using enum redis::command::verb;  // mutant: permits counted by each server
         auto const t = time(now);
+        told_all_ = false;
         forget_expired(t);
         auto const& name = c.keys->lock;
         auto const found = keys_.find(name);
@@ -74,6 +76,7 @@ public:
             if (!ours && !c.waiter) return redis::answer::no();
             if (found != keys_.end()) keys_.erase(found);
             if (c.use_queue) lines_.call_next(c.keys, whole(t), call);
+            told_all_ = true;
             return redis::answer::yes();
         case acquire_all: return acquire_together(c, t);
         default: return redis::answer::failed(redis::errc::protocol_error);  // what operators ask is not simulated
@@ -101,6 +104,9 @@ public:
 
     /// Returns: the fence counter of that key; 0 if there is none.
     [[nodiscard]] std::uint64_t fence(std::string_view key) const { return fences_.value(key); }
+
+    /// Returns: whether the last command told all that the lock is given back.
+    [[nodiscard]] bool told_all() const noexcept { return told_all_; }
 
     /// Returns: what TIME answers, since 1970.
     [[nodiscard]] std::chrono::microseconds time(boot_clock::time_point now) const noexcept
@@ -146,110 +152,7 @@ public:
     [[nodiscard]] std::uint64_t grants() const noexcept { return grants_; }
 
 private:
-    struct entry {
-        std::string holds;
-        std::optional<std::chrono::milliseconds> expires;
-    };
-    using microseconds = std::chrono::microseconds;
-    using key_table = std::map<std::string, entry, std::less<>>;
-    using phase_table = std::map<std::string, read_phase, std::less<>>;
-
     static constexpr microseconds wall_at_start_of_world{1'700'000'000'000'000};
-
-    /// Expiry is in whole milliseconds; a key may go up to one early.
-    [[nodiscard]] static std::chrono::milliseconds whole(microseconds t)
-    {
-        return std::chrono::floor<std::chrono::milliseconds>(t);
-    }
-    [[nodiscard]] static std::chrono::milliseconds expiry(microseconds t, std::chrono::milliseconds ttl)
-    {
-        return fence_counters::expiry(t, ttl);
-    }
-
-    void forget_expired(microseconds t)
-    {
-        std::erase_if(keys_, [&](auto const& one) { return one.second.expires && *one.second.expires <= whole(t); });
-        fences_.forget_expired(whole(t));
-        lines_.forget_expired(whole(t));
-        for (auto& one : phases_) one.second.forget_expired(whole(t));
-    }
-
-    [[nodiscard]] static std::chrono::milliseconds time_left(entry const& e, microseconds t)
-    {
-        return e.expires ? *e.expires - whole(t) : redis::unknown_time_left;
-    }
-
-    /// Effects: the waiter of `c` is in line. Returns: no, for `left` more.
-    redis::answer refuse(redis::command const& c, std::chrono::milliseconds left, microseconds t)
-    {
-        auto no = redis::answer::no(left);
-        if (c.use_queue) lines_.end_reservation(c.keys->lock, c.waiter);
-        no.in_line = redis::gets_in_line(c);
-        if (!no.in_line) return no;
-        auto const ahead = static_cast<int>(lines_.enter(c, t));
-        if (left.count() >= 0) no.time_left += std::chrono::milliseconds{4 * ahead};
-        return no;
-    }
-
-    /// Effects: as `execute`, for a command that knows of readers.
-    redis::answer execute_in_phase(redis::command const& c, microseconds t, waiting_lines::caller const& call)
-    {
-        using enum redis::command::verb;
-        auto& phase = phases_[c.keys->lock];
-        auto const found = keys_.find(c.keys->lock);
-        auto const value = found == keys_.end() ? std::string{} : found->second.holds;
-        bool const shared = redis::mode_of(c) == access::shared;
-        bool const ours = shared ? phase.reads(c, value) : value == c.token.view();
-        switch (c.what) {
-        case acquire: {
-            auto const left = found == keys_.end() ? std::chrono::milliseconds{0} : time_left(found->second, t);
-            auto const refused = ours ? std::nullopt : phase.refuses(c, value, left, whole(t));
-            return refused ? redis::answer::no(*refused) : acquire_with_fence(c, ours && !shared, t);
-        }
-        case confirm: return ours && fences_.raise(c, t) ? redis::answer::yes() : redis::answer::no();
-        case reacquire:
-        case extend:
-            if (!ours && (c.what == extend || !(value.empty() || value == read_phase::reserved)))
-                return redis::answer::no();
-            grant(c, t);
-            return redis::answer::yes();
-        case release:
-        case leave: break;
-        default: return {};  // what operators ask is not simulated
-        }
-        if (shared) phase.leave(c, value);
-        if (!ours) return redis::answer::no();  // mutant: a release that frees what is another's
-        auto const last = shared ? phase.last() : phase.end_write(c, whole(t));
-        if (last && (!shared || value == read_phase::reserved))
-            found->second = {std::string{read_phase::reserved}, last};
-        else if (!last && (!shared || value == read_phase::reserved))
-            keys_.erase(found);
-        if (!last && c.use_queue) lines_.call_next(c.keys, whole(t), call);
-        return redis::answer::yes();
-    }
-
-    void grant(redis::command const& c, microseconds t)
-    {
-        if (redis::knows_phase(c)) {
-            auto& phase = phases_[c.keys->lock];
-            auto& key = keys_[c.keys->lock];
-            if (redis::mode_of(c) == access::shared) {
-                auto const last = phase.join(c, key.holds, whole(t));
-                if (key.holds.empty()) key = {std::string{read_phase::reserved}, last};
-                if (key.expires) key.expires = std::max(*key.expires, last);
-                ++grants_;
-                return;
-            }
-            phase.taken(c, key.holds);
-            auto const before = key.holds.empty() ? std::nullopt : key.expires;
-            key = {std::string{c.token.view()},
-                   std::max(expiry(t, c.ttl), before.value_or(std::chrono::milliseconds{0}))};
-            ++grants_;
-            return;
-        }
-        keys_.insert_or_assign(c.keys->lock, entry{std::string{c.token.view()}, expiry(t, c.ttl)});
-        ++grants_;
-    }
 
     static void prolong(entry& e, redis::command const& c, microseconds t)
     {
@@ -269,27 +172,12 @@ private:
         return all.yes();
     }
 
-    redis::answer acquire_with_fence(redis::command const& c, bool ours, microseconds t)
-    {
-        auto got = fences_.draw(c, t);
-        if (got.what != redis::answer::kind::applied) return got;
-        if (!ours) grant(c, t);
-        if (c.use_queue) lines_.leave(c.keys->lock, c.waiter);
-        got.in_line = redis::gets_in_line(c);
-        return got;
-    }
-
     clock clock_;
     bool running_ = true;
     unsigned incarnation_ = 0;
     std::optional<boot_clock::time_point> started_;
     boot_clock::time_point hung_until_{};
-    key_table keys_;
-    fence_counters fences_;
-    waiting_lines lines_;
-    phase_table phases_;
-    std::tuple<key_table, fence_counters, waiting_lines, phase_table> saved_;
-    std::uint64_t grants_ = 0;  // mutant: permits counted by each server
+    std::tuple<key_table, fence_counters, waiting_lines, phase_table> saved_;  // mutant: permits counted by each server
 };
 
 }  // namespace holdfast::sim

@@ -5,6 +5,7 @@
 #include <holdfast/core/access.hpp>
 #include <holdfast/quorum/waiting_mark.hpp>
 #include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/waiter_id.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::sim {
 
@@ -30,7 +32,9 @@ public:
         auto const bound = [now](milliseconds& mark, milliseconds most) { mark = mark <= now + most ? mark : now; };
         bound(writer_waits_until_, quorum::longest_mark);  // the clock was set back
         bound(reader_waits_until_, quorum::longest_mark);
-        bound(readers_turn_until_, quorum::readers_turn);
+        bound(readers_turn_until_, redis::waiter_id::longest_reservation);
+        if (reader_waits_until_ <= now) waiting_.clear();
+        if (readers_turn_until_ <= now) called_.clear();
     }
 
     /// Returns: whether the value vouches for the readers.
@@ -44,6 +48,34 @@ public:
     {
         return vouched(value) && readers_.contains(std::string{c.token.view()});
     }
+
+    /// Effects: the reader of `c` asks. When all that were called have come, the turn lasts no longer than any.
+    void come(redis::command const& c, milliseconds now)
+    {
+        if (redis::mode_of(c) != access::shared || !c.waiter) return;
+        std::string const who{redis::waiter_text{c.waiter}.view()};
+        waiting_.erase(who);
+        if (called_.erase(who) > 0 && called_.empty())
+            readers_turn_until_ = std::min(readers_turn_until_, now + quorum::readers_turn);
+    }
+
+    /// Effects: the writer of `c` was refused.
+    void refused_writer(redis::command const& c, std::string_view value, milliseconds now)
+    {
+        bool const in_queue = c.use_queue && c.waiter;
+        if (c.waits_for.count() == 0 || (value != reserved && !in_queue)) return;
+        writer_waits_until_ = now + c.waits_for;
+        if (in_queue) queued_until_ = writer_waits_until_;
+    }
+
+    /// Returns: whether a writer that waits is in the queue, as far as is known.
+    [[nodiscard]] bool writer_queues(milliseconds now) const noexcept
+    {
+        return writer_waits_until_ > now && writer_waits_until_ == queued_until_;
+    }
+
+    /// Effects: no writer is known to wait.
+    void no_writer_waits() noexcept { writer_waits_until_ = {}; }
 
     /// Returns: for how long an acquire is refused, of a lock whose key has `left`; nothing if it may be granted.
     [[nodiscard]] std::optional<milliseconds> refuses(redis::command const& c, std::string_view value,
@@ -61,26 +93,30 @@ public:
             if (!vouched(value)) beside_.clear();
             if (c.has_beside) beside_ = c.beside.view();
         }
-        if (c.what == redis::command::verb::acquire && !c.has_beside && writer_waits_until_ <= now)
+        if (c.what == redis::command::verb::acquire && !c.has_beside && writer_waits_until_ <= now) {
             reader_waits_until_ = {};
+            waiting_.clear();
+        }
         auto& mine = readers_[std::string{c.token.view()}];
         mine = std::max(mine, now + c.ttl);
         return *last();
     }
 
-    /// Effects: the token of `c` has the lock exclusively; beside its reader, if there was a value.
-    void taken(redis::command const& c, std::string_view value)
+    /// Effects: the token of `c` has the lock exclusively; beside its reader, if there was a value. `others`: some are
+    /// in the queue.
+    void taken(redis::command const& c, std::string_view value, bool others)
     {
-        writer_waits_until_ = {};
+        if (!others) writer_waits_until_ = {};
         beside_ = value.empty() ? std::string_view{} : c.token.view();
         if (value.empty()) readers_.clear();
     }
 
-    /// Effects: the token of `c` is no reader any more. When the last one leaves, their turn is over.
+    /// Effects: the token of `c` is no reader any more. When the last one leaves, and none is to come, their turn is
+    /// over.
     void leave(redis::command const& c, std::string_view value)
     {
         readers_.erase(std::string{c.token.view()});
-        if (readers_.empty() && value == reserved) readers_turn_until_ = {};
+        if (readers_.empty() && value == reserved && called_.empty()) readers_turn_until_ = {};
     }
 
     /// Effects: the writer of `c` leaves. Returns: when the last of the readers beside it ends; nothing if none is.
@@ -88,7 +124,12 @@ public:
     {
         bool const stay = beside_ == c.token.view();
         beside_.clear();
-        if (reader_waits_until_ > now) readers_turn_until_ = now + quorum::readers_turn;
+        if (reader_waits_until_ > now) {
+            auto longest = quorum::readers_turn;
+            for (auto const& one : waiting_) longest = std::max(longest, one.second);
+            readers_turn_until_ = now + std::min(longest, redis::waiter_id::longest_reservation);
+            called_ = std::exchange(waiting_, {});
+        }
         reader_waits_until_ = {};
         return stay ? last() : std::nullopt;
     }
@@ -113,7 +154,10 @@ private:
         } else if (writer_waits_until_ > now && readers_turn_until_ <= now) {
             why = writer_waits_until_ - now;
         }
-        if (why && c.waits_for.count() > 0) reader_waits_until_ = now + c.waits_for;
+        if (why && c.waits_for.count() > 0) {
+            reader_waits_until_ = now + c.waits_for;
+            if (c.waiter) waiting_.insert_or_assign(std::string{redis::waiter_text{c.waiter}.view()}, c.waiter.reserve);
+        }
         return why;
     }
 
@@ -125,17 +169,17 @@ private:
             readers && c.has_beside && readers_.size() == 1 && readers_.contains(std::string{c.beside.view()});
         // mutant: a reader that becomes a writer beside others
         if (sole) return std::nullopt;
-        if (!value.empty()) {  // mutant: write that looks only at its own kind
-            if (readers && c.waits_for.count() > 0) writer_waits_until_ = now + c.waits_for;
-            return left;
-        }
+        if (!value.empty()) return left;  // mutant: write that looks only at its own kind
         if (c.has_beside || readers_turn_until_ > now) return std::max(readers_turn_until_ - now, milliseconds{0});
         return std::nullopt;
     }
 
     std::map<std::string, milliseconds> readers_;  // by their tokens: when their leases end
     std::string beside_;                           // the writer that stands beside its own reader
+    std::map<std::string, milliseconds> waiting_;  // the readers that are known to wait: what to reserve for them
+    std::map<std::string, milliseconds> called_;   // those whose turn it is, and who have not come
     milliseconds writer_waits_until_{};
+    milliseconds queued_until_{};  // the same, as far as one in the queue has said it
     milliseconds reader_waits_until_{};
     milliseconds readers_turn_until_{};
 };

@@ -46,9 +46,16 @@ public:
     /// Returns: whether others wait for the lock, or it is reserved.
     [[nodiscard]] bool wanted(std::string const& lock) const
     {
-        auto const found = lines_.find(lock);
-        return next_.contains(lock) || (found != lines_.end() && !found->second.who.empty());
+        return reserved(lock) || waited_for(lock);
     }
+
+    /// Returns: whether some are in the queue; whether the lock is reserved for one that was.
+    [[nodiscard]] bool waited_for(std::string const& lock) const
+    {
+        auto const found = lines_.find(lock);
+        return found != lines_.end() && !found->second.who.empty();
+    }
+    [[nodiscard]] bool reserved(std::string const& lock) const { return next_.contains(lock); }
 
     /// Returns: whether the lock is reserved for `w`.
     [[nodiscard]] bool reserved_for(std::string const& lock, redis::waiter_id const& w) const

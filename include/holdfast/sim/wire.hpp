@@ -193,8 +193,7 @@ private:
         });
         bool const yes = got.what == redis::answer::kind::applied;
         world().note(name(c.what, yes), client_.index(), node_, got.fence);
-        bool const frees = c.what == redis::command::verb::release || c.what == redis::command::verb::leave;
-        if (frees && yes) servers_.publish(node_, c.keys->channel().text());
+        if (server.told_all()) servers_.publish(node_, c.keys->channel().text());
         return got;
     }
 

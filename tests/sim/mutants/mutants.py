@@ -148,7 +148,10 @@ MUTANTS = {
         SHARED, ("(sole)", "(sole || (MUTANT && readers && c.has_beside))")
     ),
     "a release that frees what is another's": mutant(
-        SHARED, ("(!ours)", "(!ours && !(MUTANT && found != keys_.end()))")
+        SHARED, ("(ours)", "(ours || (MUTANT && found != keys_.end()))")
+    ),
+    "a writer that was called let in beside others": mutant(
+        SHARED, ("(!refused)", "(!refused || (MUTANT && lines_.reserved_for(c.keys->lock, c.waiter)))")
     ),
     "a guard as long as the client's own ttl": mutant(
         REDIS, "if (MUTANT && options.restart_guard.count() != 0) return options.longest_ttl; LINE"
