@@ -226,7 +226,7 @@ inline constexpr script acquire{
 inline constexpr script acquire_by_clock{
     joined<parts::owner_of, parts::owner, parts::look, common::refuse, common::look_at_fence, parts::may_read_fence,
            common::next_by_clock, parts::keep_fence, parts::take, common::answer_fence>,
-    "94b5c2daa85ae888c21adf85c30c9ee7b82cdac6"};
+    "f1110acb24e3ca74b172b374734a4e5e902fc401"};
 inline constexpr script extend{joined<parts::owner_of, parts::owner, parts::extend>,
                                "e8192e29b1b43e80fa11d97db0552416e2bfdaf4"};
 inline constexpr script release{joined<parts::owner_of, parts::owner, parts::release, parts::wake_one, parts::tell>,
@@ -242,7 +242,7 @@ inline constexpr script acquire_exclusive_by_clock{
     joined<parts::owner_of, parts::writer, parts::timeouts_after_fence, common::beside_by_clock, parts::look_at_holders,
            parts::refuse_writer, common::refuse, common::look_at_fence, parts::may_read_fence, common::next_by_clock,
            parts::keep_fence, parts::take_exclusive, common::answer_fence>,
-    "f77ab6f11b9d3fe0ebd97f99ee43c28a88d59cb9"};
+    "ceef6a953f8f2ac4fb34c28d8393b0ddd0cc6964"};
 inline constexpr script extend_exclusive{joined<parts::owner_of, parts::writer, parts::extend>,
                                          "b859507810d7bc588bd35b03d20c55b5a2fe8423"};
 inline constexpr script release_exclusive{
@@ -257,7 +257,7 @@ inline constexpr script acquire_shared_by_clock{
     joined<parts::owner_of, parts::timeouts_after_fence, common::beside_by_clock, parts::look_at_holders, parts::reader,
            parts::refuse_reader, common::refuse, common::look_at_fence, parts::may_read_fence, common::next_by_clock,
            parts::keep_fence, parts::take_shared, common::answer_fence>,
-    "23335e11772df167fc1bcb72f1e8578dba3f92d3"};
+    "09e82fd2d8a5ce95cf5c860e03c88682bece2ca8"};
 inline constexpr script extend_shared{
     joined<parts::owner_of, parts::timeouts, parts::look_at_holders, parts::reader, parts::extend_shared>,
     "c44693b2c975bad79668f5bc4f4f596244772642"};

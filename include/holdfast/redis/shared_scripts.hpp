@@ -159,38 +159,38 @@ end
 inline constexpr script acquire_exclusive{
     joined<parts::look, parts::shared_keys, parts::beside, parts::look_at_phase, parts::refuse_writer, parts::refuse,
            parts::take_exclusive, parts::answer_yes>,
-    "b55cdcf4fe7571154c3adc4b66a2c930410b11d0"};
+    "a4ec61072058fc66a4d5c5e57fd8b15d26032315"};
 
 inline constexpr script acquire_exclusive_by_clock{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_clock, parts::look_at_phase,
            parts::refuse_writer, parts::refuse, parts::look_at_fence, parts::fence_by_clock, parts::take_exclusive,
            parts::answer_fence>,
-    "293a56f08bb5382acd971696c9b266301d8c6de2"};
+    "3e72a119420a5b326e303de5168b0425f5b5238d"};
 
 inline constexpr script acquire_exclusive_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_count, parts::look_at_phase,
            parts::refuse_writer, parts::refuse, parts::look_at_fence, parts::fence_by_count, parts::take_exclusive,
            parts::answer_fence>,
-    "76db3b8176fe78fcdf33beae0cad7895c7cd173a"};
+    "d46a5979a3976e9f5805f1140cb689dbc3c4c2fd"};
 
 // acquire, shared: the same. `beside`: '' or the token of an exclusive lease, beside which it is to stand. `waits`: how
 // long it is remembered that a reader waits, if it is refused.
 inline constexpr script acquire_shared{
     joined<parts::look, parts::shared_keys, parts::beside, parts::look_at_phase, parts::look_at_reader,
            parts::refuse_reader, parts::refuse, parts::join, parts::take_shared, parts::answer_yes>,
-    "b777fcf2b39b1131a1b905c7ff8ccc834dc2d7e8"};
+    "2bd06b73b525805b10032a03dea2b25ef0d2b785"};
 
 inline constexpr script acquire_shared_by_clock{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_clock, parts::look_at_phase,
            parts::look_at_reader, parts::refuse_reader, parts::refuse, parts::look_at_fence, parts::fence_by_clock,
            parts::join, parts::take_shared, parts::answer_fence>,
-    "87965c6727ff428da129a5d655409edcaa389dea"};
+    "0dd362f0462c712760f79a90a7d34132242732d1"};
 
 inline constexpr script acquire_shared_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_count, parts::look_at_phase,
            parts::look_at_reader, parts::refuse_reader, parts::refuse, parts::look_at_fence, parts::fence_by_count,
            parts::join, parts::take_shared, parts::answer_fence>,
-    "bd95d620873027919837062b95fe97a611e643ce"};
+    "bde907e96abf717817bc04bc8dca732c50c54f9c"};
 
 namespace parts {
 
@@ -258,7 +258,7 @@ if marks[1] then pcall(note) end
 inline constexpr script confirm_shared{
     joined<parts::look_at_value, parts::shared_keys_after_fence, parts::look_at_phase, parts::look_at_reader,
            parts::only_ours, parts::raise_fence>,
-    "c3e4b8e893473d561542ed81dadc4d5451a47466"};
+    "1acc6ec49e141b9090087d493096976e81f03dfe"};
 
 // extend, shared: KEYS lock readers phase; ARGV token ttl. Only its own record, and only if it is there.
 inline constexpr script extend_shared{
