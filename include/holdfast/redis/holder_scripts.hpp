@@ -94,23 +94,21 @@ return 1
 }  // namespace parts
 
 inline constexpr auto acquire_and_tell_text =
-    joined<parts::take_holder, parts::take_text, parts::look, parts::keys, parts::waiter, parts::enqueue,
-           parts::call_next, parts::wait_for_turn, parts::look_at_clock, parts::take, parts::record, parts::answer_yes>;
-inline constexpr script acquire_and_tell{acquire_and_tell_text, "0cb43ae0544a476516e898d468012b6c87c9c88b"};
+    joined<parts::take_holder, parts::take_text, parts::keys, parts::waiter, parts::turn, parts::look_at_clock,
+           parts::take, parts::record, parts::answer_yes>;
+inline constexpr script acquire_and_tell{acquire_and_tell_text, "48828bd3525d577ca99c7875fba17cdf6d283105"};
 
 inline constexpr auto acquire_by_clock_and_tell_text =
-    joined<parts::take_holder, parts::take_text, parts::look, parts::keys_after_fence, parts::waiter_by_clock,
-           parts::enqueue, parts::call_next, parts::wait_for_turn, parts::look_at_fence, parts::fence_by_clock,
-           parts::take, parts::record, parts::answer_fence>;
+    joined<parts::take_holder, parts::take_text, parts::keys_after_fence, parts::waiter_by_clock, parts::turn,
+           parts::look_at_fence, parts::fence_by_clock, parts::take, parts::record, parts::answer_fence>;
 inline constexpr script acquire_by_clock_and_tell{acquire_by_clock_and_tell_text,
-                                                  "c546cdb9cf235035ea0c1bcc24a3925db77201ae"};
+                                                  "604a7cf49c5c967f99cfccb1877a5dd2f42df4f4"};
 
 inline constexpr auto acquire_by_count_and_tell_text =
-    joined<parts::take_holder, parts::take_text, parts::look, parts::keys_after_fence, parts::waiter_by_count,
-           parts::enqueue, parts::call_next, parts::wait_for_turn, parts::look_at_fence, parts::fence_by_count,
-           parts::take, parts::record, parts::answer_fence>;
+    joined<parts::take_holder, parts::take_text, parts::keys_after_fence, parts::waiter_by_count, parts::turn,
+           parts::look_at_fence, parts::fence_by_count, parts::take, parts::record, parts::answer_fence>;
 inline constexpr script acquire_by_count_and_tell{acquire_by_count_and_tell_text,
-                                                  "e5dd5fb2b8d00fefe1e98de3dad585c829d797b3"};
+                                                  "31a0bbfbb1904654d6122d4aca651ca0f1ac4df6"};
 
 inline constexpr auto extend_and_hear_text = joined<parts::take_holder, parts::extend_both>;
 inline constexpr script extend_and_hear{extend_and_hear_text, "9b641002d313900d316a33bf6697015ada3a6e9b"};
@@ -126,7 +124,7 @@ inline constexpr script release_and_erase{joined<parts::take_holder, parts::comp
 inline constexpr script give_back_and_erase{
     joined<parts::take_holder, parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay,
            parts::erase_record, parts::tell_all>,
-    "5afe43415a6a535e0b655e252d4a4ea753f2ee7e"};
+    "d8aec6b1bdbad2cf65863ae17b1baf9239e011fe"};
 
 // inspect: KEYS lock [queue next] [holder]. Answers {} if the lock is free; otherwise {PTTL, a digest of the value, the
 // clock in µs, the record without its owner token, how many wait or -1}. The digest only tells values apart.

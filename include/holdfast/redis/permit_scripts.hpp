@@ -48,32 +48,32 @@ inline constexpr std::string_view decline_number = "if other then return 0 end\n
 }  // namespace parts
 
 inline constexpr script acquire_slot{joined<parts::take_number, parts::refuse_number, acquire_text>,
-                                     "b450dabb2cdbb88cbcf660219a5891ec93d5c18e"};
+                                     "a7745536f9cc995601874fc0cb27c2421ff626ef"};
 
 inline constexpr script acquire_slot_by_clock{joined<parts::take_number, parts::refuse_number, acquire_by_clock_text>,
-                                              "9be1f2d1995840ea6e099c5c45a26ca114e026a0"};
+                                              "365cd0e559a0a35e35b4aafb9f390faaf347dfc1"};
 
 inline constexpr script acquire_slot_by_count{joined<parts::take_number, parts::refuse_number, acquire_by_count_text>,
-                                              "2a3b6b0c080edb6997cd552ed51f59c39c634224"};
+                                              "d9812ab588c26f0bcdde7c529f35828a912b277a"};
 
 inline constexpr script extend_slot{joined<parts::take_number, extend_text>,
-                                    "7057821e545b3712cf725690ad0d2069fe7d1746"};
+                                    "7d1e92dddc28d6d3a864c0f4463f25f6bf8a35d1"};
 
 inline constexpr script reacquire_slot{joined<parts::take_number, parts::decline_number, reacquire_text>,
-                                       "7dd232bb8d8b1c3c12ca1b2c23771e0431fe1849"};
+                                       "d017509fc63621e23bae3b456a5914ee687d4706"};
 
 // The same with a record of the holder, whose text is the last argument but one.
 
 inline constexpr script acquire_slot_and_tell{joined<parts::take_number, parts::refuse_number, acquire_and_tell_text>,
-                                              "1c28ecd79ca2864f77041aa4b8d5cd45c0574f0b"};
+                                              "a7bb66bd47bf3900eeea1fe0471e003c9d1f4345"};
 
 inline constexpr script acquire_slot_by_clock_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_clock_and_tell_text>,
-    "7627bf72c77badd3f6ba5975d5c06fa629799b7f"};
+    "2948f94f2169bc999d3f03ccd15689d71900bb5a"};
 
 inline constexpr script acquire_slot_by_count_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_count_and_tell_text>,
-    "9ec16e8d0632ded1501592baef6d686a5b3dfddf"};
+    "f1ef56a70e80ce6d8bc5fa7a8a3ded8926b6d53e"};
 
 inline constexpr script extend_slot_and_hear{joined<parts::take_number, extend_and_hear_text>,
                                              "d6ae448eff896343c8dbe0a41df8ae91dc9ee1e4"};

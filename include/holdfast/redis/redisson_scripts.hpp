@@ -222,11 +222,11 @@ namespace common = scripts::parts;  // of the other layout
 // The arguments and answers are those of `scripts`, without the queue. A mutex: KEYS lock [fence].
 inline constexpr script acquire{
     joined<parts::owner_of, parts::owner, parts::look, common::refuse, parts::take, common::answer_yes>,
-    "df808afa5f32f755e99557375786a848337266f2"};
+    "92c86e41eaabdeeea2cc1f05ba04348e83252ad3"};
 inline constexpr script acquire_by_clock{
     joined<parts::owner_of, parts::owner, parts::look, common::refuse, common::look_at_fence, parts::may_read_fence,
            common::next_by_clock, parts::keep_fence, parts::take, common::answer_fence>,
-    "6e46a19d43b94378b2e62eecc1d070029c9ce0e6"};
+    "f1110acb24e3ca74b172b374734a4e5e902fc401"};
 inline constexpr script extend{joined<parts::owner_of, parts::owner, parts::extend>,
                                "e8192e29b1b43e80fa11d97db0552416e2bfdaf4"};
 inline constexpr script release{joined<parts::owner_of, parts::owner, parts::release, parts::wake_one, parts::tell>,
@@ -237,12 +237,12 @@ inline constexpr script release{joined<parts::owner_of, parts::owner, parts::rel
 inline constexpr script acquire_exclusive{
     joined<parts::owner_of, parts::writer, parts::timeouts, common::beside, parts::look_at_holders,
            parts::refuse_writer, common::refuse, parts::take_exclusive, common::answer_yes>,
-    "ad8ee5ebe9f897d78524b184febbcc95149a9c7b"};
+    "7fe473775ea3feb7758b23b501ad40de0d7e5271"};
 inline constexpr script acquire_exclusive_by_clock{
     joined<parts::owner_of, parts::writer, parts::timeouts_after_fence, common::beside_by_clock, parts::look_at_holders,
            parts::refuse_writer, common::refuse, common::look_at_fence, parts::may_read_fence, common::next_by_clock,
            parts::keep_fence, parts::take_exclusive, common::answer_fence>,
-    "ad6fdefc175bc6e23e5315e2a8ccca320b581fb9"};
+    "11062f3d19f01a26fd44ccaff7d73f8fa26a04d2"};
 inline constexpr script extend_exclusive{joined<parts::owner_of, parts::writer, parts::extend>,
                                          "b859507810d7bc588bd35b03d20c55b5a2fe8423"};
 inline constexpr script release_exclusive{
@@ -252,12 +252,12 @@ inline constexpr script release_exclusive{
 inline constexpr script acquire_shared{
     joined<parts::owner_of, parts::timeouts, common::beside, parts::look_at_holders, parts::reader,
            parts::refuse_reader, common::refuse, parts::take_shared, common::answer_yes>,
-    "6535243081048220fb8313dbf7ec14d76b0fa114"};
+    "987aeeb63da4635f4c854f941652e934b91a5e85"};
 inline constexpr script acquire_shared_by_clock{
     joined<parts::owner_of, parts::timeouts_after_fence, common::beside_by_clock, parts::look_at_holders, parts::reader,
            parts::refuse_reader, common::refuse, common::look_at_fence, parts::may_read_fence, common::next_by_clock,
            parts::keep_fence, parts::take_shared, common::answer_fence>,
-    "70414f91f9e7752f8c81898773a82b8eec8cc667"};
+    "04229ce89478fec1432fc74ffdc51c7411f82245"};
 inline constexpr script extend_shared{
     joined<parts::owner_of, parts::timeouts, parts::look_at_holders, parts::reader, parts::extend_shared>,
     "c44693b2c975bad79668f5bc4f4f596244772642"};

@@ -2,31 +2,11 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/redis/script.hpp>
 
-#include <algorithm>
-#include <array>
 #include <string_view>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
-
-/// A script that runs on the server, and the SHA-1 by which it is called. Scripts are constants: all input goes in KEYS
-/// and ARGV.
-struct script {
-    std::string_view text;
-    std::string_view sha1;
-};
-
-/// The text of a script that has several parts.
-template <std::string_view const&... Parts>
-inline constexpr auto text_of = [] {
-    std::array<char, (Parts.size() + ...)> all{};
-    auto at = all.begin();
-    ((at = std::copy(Parts.begin(), Parts.end(), at)), ...);
-    return all;
-}();
-
-template <std::string_view const&... Parts>
-inline constexpr std::string_view joined{text_of<Parts...>.data(), text_of<Parts...>.size()};
 
 namespace scripts {
 
@@ -41,6 +21,7 @@ namespace scripts {
 // - Where no client waits, the first write is a SET: a server without memory lets a script go on that has written.
 // - The fence is written before the lock: if that fails, nothing is taken.
 // - Each call that may be refused has its own line: servers name the line.
+// - Arguments are written as text: to make one of a number takes a server as long as a short command.
 // - Where the lock is free, those in the queue go first: its holder's lease has ended, or another client gave it back.
 //   A waiter that was called, and comes when its reservation is over, has its old place among them.
 // - A score that is negative is the time waited so far, in µs: then no client has to know the clock of the server.
@@ -55,14 +36,24 @@ namespace scripts {
 
 namespace parts {
 
-inline constexpr std::string_view look = R"lua(
-local value = redis.pcall('GETRANGE', KEYS[1], 0, 32)
+inline constexpr std::string_view look_at_left = "local left = redis.call('PTTL', KEYS[1])\n";
+inline constexpr std::string_view look_at_owner = R"lua(
+local value = redis.pcall('GETRANGE', KEYS[1], '0', '32')
 if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
-  redis.call('GETRANGE', KEYS[1], 0, 32)
+  redis.call('GETRANGE', KEYS[1], '0', '32')
 end
-local left = redis.call('PTTL', KEYS[1])
 local refused = left ~= -2 and value ~= ARGV[1]
 )lua";
+inline constexpr std::string_view look = joined<look_at_left, look_at_owner>;
+
+// Where there is no key of the lock, of its queue and of a reservation, nothing else is looked at.
+inline constexpr std::string_view unless_alone = R"lua(
+local reserved = next and redis.pcall('GETRANGE', next, '0', '63')
+local alone = left == -2 and reserved == '' and redis.pcall('PTTL', queue) == -2
+local reserved_for_us
+if not alone then
+)lua";
+inline constexpr std::string_view end_of_rivals = "end\n";
 
 // Whose turn it is. Without the last two keys, whoever comes.
 inline constexpr std::string_view keys = "local queue, next = KEYS[2], KEYS[3]\n";
@@ -116,14 +107,15 @@ local function call_next()
 end
 )lua";
 
+// Declared before: `reserved` and `reserved_for_us`.
 inline constexpr std::string_view stand_in_line = R"lua(
 local waiting = left == -2 and next and redis.pcall('PTTL', queue)
 if type(waiting) == 'number' and waiting ~= -2 then
   if waiter and score ~= '0' then enqueue() end
   if not (waiter and redis.pcall('ZRANK', queue, waiter) == 0) then call_next() end
 end
-local reserved = next and redis.pcall('GETRANGE', next, 0, 63) or ''
-local reserved_for_us = waiter and reserved == waiter
+reserved = next and redis.pcall('GETRANGE', next, '0', '63') or ''
+reserved_for_us = waiter and reserved == waiter
 if left == -2 and type(reserved) == 'string' and reserved ~= '' and not reserved_for_us then
   local reservation = redis.call('PTTL', next)
   refused = reservation >= 0 and reservation <= 1000
@@ -138,16 +130,16 @@ if refused and waiter then
   end
 end
 )lua";
-
-inline constexpr std::string_view refuse =
-    R"lua(if refused then return -2 - left - (type(value) == 'table' and 4503599627370496 or 0) end
+inline constexpr std::string_view refuse = R"lua(
+if refused then return -2 - left - (type(value) == 'table' and 4503599627370496 or 0) end
 )lua";
-inline constexpr std::string_view wait_for_turn = joined<stand_in_line, refuse>;
+inline constexpr std::string_view turn =
+    joined<look_at_left, unless_alone, look_at_owner, enqueue, call_next, stand_in_line, refuse, end_of_rivals>;
 
 inline constexpr std::string_view look_at_fence = R"lua(
 local time = redis.call('TIME')
 local clock = time[1] * 1000000 + time[2]
-local kept = redis.pcall('GETRANGE', KEYS[2], 0, 32)
+local kept = redis.pcall('GETRANGE', KEYS[2], '0', '32')
 if kept == '' then
   kept = redis.call('PTTL', KEYS[2]) ~= -2
 end
@@ -160,8 +152,9 @@ if foreign then last = clock + ARGV[5] end
 local fence = math.max((last or 0) + 1, clock) + ARGV[3] - 1
 )lua";
 
-inline constexpr std::string_view keep_fence = R"lua(local lifetime = ARGV[4] + math.max(0, fence - clock) / 1000
-redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', string.format('%.0f', lifetime))
+inline constexpr std::string_view keep_fence = R"lua(local lead = (fence - clock) / 1000
+local lifetime = lead < 1 and ARGV[4] or string.format('%.0f', ARGV[4] + lead)
+redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', lifetime)
 )lua";
 inline constexpr std::string_view fence_by_clock = joined<next_by_clock, keep_fence>;
 
@@ -188,14 +181,14 @@ redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[4])
 
 inline constexpr std::string_view take = R"lua(
 if left == -2 then
-  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+  redis.call('SET', KEYS[1], ARGV[1])
   if type(redis.pcall('PEXPIRE', KEYS[1], ARGV[2])) == 'table' then
     redis.call('SET', KEYS[1], '', 'PX', 1)
-    redis.call('PEXPIRE', KEYS[1], 1)
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
   end
 end
-if reserved_for_us then redis.pcall('PEXPIRE', next, 0) end
-if waiter then redis.pcall('ZREM', queue, waiter) end
+if reserved_for_us then redis.pcall('PEXPIRE', next, '0') end
+if waiter and not alone then redis.pcall('ZREM', queue, waiter) end
 )lua";
 
 inline constexpr std::string_view answer_yes = "return 1\n";
@@ -203,30 +196,29 @@ inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} 
 
 }  // namespace parts
 
-inline constexpr auto acquire_text = joined<parts::look, parts::keys, parts::waiter, parts::enqueue, parts::call_next,
-                                            parts::wait_for_turn, parts::take, parts::answer_yes>;
-inline constexpr script acquire{acquire_text, "544504f4e518122e2c95b608c2e4291cb7ee000c"};
+inline constexpr auto acquire_text = joined<parts::keys, parts::waiter, parts::turn, parts::take, parts::answer_yes>;
+inline constexpr script acquire{acquire_text, "f2c7b3a7f904908cef1a33106cd952348a75c9a2"};
 
 inline constexpr auto acquire_by_clock_text =
-    joined<parts::look, parts::keys_after_fence, parts::waiter_by_clock, parts::enqueue, parts::call_next,
-           parts::wait_for_turn, parts::look_at_fence, parts::fence_by_clock, parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_clock{acquire_by_clock_text, "bf4639ca2eb366325833632cc8c8cf6880280b0b"};
+    joined<parts::keys_after_fence, parts::waiter_by_clock, parts::turn, parts::look_at_fence, parts::fence_by_clock,
+           parts::take, parts::answer_fence>;
+inline constexpr script acquire_by_clock{acquire_by_clock_text, "1b40859635b3f7376afbc71e1a5d22addf1c12b3"};
 
 inline constexpr auto acquire_by_count_text =
-    joined<parts::look, parts::keys_after_fence, parts::waiter_by_count, parts::enqueue, parts::call_next,
-           parts::wait_for_turn, parts::look_at_fence, parts::fence_by_count, parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_count{acquire_by_count_text, "1a115fece85d6beb007ad6024378c6cec001ce8c"};
+    joined<parts::keys_after_fence, parts::waiter_by_count, parts::turn, parts::look_at_fence, parts::fence_by_count,
+           parts::take, parts::answer_fence>;
+inline constexpr script acquire_by_count{acquire_by_count_text, "91558a54439d599cb8314c90ac5f785b44c244cb"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.
 namespace parts {
 
 inline constexpr std::string_view only_owner = R"lua(
-if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end)lua";
+if redis.pcall('GETRANGE', KEYS[1], '0', '32') ~= ARGV[1] then return 0 end)lua";
 
 inline constexpr std::string_view raise_fence = R"lua(
 local time = redis.call('TIME')
-local kept = redis.pcall('GETRANGE', KEYS[2], 0, 32)
+local kept = redis.pcall('GETRANGE', KEYS[2], '0', '32')
 if kept == '' then
   kept = redis.call('PTTL', KEYS[2]) == -2 and '0'
 end
@@ -241,38 +233,38 @@ return 1
 }  // namespace parts
 
 inline constexpr script confirm{joined<parts::only_owner, parts::raise_fence>,
-                                "040831254830459a02ef3c46707833e5f777fcc5"};
+                                "89ba18bd6cea2ab46c3b5af22483b404826e7d7a"};
 
 // extend: KEYS lock; ARGV token ttl. Never shortens the time left: a late copy must not cut a longer lease.
 inline constexpr std::string_view extend_text = R"lua(
-if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
+if redis.pcall('GETRANGE', KEYS[1], '0', '32') ~= ARGV[1] then return 0 end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 1
 )lua";
-inline constexpr script extend{extend_text, "b507a4092ba965149e0fd8b7c453f3551dd019f1"};
+inline constexpr script extend{extend_text, "91259b94c360d67f13f8eb39f5c1d137f7e8bca6"};
 
 // reacquire: KEYS lock; ARGV token ttl. As extend, and takes a free lock.
 inline constexpr std::string_view reacquire_text = R"lua(
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
-if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
+if redis.pcall('GETRANGE', KEYS[1], '0', '32') ~= ARGV[1] then return 0 end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 1
 )lua";
-inline constexpr script reacquire{reacquire_text, "5addbad67398e1a9cc9669f84a2131cc90097f21"};
+inline constexpr script reacquire{reacquire_text, "302b5ce4ab5a23fe77f093b7973f5371c4362a87"};
 
 namespace parts {
 
 inline constexpr std::string_view compare_and_delete = R"lua(
-if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
-redis.call('PEXPIRE', KEYS[1], 0)
+if redis.pcall('GETRANGE', KEYS[1], '0', '32') ~= ARGV[1] then return 0 end
+redis.call('PEXPIRE', KEYS[1], '0')
 )lua";
 
 inline constexpr std::string_view leave_or_stay = R"lua(
-local ours = redis.pcall('GETRANGE', KEYS[1], 0, 32) == ARGV[1]
-if ours then redis.call('PEXPIRE', KEYS[1], 0) end
+local ours = redis.pcall('GETRANGE', KEYS[1], '0', '32') == ARGV[1]
+if ours then redis.call('PEXPIRE', KEYS[1], '0') end
 if next and waiter then
   if score ~= '0' then enqueue() else redis.pcall('ZREM', queue, waiter) end
-  if redis.pcall('GETRANGE', next, 0, 63) == waiter then redis.call('PEXPIRE', next, 0) end
+  if redis.pcall('GETRANGE', next, '0', '63') == waiter then redis.call('PEXPIRE', next, '0') end
 end
 if not ours and redis.call('PTTL', KEYS[1]) ~= -2 then return 0 end
 )lua";
@@ -289,13 +281,13 @@ return type(told) == 'number' and 1 + told or 1
 // release: KEYS lock [queue next]; ARGV token channel. Answers 1 + the number of subscribers told, or 0. PEXPIRE with 0
 // deletes, as DEL does; since the acquire it is known that the user may call it.
 inline constexpr script release{joined<parts::compare_and_delete, parts::keys, parts::call_next, parts::tell_all>,
-                                "a7f134ff0acdd284568817e4130420840bc66f6e"};
+                                "a96056d4c1a19a0993f3ee89789f93db8d6d13d1"};
 
 // release of a waiter, leave: KEYS lock queue next; ARGV token channel waiter score. As release; the waiter leaves the
 // queue, or joins it if the score is not 0.
 inline constexpr script give_back{
     joined<parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay, parts::tell_all>,
-    "8f17d75e4ee261dc5d72261416f6eb7b657459fc"};
+    "26d792a4cfec510cf9b6ca9147154af277aabebd"};
 
 }  // namespace scripts
 

@@ -13,48 +13,48 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
 // because of them.
 inline constexpr script acquire_exclusive{
     joined<parts::look, parts::shared_keys, parts::queue_after_phase, parts::beside, parts::look_at_phase,
-           parts::enqueue, parts::call_next, parts::refuse_writer, parts::stand_in_line, parts::mark_writer,
-           parts::refuse, parts::take_exclusive, parts::answer_yes>,
-    "e11f5e0da47304dd1a44a9efe3fa888aeab2e9b2"};
+           parts::enqueue, parts::call_next, parts::refuse_writer, parts::reservation, parts::stand_in_line,
+           parts::mark_writer, parts::refuse, parts::take_exclusive, parts::answer_yes>,
+    "9265847a8fac9caf2a35f2d8d310df582b6b940c"};
 
 inline constexpr script acquire_exclusive_by_clock{
     joined<parts::look, parts::shared_keys_after_fence, parts::queue_after_fence_and_phase, parts::beside_by_clock,
-           parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::stand_in_line,
-           parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_clock, parts::take_exclusive,
-           parts::answer_fence>,
-    "190748f02e3d6907b2962f9c01015556e5f3e52a"};
+           parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::reservation,
+           parts::stand_in_line, parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_clock,
+           parts::take_exclusive, parts::answer_fence>,
+    "557c066dcd10d979be371e605c0b1dc482ec5091"};
 
 inline constexpr script acquire_exclusive_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::queue_after_fence_and_phase, parts::beside_by_count,
-           parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::stand_in_line,
-           parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_count, parts::take_exclusive,
-           parts::answer_fence>,
-    "dc4808dff82a55b363df3d9dee009c0005db538c"};
+           parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::reservation,
+           parts::stand_in_line, parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_count,
+           parts::take_exclusive, parts::answer_fence>,
+    "b9d7ebd744a28358c4c3984d25a7e5392d362835"};
 
 // acquire, shared: the same. `beside`: '' or the token of an exclusive lease, beside which it is to stand. `waits`: how
 // long it is remembered that a reader waits, if it is refused.
 inline constexpr script acquire_shared{
-    joined<parts::look, parts::shared_keys, parts::beside, parts::look_at_phase, parts::look_at_reader,
-           parts::come, parts::refuse_reader, parts::refuse, parts::join, parts::take_shared, parts::answer_yes>,
-    "b3a7181c07b0382e16784166478005af1280f8c2"};
+    joined<parts::look, parts::shared_keys, parts::beside, parts::look_at_phase, parts::look_at_reader, parts::come,
+           parts::refuse_reader, parts::refuse, parts::join, parts::take_shared, parts::answer_yes>,
+    "28cbdf65d83aeac05ad4cbb8803bce72e9196eb2"};
 
 inline constexpr script acquire_shared_by_clock{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_clock, parts::look_at_phase,
            parts::look_at_reader, parts::come, parts::refuse_reader, parts::refuse, parts::look_at_fence,
            parts::fence_by_clock, parts::join, parts::take_shared, parts::answer_fence>,
-    "f9f41c794bb351b985a83acb104745d0f73a83d5"};
+    "732ba134d91c072de0ab9dd4a7bf5018e999d6f9"};
 
 inline constexpr script acquire_shared_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_count, parts::look_at_phase,
            parts::look_at_reader, parts::come, parts::refuse_reader, parts::refuse, parts::look_at_fence,
            parts::fence_by_count, parts::join, parts::take_shared, parts::answer_fence>,
-    "7a3c6096c31e7e71206e445a966c539969be824f"};
+    "2e4e67860b19e723c2cb3138c43ee393db503650"};
 
 // confirm, shared: KEYS lock fence readers phase; ARGV as confirm.
 inline constexpr script confirm_shared{
     joined<parts::look_at_value, parts::shared_keys_after_fence, parts::look_at_phase, parts::look_at_reader,
            parts::only_ours, parts::raise_fence>,
-    "bb26c9030eb5b4deaad99787198bc36dbb38d17f"};
+    "7c560f12f00964610a1064e866753271a41d4b62"};
 
 // extend, shared: KEYS lock readers phase; ARGV token ttl. Only its own record, and only if it is there.
 inline constexpr script extend_shared{
