@@ -519,6 +519,17 @@ TEST_CASE("the turn of readers lasts until each of those that waited has come")
     }
     f.end_read_in_line("b");
     CHECK(eventually([&] { return f.wait_to_write("u", writer, f.score()) == 1; }));
+    // One that gives up is not waited for.
+    CHECK(f.wait_to_read("a", near) < 0);
+    CHECK(f.wait_to_read("b", far) < 0);
+    CHECK(f.run_in_line(scripts::release_shared, {"", "free", near}) == 0);
+    CHECK(f.end_write_in_line("u") == 2);
+    CHECK(f.run_in_line(scripts::release_shared, {"", "free", far}) == 2);
+    CHECK(f.write("u") == 1);
+    CHECK(f.wait_to_read("a", near) < 0);
+    CHECK(f.run_in_line(scripts::release_shared, {"", "free", near}) == 0);
+    CHECK(f.end_write_in_line("u") == 2);
+    CHECK(f.write("u") == 1);
     // One that does not come keeps others out for a reservation, once.
     CHECK(f.wait_to_read("a", far) < 0);
     CHECK(f.end_write_in_line("u") == 2);
