@@ -33,8 +33,8 @@ public:
                                              .request = request,
                                              .seed = way.random(),
                                              // A writer that looks seldom would be forgotten; see `waiting_mark`.
-                                             .patience = keys->mode() == access::sole ? quorum::place_in_line::patience
-                                                                                      : 1}}},
+                                             .patience =
+                                                 keys->mode() == access::sole ? quorum::place_in_line::patience : 1}}},
           keys_{std::move(keys)},
           request_{request}
     {

@@ -143,7 +143,6 @@ inline constexpr std::string_view refuse =
     R"lua(if refused then return -2 - left - (type(value) == 'table' and 4503599627370496 or 0) end
 )lua";
 inline constexpr std::string_view wait_for_turn = joined<stand_in_line, refuse>;
-
 inline constexpr std::string_view look_at_fence = R"lua(
 local time = redis.call('TIME')
 local clock = time[1] * 1000000 + time[2]
@@ -298,5 +297,4 @@ inline constexpr script give_back{
     "8f17d75e4ee261dc5d72261416f6eb7b657459fc"};
 
 }  // namespace scripts
-
 }  // namespace holdfast::redis

@@ -15,9 +15,9 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts::parts {
 //   vouches for counts: that of a read phase, or `beside`. Records of an earlier phase are dropped when one begins.
 // - phase: a HASH. `writer`, `reader`: until when one is remembered as waiting; a reader that gets in while no writer
 //   waits ends it for all readers. `turn`: until when readers have their turn, or until the last of them has left.
-//   `waiting`: the readers that wait, as far as they said who they are, and `called`: those of them whose turn it is,
-//   and who have not come. `queued` and `known`: what `writer` and `reader` are if one in the queue, or one of
-//   `waiting`, was the last to set it; otherwise a client does that knows nothing of them. `beside`: the token of the exclusive lease that stands beside shared ones of the same owner, when it becomes
+//   `waiting`: the readers that wait and said who they are; `called`: those of them whose turn it is and who have not
+//   come. `queued` and `known`: what `writer` and `reader` are if one in the queue, or of `waiting`, set it last.
+//   `beside`: the token of the exclusive lease that stands beside shared ones of the same owner, when it becomes
 //   one, or has been one. It expires when none of these matters.
 //
 // A lease lasts through the millisecond of its end, as a key does. The writes that need memory come first; the key of

@@ -34,8 +34,8 @@ inline constexpr script acquire_exclusive_by_count{
 // acquire, shared: the same, without the queue and a score. `beside`: '' or the token of an exclusive lease, beside
 // which it is to stand. `waits`: how long it is remembered that a reader waits, if it is refused.
 inline constexpr script acquire_shared{
-    joined<parts::look, parts::shared_keys, parts::beside, parts::look_at_phase, parts::look_at_reader,
-           parts::come, parts::refuse_reader, parts::refuse, parts::join, parts::take_shared, parts::answer_yes>,
+    joined<parts::look, parts::shared_keys, parts::beside, parts::look_at_phase, parts::look_at_reader, parts::come,
+           parts::refuse_reader, parts::refuse, parts::join, parts::take_shared, parts::answer_yes>,
     "dd350115295131440a1117689e307c96d7ff030b"};
 
 inline constexpr script acquire_shared_by_clock{
