@@ -70,8 +70,14 @@ struct fixture {
     {
         return run(scripts::acquire_shared, {token, "60000", "", "60000", waiter});
     }
-    long long end_write_in_line(std::string const& token) { return run_in_line(scripts::release_exclusive, {token, "free"}); }
-    long long end_read_in_line(std::string const& token) { return run_in_line(scripts::release_shared, {token, "free"}); }
+    long long end_write_in_line(std::string const& token)
+    {
+        return run_in_line(scripts::release_exclusive, {token, "free"});
+    }
+    long long end_read_in_line(std::string const& token)
+    {
+        return run_in_line(scripts::release_shared, {token, "free"});
+    }
     long long leave(std::string const& waiter)
     {
         return run_in_line(scripts::release_exclusive, {"", "free", waiter, "0"});
@@ -264,8 +270,9 @@ TEST_CASE("a server without memory refuses new readers, and lets those that are 
     CHECK(f.end_write("w") == 2);
     CHECK(f.value() == reader);
     CHECK(f.extend("a") == 1);
-    CHECK(f.server.command({"EVAL", std::string{scripts::acquire_shared.text}, "3", "k", "r", "p", "b", "60000", "", "0"})
-              .type == reply::kind::error);
+    CHECK(
+        f.server.command({"EVAL", std::string{scripts::acquire_shared.text}, "3", "k", "r", "p", "b", "60000", "", "0"})
+            .type == reply::kind::error);
     CHECK(f.end_read("a") == 2);
     CHECK(f.server.command({"EXISTS", "k", "r"}).integer == 0);
 }
@@ -519,6 +526,17 @@ TEST_CASE("the turn of readers lasts until each of those that waited has come")
     }
     f.end_read_in_line("b");
     CHECK(eventually([&] { return f.wait_to_write("u", writer, f.score()) == 1; }));
+    // One that gives up is not waited for.
+    CHECK(f.wait_to_read("a", near) < 0);
+    CHECK(f.wait_to_read("b", far) < 0);
+    CHECK(f.run_in_line(scripts::release_shared, {"", "free", near}) == 0);
+    CHECK(f.end_write_in_line("u") == 2);
+    CHECK(f.run_in_line(scripts::release_shared, {"", "free", far}) == 2);
+    CHECK(f.write("u") == 1);
+    CHECK(f.wait_to_read("a", near) < 0);
+    CHECK(f.run_in_line(scripts::release_shared, {"", "free", near}) == 0);
+    CHECK(f.end_write_in_line("u") == 2);
+    CHECK(f.write("u") == 1);
     // One that does not come keeps others out for a reservation, once.
     CHECK(f.wait_to_read("a", far) < 0);
     CHECK(f.end_write_in_line("u") == 2);

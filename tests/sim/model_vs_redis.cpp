@@ -324,14 +324,15 @@ TEST_CASE("a simulated node keeps the writers that wait beside readers as a real
         }
         auto const pick = [&](auto const& from) { return from[chance.below(from.size())]; };
         redis::command c{.what = pick(verbs), .token = pick(tokens), .ttl = 10min};
-        c.keys = chance.below(2) == 0 ? alone : together;
+        c.keys = chance.below(5) < 2 ? alone : together;
         c.use_queue = chance.below(8) != 0;
         if (c.keys == alone && c.use_queue && chance.below(4) != 0) {
             c.waiter = {
                 .inbox = chance.below(3) == 0 ? 0xdef : pair::heard, .number = 1 + chance.below(4), .reserve = 1s};
             c.score = static_cast<std::int64_t>(begin + c.waiter.number);
         }
-        if (c.keys == alone && c.what == verb::acquire && chance.below(4) != 0) c.waits_for = 1min;
+        // One in the queue and another are not remembered until the same millisecond.
+        if (c.keys == alone && c.what == verb::acquire && chance.below(4) != 0) c.waits_for = c.waiter ? 60s : 30s;
         if (c.what != verb::acquire && chance.below(2) == 0) c.score = 0;
         if (c.what == verb::leave) {
             c.token = {};
@@ -354,8 +355,8 @@ TEST_CASE("a simulated node keeps the writers that wait beside readers as a real
     }
     CHECK(answered[0] > 1000);
     CHECK(answered[1] > 1000);
-    CHECK(told[0] > 100);
-    CHECK(told[1] > 100);
+    CHECK(told[0] > 10);
+    CHECK(told[1] > 10);
 }
 
 TEST_CASE("scripts that do not compare, or say yes to what is not there, are told from the shipped ones", "[lesson-10]")

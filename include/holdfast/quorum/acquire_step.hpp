@@ -17,7 +17,7 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
 struct acquire_settings {
     node_group nodes{};
     acquire_request request{};
-    std::uint64_t seed = 0;  ///< for the jitter
+    std::uint64_t seed = 0;                  ///< for the jitter
     int patience = place_in_line::patience;  ///< in a queue, the longest sleep is this many times `retry.most`
 };
 

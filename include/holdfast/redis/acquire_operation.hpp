@@ -33,8 +33,8 @@ public:
                                              .request = request,
                                              .seed = way.random(),
                                              // A writer that looks seldom would be forgotten; see `waiting_mark`.
-                                             .patience = keys->mode() == access::sole ? quorum::place_in_line::patience
-                                                                                      : 1}}},
+                                             .patience =
+                                                 keys->mode() == access::sole ? quorum::place_in_line::patience : 1}}},
           keys_{std::move(keys)},
           request_{request}
     {
@@ -114,6 +114,7 @@ public:
         endless || a.other_type ? strange_.add(node) : strange_.remove(node);
         a.other_type ? other_type_.add(node) : other_type_.remove(node);
         if (watching_) listen_with_all(node);
+        a.what == answer::kind::refused && !a.error && !queues_ ? known_.add(node) : known_.remove(node);
         base::on_answer(node, a, now);
     }
 
@@ -198,7 +199,9 @@ private:
         c.score = 0;
         c.token = {};  // it may arrive late, and is not to end a lease
         c.what = command::verb::leave;
-        step.leave.for_each([&](unsigned node) { transport_.send(node, c, nullptr); });
+        // A server that refused a reader would wait for it when readers have their turn.
+        auto const leave = step.done && waiter_ && !queues_ ? known_ : step.leave;
+        leave.for_each([&](unsigned node) { transport_.send(node, c, nullptr); });
     }
 
     /// Effects: it is a waiter that nodes can call, or know among the readers that wait, since `now`.
@@ -282,6 +285,7 @@ private:
     waiter_id waiter_;  // none: no node can call it
     boot_clock::time_point entered_at_{};
     std::int64_t score_ = 0;
+    node_set known_;     // where a reader is known to wait
     node_set called_;    // in the present round, those that were told whom to call
     node_set told_all_;  // where what all are told is watched
     std::optional<quorum::acquire_outcome> outcome_;

@@ -91,7 +91,7 @@ struct joint_member {
 /// | no to it | it is remembered for `waits_for` that a writer waits, if it is in the queue or readers were the reason | that a reader waits, and that it is `waiter` |
 /// | confirm, extend, reacquire | as above | the same, if the token is one of the readers; reacquire: or if no writer is there |
 /// | release | as above; the readers that it stands beside stay; readers that wait have their turn, and all are told | the token is no reader any more; the last one deletes the key. If no writer can be called, all are told |
-/// | leave | as above; with the last writer in the queue, none is known to wait | - |
+/// | leave | as above; with the last writer in the queue, none is known to wait | `waiter` is no reader any more that is known to wait |
 ///
 /// The key does not expire before the last reader; see `shared_scripts`. Writers stand in the queue of a mutex of the
 /// same name. Readers are in no queue. The turn of those that are known to wait lasts until each of them has asked and

@@ -136,7 +136,10 @@ inline void encode(std::string& bytes, command const& c, script_form form)
     case command::verb::release:
     case command::verb::leave:
         w.add(c.keys->channel());
-        if (mode_of(c) != access::shared) add_waiter();
+        if (mode_of(c) != access::shared)
+            add_waiter();
+        else if (c.what == command::verb::leave && c.waiter && !in_redisson(c))
+            w.add(waiter.view());
         break;
     }
     if (knows_number(c)) w.add(c.keys->permits());

@@ -290,5 +290,4 @@ inline constexpr script give_back{
     "26d792a4cfec510cf9b6ca9147154af277aabebd"};
 
 }  // namespace scripts
-
 }  // namespace holdfast::redis

@@ -15,6 +15,8 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts::parts {
 //   vouches for counts: that of a read phase, or `beside`. Records of an earlier phase are dropped when one begins.
 // - phase: a HASH. `writer`, `reader`: until when one is remembered as waiting; a reader that gets in while no writer
 //   waits ends it for all readers. `turn`: until when readers have their turn, or until the last of them has left.
+//   `waiting`: the readers that wait and said who they are; `called`: those of them whose turn it is and who have not
+//   come. `queued` and `known`: what `writer` and `reader` are if one in the queue, or of `waiting`, set it last.
 //   `beside`: the token of the exclusive lease that stands beside shared ones of the same owner, when it becomes
 //   one, or has been one. It expires when none of these matters.
 //
@@ -34,25 +36,27 @@ inline constexpr std::string_view beside_by_clock =
 inline constexpr std::string_view beside_by_count =
     "local beside, waits, waiter, score = ARGV[9], tonumber(ARGV[10]), ARGV[11], ARGV[12]\n";
 inline constexpr std::string_view waiter_after_channel = "local waiter, score = ARGV[3], ARGV[4]\n";
+inline constexpr std::string_view called_before = "local before = called_readers\n";
 
 // `note` writes the phase. `reads`: the lock's value vouches for the readers.
 inline constexpr std::string_view look_at_phase = R"lua(
 local at = redis.call('TIME')
 local now = at[1] * 1000 + math.floor(at[2] / 1000)
-local marks = redis.call('HMGET', phase, 'writer', 'reader', 'turn', 'beside', 'queued', 'waiting', 'called')
+local marks = redis.call('HMGET', phase, 'writer', 'reader', 'turn', 'beside', 'queued', 'waiting', 'called',
+  'known')
 local function until_then(mark, most)
   local t = tonumber(mark) or 0
   return t <= now + most and t or 0
 end
 local writer, reader = until_then(marks[1], 60000), until_then(marks[2], 60000)
 local turn, companion = until_then(marks[3], 1000), marks[4] or ''
-local queued = tonumber(marks[5]) or 0
+local queued, known = tonumber(marks[5]) or 0, tonumber(marks[8]) or 0
 local waiting_readers = reader > now and marks[6] or ' '
 local called_readers = turn > now and marks[7] or ' '
 local function ms(n) return string.format('%.0f', n) end
 local function note()
   redis.call('HSET', phase, 'writer', ms(writer), 'reader', ms(reader), 'turn', ms(turn), 'beside', companion,
-    'queued', ms(queued), 'waiting', waiting_readers, 'called', called_readers)
+    'queued', ms(queued), 'waiting', waiting_readers, 'called', called_readers, 'known', ms(known))
   local most = math.max(writer, reader, turn) - now
   if companion ~= '' then most = math.max(most, redis.call('PTTL', KEYS[1]), tonumber(ARGV[2]) or 0) end
   redis.call('PEXPIRE', phase, ms(math.max(most, 0)))
@@ -98,7 +102,10 @@ else
 end
 if refused and waits > 0 then
   reader = now + waits
-  if waiter and #waiting_readers < 4096 then waiting_readers = waiting_readers .. waiter .. ' ' end
+  if waiter and #waiting_readers < 4096 then
+    waiting_readers = waiting_readers .. waiter .. ' '
+    known = reader
+  end
   note()
 end
 )lua";
@@ -197,27 +204,41 @@ local free = redis.call('PTTL', KEYS[1]) == -2
 if not ours and not free and value ~= 'holdfast:readers' then return 0 end
 )lua";
 
-// The readers whose leases are over do not hold the lock. With the last one their turn ends, too: a writer need not
-// wait for the time of it.
-inline constexpr std::string_view release_shared = R"lua(
-if not ends_at then return 0 end
-redis.call('ZREM', readers, ARGV[1])
-redis.call('ZREMRANGEBYSCORE', readers, '-inf', '(' .. ms(now))
-local last = redis.call('ZREVRANGE', readers, 0, 0, 'WITHSCORES')
-if last[1] then
-  if value == 'holdfast:readers' then redis.call('PEXPIRE', KEYS[1], ms(last[2] - now)) end
-  return ours and 1 or 0
-end
-if value ~= 'holdfast:readers' then
-  companion = ''
-  note()
-  return ours and 1 or 0
-end
-if turn > now and called_readers == ' ' then
+// A reader that does not wait here any more is not waited for.
+inline constexpr std::string_view leave_shared = R"lua(
+if waiter then
+  if before == ' ' or called_readers ~= ' ' or redis.call('PTTL', KEYS[1]) ~= -2 then
+    if marks[1] then pcall(note) end
+    return 0
+  end
   turn = 0
   pcall(note)
 end
-redis.call('PEXPIRE', KEYS[1], 0)
+)lua";
+
+// The readers whose leases are over do not hold the lock. With the last one their turn ends, too: a writer need not
+// wait for the time of it.
+inline constexpr std::string_view release_shared = R"lua(
+if not waiter then
+  if not ends_at then return 0 end
+  redis.call('ZREM', readers, ARGV[1])
+  redis.call('ZREMRANGEBYSCORE', readers, '-inf', '(' .. ms(now))
+  local last = redis.call('ZREVRANGE', readers, 0, 0, 'WITHSCORES')
+  if last[1] then
+    if value == 'holdfast:readers' then redis.call('PEXPIRE', KEYS[1], ms(last[2] - now)) end
+    return ours and 1 or 0
+  end
+  if value ~= 'holdfast:readers' then
+    companion = ''
+    note()
+    return ours and 1 or 0
+  end
+  if turn > now and called_readers == ' ' then
+    turn = 0
+    pcall(note)
+  end
+  redis.call('PEXPIRE', KEYS[1], 0)
+end
 )lua";
 
 // Readers wait for a writer that is called: none is told then, but for writers that do not know the queue.
@@ -227,7 +248,8 @@ if next and writer > now and writer == queued and redis.call('PTTL', next) > 0 t
 )lua";
 
 // Readers of the same owner stay, and others may come. Those that waited have their turn: until all that are known
-// have come, and the last has left.
+// have come, and the last has left. After a roll-back they have not: with a turn on some servers alone, neither side
+// would get a majority.
 inline constexpr std::string_view release_exclusive = R"lua(
 local ours = value == ARGV[1]
 if ours then
@@ -240,15 +262,15 @@ if ours then
     redis.call('PEXPIRE', KEYS[1], 0)
   end
   companion = ''
-  if reader > now then
+  if not waiter and reader > now and (reader ~= known or waiting_readers ~= ' ') then
     local longest = 100
     for one in string.gmatch(waiting_readers, '%S+') do
       longest = math.max(longest, tonumber(string.sub(one, 17, 20), 16) or 0)
     end
     turn = now + math.min(longest, 1000)
-    reader = 0
     called_readers, waiting_readers = waiting_readers, ' '
   end
+  if not waiter then reader = 0 end
 end
 )lua";
 

@@ -88,15 +88,19 @@ protected:
         default: return {};  // what operators ask is not simulated
         }
         if (!shared) return release_exclusive(c, ours, t, call);
-        phase.leave(c, value);
-        if (!ours) return redis::answer::no();
-        auto const last = phase.last();
-        if (value != read_phase::reserved) return redis::answer::yes();
-        if (last) {
-            found->second.expires = last;
-            return redis::answer::yes();
+        if (c.what == leave) {
+            if (!c.waiter || !phase.leave_waiting(c, value.empty(), whole(t))) return redis::answer::no();
+        } else {
+            phase.leave(c, value);
+            if (!ours) return redis::answer::no();
+            auto const last = phase.last();
+            if (value != read_phase::reserved) return redis::answer::yes();
+            if (last) {
+                found->second.expires = last;
+                return redis::answer::yes();
+            }
+            keys_.erase(found);
         }
-        keys_.erase(found);
         if (c.use_queue) lines_.call_next(c.keys, whole(t), call);
         told_all_ = !(c.use_queue && phase.writer_queues(whole(t)) && lines_.reserved(c.keys->lock));
         return redis::answer::yes();

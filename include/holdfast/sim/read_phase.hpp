@@ -59,6 +59,17 @@ public:
             readers_turn_until_ = std::min(readers_turn_until_, now + quorum::readers_turn);
     }
 
+    /// Effects: the reader of `c` waits no more. Returns: whether it was the last that was called and had not come: of
+    /// a lock that is `free` the turn is over then.
+    bool leave_waiting(redis::command const& c, bool free, milliseconds now)
+    {
+        bool const expected = !called_.empty();
+        come(c, now);
+        if (!expected || !called_.empty() || !free) return false;
+        readers_turn_until_ = {};
+        return true;
+    }
+
     /// Effects: the writer of `c` was refused.
     void refused_writer(redis::command const& c, std::string_view value, milliseconds now)
     {
@@ -124,7 +135,8 @@ public:
     {
         bool const stay = beside_ == c.token.view();
         beside_.clear();
-        if (reader_waits_until_ > now) {
+        if (c.use_queue && c.waiter) return stay ? last() : std::nullopt;  // it is a roll-back
+        if (reader_waits_until_ > now && (reader_waits_until_ != known_until_ || !waiting_.empty())) {
             auto longest = quorum::readers_turn;
             for (auto const& one : waiting_) longest = std::max(longest, one.second);
             readers_turn_until_ = now + std::min(longest, redis::waiter_id::longest_reservation);
@@ -156,6 +168,7 @@ private:
         }
         if (why && c.waits_for.count() > 0) {
             reader_waits_until_ = now + c.waits_for;
+            if (c.waiter) known_until_ = reader_waits_until_;
             if (c.waiter) waiting_.insert_or_assign(std::string{redis::waiter_text{c.waiter}.view()}, c.waiter.reserve);
         }
         return why;
@@ -181,6 +194,7 @@ private:
     milliseconds writer_waits_until_{};
     milliseconds queued_until_{};  // the same, as far as one in the queue has said it
     milliseconds reader_waits_until_{};
+    milliseconds known_until_{};  // the same, as far as one of `waiting_` has said it
     milliseconds readers_turn_until_{};
 };
 

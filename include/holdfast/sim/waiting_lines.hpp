@@ -44,10 +44,7 @@ public:
     }
 
     /// Returns: whether others wait for the lock, or it is reserved.
-    [[nodiscard]] bool wanted(std::string const& lock) const
-    {
-        return reserved(lock) || waited_for(lock);
-    }
+    [[nodiscard]] bool wanted(std::string const& lock) const { return reserved(lock) || waited_for(lock); }
 
     /// Returns: whether some are in the queue; whether the lock is reserved for one that was.
     [[nodiscard]] bool waited_for(std::string const& lock) const
