@@ -48,13 +48,13 @@ inline constexpr std::string_view decline_number = "if other then return 0 end\n
 }  // namespace parts
 
 inline constexpr script acquire_slot{joined<parts::take_number, parts::refuse_number, acquire_text>,
-                                     "39b2023f01e4afeeda14be6cee8c491359d4b7d6"};
+                                     "88246549f3035b750c3a0e4cc0937ff1529bfc2a"};
 
 inline constexpr script acquire_slot_by_clock{joined<parts::take_number, parts::refuse_number, acquire_by_clock_text>,
-                                              "a2238d5be4bb0a863d73a0c079915205e090b838"};
+                                              "e6cab804c8c2be8f4af8ccd1ab2be1d17130effe"};
 
 inline constexpr script acquire_slot_by_count{joined<parts::take_number, parts::refuse_number, acquire_by_count_text>,
-                                              "264521c02d0f07a8738c1cae7a6b619e0352a6aa"};
+                                              "735fdb0f706f1917e9ffaf79d43196d77be45c18"};
 
 inline constexpr script extend_slot{joined<parts::take_number, extend_text>,
                                     "7d1e92dddc28d6d3a864c0f4463f25f6bf8a35d1"};
@@ -65,15 +65,15 @@ inline constexpr script reacquire_slot{joined<parts::take_number, parts::decline
 // The same with a record of the holder, whose text is the last argument but one.
 
 inline constexpr script acquire_slot_and_tell{joined<parts::take_number, parts::refuse_number, acquire_and_tell_text>,
-                                              "77ef43ee7f003f4f433250486e9c23233f7dcbad"};
+                                              "3155ec77ce35b03895c5ecde83c6511a6975c47a"};
 
 inline constexpr script acquire_slot_by_clock_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_clock_and_tell_text>,
-    "04bb1dc88ce9afbfd1327734fe564e494afad554"};
+    "e4c5daafaa39c5bd50317fd126d25b13bd776688"};
 
 inline constexpr script acquire_slot_by_count_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_count_and_tell_text>,
-    "270e89560d06902af30f6e5f1e34e33b653f231f"};
+    "aa539bd3de63755c12f8fe0a3f594ab07c2d6a3f"};
 
 inline constexpr script extend_slot_and_hear{joined<parts::take_number, extend_and_hear_text>,
                                              "d6ae448eff896343c8dbe0a41df8ae91dc9ee1e4"};

@@ -277,12 +277,12 @@ inline constexpr script reacquire_shared{
 inline constexpr script release_shared{
     joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::look_at_phase,
            parts::look_at_reader, parts::release_shared, parts::call_next, parts::tell_all>,
-    "ea3b1fe5bc98298e4394312bd8283d9847869207"};
+    "cbd970e253af823ed48187d23525409af869cc2c"};
 
 // release, exclusive: the same.
 inline constexpr script release_exclusive{
     joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::look_at_phase,
            parts::release_exclusive, parts::call_next, parts::tell_all>,
-    "28c5b485df15a0184ec68c39f791265188e4f405"};
+    "5525bfd1a109107d842dd88e8f4940c71b993bc8"};
 
 }  // namespace holdfast::redis::scripts
