@@ -421,3 +421,25 @@ TEST_CASE("a waiter that comes after its reservation has its old place")
     CHECK(seen.texts(7) == list{f.second});
     CHECK(seen.text(8).empty());
 }
+
+TEST_CASE("who was called takes the lock, whoever has come to the queue since")
+{
+    fixture f;
+    auto const now = f.clock();
+    auto const one = ask("a", f.first, std::to_string(now));
+    auto const seen = f.at_once({ask("mine"),
+                                 one,
+                                 release("mine"),
+                                 ask("b", f.second, std::to_string(now - 1000)),
+                                 queue,
+                                 one,
+                                 {"GET", "k"},
+                                 {"EXISTS", "n"},
+                                 queue});
+    CHECK(seen.refused_for(3, 50));
+    CHECK(seen.texts(4) == list{f.second});
+    CHECK(seen.number(5) == 1);
+    CHECK(seen.text(6) == "a");
+    CHECK(seen.number(7) == 0);
+    CHECK(seen.texts(8) == list{f.second});
+}

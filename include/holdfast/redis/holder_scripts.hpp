@@ -96,19 +96,19 @@ return 1
 inline constexpr auto acquire_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::keys, parts::waiter, parts::turn, parts::look_at_clock,
            parts::take, parts::record, parts::answer_yes>;
-inline constexpr script acquire_and_tell{acquire_and_tell_text, "48828bd3525d577ca99c7875fba17cdf6d283105"};
+inline constexpr script acquire_and_tell{acquire_and_tell_text, "d1c1eaf88d66bdd183f4f2af13ff9e47d9f77b00"};
 
 inline constexpr auto acquire_by_clock_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::keys_after_fence, parts::waiter_by_clock, parts::turn,
            parts::look_at_fence, parts::fence_by_clock, parts::take, parts::record, parts::answer_fence>;
 inline constexpr script acquire_by_clock_and_tell{acquire_by_clock_and_tell_text,
-                                                  "604a7cf49c5c967f99cfccb1877a5dd2f42df4f4"};
+                                                  "4e74fc12f64b92b39ba9fd2b92cbfe3b09d80584"};
 
 inline constexpr auto acquire_by_count_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::keys_after_fence, parts::waiter_by_count, parts::turn,
            parts::look_at_fence, parts::fence_by_count, parts::take, parts::record, parts::answer_fence>;
 inline constexpr script acquire_by_count_and_tell{acquire_by_count_and_tell_text,
-                                                  "31a0bbfbb1904654d6122d4aca651ca0f1ac4df6"};
+                                                  "5bb1a7a04b9a3b43693f781dc819fa8ee6504a8f"};
 
 inline constexpr auto extend_and_hear_text = joined<parts::take_holder, parts::extend_both>;
 inline constexpr script extend_and_hear{extend_and_hear_text, "9b641002d313900d316a33bf6697015ada3a6e9b"};
@@ -119,12 +119,12 @@ inline constexpr script reacquire_and_tell{reacquire_and_tell_text, "2c635495947
 
 inline constexpr script release_and_erase{joined<parts::take_holder, parts::compare_delete_and_erase,
                                                  parts::erase_record, parts::keys, parts::call_next, parts::tell_all>,
-                                          "c8e180845c9f786fad5f9146a94eefe1618cff39"};
+                                          "f46db8ed1d5566019812fdf849782811cd79117d"};
 
 inline constexpr script give_back_and_erase{
     joined<parts::take_holder, parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay,
            parts::erase_record, parts::tell_all>,
-    "d8aec6b1bdbad2cf65863ae17b1baf9239e011fe"};
+    "1c00718debaba746d8cb45ce57d46ceb32e5b06f"};
 
 // inspect: KEYS lock [queue next] [holder]. Answers {} if the lock is free; otherwise {PTTL, a digest of the value, the
 // clock in µs, the record without its owner token, how many wait or -1}. The digest only tells values apart.
@@ -135,7 +135,7 @@ inline constexpr script inspect{joined<parts::take_holder_if_there, parts::keys,
 // free; -1: its key is of another type, and stays.
 inline constexpr script force_release{
     joined<parts::take_holder_if_there, parts::keys, parts::call_next, parts::break_lock, parts::tell_all>,
-    "66916c1a1d71e797ddad9d38784f809b38ece1aa"};
+    "02b63ef9142c9c159f1a87a39edb8832bccdf563"};
 
 // request_release: KEYS lock [holder]. Answers 1; 0: it is free; -1: there is no record of its holder.
 inline constexpr script request_release{joined<parts::take_holder_if_there, parts::mark_record>,

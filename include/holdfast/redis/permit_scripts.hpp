@@ -48,13 +48,13 @@ inline constexpr std::string_view decline_number = "if other then return 0 end\n
 }  // namespace parts
 
 inline constexpr script acquire_slot{joined<parts::take_number, parts::refuse_number, acquire_text>,
-                                     "a7745536f9cc995601874fc0cb27c2421ff626ef"};
+                                     "f71abc99d047a8271a8cb7dec9a4905e3468c553"};
 
 inline constexpr script acquire_slot_by_clock{joined<parts::take_number, parts::refuse_number, acquire_by_clock_text>,
-                                              "365cd0e559a0a35e35b4aafb9f390faaf347dfc1"};
+                                              "48bc59f1f5f1e3ec49562a86b3c04ba3dc6ef23b"};
 
 inline constexpr script acquire_slot_by_count{joined<parts::take_number, parts::refuse_number, acquire_by_count_text>,
-                                              "d9812ab588c26f0bcdde7c529f35828a912b277a"};
+                                              "543f10ec55b369aba240a27219e44a66ab7e791c"};
 
 inline constexpr script extend_slot{joined<parts::take_number, extend_text>,
                                     "7d1e92dddc28d6d3a864c0f4463f25f6bf8a35d1"};
@@ -65,15 +65,15 @@ inline constexpr script reacquire_slot{joined<parts::take_number, parts::decline
 // The same with a record of the holder, whose text is the last argument but one.
 
 inline constexpr script acquire_slot_and_tell{joined<parts::take_number, parts::refuse_number, acquire_and_tell_text>,
-                                              "a7bb66bd47bf3900eeea1fe0471e003c9d1f4345"};
+                                              "6a36e813bf220fc60e12a3c1d98d5bf6ac6026c1"};
 
 inline constexpr script acquire_slot_by_clock_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_clock_and_tell_text>,
-    "2948f94f2169bc999d3f03ccd15689d71900bb5a"};
+    "c0db8a8073d5af775ebdda1c4c107593917a3ee2"};
 
 inline constexpr script acquire_slot_by_count_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_count_and_tell_text>,
-    "f1ef56a70e80ce6d8bc5fa7a8a3ded8926b6d53e"};
+    "1a8d91285e055395d6d09141ee96971a0a339922"};
 
 inline constexpr script extend_slot_and_hear{joined<parts::take_number, extend_and_hear_text>,
                                              "d6ae448eff896343c8dbe0a41df8ae91dc9ee1e4"};

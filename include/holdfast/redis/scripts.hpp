@@ -46,12 +46,16 @@ local refused = left ~= -2 and value ~= ARGV[1]
 )lua";
 inline constexpr std::string_view look = joined<look_at_left, look_at_owner>;
 
-// Where there is no key of the lock, of its queue and of a reservation, nothing else is looked at.
-inline constexpr std::string_view unless_alone = R"lua(
+inline constexpr std::string_view look_at_reservation = R"lua(
 local reserved = next and redis.pcall('GETRANGE', next, '0', '63')
-local alone = left == -2 and reserved == '' and redis.pcall('PTTL', queue) == -2
-local reserved_for_us
-if not alone then
+local reserved_for_us = waiter and reserved == waiter
+)lua";
+
+// Where there is no key of the lock, and either none of its queue and of a reservation, or one for us, who was taken out
+// of the queue then, nothing else is looked at.
+inline constexpr std::string_view unless_at_once = R"lua(
+local at_once = left == -2 and (reserved_for_us or reserved == '' and redis.pcall('PTTL', queue) == -2)
+if not at_once then
 )lua";
 inline constexpr std::string_view end_of_rivals = "end\n";
 
@@ -70,7 +74,7 @@ local function enqueue()
   at = math.min(math.max(at, clock - 3600000000), clock + 60000000)
   local added = redis.pcall('ZADD', queue, string.format('%.0f', at), waiter)
   if type(added) == 'number' then
-    redis.call('PEXPIRE', queue, 3600000)
+    redis.call('PEXPIRE', queue, '3600000')
   elseif string.find(added.err, 'NOPERM', 1, true) or string.find(added.err, 'ACL failure', 1, true)
       or string.find(added.err, 'The user executing', 1, true) then
     redis.call('ZADD', queue, string.format('%.0f', at), waiter)
@@ -95,7 +99,7 @@ local function call_next()
     told = redis.pcall('PUBLISH', 'holdfast:wake:' .. string.sub(first, 1, 16), string.sub(first, 17) .. ' ' .. lock)
     if type(told) ~= 'number' then
       redis.pcall('ZADD', queue, popped[2], first)
-      redis.pcall('PEXPIRE', queue, 3600000)
+      redis.pcall('PEXPIRE', queue, '3600000')
       return
     end
     if told > 0 then
@@ -107,22 +111,22 @@ local function call_next()
 end
 )lua";
 
-// Declared before: `reserved` and `reserved_for_us`.
+// After `look_at_reservation`.
 inline constexpr std::string_view stand_in_line = R"lua(
 local waiting = left == -2 and next and redis.pcall('PTTL', queue)
 if type(waiting) == 'number' and waiting ~= -2 then
   if waiter and score ~= '0' then enqueue() end
   if not (waiter and redis.pcall('ZRANK', queue, waiter) == 0) then call_next() end
+  reserved = redis.pcall('GETRANGE', next, '0', '63')
+  reserved_for_us = waiter and reserved == waiter
 end
-reserved = next and redis.pcall('GETRANGE', next, '0', '63') or ''
-reserved_for_us = waiter and reserved == waiter
 if left == -2 and type(reserved) == 'string' and reserved ~= '' and not reserved_for_us then
   local reservation = redis.call('PTTL', next)
   refused = reservation >= 0 and reservation <= 1000
   if refused then left = reservation end
 end
 if refused and waiter then
-  if reserved_for_us then redis.call('PEXPIRE', next, 0) end
+  if reserved_for_us then redis.call('PEXPIRE', next, '0') end
   if score ~= '0' then
     enqueue()
     local rank = redis.pcall('ZRANK', queue, waiter)
@@ -133,8 +137,8 @@ end
 inline constexpr std::string_view refuse = R"lua(
 if refused then return -2 - left - (type(value) == 'table' and 4503599627370496 or 0) end
 )lua";
-inline constexpr std::string_view turn =
-    joined<look_at_left, unless_alone, look_at_owner, enqueue, call_next, stand_in_line, refuse, end_of_rivals>;
+inline constexpr std::string_view turn = joined<look_at_left, look_at_reservation, unless_at_once, look_at_owner,
+                                                enqueue, call_next, stand_in_line, refuse, end_of_rivals>;
 
 inline constexpr std::string_view look_at_fence = R"lua(
 local time = redis.call('TIME')
@@ -188,7 +192,7 @@ if left == -2 then
   end
 end
 if reserved_for_us then redis.pcall('PEXPIRE', next, '0') end
-if waiter and not alone then redis.pcall('ZREM', queue, waiter) end
+if waiter and not at_once then redis.pcall('ZREM', queue, waiter) end
 )lua";
 
 inline constexpr std::string_view answer_yes = "return 1\n";
@@ -197,17 +201,17 @@ inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} 
 }  // namespace parts
 
 inline constexpr auto acquire_text = joined<parts::keys, parts::waiter, parts::turn, parts::take, parts::answer_yes>;
-inline constexpr script acquire{acquire_text, "f2c7b3a7f904908cef1a33106cd952348a75c9a2"};
+inline constexpr script acquire{acquire_text, "8017c819567dee6fd4f770707ecb8d4d8bc709bc"};
 
 inline constexpr auto acquire_by_clock_text =
     joined<parts::keys_after_fence, parts::waiter_by_clock, parts::turn, parts::look_at_fence, parts::fence_by_clock,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_clock{acquire_by_clock_text, "1b40859635b3f7376afbc71e1a5d22addf1c12b3"};
+inline constexpr script acquire_by_clock{acquire_by_clock_text, "b8a465c0c6fb52bed404eb70cbef717312727bda"};
 
 inline constexpr auto acquire_by_count_text =
     joined<parts::keys_after_fence, parts::waiter_by_count, parts::turn, parts::look_at_fence, parts::fence_by_count,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_count{acquire_by_count_text, "91558a54439d599cb8314c90ac5f785b44c244cb"};
+inline constexpr script acquire_by_count{acquire_by_count_text, "ed76d46434bfcc26ab12813236ab6115557e7e51"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.
@@ -281,13 +285,13 @@ return type(told) == 'number' and 1 + told or 1
 // release: KEYS lock [queue next]; ARGV token channel. Answers 1 + the number of subscribers told, or 0. PEXPIRE with 0
 // deletes, as DEL does; since the acquire it is known that the user may call it.
 inline constexpr script release{joined<parts::compare_and_delete, parts::keys, parts::call_next, parts::tell_all>,
-                                "a96056d4c1a19a0993f3ee89789f93db8d6d13d1"};
+                                "6cb2cc85202816e3deb96cc5f471e00bf95750eb"};
 
 // release of a waiter, leave: KEYS lock queue next; ARGV token channel waiter score. As release; the waiter leaves the
 // queue, or joins it if the score is not 0.
 inline constexpr script give_back{
     joined<parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay, parts::tell_all>,
-    "26d792a4cfec510cf9b6ca9147154af277aabebd"};
+    "551460592a2a2a1637abfd58f63a03a93bd257a4"};
 
 }  // namespace scripts
 }  // namespace holdfast::redis

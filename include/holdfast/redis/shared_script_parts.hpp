@@ -156,8 +156,6 @@ elseif left == -2 and (beside ~= '' or turn > now) then
 end
 )lua";
 
-inline constexpr std::string_view reservation = "local reserved, reserved_for_us\n";
-
 inline constexpr std::string_view mark_writer = R"lua(
 if refused and waits > 0 and (value == 'holdfast:readers' or waiter) then
   writer = now + waits

@@ -13,23 +13,23 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
 // it is refused and in the queue, or refused because of readers.
 inline constexpr script acquire_exclusive{
     joined<parts::look, parts::shared_keys, parts::queue_after_phase, parts::beside, parts::look_at_phase,
-           parts::enqueue, parts::call_next, parts::refuse_writer, parts::reservation, parts::stand_in_line,
+           parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation, parts::stand_in_line,
            parts::mark_writer, parts::refuse, parts::take_exclusive, parts::answer_yes>,
-    "24c56a38f1cf59c9337da186939e39541f8ee132"};
+    "908129ef22c79c6d1f8240dae45506af9aa2243f"};
 
 inline constexpr script acquire_exclusive_by_clock{
     joined<parts::look, parts::shared_keys_after_fence, parts::queue_after_fence_and_phase, parts::beside_by_clock,
-           parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::reservation,
+           parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation,
            parts::stand_in_line, parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_clock,
            parts::take_exclusive, parts::answer_fence>,
-    "0a13970388be6adb34241ef679d50c56a9186860"};
+    "1cc209017165aa3062522a8d0ed4e83c52cbcaee"};
 
 inline constexpr script acquire_exclusive_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::queue_after_fence_and_phase, parts::beside_by_count,
-           parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::reservation,
+           parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation,
            parts::stand_in_line, parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_count,
            parts::take_exclusive, parts::answer_fence>,
-    "3ca90ccfc2e93554ff94356c7faeea0ef522c0b0"};
+    "44dac3833bb80ce70ff3ff064b4db85459bbb87c"};
 
 // acquire, shared: the same, without the queue and a score. `beside`: '' or the token of an exclusive lease, beside
 // which it is to stand. `waits`: how long it is remembered that a reader waits, if it is refused.
@@ -74,13 +74,13 @@ inline constexpr script release_shared{
     joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::waiter_after_channel,
            parts::look_at_phase, parts::look_at_reader, parts::called_before, parts::come, parts::leave_shared,
            parts::release_shared, parts::call_next, parts::call_writer, parts::tell_all>,
-    "30b8cab2c420cc4f8e7c678dcb31a13c1ab8c6eb"};
+    "2c62d52b6572959c273c8148a47cb437d3233024"};
 
 // release, exclusive, and leave: the same, and ARGV [waiter score], as give_back.
 inline constexpr script release_exclusive{
     joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::waiter_after_channel,
            parts::look_at_phase, parts::enqueue, parts::call_next, parts::release_exclusive,
            parts::leave_or_stay_exclusive, parts::tell_all>,
-    "cdee873aa7d68f3041f6b1dcb596fc8c0510db94"};
+    "705ebd35e09cd0a9a4d47c982ac1743a53ebc41c"};
 
 }  // namespace holdfast::redis::scripts
