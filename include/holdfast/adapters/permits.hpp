@@ -12,6 +12,7 @@
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
+#include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/report.hpp>
 
 #include <algorithm>
@@ -167,16 +168,11 @@ private:
         /// The receiver of a try.
         class answer final : public async_result {
         public:
-            explicit answer(std::shared_ptr<one_permit> of) noexcept
-                : of_{std::move(of)}, runs_user_code_{of_->told_->runs_user_code()}
-            {
-            }
+            explicit answer(std::shared_ptr<one_permit> of) noexcept : of_{std::move(of)} {}
             void deliver(std::error_code ec, bool held) noexcept override { of_->tried(ec, held); }
-            [[nodiscard]] bool runs_user_code() const noexcept override { return runs_user_code_; }
 
         private:
             std::shared_ptr<one_permit> const of_;
-            bool const runs_user_code_;
         };
 
         struct cancel {
@@ -207,8 +203,7 @@ private:
         void wait_for_all()
         {
             auto const all = std::make_shared<slot_wait>(limit_);
-            all->tell([self = shared_from_this(), of = std::weak_ptr{all}] { self->look(of.lock()); },
-                      told_->runs_user_code());
+            all->tell([self = shared_from_this(), of = std::weak_ptr{all}] { self->look(of.lock()); });
             cancel_on_stop_.emplace(stop_, cancel{all});
             slot_wait::begun const beginning{all};  // no result before all have begun
             try {
@@ -244,7 +239,8 @@ private:
             }
             if (slot) slots().took(*slot);
             take_over(slot);
-            told->deliver(ec, slot.has_value());
+            detail::deliver(slots().at(0)->calls(), std::move(told),
+                            [ec, held = slot.has_value()](async_result& whom) { whom.deliver(ec, held); });
         }
 
         std::shared_ptr<permits> const of_;

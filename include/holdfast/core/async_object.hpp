@@ -46,7 +46,7 @@ public:
 
     /// Returns: whether `deliver` runs user code, which may be slow: then it is called in a thread that is started for
     /// it. Otherwise the client's thread calls it.
-    [[nodiscard]] virtual bool runs_user_code() const noexcept = 0;
+    [[nodiscard]] virtual bool runs_user_code() const noexcept { return false; }
 };
 
 /// Calls a user function with the result of an asynchronous call.

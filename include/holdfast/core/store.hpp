@@ -40,6 +40,8 @@ using lock_observer = std::function<void(lock_event const&)>;
 
 namespace detail {
 
+class announcer;
+
 /// Returns: the error of a lock that was made without what operators ask for.
 [[nodiscard]] inline error no_operators()
 {
@@ -86,6 +88,9 @@ public:
 
     /// Returns: the same for all objects of one client, whose locks may be taken together; null: they may not.
     [[nodiscard]] virtual void const* client() const noexcept { return nullptr; }
+
+    /// Returns: what calls the user's functions in threads of the client; null: the caller does.
+    [[nodiscard]] virtual announcer* calls() noexcept { return nullptr; }
 
     /// Returns: the owner token of its hold; nothing if it has none.
     [[nodiscard]] virtual std::optional<owner_token> held_token() const { return std::nullopt; }
