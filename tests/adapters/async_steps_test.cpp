@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 
+#include <holdfast/adapters/leased_permit.hpp>
 #include <holdfast/adapters/multi_mutex.hpp>
 #include <holdfast/adapters/semaphore.hpp>
 #include <holdfast/core/announcer.hpp>
@@ -15,6 +16,7 @@
 #include <chrono>
 #include <cstddef>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -170,4 +172,122 @@ TEST_CASE("the end of a client in the middle of asynchronous calls is its end, a
         }
         CHECK(eventually([&] { return store_seen.expired(); }));
     }
+}
+
+TEST_CASE("a function is told of several permits, all or none")
+{
+    holdfast::memory::store locks;
+    auto const other = locks.another_client();
+    semaphore jobs{locks, "jobs", 3};
+    semaphore holder{other, "jobs", 3};
+    async_outcome all;
+    jobs.async_acquire(3, all.hears());
+    REQUIRE(all.comes());
+    CHECK_FALSE(all.code());
+    CHECK_FALSE(holder.try_acquire());
+    async_outcome two_back;
+    jobs.async_release(2, two_back.hears());
+    REQUIRE(two_back.comes());
+    CHECK_FALSE(two_back.code());
+    CHECK(jobs.permits_in_use() == 1);
+    async_outcome none_back;
+    jobs.async_release(2, none_back.hears());
+    REQUIRE(none_back.comes());
+    CHECK(none_back.code() == holdfast::errc::not_owner);
+    async_outcome late;
+    jobs.async_try_acquire_for(3, 20ms, late.hears());
+    REQUIRE(late.comes());
+    CHECK_FALSE(late.code());
+    CHECK_FALSE(late.held());
+    CHECK(eventually([&] { return jobs.permits_in_use() == 1; }));
+    std::stop_source stop;
+    async_outcome waits;
+    jobs.async_acquire(3, waits.hears(), stop.get_token());
+    CHECK(eventually([&] { return jobs.permits_in_use() == 3; }));  // collects those that are free
+    CHECK_FALSE(waits.told());
+    stop.request_stop();
+    REQUIRE(waits.comes());
+    CHECK(waits.code() == std::errc::operation_canceled);
+    CHECK(eventually([&] { return jobs.permits_in_use() == 1; }));
+    for (auto const n : {-1, 0, 4}) CHECK_THROWS_AS(jobs.async_acquire(n, [](std::error_code) {}), holdfast::error);
+    async_outcome again;
+    holder.async_acquire(3, again.hears());
+    std::this_thread::sleep_for(5ms);
+    jobs.release();
+    REQUIRE(again.comes());
+    CHECK_FALSE(again.code());
+    CHECK(holder.permits_in_use() == 3);
+}
+
+TEST_CASE("of callers that wait for several permits one after the other is served, whichever way it waits")
+{
+    holdfast::memory::store locks;
+    auto const other = locks.another_client();
+    semaphore jobs{locks, "jobs", 3};
+    semaphore others{other, "jobs", 3};
+    std::atomic<int> ended{0};
+    std::atomic<int> working{0};
+    std::atomic<int> wrong{0};
+    constexpr int rounds = 30;
+    auto const work = [&] {
+        if (++working > 1) ++wrong;  // two of three permits each: one at a time
+        --working;
+    };
+    std::function<void(semaphore&, int)> const begin = [&](semaphore& in, int left) {
+        in.async_acquire(2, [&, left](std::error_code ec) {
+            if (ec) ++wrong;
+            work();
+            in.async_release(2, [&, left](std::error_code why) {
+                if (why) ++wrong;
+                left > 1 ? begin(in, left - 1) : static_cast<void>(++ended);
+            });
+        });
+    };
+    for (auto* const in : {&jobs, &others, &jobs}) begin(*in, rounds);
+    for (int i = 0; i < rounds; ++i) {
+        others.acquire(2);
+        work();
+        others.release(2);
+    }
+    CHECK(eventually([&] { return ended == 3; }));
+    CHECK(wrong == 0);
+    CHECK(eventually([&] { return jobs.permits_in_use() == 0; }));
+}
+
+TEST_CASE("a collector of permits that loses its turn, or a permit, begins again or takes another one")
+{
+    holdfast::memory::store locks;
+    auto const other = locks.another_client();
+    semaphore jobs{locks, "jobs", 3, {.ttl = 6s}};
+    semaphore holder{other, "jobs", 3};
+    std::optional<holdfast::leased_permit> held{std::in_place, holder};
+    async_outcome taken;
+    jobs.async_acquire(3, taken.hears());
+    REQUIRE(eventually([&] { return jobs.permits_in_use() == 3; }));
+    auto const lost = GENERATE(true, false) ? "jobs#batch" : "jobs#" + std::to_string((held->slot() + 1) % 3);
+    CHECK(locks.force_unlock(lost));
+    CHECK(eventually([&] { return locks.stats().lost_in_store == 1; }));  // with the next renewal
+    CHECK_FALSE(taken.told());
+    held.reset();
+    REQUIRE(taken.comes());
+    CHECK_FALSE(taken.code());
+    CHECK(eventually([&] { return jobs.permits_in_use() == 3; }));
+}
+
+TEST_CASE("permits that are collected come free when their semaphore is destroyed")
+{
+    holdfast::memory::store locks;
+    auto const other = locks.another_client();
+    semaphore holder{other, "jobs", 2};
+    holder.acquire(GENERATE(0, 1) + 1);
+    async_outcome taken;
+    {
+        semaphore jobs{locks, "jobs", 2};
+        jobs.async_acquire(2, taken.hears());
+        std::this_thread::sleep_for(GENERATE(0ms, 5ms));
+    }
+    REQUIRE(taken.comes());
+    CHECK(taken.code() == std::errc::operation_canceled);
+    holder.release();
+    CHECK(eventually([&] { return holder.permits_in_use() <= 1; }));
 }

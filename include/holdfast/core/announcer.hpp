@@ -34,8 +34,8 @@ void leak_after_fork(Thread& one) noexcept
 }
 
 /// Calls the user's functions in threads that start when there is something to call and end when nothing is left.
-/// If a call takes long while another one could be made, one more thread starts, up to `most_threads`. Each kind of call
-/// comes before the kinds below it, and has a bound of its own:
+/// If a call takes long while another one could be made, one more thread starts, up to `most_threads`. Each kind comes
+/// before the kinds below it, and has a bound of its own:
 ///
 /// | kind | at once | what |
 /// |------|---------|------|

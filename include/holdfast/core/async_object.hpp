@@ -106,7 +106,7 @@ public:
     [[nodiscard]] virtual bool closed() const noexcept = 0;
 };
 
-/// Makes an `async_object` for each call. It may outlive the object that it belongs to; what it makes then is closed.
+/// Has an `async_object` for each call. It may outlive the object that it belongs to; what it has then is closed.
 class async_source {
 public:
     async_source() = default;
