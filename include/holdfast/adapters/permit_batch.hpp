@@ -25,8 +25,8 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// Several permits of a `semaphore`, all or none, during an asynchronous call and while a guard has them. They are taken
-/// as `slot_batch` does:
+/// Several permits of a `semaphore`, all or none, during an asynchronous call and while a guard has them. They are
+/// taken as `slot_batch` does:
 ///
 /// | stage | event | next |
 /// |---|---|---|

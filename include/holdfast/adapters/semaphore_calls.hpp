@@ -27,16 +27,17 @@ public:
     semaphore_calls(semaphore_calls const&) = delete;
     semaphore_calls& operator=(semaphore_calls const&) = delete;
 
-    /// Effects: as `semaphore::acquire()`, but returns at once; `f(ec)` is called when a permit is held (no error) or will not be,
-    /// as by `mutex::async_lock`: `std::errc::operation_canceled` after `stop` or when the object was destroyed, or the
-    /// code that `acquire()` throws. Throws: if memory or a thread is missing; then `f` is not called.
+    /// Effects: as `semaphore::acquire()`, but returns at once; `f(ec)` is called when a permit is held (no error) or
+    /// will not be, as by `mutex::async_lock`: `std::errc::operation_canceled` after `stop` or when the object was
+    /// destroyed, or the code that `acquire()` throws. Throws: if memory or a thread is missing; then `f` is not
+    /// called.
     void async_acquire(std::function<void(std::error_code)> f, std::stop_token stop = {})
     {
         async_acquire(1, std::move(f), std::move(stop));
     }
 
-    /// As above, for `n` permits: all, or none. A caller that waits for several waits for its turn, as in `semaphore::acquire(n)`.
-    /// Throws: also if `n` is not 1 to `max()`.
+    /// As above, for `n` permits: all, or none. A caller that waits for several waits for its turn, as in
+    /// `semaphore::acquire(n)`. Throws: also `error` (`misconfigured`) if `n` is not 1 to `max()`.
     void async_acquire(std::ptrdiff_t n, std::function<void(std::error_code)> f, std::stop_token stop = {})
     {
         detail::begin_lock_of(*async_permit_source(n), {}, std::move(stop), detail::with_code(std::move(f)));

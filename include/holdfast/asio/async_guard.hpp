@@ -86,8 +86,8 @@ public:
     {
     }
 
-    /// Returns: a guard of the shared hold of the `shared_mutex` `m` that `unlock_shared` would give back now. Requires:
-    /// there is one. Throws: as the constructor above.
+    /// Returns: a guard of the shared hold of the `shared_mutex` `m` that `unlock_shared` would give back now.
+    /// Requires: there is one. Throws: as the constructor above.
     template <detail::async_shared_lockable M>
     [[nodiscard]] static async_guard adopt_shared(M& m)
     {

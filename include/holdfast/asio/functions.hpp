@@ -114,8 +114,8 @@ auto async_acquire(S& s, Token&& token)
     return take<tells_error, Token>(detail::async_access::permit_source(s), forever, token);
 }
 
-/// Effects: the same for `n` permits: all, or none; as `semaphore::acquire(n)`. An `n` that is not 1 to `max()` completes
-/// with `misconfigured`.
+/// Effects: the same for `n` permits: all, or none; as `semaphore::acquire(n)`. An `n` that is not 1 to `max()`
+/// completes with `misconfigured`.
 template <detail::async_acquirable S, detail::HOLDFAST_ASIO_SCOPE::error_token Token>
 auto async_acquire(S& s, std::ptrdiff_t n, Token&& token)
 {
@@ -155,8 +155,8 @@ auto async_acquire_guard(S& s, std::chrono::duration<Rep, Period> const& d, Toke
     return take<tells_guard, Token>(detail::async_access::permit_source(s), limited(d), token);
 }
 
-/// Effects: the same for `n` permits: all, or none. The guard's hold lasts as long as each of them; if `n` is greater than
-/// 1, its fencing token is 0.
+/// Effects: the same for `n` permits: all, or none. The guard's hold lasts as long as each of them; if `n` is greater
+/// than 1, its fencing token is 0.
 template <detail::async_acquirable S, detail::HOLDFAST_ASIO_SCOPE::guard_token Token>
 auto async_acquire_guard(S& s, std::ptrdiff_t n, Token&& token)
 {
