@@ -36,6 +36,7 @@
 #include <asio/query.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -48,5 +49,7 @@
 #include <holdfast/asio/handlers.hpp>
 // after it
 #include <holdfast/asio/operations.hpp>
+// after both
+#include <holdfast/asio/functions.hpp>
 #undef HOLDFAST_ASIO_SCOPE
 #undef HOLDFAST_ASIO

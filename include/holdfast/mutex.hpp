@@ -190,11 +190,10 @@ protected:
 private:
     friend struct detail::async_access;
     friend struct detail::once_access;
-    friend class async_guard;
     friend class election_observer;
     friend class multi_mutex;
 
-    [[nodiscard]] std::shared_ptr<detail::async_object> async_source() const noexcept { return object_; }
+    [[nodiscard]] std::shared_ptr<detail::async_source> async_source() const noexcept { return object_; }
 
     std::shared_ptr<detail::lock_object> const object_;
 };

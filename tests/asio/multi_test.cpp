@@ -24,6 +24,7 @@
 #include <chrono>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <system_error>
@@ -210,6 +211,41 @@ TEMPLATE_TEST_CASE("a function is told of several locks", "", HOLDFAST_LOCKS)
     mine.both->async_unlock(none.hears());
     REQUIRE(none.comes());
     CHECK(none.code() == holdfast::errc::not_owner);
+    CHECK(both_come_free(locks));
+}
+
+TEST_CASE("a loss that the release of several locks finds is told beside the client's own thread")
+{
+    holdfast::test::memory_locks locks;
+    pair mine{*locks.one};
+    mutex other{*locks.one, "other"};
+    mine.both->lock();
+    std::atomic<bool> served{false};
+    auto const callback = [&] {  // needs the client's own thread
+        async_outcome taken;
+        other.async_try_lock_for(1min, taken.hears());
+        served = taken.comes() && taken.held();
+    };
+    std::stop_callback const on_loss{mine.both->lease().lost_token(), callback};
+    locks.one->erase("a");
+    CHECK(code_of([&](auto f) { async_unlock(*mine.both, f); }) == holdfast::errc::lease_lost);
+    CHECK(holdfast::test::eventually([&] { return served.load(); }));
+}
+
+TEST_CASE("a guard adopts several locks, which are its own then")
+{
+    holdfast::test::memory_locks locks;
+    pair mine{*locks.one};
+    mine.both->lock();
+    {
+        holdfast::async_guard const hold{*mine.both, std::adopt_lock};
+        CHECK(hold.owns_lock());
+        CHECK(hold.still_held());
+        CHECK(mine.a.lease().still_held());
+        std::error_code ec;
+        mine.both->unlock(ec);
+        CHECK(ec == holdfast::errc::not_owner);
+    }
     CHECK(both_come_free(locks));
 }
 

@@ -110,6 +110,40 @@ TEMPLATE_TEST_CASE("a guard has a permit of its own, which it gives back or leav
     CHECK(both_come_free(locks));
 }
 
+TEMPLATE_TEST_CASE("several permits are taken together, or none", "", HOLDFAST_LOCKS)
+{
+    TestType locks;
+    {
+        semaphore jobs{*locks.one, "jobs", 2};
+        semaphore others{*locks.other, "jobs", 2};
+        async_acquire(jobs, 2, use_future).get();
+        CHECK_FALSE(others.try_acquire());
+        async_release(jobs, 2, use_future).get();
+        CHECK(code_of([&](auto f) { async_release(jobs, 2, f); }) == holdfast::errc::not_owner);
+        CHECK(code_of([&](auto f) { async_acquire(jobs, 3, f); }) == holdfast::errc::misconfigured);
+        others.acquire();
+        CHECK_FALSE(async_try_acquire_for(jobs, 2, 20ms, use_future).get());
+        CHECK_FALSE(async_acquire_guard(jobs, 2, 20ms, use_future).get().owns_lock());
+        auto waits = async_acquire_guard(jobs, 2, use_future);
+        CHECK(waits.wait_for(20ms) == std::future_status::timeout);
+        others.release();
+        auto both = waits.get();
+        CHECK(both.still_held());
+        CHECK(both.fencing_token() == 0);
+        CHECK_FALSE(others.try_acquire());
+        async_unlock(both, use_future).get();
+        CHECK_FALSE(both);
+        {
+            auto const dropped = async_acquire_guard(others, 2, use_future).get();
+            CHECK(dropped.owns_lock());
+        }
+        async_acquire_guard(jobs, 2, use_future).get().release();
+        CHECK(jobs.permits_in_use() == 2);
+        async_release(jobs, 2, use_future).get();
+    }
+    CHECK(both_come_free(locks));
+}
+
 TEMPLATE_TEST_CASE("coroutines take permits, on one thread and on four", "", HOLDFAST_LOCKS)
 {
     TestType locks;

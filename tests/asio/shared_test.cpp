@@ -26,6 +26,7 @@
 #include <chrono>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -334,4 +335,34 @@ TEMPLATE_TEST_CASE("a call that is begun when its read-write lock and the client
     CHECK(code_of(std::move(lock)) == asio::error::operation_aborted);
     CHECK(code_of(std::move(unlock)) == holdfast::errc::not_owner);
     CHECK(comes_free_of_all(locks));
+}
+
+TEST_CASE("a guard adopts a hold of a read-write lock, exclusive or shared")
+{
+    holdfast::test::memory_locks locks;
+    holdfast::shared_mutex prices{*locks.one, "prices"};
+    holdfast::shared_mutex rival{*locks.other, "prices"};
+    std::error_code ec;
+    prices.lock();
+    {
+        holdfast::async_guard const writing{prices, std::adopt_lock};
+        CHECK(writing.still_held());
+        CHECK(writing.fencing_token() == prices.lease().fencing_token());
+        CHECK_FALSE(rival.try_lock_shared());
+    }
+    CHECK(rival.try_lock_for(1min));
+    rival.unlock();
+    prices.lock_shared();
+    {
+        auto reading = holdfast::async_guard::adopt_shared(prices);
+        CHECK(reading.still_held());
+        CHECK_FALSE(rival.try_lock());
+        prices.unlock_shared(ec);
+        CHECK(ec == holdfast::errc::not_owner);
+        reading.release();  // of no thread now
+        CHECK_FALSE(rival.try_lock());
+        auto const again = holdfast::async_guard::adopt_shared(prices);
+        CHECK(again.still_held());
+    }
+    CHECK(rival.try_lock_for(1min));
 }

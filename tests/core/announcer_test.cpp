@@ -134,6 +134,36 @@ TEST_CASE("every stop is made before the second report, however slow the first i
     CHECK(most_at_once == 1);
 }
 
+TEST_CASE("a stop is made although more warnings and reports are slow than there are threads")
+{
+    std::atomic<bool> go{false};
+    std::atomic<std::size_t> begun{0};
+    std::atomic<bool> stopped{false};
+    announcer calls;
+    for (std::size_t i = 0; i < 2 * announcer::most_threads; ++i) {
+        auto const slow = [&] {
+            ++begun;
+            while (!go) std::this_thread::sleep_for(1ms);
+        };
+        calls.tell(slow);
+        calls.report(slow);
+    }
+    CHECK(eventually([&] {
+        calls.tend(boot_clock::now());
+        return begun == announcer::most_telling + 1;
+    }));
+    CHECK(calls.tend(boot_clock::now()) == boot_clock::time_point::max());  // no more of them at once
+    CHECK(begun == announcer::most_telling + 1);
+    calls.stop([&] { stopped = true; });
+    CHECK(eventually([&] {
+        calls.tend(boot_clock::now());
+        return stopped.load();
+    }));
+    go = true;
+    calls.end();
+    CHECK(begun == 4 * announcer::most_threads);
+}
+
 TEST_CASE("a call of the user's is known to be one")
 {
     std::atomic<bool> inside{false};

@@ -35,7 +35,7 @@ TEST_CASE("what is not told yet is told to nobody when the lock is gone")
     REQUIRE(eventually([&] { return begun.load(); }));
     std::stop_source lost;
     for (auto const& one : {gone, stays}) {
-        stop_lost(&calls, lost);
+        stop_tokens(&calls, announcer::kind::stop, lost);
         auto const hook = holdfast::detail::hook_of(&calls, one);
         holdfast::detail::report(hook, "orders", {make_error_code(holdfast::errc::lease_lost), "lost"});
         hook(holdfast::error{holdfast::errc::unavailable, "renewal"});

@@ -10,6 +10,7 @@
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
+#include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/report.hpp>
 
 #include <cstddef>
@@ -144,7 +145,7 @@ private:
             over_ = std::move(hold_);
             over_->release();
             for (auto n = locks().size(); n-- > 0;) locks()[n]->give_back(leases_[n]);
-            over_->released();
+            released();
         }
 
         void leave() noexcept override
@@ -161,17 +162,12 @@ private:
         public:
             using member = void (one_joint::*)(std::error_code, bool);
 
-            answer(std::shared_ptr<one_joint> of, member then) noexcept
-                : of_{std::move(of)}, then_{then}, runs_user_code_{of_->told_->runs_user_code()}
-            {
-            }
+            answer(std::shared_ptr<one_joint> of, member then) noexcept : of_{std::move(of)}, then_{then} {}
             void deliver(std::error_code ec, bool held) noexcept override { ((*of_).*then_)(ec, held); }
-            [[nodiscard]] bool runs_user_code() const noexcept override { return runs_user_code_; }
 
         private:
             std::shared_ptr<one_joint> const of_;
             member const then_;
-            bool const runs_user_code_;
         };
 
         struct cancel {
@@ -244,16 +240,22 @@ private:
                     leases_.pop_back();
                 }
             }
-            over_->released();
+            released();
             finish(worst_, false);
+        }
+
+        /// Effects: announces that one of them was lost, if so.
+        void released() noexcept
+        {
+            if (over_->part_lost()) announce_loss(locks().front()->calls(), *over_);
         }
 
         void finish(std::error_code ec, bool is_held) noexcept
         {
             at_stop_.reset();
             at_close_.reset();
-            auto const told = std::move(told_);
-            told->deliver(ec, is_held);
+            detail::deliver(locks().front()->calls(), std::move(told_),
+                            [=](async_result& whom) { whom.deliver(ec, is_held); });
         }
 
         std::shared_ptr<joint_locks> const of_;

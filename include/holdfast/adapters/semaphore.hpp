@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/adapters/permits.hpp>
+#include <holdfast/adapters/semaphore_calls.hpp>
 #include <holdfast/adapters/slot_batch.hpp>
 #include <holdfast/adapters/slot_set.hpp>
 #include <holdfast/core/abi.hpp>
@@ -56,7 +56,7 @@ class leased_permits;
 /// Several permits are taken all or none. Callers that wait for several have turns, one caller of all clients at a
 /// time, so that no two wait for each other; the turn is the lock `jobs#batch`. A caller that already holds permits and
 /// waits for more can wait for another that does the same: ask for all at once.
-class semaphore {
+class semaphore : public semaphore_calls {
 public:
     /// Effects: prepares a semaphore; no I/O. `options` are those of each slot.
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or `max` is not 1 to 1,000.
@@ -65,11 +65,8 @@ public:
     {
     }
 
-    semaphore(semaphore const&) = delete;
-    semaphore& operator=(semaphore const&) = delete;
-
     /// Effects: gives back all permits. Asynchronous calls that have not ended are cancelled.
-    ~semaphore() { permits_->close(); }
+    ~semaphore() = default;
 
     /// Effects: waits until a permit is held.
     /// Throws: `error`: `unavailable` when no quorum could be asked for `unavailable_after`; `misconfigured` at once,
@@ -193,7 +190,7 @@ public:
         auto const all = std::make_shared<detail::joint_release>();
         auto const slots = permits_->let_go(static_cast<std::size_t>(std::max<std::ptrdiff_t>(n, 0)));
         if (slots.empty()) return;
-        for (auto const& one : slots) all->begin(*one);
+        for (auto const slot : slots) all->begin(*permits_->slots().at(slot));
         ec = all->wait();
     } catch (std::bad_alloc const&) {
         ec = std::make_error_code(std::errc::not_enough_memory);  // nothing was given back
@@ -218,36 +215,13 @@ public:
     /// Returns: the name that it was made with.
     [[nodiscard]] std::string const& name() const noexcept { return permits_->slots().name(); }
 
-    /// Effects: as `acquire()`, but returns at once; `f(ec)` is called when a permit is held (no error) or will not be,
-    /// as by `mutex::async_lock`: `std::errc::operation_canceled` after `stop` or when the object was destroyed, or the
-    /// code that `acquire()` throws. Throws: if memory or a thread is missing; then `f` is not called.
-    void async_acquire(std::function<void(std::error_code)> f, std::stop_token stop = {})
-    {
-        detail::begin_lock_of(*permits_, {}, std::move(stop), detail::with_code(std::move(f)));
-    }
-
-    /// As above, waiting for `d` at most: `f(ec, held)`, with no error and `false` if the time passed while others held
-    /// the permits.
-    void async_try_acquire_for(std::chrono::nanoseconds d, std::function<void(std::error_code, bool)> f,
-                               std::stop_token stop = {})
-    {
-        detail::begin_lock_of(*permits_, {.deadline = saturating_add(boot_clock::now(), d)}, std::move(stop),
-                              detail::in_time(std::move(f)));
-    }
-
-    /// Effects: as `release(ec)`, but returns at once; `f(ec)` is called with its result, as above.
-    void async_release(std::function<void(std::error_code)> f) { detail::begin_unlock_of(*permits_, std::move(f)); }
-
 protected:
     /// Makes the slots of a semaphore.
     using slot_maker = std::function<std::unique_ptr<detail::slot_source>(semaphore_slot const&)>;
 
     /// As the public one, with slots that `make` makes.
     semaphore(std::string_view name, std::ptrdiff_t max, lock_options const& options, slot_maker const& make)
-        : source_{(detail::slot_set::check(name, max), make({name, static_cast<std::size_t>(max)}))},
-          permits_{std::make_shared<detail::permits>(
-              name, max, [this, slot = std::size_t{0}](auto const&) mutable { return source_->make_slot(slot++); })},
-          turn_{source_->make_turn()},
+        : semaphore_calls{name, max, (detail::slot_set::check(name, max), make({name, static_cast<std::size_t>(max)}))},
           on_error_{options.on_error}
     {
     }
@@ -255,7 +229,6 @@ protected:
 private:
     friend class leased_permit;
     friend class leased_permits;
-    friend struct detail::async_access;
 
     template <class Duration>
     [[nodiscard]] static detail::patience in(Duration const& d)
@@ -280,17 +253,10 @@ private:
     [[nodiscard]] std::vector<std::size_t> take_slots(std::ptrdiff_t n, detail::patience const& p,
                                                       std::stop_token const& stop)
     {
-        if (n < 1 || n > max())
-            throw detail::error_of(name(), {make_error_code(errc::misconfigured),
-                                            std::to_string(n) + " permits at once; it has " + std::to_string(max())});
+        permits_->slots().check_number(n);
         return detail::slot_batch{permits_->slots(), *turn_}.take(static_cast<std::size_t>(n), p, stop);
     }
 
-    [[nodiscard]] std::shared_ptr<detail::async_source> async_permit_source() const noexcept { return permits_; }
-
-    std::unique_ptr<detail::slot_source> const source_;
-    std::shared_ptr<detail::permits> const permits_;
-    std::shared_ptr<detail::lock_object> const turn_;
     detail::error_hook on_error_;
 };
 

@@ -89,7 +89,7 @@ protected:
 private:
     friend struct detail::async_access;
 
-    [[nodiscard]] std::shared_ptr<detail::async_object> async_source() const noexcept { return writer_; }
+    [[nodiscard]] std::shared_ptr<detail::async_source> async_source() const noexcept { return writer_; }
     [[nodiscard]] std::shared_ptr<detail::async_source> async_shared_source() const noexcept { return readers_; }
 
     [[nodiscard]] static detail::patience for_at_most(std::chrono::nanoseconds d) noexcept

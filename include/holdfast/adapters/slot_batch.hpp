@@ -182,7 +182,6 @@ private:
             of_->note(ec);
             of_->pending(-1);
         }
-        [[nodiscard]] bool runs_user_code() const noexcept override { return false; }
 
     private:
         std::shared_ptr<joint_release> const of_;

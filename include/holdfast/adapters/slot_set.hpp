@@ -84,6 +84,14 @@ public:
                                                                             " are possible"});
     }
 
+    /// Throws: `error` (`misconfigured`) if `n` permits cannot be taken at once.
+    void check_number(std::ptrdiff_t n) const
+    {
+        if (n < 1 || static_cast<std::size_t>(n) > size())
+            throw failed(make_error_code(errc::misconfigured),
+                         std::to_string(n) + " permits at once; it has " + std::to_string(size()));
+    }
+
     [[nodiscard]] std::string const& name() const noexcept { return name_; }
     [[nodiscard]] std::size_t size() const noexcept { return slots_.size(); }
     [[nodiscard]] std::shared_ptr<lock_object> const& at(std::size_t slot) const { return slots_.at(slot); }

@@ -42,13 +42,9 @@ public:
     slot_wait& operator=(slot_wait const&) = delete;
     ~slot_wait() = default;
 
-    /// Effects: `f` is called, with no lock held, when `settled` may have a result: no thread waits. `f` and what the
-    /// calls tell may run user code if `for_user` says so. To be called before any call is begun.
-    void tell(std::function<void()> f, bool for_user)
-    {
-        told_ = std::move(f);
-        for_user_ = for_user;
-    }
+    /// Effects: `f` is called, with no lock held, when `settled` may have a result: no thread waits. `f` runs no user
+    /// code. To be called before any call is begun.
+    void tell(std::function<void()> f) { told_ = std::move(f); }
 
     /// While it lives, calls are begun: no result is told before its end.
     class begun {
@@ -156,8 +152,6 @@ private:
             if (of_->told_) of_->told_();
         }
 
-        [[nodiscard]] bool runs_user_code() const noexcept override { return of_->for_user_; }
-
     private:
         std::shared_ptr<slot_wait> const of_;
         std::size_t const slot_;
@@ -210,7 +204,6 @@ private:
 
     patience const limit_;
     std::function<void()> told_;  // empty: a thread waits
-    bool for_user_ = false;
     bool beginning_ = false;
     std::stop_source stop_;
     std::mutex mutex_;

@@ -8,6 +8,7 @@
 #include <holdfast/core/lease_access.hpp>
 #include <holdfast/mutex.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -39,11 +40,11 @@ struct async_access {
         return m.async_shared_source();
     }
 
-    /// Returns: what makes those for the permits of `s`.
+    /// Returns: what makes those for `n` permits of `s`.
     template <class S>
-    [[nodiscard]] static auto permit_source(S const& s) noexcept -> decltype(s.async_permit_source())
+    [[nodiscard]] static auto permit_source(S const& s, std::ptrdiff_t n = 1) -> decltype(s.async_permit_source(n))
     {
-        return s.async_permit_source();
+        return s.async_permit_source(n);
     }
 
     /// Effects: `g` owns nothing; its hold is being given back.
@@ -77,8 +78,21 @@ class async_guard : public lease_access {
 public:
     async_guard() noexcept = default;
 
-    /// Requires: `m` is locked, and only this guard will unlock it.
-    [[nodiscard]] async_guard(mutex& m, std::adopt_lock_t) : async_guard{m.object_, m.lease()} {}
+    /// Effects: owns the present hold of `m`: a `mutex`, a `multi_mutex`, or a `shared_mutex` that is locked
+    /// exclusively. Requires: `m` is locked, and only this guard will unlock it. Throws: `error` in a child of `fork`;
+    /// `std::bad_alloc`; then `m` is locked as before.
+    template <detail::async_lockable M>
+    [[nodiscard]] async_guard(M& m, std::adopt_lock_t) : async_guard{*detail::async_access::source(m)}
+    {
+    }
+
+    /// Returns: a guard of the shared hold of the `shared_mutex` `m` that `unlock_shared` would give back now.
+    /// Requires: there is one. Throws: as the constructor above.
+    template <detail::async_shared_lockable M>
+    [[nodiscard]] static async_guard adopt_shared(M& m)
+    {
+        return async_guard{*detail::async_access::shared_source(m)};
+    }
 
     /// Effects: takes over the lock of `other`, which owns none afterwards.
     async_guard(async_guard&& other) noexcept
@@ -122,6 +136,9 @@ public:
 
 private:
     friend struct detail::async_access;
+
+    /// Effects: owns the hold that the user's `unlock` would give back.
+    explicit async_guard(detail::async_source& of) { object_ = of.to_unlock(lease_); }
 
     async_guard(std::shared_ptr<detail::async_object> object, holdfast::lease of) noexcept
         : lease_access{std::move(of)}, object_{std::move(object)}

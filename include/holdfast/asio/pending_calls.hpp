@@ -51,7 +51,6 @@ public:
     [[nodiscard]] bool tells() const noexcept { return handler_ != nullptr; }
 
     void deliver(std::error_code ec, bool held) noexcept override;
-    [[nodiscard]] bool runs_user_code() const noexcept override { return false; }
 
 private:
     friend class pending_calls;

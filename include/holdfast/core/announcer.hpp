@@ -6,10 +6,12 @@
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/signals_blocked.hpp>
 
+#include <algorithm>
 #include <array>
 #include <bitset>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <list>
 #include <memory>
@@ -32,14 +34,22 @@ void leak_after_fork(Thread& one) noexcept
 }
 
 /// Calls the user's functions in threads that start when there is something to call and end when nothing is left.
-/// Stops, which end what depends on a lease, come before all reports. Reports are called one at a time, so that a slow
-/// one delays no stop. If a call takes long while another one could be made, one more thread starts, up to
-/// `most_threads`.
+/// If a call takes long while another one could be made, one more thread starts, up to `most_threads`. Each kind comes
+/// before the kinds below it, and has a bound of its own:
+///
+/// | kind | at once | what |
+/// |------|---------|------|
+/// | stop | `most_threads` | ends what depends on a lease that is lost |
+/// | tell | `most_telling` | a warning, a request of another client, the result of an asynchronous call |
+/// | report | one | what is for a log |
+///
+/// So a loss finds a thread, however many warnings, results and reports are slow.
 class announcer {
 public:
     using call = std::function<void()>;
 
     static constexpr std::size_t most_threads = 16;
+    static constexpr std::size_t most_telling = 12;
 
     /// How long a call may take before one more thread continues with the others. Less than the margin of the shortest
     /// lease.
@@ -51,18 +61,19 @@ public:
     announcer& operator=(announcer const&) = delete;
     ~announcer() { end(); }
 
+    enum class kind : std::uint8_t { stop, tell, report };
+
     /// Effects: calls `c` in one of the threads; in this one, before it returns, if memory or threads are short.
-    void stop(call c) noexcept
+    void make(kind what, call c) noexcept
     {
-        if (!post(shared_->stops, c)) c();
+        if (!post(what, c)) c();
     }
-    void report(call c) noexcept
-    {
-        if (!try_report(c)) c();
-    }
+    void stop(call c) noexcept { make(kind::stop, std::move(c)); }
+    void tell(call c) noexcept { make(kind::tell, std::move(c)); }
+    void report(call c) noexcept { make(kind::report, std::move(c)); }
 
     /// Effects: as `report`, but does nothing if memory or threads are short. Returns: whether `c` will be called.
-    [[nodiscard]] bool try_report(call& c) noexcept { return post(shared_->reports, c); }
+    [[nodiscard]] bool try_report(call& c) noexcept { return post(kind::report, c); }
 
     /// Returns: whether this thread is one of an announcer, of this or another one.
     [[nodiscard]] static bool here() noexcept { return here_ && !here_->in_child(); }
@@ -99,25 +110,32 @@ public:
 private:
     using calls = std::list<call>;
 
+    struct kind_state {
+        std::size_t most;  ///< how many are made at once
+        std::size_t under_way = 0;
+        calls waiting{};
+    };
+
     /// What the threads share; it may outlive the announcer.
     struct shared {
         std::mutex mutex;
-        calls stops;
-        calls reports;
-        bool reporting = false;
+        std::array<kind_state, 3> kinds{{{.most = most_threads}, {.most = most_telling}, {.most = 1}}};
         std::bitset<most_threads> running;  // each thread clears its bit as its last action under the mutex
         boot_clock::time_point moved{};     // when the last call began, or the first was posted
 
-        /// Returns: the list with the next call that may be made now; null if there is none.
-        [[nodiscard]] calls* next() noexcept
+        /// Returns: the kind of the next call that may be made now; null if there is none.
+        [[nodiscard]] kind_state* next() noexcept
         {
-            if (!stops.empty()) return &stops;
-            return reports.empty() || reporting ? nullptr : &reports;
+            auto const found = std::find_if(kinds.begin(), kinds.end(), [](kind_state const& one) {
+                return !one.waiting.empty() && one.under_way < one.most;
+            });
+            return found == kinds.end() ? nullptr : &*found;
         }
     };
 
-    [[nodiscard]] bool post(calls& to, call& c) noexcept
+    [[nodiscard]] bool post(kind what, call& c) noexcept
     {
+        auto& to = shared_->kinds[static_cast<std::size_t>(what)].waiting;
         std::unique_lock guard{shared_->mutex};
         calls one;
         try {
@@ -157,20 +175,19 @@ private:
     static void run(shared& s, std::size_t me) noexcept
     {
         here_.emplace();
-        bool reporting = false;
+        kind_state* from = nullptr;
         for (;;) {
             calls one;
             {
                 std::scoped_lock guard{s.mutex};
-                if (reporting) s.reporting = false;
-                auto* const from = s.next();
+                if (from) --from->under_way;
+                from = s.next();
                 if (!from) {
                     s.running.reset(me);
                     return;
                 }
-                reporting = from == &s.reports;
-                if (reporting) s.reporting = true;
-                one.splice(one.end(), *from, from->begin());
+                ++from->under_way;
+                one.splice(one.end(), from->waiting, from->waiting.begin());
                 s.moved = boot_clock::now();
             }
             one.front()();

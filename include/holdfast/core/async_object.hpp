@@ -46,7 +46,7 @@ public:
 
     /// Returns: whether `deliver` runs user code, which may be slow: then it is called in a thread that is started for
     /// it. Otherwise the client's thread calls it.
-    [[nodiscard]] virtual bool runs_user_code() const noexcept = 0;
+    [[nodiscard]] virtual bool runs_user_code() const noexcept { return false; }
 };
 
 /// Calls a user function with the result of an asynchronous call.
@@ -106,7 +106,7 @@ public:
     [[nodiscard]] virtual bool closed() const noexcept = 0;
 };
 
-/// Makes an `async_object` for each call. It may outlive the object that it belongs to; what it makes then is closed.
+/// Has an `async_object` for each call. It may outlive the object that it belongs to; what it has then is closed.
 class async_source {
 public:
     async_source() = default;

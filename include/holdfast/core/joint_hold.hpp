@@ -34,10 +34,16 @@ public:
         for (auto const& one : parts_) one.hold_->join({});
     }
 
-    /// Effects: if one of them was lost, announces that.
+    /// Returns: whether one of them was lost, which is not announced yet.
+    [[nodiscard]] bool part_lost() const noexcept
+    {
+        return !std::all_of(parts_.begin(), parts_.end(), [](lease const& one) { return one.hold_->join({}); });
+    }
+
+    /// Effects: if one of them was lost, announces that, in this thread.
     void released() noexcept
     {
-        if (!std::all_of(parts_.begin(), parts_.end(), [](lease const& one) { return one.hold_->join({}); })) lose();
+        if (part_lost()) lose();
     }
 
     [[nodiscard]] boot_clock::time_point deadline() const noexcept override

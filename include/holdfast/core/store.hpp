@@ -40,6 +40,8 @@ using lock_observer = std::function<void(lock_event const&)>;
 
 namespace detail {
 
+class announcer;
+
 /// Returns: the error of a lock that was made without what operators ask for.
 [[nodiscard]] inline error no_operators()
 {
@@ -59,8 +61,16 @@ struct joint_outcome {
 
 /// What a `mutex` calls: it implements the members of `mutex` for one store. Asynchronous calls may keep it after the
 /// `mutex` is destroyed; then it is closed.
-class lock_object : public async_object {
+class lock_object : public async_object, public async_source, public std::enable_shared_from_this<lock_object> {
 public:
+    /// Returns: this, which stands for each of its holds.
+    [[nodiscard]] std::shared_ptr<async_object> to_lock() override { return shared_from_this(); }
+    [[nodiscard]] std::shared_ptr<async_object> to_unlock(holdfast::lease& hold) override
+    {
+        hold = lease();
+        return shared_from_this();
+    }
+
     virtual bool lock(patience const& p, std::stop_token const& stop) = 0;
     virtual void unlock() noexcept = 0;
     virtual void unlock(std::error_code& ec) noexcept = 0;
@@ -86,6 +96,9 @@ public:
 
     /// Returns: the same for all objects of one client, whose locks may be taken together; null: they may not.
     [[nodiscard]] virtual void const* client() const noexcept { return nullptr; }
+
+    /// Returns: what calls the user's functions in threads of the client; null: the caller does.
+    [[nodiscard]] virtual announcer* calls() noexcept { return nullptr; }
 
     /// Returns: the owner token of its hold; nothing if it has none.
     [[nodiscard]] virtual std::optional<owner_token> held_token() const { return std::nullopt; }

@@ -3,11 +3,13 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/announcer.hpp>
+#include <holdfast/core/async_object.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/hold_state.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/lock/report.hpp>
 
+#include <concepts>
 #include <memory>
 #include <new>
 #include <optional>
@@ -16,26 +18,26 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// Effects: stops `lost`, if it has a value: in a thread of `background`, or in this one if that is null or memory is
+/// Effects: stops `source`, if it has a value: in a thread of `background`, or in this one if that is null or memory is
 /// short.
-inline void stop_lost(announcer* background, std::optional<std::stop_source> lost) noexcept
+inline void stop_tokens(announcer* background, announcer::kind what, std::optional<std::stop_source> source) noexcept
 {
-    if (!lost) return;
+    if (!source) return;
     try {
-        if (background) return background->stop([source = *lost]() mutable { source.request_stop(); });
+        if (background) return background->make(what, [of = *source]() mutable { of.request_stop(); });
     } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): then here
     }
-    lost->request_stop();
+    source->request_stop();
 }
 
 /// Effects: `lost` is lost, and with it the hold of several locks that it is a part of; stops their tokens, as above.
 inline void announce_loss(announcer* background, hold_state& lost) noexcept
 {
-    stop_lost(background, lost.mark_lost());
+    stop_tokens(background, announcer::kind::stop, lost.mark_lost());
     auto const joint = lost.joint();  // one that it joins after this finds it lost
-    if (joint) stop_lost(background, joint->mark_lost());
-    stop_lost(background, lost.warning());
-    if (joint) stop_lost(background, joint->warning());
+    if (joint) stop_tokens(background, announcer::kind::stop, joint->mark_lost());
+    stop_tokens(background, announcer::kind::tell, lost.warning());
+    if (joint) stop_tokens(background, announcer::kind::tell, joint->warning());
 }
 
 /// Effects: the holder of `hold`, and of the hold of several locks that it is a part of, is asked to release it; stops
@@ -44,10 +46,25 @@ inline void announce_loss(announcer* background, hold_state& lost) noexcept
 {
     std::optional<std::stop_source> tokens;
     if (!hold.request_release(tokens)) return false;
-    stop_lost(background, std::move(tokens));
+    stop_tokens(background, announcer::kind::tell, std::move(tokens));
     if (auto const joint = hold.joint(); joint && joint->request_release(tokens = std::nullopt))
-        stop_lost(background, std::move(tokens));
+        stop_tokens(background, announcer::kind::tell, std::move(tokens));
     return true;
+}
+
+/// Effects: calls `f(*told)`, which delivers a result. If `told` runs user code, a thread of `background` does this, or
+/// this one if that is null or memory is short; otherwise this thread.
+template <std::invocable<async_result&> F>
+void deliver(announcer* background, std::unique_ptr<async_result> told, F f) noexcept
+{
+    if (!background || !told->runs_user_code()) return f(*told);
+    try {
+        announcer::call one{[it = told.get(), f]() mutable { f(*std::unique_ptr<async_result>{it}); }};
+        static_cast<void>(told.release());
+        background->tell(std::move(one));
+    } catch (std::bad_alloc const&) {
+        f(*told);
+    }
 }
 
 /// Returns: a hook that calls `options->on_error` in a thread of `background`, or at once if that is null or memory is

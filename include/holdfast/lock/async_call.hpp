@@ -42,31 +42,11 @@ struct delivery {
     {
         bool const gone = owner && queue->destroyed(*owner);
         bool const held = owner && !gone;
-        let_go();
-        whom.deliver(gone ? std::make_error_code(std::errc::operation_canceled) : code, held);
-    }
-
-    void let_go() noexcept
-    {
         owner.reset();
         queue.reset();
+        whom.deliver(gone ? std::make_error_code(std::errc::operation_canceled) : code, held);
     }
 };
-
-/// Effects: delivers `what` to `told`. If `told` runs user code and there is memory for it, a thread of `calls` does
-/// this; otherwise this thread.
-inline void deliver(announcer& calls, std::unique_ptr<async_result> told, delivery what) noexcept
-{
-    if (!told->runs_user_code()) return what(*told);
-    try {
-        announcer::call one{[it = told.get(), what]() mutable { what(*std::unique_ptr<async_result>{it}); }};
-        static_cast<void>(told.release());
-        what.let_go();
-        calls.stop(std::move(one));
-    } catch (std::bad_alloc const&) {
-        what(*told);
-    }
-}
 
 /// An asynchronous lock call. The client's thread runs `wait_queue::step` for it. The caller runs the first step, so
 /// that the request is sent before the call returns. It keeps itself alive until it has ended.
@@ -139,7 +119,7 @@ private:
         queue_->tell_end(*this, &calls);
         report_servers(queue_->store(), hook);
         if (!ec) queue_->reports().went_well(hook, queue_->name());
-        deliver(calls, std::move(told_), ec ? delivery{ec} : delivery{{}, queue_, owner_});
+        deliver(&calls, std::move(told_), ec ? delivery{ec} : delivery{{}, queue_, owner_});
     }
 
     std::shared_ptr<wait_queue> const queue_;
@@ -171,8 +151,9 @@ public:
     {
         thread().prepare(timer_, weak_from_this());
         std::scoped_lock guard{beginning_};
+        if (!queue_->begin_service(owner))
+            throw error_of(queue_->name(), {make_error_code(errc::not_owner), "the mutex was destroyed"});
         self_ = shared_from_this();
-        thread().begin_service();
         result_ = queue_->begin_release(owner, hold, self_, gave_up_);
         if (result_) thread().poke(timer_);
     }
@@ -187,7 +168,7 @@ public:
         thread().end_service();
         auto& calls = thread().calls;
         auto const said = result_ ? *result_ : queue_->finish_release(*call_, *gave_up_, &calls);
-        deliver(calls, std::move(told_), {said.code});
+        deliver(&calls, std::move(told_), delivery{said.code});
     }
 
 private:

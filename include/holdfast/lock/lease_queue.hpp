@@ -75,12 +75,22 @@ public:
         return !owner.client;
     }
 
-    /// Returns: the client of `owner`, which does not end before the caller lets go of it; null if the object of
-    /// `owner` was destroyed.
-    [[nodiscard]] std::shared_ptr<void const> client_of(mutex_state const& owner) const noexcept
+    /// Effects: starts the thread of the client, if it does not run yet. Returns: false, and does nothing, if the
+    /// object of `owner` was destroyed: the client may have ended. Throws: as `renewer::ensure_running`.
+    [[nodiscard]] bool ensure_running(mutex_state const& owner) const
+    {
+        std::scoped_lock guard{mutex_};  // the client does not end meanwhile
+        if (owner.client) renewer().ensure_running();
+        return owner.client != nullptr;
+    }
+
+    /// Effects: the thread of the client serves, and does not end, until `renewer::end_service`. Returns: false, and it
+    /// does not, if the object of `owner` was destroyed.
+    [[nodiscard]] bool begin_service(mutex_state const& owner) const noexcept
     {
         std::scoped_lock guard{mutex_};
-        return owner.client;
+        if (owner.client) renewer().begin_service();
+        return owner.client != nullptr;
     }
 
     /// Returns: the hold of `owner`; null if it has none.
@@ -191,8 +201,8 @@ private:
         auto const asked = outcome && one.release_requested() ? lease_.state().holder() : nullptr;
         if (asked) lease_.state().end_handoffs();
         guard.unlock();
-        stop_lost(background, std::move(warned.own));
-        stop_lost(background, std::move(warned.joint));
+        stop_tokens(background, announcer::kind::tell, std::move(warned.own));
+        stop_tokens(background, announcer::kind::tell, std::move(warned.joint));
         if (asked) tell_request(background, *asked);
         auto const hook = hook_of(background, options);
         reports().note(hook, name(), outcome);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/announcer.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
@@ -57,7 +58,7 @@ public:
     bool lock(patience const& p, std::stop_token const& stop) override
     {
         if (stop.stop_requested()) return false;
-        static_cast<void>(prepare(std::make_error_code(std::errc::operation_canceled)));
+        prepare(std::make_error_code(std::errc::operation_canceled));
         auto& thread = several_locks::of_this_thread();
         if (auto const rest = p.once ? boot_clock::duration{} : thread.rest(); rest.count() > 0)
             std::this_thread::sleep_for(std::min(rest, p.deadline - boot_clock::now()));
@@ -86,7 +87,7 @@ public:
         joint_call call{in};
         for (auto* const one : all) {
             auto& same = static_cast<mutex_object&>(*one);
-            static_cast<void>(same.prepare(std::make_error_code(std::errc::operation_canceled)));
+            same.prepare(std::make_error_code(std::errc::operation_canceled));
             call.add(*same.queue_, *same.state_);
         }
         failure why;
@@ -139,6 +140,10 @@ public:
     [[nodiscard]] std::string const& name() const noexcept override { return queue_->name(); }
 
     [[nodiscard]] void const* client() const noexcept override { return &queue_->store(); }
+    [[nodiscard]] announcer* calls() noexcept override
+    {
+        return queue_->in_child() ? nullptr : &queue_->renewer().calls;
+    }
     [[nodiscard]] std::string address() const override { return queue_->store().address_of(*queue_->key()); }
 
     [[nodiscard]] std::optional<owner_token> held_token() const override { return queue_->token_of(*state_); }
@@ -148,13 +153,13 @@ public:
 
     void begin_lock(patience const& p, std::stop_token stop, std::unique_ptr<async_result> told) override
     {
-        auto const client = prepare(std::make_error_code(std::errc::operation_canceled));
+        prepare(std::make_error_code(std::errc::operation_canceled));
         std::make_shared<async_lock_call>(queue_, state_, p, std::move(told))->begin(std::move(stop));
     }
 
     void begin_unlock(holdfast::lease const& hold, std::unique_ptr<async_result> told) override
     {
-        auto const client = prepare(make_error_code(errc::not_owner));
+        prepare(make_error_code(errc::not_owner));
         std::make_shared<async_unlock_call>(queue_, std::move(told))->begin(*state_, hold);
     }
 
@@ -186,8 +191,7 @@ private:
         auto const options = state_->options;
         auto const why = queue->release_hold(*state_, hold, then);
         if (!why.code) return;
-        auto* const background = queue->in_child() ? nullptr : &queue->renewer().calls;
-        queue->reports().unlock_failed(hook_of(background, options), queue->name(), why);
+        queue->reports().unlock_failed(hook_of(calls(), options), queue->name(), why);
     }
 
     void unlock(std::error_code& ec, release_queue::rest then) noexcept
@@ -203,15 +207,12 @@ private:
         return inspection{queue_->store()};
     }
 
-    /// Returns: the client, which must not end before a call has begun. Throws: `error`: no lock can be taken in this
-    /// process; `if_closed`.
-    [[nodiscard]] std::shared_ptr<void const> prepare(std::error_code if_closed)
+    /// Effects: a call can begin now. It owns no client, also while it begins: a thread of the client may be what
+    /// begins it, and would end the client. Throws: `error`: no lock can be taken in this process; `if_closed`.
+    void prepare(std::error_code if_closed)
     {
         if (queue_->in_child()) throw made_before_fork(name());
-        auto client = queue_->client_of(*state_);
-        if (!client) throw error_of(name(), {if_closed, "the mutex was destroyed"});
-        queue_->renewer().ensure_running();
-        return client;
+        if (!queue_->ensure_running(*state_)) throw error_of(name(), {if_closed, "the mutex was destroyed"});
     }
 
     std::shared_ptr<wait_queue> const queue_;

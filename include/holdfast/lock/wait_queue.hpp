@@ -37,11 +37,14 @@ class wait_queue final : public release_queue {
 public:
     using release_queue::release_queue;
 
-    /// Effects: handles the arrival of `one`; the caller then calls `step` for it.
+    /// Effects: handles the arrival of `one`; the caller then calls `step` for it. If its object is destroyed from now
+    /// on, it is cancelled, and told so before the client ends. Throws: `error` (`operation_canceled`) if it was
+    /// destroyed before; `std::bad_alloc`.
     void enter(waiter& one)
     {
         std::scoped_lock guard{mutex_};
-        one.canceled = !one.owner->client;
+        if (!one.owner->client)
+            throw error_of(name(), {std::make_error_code(std::errc::operation_canceled), "the mutex was destroyed"});
         if (turns_.is_first(one)) lease_.prepare(this->weak_from_this());
         turns_.enter(one);
     }
@@ -106,8 +109,8 @@ public:
         one.signal(waiter::look);
     }
 
-    /// Effects: notes that the object of `owner` is destroyed, and cancels its waiters. Returns: its client, see
-    /// `client_of`; null if that was noted before.
+    /// Effects: notes that the object of `owner` is destroyed, and cancels its waiters. Returns: its client, which does
+    /// not end before the caller lets go of it; null if that was noted before.
     [[nodiscard]] std::shared_ptr<void const> abandon(mutex_state& owner) noexcept
     {
         std::scoped_lock guard{mutex_};

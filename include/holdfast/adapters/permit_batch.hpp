@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/adapters/permit_call.hpp>
+#include <holdfast/adapters/permits.hpp>
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/async_object.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/joint_hold.hpp>
+#include <holdfast/core/lease.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/core/store.hpp>
+#include <holdfast/lock/announce.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// Several permits of a `semaphore`, all or none, during an asynchronous call and while a guard has them. They are
+/// taken as `slot_batch` does:
+///
+/// | stage | event | next |
+/// |---|---|---|
+/// | trying | a permit | tries the next one; the last one: held |
+/// | trying | none is free | gives all back, and waits for its turn; after a single attempt: failed |
+/// | turn | it is granted | collecting |
+/// | collecting | a permit | takes the next one; the last one: drops those that were lost; if none was, held |
+/// | collecting | the turn is lost | gives all back, and waits for its turn |
+/// | any | another failure, or a cancel | gives all back; failed |
+class permit_batch final : public async_object, public std::enable_shared_from_this<permit_batch> {
+public:
+    /// `turn`: the lock of the caller that collects permits. Throws: `std::bad_alloc`.
+    permit_batch(std::shared_ptr<permits> of, std::shared_ptr<lock_object> turn, std::size_t n)
+        : of_{std::move(of)}, turn_{std::move(turn)}, n_{n}
+    {
+        slots_.reserve(n);
+    }
+
+    /// What was not given back is kept: it could not be begun.
+    ~permit_batch() override
+    {
+        if (hold_) of_->keep(slots_);
+    }
+
+    /// Effects: has the permits that `semaphore::release` would give back, if there are as many. Throws:
+    /// `std::bad_alloc`.
+    void take_over()
+    {
+        auto made = std::make_shared<joint_hold>(n_);
+        auto kept = of_->let_go(n_);
+        if (kept.empty()) return;
+        slots_ = std::move(kept);
+        for (auto const slot : slots_) static_cast<void>(made->add(at(slot).lease(), made));
+        hold_ = std::move(made);
+    }
+
+    void begin_lock(patience const& p, std::stop_token stop, std::unique_ptr<async_result> told) override
+    {
+        limit_ = p;
+        stop_ = std::move(stop);
+        told_ = std::move(told);
+        try {
+            begin_round();
+            take_next({.once = true});
+        } catch (...) {
+            told_ = nullptr;
+            throw;
+        }
+    }
+
+    void begin_unlock(holdfast::lease const& of, std::unique_ptr<async_result> told) override
+    {
+        if (!hold_ || of != lease() || of_->in_child())  // says `not_owner`, or that it is a child
+            return at(0).begin_unlock({}, std::move(told));
+        auto const self = shared_from_this();
+        auto const slots = slots_;  // the answers may end this
+        told_ = std::move(told);
+        over_ = std::move(hold_);
+        over_->release();
+        pending_ = slots.size();
+        for (auto const slot : slots) {
+            auto const mine = at(slot).lease();
+            try {
+                at(slot).begin_unlock(mine, std::make_unique<answer>(self, &permit_batch::given));
+            } catch (...) {
+                at(slot).give_back(mine);
+                given(current_exception_code(), false);
+            }
+        }
+    }
+
+    void give_back(holdfast::lease const& of) noexcept override
+    {
+        if (!hold_ || of != lease() || of_->in_child()) return;
+        over_ = std::move(hold_);
+        over_->release();
+        for (auto const slot : slots_) at(slot).give_back(at(slot).lease());
+        released();
+    }
+
+    void leave() noexcept override
+    {
+        of_->keep(slots_);
+        hold_ = nullptr;
+    }
+    [[nodiscard]] holdfast::lease lease() const override { return holdfast::lease{hold_}; }
+    [[nodiscard]] bool closed() const noexcept override { return of_->closing().stop_requested(); }
+
+private:
+    /// The receiver of one call.
+    class answer final : public async_result {
+    public:
+        using member = void (permit_batch::*)(std::error_code, bool);
+
+        answer(std::shared_ptr<permit_batch> of, member then) noexcept : of_{std::move(of)}, then_{then} {}
+        void deliver(std::error_code ec, bool held) noexcept override { ((*of_).*then_)(ec, held); }
+
+    private:
+        std::shared_ptr<permit_batch> const of_;
+        member const then_;
+    };
+
+    struct cancel {
+        std::stop_source of;
+        void operator()() noexcept { of.request_stop(); }
+    };
+    using canceller = std::optional<std::stop_callback<cancel>>;
+
+    [[nodiscard]] lock_object& at(std::size_t slot) const { return *of_->slots().at(slot); }
+    [[nodiscard]] bool canceled() const noexcept { return stop_.stop_requested() || closed(); }
+
+    /// Effects: from now on `round_` is stopped by the user, or by the end of the semaphore.
+    void begin_round()
+    {
+        end_round();
+        round_ = std::stop_source{};
+        at_stop_.emplace(stop_, cancel{round_});
+        at_close_.emplace(of_->closing(), cancel{round_});
+    }
+
+    void end_round() noexcept
+    {
+        at_loss_.reset();
+        at_close_.reset();
+        at_stop_.reset();
+        if (turn_lease_ == holdfast::lease{}) return;
+        turn_->give_back_early(turn_lease_);
+        turn_lease_ = {};
+    }
+
+    void take_next(patience const& p)
+    {
+        taking_ = std::make_shared<one_permit>(of_);
+        taking_->begin_lock(p, round_.get_token(), std::make_unique<answer>(shared_from_this(), &permit_batch::taken));
+    }
+
+    void wait_for_turn()
+    {
+        give_all();
+        begin_round();
+        turn_->begin_lock(limit_, round_.get_token(),
+                          std::make_unique<answer>(shared_from_this(), &permit_batch::in_turn));
+    }
+
+    /// Effects: acts on the answer of the turn.
+    void in_turn(std::error_code ec, bool held) noexcept
+    try {
+        if (!held) return fail(ec);
+        turn_lease_ = turn_->lease();
+        at_loss_.emplace(turn_lease_.lost_token(), cancel{round_});
+        take_next(limit_);
+    } catch (...) {
+        fail(current_exception_code());
+    }
+
+    /// Effects: acts on the answer of the permit that was asked for.
+    void taken(std::error_code ec, bool held) noexcept
+    try {
+        bool const collects = turn_lease_ != holdfast::lease{};
+        auto const one = std::move(taking_);
+        if (held) slots_.push_back(one->let_go());
+        if (canceled()) return fail(std::make_error_code(std::errc::operation_canceled));
+        if (!held && !collects) {
+            bool const none_free = ec == errc::timed_out || ec == errc::unavailable;
+            return limit_.once || !none_free ? fail(ec) : wait_for_turn();
+        }
+        if (!held && ec == std::errc::operation_canceled) {
+            if (boot_clock::now() >= limit_.deadline) return fail(make_error_code(errc::timed_out));
+            return wait_for_turn();
+        }
+        if (!held) return fail(ec);
+        if (slots_.size() == n_) drop_lost();
+        if (slots_.size() < n_) return take_next(collects ? limit_ : patience{.once = true});
+        auto const all = std::make_shared<joint_hold>(n_);
+        bool all_held = true;
+        for (auto const slot : slots_) all_held = all->add(at(slot).lease(), all) && all_held;
+        if (!all_held) return wait_for_turn();
+        hold_ = all;
+        finish({}, true);
+    } catch (...) {
+        fail(current_exception_code());
+    }
+
+    void drop_lost() noexcept
+    {
+        std::erase_if(slots_, [this](std::size_t slot) {
+            if (at(slot).lease().still_held()) return false;
+            at(slot).give_back_early(at(slot).lease());
+            return true;
+        });
+    }
+
+    /// Effects: gives back what was taken in vain, which is free at once, whatever its `min_hold`.
+    void give_all() noexcept
+    {
+        for (; !slots_.empty(); slots_.pop_back()) at(slots_.back()).give_back_early(at(slots_.back()).lease());
+    }
+
+    void fail(std::error_code ec) noexcept
+    {
+        give_all();
+        finish(ec, false);
+    }
+
+    /// Effects: acts on the answer to a permit that was given back.
+    void given(std::error_code ec, bool /*held*/) noexcept
+    {
+        {
+            std::scoped_lock guard{mutex_};
+            if (ec && (!worst_ || ec == errc::lease_lost)) worst_ = ec;
+            if (--pending_ != 0) return;
+        }
+        released();
+        finish(worst_, false);
+    }
+
+    /// Effects: announces that one of them was lost, if so.
+    void released() noexcept
+    {
+        if (over_->part_lost()) announce_loss(at(0).calls(), *over_);
+    }
+
+    void finish(std::error_code ec, bool held) noexcept
+    {
+        end_round();
+        deliver(at(0).calls(), std::move(told_), [=](async_result& whom) { whom.deliver(ec, held); });
+    }
+
+    std::shared_ptr<permits> const of_;
+    std::shared_ptr<lock_object> const turn_;
+    std::size_t const n_;
+    std::vector<std::size_t> slots_;
+    std::shared_ptr<joint_hold> hold_;  // null: it has none, or has left them
+    std::shared_ptr<joint_hold> over_;  // is being given back
+    std::shared_ptr<one_permit> taking_;
+    patience limit_;
+    std::stop_token stop_;
+    std::stop_source round_{std::nostopstate};
+    holdfast::lease turn_lease_;
+    std::unique_ptr<async_result> told_;
+    std::mutex mutex_;
+    std::size_t pending_ = 0;  // guarded by the mutex, as the next
+    std::error_code worst_;
+    canceller at_stop_;
+    canceller at_close_;
+    canceller at_loss_;
+};
+
+}  // namespace holdfast::detail
