@@ -148,9 +148,9 @@ struct late_permit {
         while (boot_clock::now() <= begun + 1ms) {
         }
         wired.answered(request::kind::children, {.what = answer::ok});
-        wired.answered(request::kind::create_sequential, {.what = answer::ok,
-                                                          .text = "/jobs/locks/_c_0-lock-0000000007",
-                                                          .stat = {.czxid = 5, .owner = 1}});
+        wired.answered(
+            request::kind::create_sequential,
+            {.what = answer::ok, .text = "/jobs/locks/_c_0-lock-0000000007", .stat = {.czxid = 5, .owner = 1}});
         wired.answered(request::kind::children, {.what = answer::ok, .children = {"_c_0-lock-0000000007"}});
     }
 

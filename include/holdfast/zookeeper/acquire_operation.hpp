@@ -254,14 +254,9 @@ private:
         }
         session().held().add(token_, {machine_->what_is_left(), until + drift(ttl), machine_->first_token()});
         session().wake_thread(until + drift(ttl));
-        finish(granted(until, ttl));
-        return now;
-    }
-
-    [[nodiscard]] grant granted(boot_clock::time_point until, std::chrono::milliseconds ttl) const noexcept
-    {
         auto const fence = request_.fences == 0 ? 0 : machine_->first_token();
-        return {.token = token_, .valid_until = until, .fence = fence, .fences = key_->tokens(), .ttl = ttl};
+        finish(grant{.token = token_, .valid_until = until, .fence = fence, .fences = key_->tokens(), .ttl = ttl});
+        return now;
     }
 
     boot_clock::time_point fail(boot_clock::time_point now, std::error_code why)
