@@ -4,10 +4,13 @@
 #include "support/catch.hpp"
 
 #include <holdfast/zookeeper/acquire_operation.hpp>
+#include <holdfast/zookeeper/permit_operation.hpp>
 #include <holdfast/zookeeper/session_engine.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -19,6 +22,7 @@ using holdfast::boot_clock;
 using holdfast::zookeeper::acquire_operation;
 using holdfast::zookeeper::answer;
 using holdfast::zookeeper::node_key;
+using holdfast::zookeeper::permit_operation;
 using holdfast::zookeeper::reply;
 using holdfast::zookeeper::request;
 using holdfast::zookeeper::session_engine;
@@ -129,7 +133,62 @@ struct late_attempt {
         {.deadline = deadline}};
 };
 
+/// An acquire of one of Curator's permits that has its place in the queue some time after it began.
+struct late_permit {
+    explicit late_permit(bool once)
+    {
+        static_cast<void>(attend());
+        wired.events->on_state(transport_events::state::connected, 1, 1h);
+        if (!once) asked_for.deadline = boot_clock::now();
+        asked_for.once = once;
+        acquire = std::make_unique<permit_operation>(
+            engine, std::make_shared<node_key const>("jobs", "/jobs/leases", std::size_t{3}), asked_for);
+        acquire->start(end);
+        begun = boot_clock::now();
+        while (boot_clock::now() <= begun + 1ms) {
+        }
+        wired.answered(request::kind::children, {.what = answer::ok});
+        wired.answered(
+            request::kind::create_sequential,
+            {.what = answer::ok, .text = "/jobs/locks/_c_0-lock-0000000007", .stat = {.czxid = 5, .owner = 1}});
+        wired.answered(request::kind::children, {.what = answer::ok, .children = {"_c_0-lock-0000000007"}});
+    }
+
+    boot_clock::time_point attend()
+    {
+        session_engine::lock guard{engine->mutex()};
+        return engine->attend(guard);
+    }
+
+    wire wired;
+    std::shared_ptr<session_engine> engine = std::make_shared<session_engine>(
+        holdfast::zookeeper::ensemble{}, holdfast::zookeeper::session_options{.operation_timeout = patience},
+        std::make_unique<host>(wired));
+    told end;
+    holdfast::acquire_request asked_for{};
+    std::unique_ptr<permit_operation> acquire;
+    boot_clock::time_point begun;
+    static constexpr auto patience = 1min;
+};
+
 }  // namespace
+
+TEST_CASE("a permit and the place in the queue for it share the time of one attempt")
+{
+    for (bool const once : {true, false}) {
+        late_permit a{once};
+        REQUIRE_FALSE(a.end.ended);
+        CHECK(a.wired.open.size() == 1);  // the look at the permits
+        CHECK(a.attend() <= a.begun + late_permit::patience);
+    }
+}
+
+TEST_CASE("a permit that has its place in the queue has reached the servers")
+{
+    late_permit a{false};
+    a.wired.events->on_state(transport_events::state::suspended, 1, 1h);
+    CHECK(a.acquire->unavailable() == std::optional{false});
+}
 
 TEST_CASE("an attempt that has begun gets the lock if that is free, although its deadline passed meanwhile")
 {

@@ -291,6 +291,8 @@ TEST_CASE("a create whose answer was lost is looked for behind a write and never
         q.answer_to(1, names({node(1, first), node(9, second)}));
         CHECK(q.sent() == words{"data /a/b/" + node(1, first)});
         q.answer_to(0, stat(10, 1));
+        CHECK(q.sent() == words{"children /a/b"});
+        q.answer_to(0, names({node(1, first), node(9, second)}));
         CHECK(q.machine.now() == phase::granted);
         CHECK(q.machine.czxid() == 10);
     }

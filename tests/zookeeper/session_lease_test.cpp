@@ -56,6 +56,24 @@ TEST_CASE("a session that asks a quorum every eighth of its timeout is good for 
     }
 }
 
+TEST_CASE("a session is good for five twelfths of its timeout from each answer on, however its requests meet")
+{
+    constexpr auto interval = session_lease::interval(timeout);
+    constexpr auto step = interval / 20;
+    for (auto idle = step; idle <= interval; idle += step) {  // from its last request to its first lock
+        session_lease s;
+        s.begin(at(0s), timeout);
+        auto t = interval;
+        for (; t < 2 * timeout; t += interval) s.answered(at(t), at(t + 1ms), false);
+        t += idle - interval;
+        for (auto const end = t + 2 * timeout; t < end; t += interval) {
+            s.answered(at(t), at(t + 1ms), true);
+            s.answered(at(t + 1ms), at(t + 2ms), true);
+            CHECK(s.until() >= at(t + timeout * 5 / 12 - 5ms) - drift(timeout));
+        }
+    }
+}
+
 TEST_CASE("a session that was silent is confirmed by little until a quarter later")
 {
     session_lease s;

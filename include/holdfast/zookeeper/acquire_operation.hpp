@@ -61,12 +61,23 @@ public:
         abandon();
     }
 
+    /// Effects: this goes on with what `before` began: it has the rest of that one's time, and what that one knows of
+    /// the servers. Requires: it has not been started, and `before` has ended.
+    void continue_from(acquire_operation const& before)
+    {
+        std::scoped_lock guard{session().mutex()};
+        started_ = before.started_;
+        limits_ = before.limits_;
+    }
+
     void start(completion& done) override
     {
         session().ensure_running(key_->name());
-        started_ = boot_clock::now();
-        only_attempt_ = limits_.last_attempt(started_);
+        auto const now = boot_clock::now();
         std::scoped_lock guard{session().mutex()};
+        if (started_ == boot_clock::time_point{}) started_ = now;
+        only_attempt_ = limits_.last_attempt(now);
+        if (only_attempt_ && !request_.once) started_ = std::max(started_, std::min(request_.deadline, now));
         machine_ = stages_.begin(only_attempt_);
         begin(done);
         try {
@@ -83,7 +94,7 @@ public:
     {
         std::scoped_lock guard{session().mutex()};
         if (reached()) return false;
-        bool const tried = boot_clock::now() >= timeout_after(started_);
+        bool const tried = machine_ && boot_clock::now() >= timeout_after(started_);
         return tried && !session().connected() ? std::optional{true} : std::nullopt;
     }
 
@@ -243,14 +254,9 @@ private:
         }
         session().held().add(token_, {machine_->what_is_left(), until + drift(ttl), machine_->first_token()});
         session().wake_thread(until + drift(ttl));
-        finish(granted(until, ttl));
-        return now;
-    }
-
-    [[nodiscard]] grant granted(boot_clock::time_point until, std::chrono::milliseconds ttl) const noexcept
-    {
         auto const fence = request_.fences == 0 ? 0 : machine_->first_token();
-        return {.token = token_, .valid_until = until, .fence = fence, .fences = key_->tokens(), .ttl = ttl};
+        finish(grant{.token = token_, .valid_until = until, .fence = fence, .fences = key_->tokens(), .ttl = ttl});
+        return now;
     }
 
     boot_clock::time_point fail(boot_clock::time_point now, std::error_code why)
@@ -281,7 +287,7 @@ private:
     acquire_stages stages_{session(), *key_, request_};
     owner_token const token_;  // of the lease; no other client sees it
     std::unique_ptr<acquire_machine> machine_;
-    boot_clock::time_point started_{};
+    boot_clock::time_point started_{};  // when the time of a single attempt began
     bool only_attempt_ = false;
     bool confirming_ = false;  // a quorum has been asked whether the session lives
     bool asked_quorum_ = false;

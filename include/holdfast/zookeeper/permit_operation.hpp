@@ -32,7 +32,7 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 inline constexpr std::string_view leases_of_permits = "leases";
 inline constexpr std::string_view queue_for_permits = "locks";
 
-/// Takes a permit in two acquires, each of which undoes what it leaves if it fails:
+/// Takes a permit in two acquires, which share the time of one. Each undoes what it leaves if it fails:
 ///
 /// | state | event | next |
 /// |---|---|---|
@@ -93,7 +93,9 @@ private:
         acquires_.reserve(acquires_.size() + 2);
         acquires_.push_back(std::make_unique<acquire_operation>(session_, queue_key_, place));
         acquires_.push_back(std::make_unique<acquire_operation>(session_, key_, request_));
-        current_ = acquires_[acquires_.size() - 2].get();
+        auto* const next = acquires_[acquires_.size() - 2].get();
+        if (auto const* const before = current_.load()) next->continue_from(*before);
+        current_ = next;
     }
 
     /// Effects: starts the present acquire. It may destroy this.
@@ -113,6 +115,7 @@ private:
         if (!got) return finish(std::move(got));
         place_ = got->token;
         if (!keep_place()) return queue_again();
+        acquires_.back()->continue_from(*current_.load());
         current_ = acquires_.back().get();
         begin(taken_);
     }

@@ -48,6 +48,26 @@ std::size_t most_at_once(std::vector<record> const& records)
     return static_cast<std::size_t>(most);
 }
 
+/// Effects: has as many processes as there are permits be in their sections at once, as the journals have it: on a busy
+/// machine they seldom are by chance. They begin again if one of them loses its lease before the last one comes.
+void all_at_once(crew& workers)
+{
+    auto const again = [&] {
+        for (std::size_t i = 0; i < permits; ++i) workers.of(i).ask_to_stay();
+        static_cast<void>(eventually(
+            [&] {
+                std::size_t here = 0;
+                for (std::size_t i = 0; i < permits; ++i) here += workers.of(i).staying ? 1U : 0U;
+                return here == permits;
+            },
+            30s));
+        bool const seen = most_at_once(workers.records()) >= permits;
+        for (std::size_t i = 0; i < permits; ++i) workers.of(i).stay = false;
+        return seen;
+    };
+    static_cast<void>(eventually(again, 5min));
+}
+
 }  // namespace
 
 void go(run_options const& run, findings& to)
@@ -76,6 +96,7 @@ void go(run_options const& run, findings& to)
         dies ? workers.replace(who) : workers.resume(who);
         everybody(workers, dies ? "a holder is killed" : "a holder is stopped", unserved);
     }
+    if (!run.control) all_at_once(workers);
     workers.end();
     auto records = workers.records();
     verify(run, to, records, servers->whom());
@@ -83,7 +104,7 @@ void go(run_options const& run, findings& to)
     auto const most = most_at_once(records);
     to.figure("the most permits at a time", most);
     if (!run.control) to.require(most == permits, "not all permits were taken at a time");
-    to.check("K7", check_remains(servers->left(2 * ttl + 10s)));
+    to.check("K7", check_remains(servers->left(2 * ttl + 1min)));
     to.show(std::move(records));
 }
 

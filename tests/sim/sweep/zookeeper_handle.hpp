@@ -114,7 +114,7 @@ private:
         return world().strikes(what, me_.index(), link_->server, rate);
     }
 
-    /// Effects: every eighth of the timeout: connects where that is needed, gives a silent connection up.
+    /// Effects: every sixth of the timeout: connects where that is needed, gives a silent connection up.
     void look_after()
     {
         if (closed_) return;
