@@ -9,6 +9,7 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/lease.hpp>
+#include <holdfast/core/make_as.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
@@ -189,7 +190,7 @@ private:
 
         void try_slot()
         {
-            slots().at(next())->begin_lock({.once = true}, stop_, std::make_unique<answer>(shared_from_this()));
+            slots().at(next())->begin_lock({.once = true}, stop_, make_as<async_result, answer>(shared_from_this()));
         }
 
         /// Effects: acts on the answer of the slot that was tried.
