@@ -8,6 +8,7 @@
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/joint_hold.hpp>
 #include <holdfast/core/lease.hpp>
+#include <holdfast/core/make_as.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/announce.hpp>
@@ -129,7 +130,7 @@ private:
             told_ = std::move(told);
             std::unique_ptr<async_result> answered;
             try {
-                answered = std::make_unique<answer>(shared_from_this(), &one_joint::given);
+                answered = make_as<async_result, answer>(shared_from_this(), &one_joint::given);
             } catch (...) {
                 told_ = nullptr;
                 throw;
@@ -180,7 +181,7 @@ private:
         void take_next()
         {
             locks()[leases_.size()]->begin_lock(limit_, stop_.get_token(),
-                                                std::make_unique<answer>(shared_from_this(), &one_joint::taken));
+                                                make_as<async_result, answer>(shared_from_this(), &one_joint::taken));
         }
 
         /// Effects: acts on the answer to a lock that was asked for.
@@ -234,7 +235,7 @@ private:
             leases_.pop_back();
             while (!leases_.empty()) {
                 try {
-                    return give_last(std::make_unique<answer>(shared_from_this(), &one_joint::given));
+                    return give_last(make_as<async_result, answer>(shared_from_this(), &one_joint::given));
                 } catch (...) {  // without memory for the answer, it is not waited for
                     locks()[leases_.size() - 1]->give_back(leases_.back());
                     leases_.pop_back();

@@ -6,6 +6,7 @@
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/insertion_sort.hpp>
 #include <holdfast/core/joint_hold.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock.hpp>
@@ -64,8 +65,9 @@ public:
     {
         if (locks.empty()) throw error{errc::misconfigured, "several locks: none is given"};
         for (auto* const one : locks) all_.push_back({one, one->object_->address()});
+        auto const by_address = [](auto const& a, auto const& b) { return a.address < b.address; };
         // mutant: several locks taken in the order in which they were named
-        std::stable_sort(all_.begin(), all_.end(), [](auto const& a, auto const& b) { return a.address < b.address; });
+        detail::insertion_sort(all_.begin(), all_.end(), by_address);
         member const* last = nullptr;
         for (auto const& one : all_) {
             if (last && last->address == one.address) continue;

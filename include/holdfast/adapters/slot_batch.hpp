@@ -6,6 +6,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
+#include <holdfast/core/make_as.hpp>
 #include <holdfast/core/store.hpp>
 
 #include <algorithm>
@@ -149,7 +150,7 @@ public:
     void begin(lock_object& one) noexcept
     {
         try {
-            auto told = std::make_unique<answer>(shared_from_this());
+            auto told = make_as<async_result, answer>(shared_from_this());
             pending(1);
             try {
                 return one.begin_unlock(one.lease(), std::move(told));

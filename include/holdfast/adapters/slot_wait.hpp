@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/make_as.hpp>
 #include <holdfast/core/parker.hpp>
 #include <holdfast/core/store.hpp>
 
@@ -95,7 +96,7 @@ public:
     /// `std::bad_alloc`; then that call was not begun.
     void begin(std::size_t slot, std::shared_ptr<lock_object> const& object)
     {
-        auto told = std::make_unique<answer>(shared_from_this(), slot, object);
+        auto told = make_as<async_result, answer>(shared_from_this(), slot, object);
         change_pending(1);
         try {
             object->begin_lock(limit_, stop_.get_token(), std::move(told));

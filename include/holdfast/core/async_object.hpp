@@ -5,6 +5,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
+#include <holdfast/core/make_as.hpp>
 #include <holdfast/core/token.hpp>
 
 #include <functional>
@@ -65,7 +66,7 @@ private:
 template <class F>
 [[nodiscard]] std::unique_ptr<async_result> callback_of(F f)
 {
-    return std::make_unique<callback<F>>(std::move(f));
+    return make_as<async_result, callback<F>>(std::move(f));
 }
 
 /// Returns: what calls `f(ec)` of what is told a result.

@@ -6,6 +6,7 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/make_as.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/store.hpp>
@@ -85,8 +86,8 @@ public:
         if (options.min_hold > options.ttl)
             check_min_hold(key->name(), options, store_->refused_lease_of(*key, options.min_hold));
         if (options.fair) put_in_order(*key, options);
-        return std::make_unique<mutex_object>(std::move(shared), shared_from_this(),
-                                              shared_options(std::move(options)));
+        return make_as<lock_object, mutex_object>(std::move(shared), shared_from_this(),
+                                                  shared_options(std::move(options)));
     }
 
     [[nodiscard]] std::unique_ptr<slot_source> make_slots(semaphore_slot of, lock_options options) override
@@ -102,7 +103,7 @@ public:
                                                           shared_key turn, lock_options options)
     {
         if (in_child()) throw made_before_fork(of.semaphore);
-        return std::make_unique<client_slots>(
+        return make_as<slot_source, client_slots>(
             store_, std::move(keys), std::move(turn), store_->use_semaphore(of),
             [self = shared_from_this(), options = std::move(options)](shared_key key) {
                 return self->make_mutex(std::move(key), options);

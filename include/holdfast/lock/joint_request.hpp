@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/make_as.hpp>
 #include <holdfast/core/operation.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/lock/awaited.hpp>
@@ -32,7 +33,7 @@ public:
     {
         parts_.push_back(nullptr);
         claims_.emplace_back(key, request);
-        return std::make_unique<piece>(*this, parts_.size() - 1);
+        return make_as<pending_acquire, piece>(*this, parts_.size() - 1);
     }
 
     /// Effects: asks for all, and waits for the answer; then the parts have ended. Throws: if nothing was sent; then

@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/insertion_sort.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/validity.hpp>
 #include <holdfast/quorum/answer.hpp>
@@ -166,7 +167,7 @@ public:
                 left[node] = std::min(v.time_left, longest_ttl) + std::chrono::milliseconds{1};
         }
         auto const at = left.begin() + (majority() - 1);
-        std::nth_element(left.begin(), at, left.begin() + nodes_);
+        detail::insertion_sort(left.begin(), left.begin() + nodes_);
         return *at;
     }
 

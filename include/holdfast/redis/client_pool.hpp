@@ -5,7 +5,9 @@
 #include <holdfast/core/access.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/fork_guard.hpp>
+#include <holdfast/core/insertion_sort.hpp>
 #include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/make_as.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/io/service.hpp>
@@ -22,7 +24,6 @@
 #include <holdfast/redis/server_status.hpp>
 #include <holdfast/redis/socket_transport.hpp>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -30,7 +31,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -89,7 +89,8 @@ public:
     [[nodiscard]] std::unique_ptr<pending_acquire> acquire(shared_key const& key,
                                                            acquire_request const& request) override
     {
-        return std::make_unique<acquire_operation<socket_transport>>(shard_of(key), keys_of(key), request);
+        return holdfast::detail::make_as<pending_acquire, acquire_operation<socket_transport>>(shard_of(key),
+                                                                                               keys_of(key), request);
     }
 
     /// The masters of a Redlock would each take some.
@@ -102,18 +103,21 @@ public:
     [[nodiscard]] std::unique_ptr<pending_acquire_all> acquire_all(std::vector<acquire_claim> const& claims) override
     {
         auto& way = shard_of(claims.front().first);
-        return std::make_unique<joint_operation<socket_transport>>(way, claims, never_joins_);
+        return holdfast::detail::make_as<pending_acquire_all, joint_operation<socket_transport>>(way, claims,
+                                                                                                 never_joins_);
     }
 
     [[nodiscard]] std::unique_ptr<pending_extend> extend(shared_key const& key, owner_token const& token,
                                                          std::chrono::milliseconds ttl) override
     {
-        return std::make_unique<extend_operation<socket_transport>>(shard_of(key), keys_of(key), token, ttl);
+        return holdfast::detail::make_as<pending_extend, extend_operation<socket_transport>>(shard_of(key),
+                                                                                             keys_of(key), token, ttl);
     }
 
     [[nodiscard]] std::unique_ptr<pending_release> release(shared_key const& key) override
     {
-        return std::make_unique<release_operation<socket_transport>>(shard_of(key), keys_of(key));
+        return holdfast::detail::make_as<pending_release, release_operation<socket_transport>>(shard_of(key),
+                                                                                               keys_of(key));
     }
 
     std::uint32_t drive(shared_key const& key, holdfast::detail::parker& who,
@@ -134,29 +138,34 @@ public:
     [[nodiscard]] std::unique_ptr<pending_count> count_held(std::vector<shared_key> const& slots) override
     {
         auto const& first = slots.front();
-        return std::make_unique<count_operation<socket_transport>>(shard_of(first), keys_of(first), slots.size());
+        return holdfast::detail::make_as<pending_count, count_operation<socket_transport>>(
+            shard_of(first), keys_of(first), slots.size());
     }
 
     [[nodiscard]] std::unique_ptr<pending_inspection> inspect(shared_key const& key) override
     {
-        return std::make_unique<inspect_operation<socket_transport>>(shard_of(key), keys_of(key));
+        return holdfast::detail::make_as<pending_inspection, inspect_operation<socket_transport>>(shard_of(key),
+                                                                                                  keys_of(key));
     }
 
     [[nodiscard]] std::unique_ptr<pending_request> force_release(shared_key const& key) override
     {
-        return std::make_unique<force_release_operation<socket_transport>>(shard_of(key), keys_of(key));
+        return holdfast::detail::make_as<pending_request, force_release_operation<socket_transport>>(shard_of(key),
+                                                                                                     keys_of(key));
     }
 
     [[nodiscard]] std::unique_ptr<pending_request> request_release(shared_key const& key) override
     {
         if (layout_ == layout::redisson) throw not_in_redisson(key->name(), "tell the holder of a lock anything");
-        return std::make_unique<request_release_operation<socket_transport>>(shard_of(key), keys_of(key));
+        return holdfast::detail::make_as<pending_request, request_release_operation<socket_transport>>(shard_of(key),
+                                                                                                       keys_of(key));
     }
 
     [[nodiscard]] std::unique_ptr<pending_list> list(std::string_view prefix) override
     {
         if (layout_ == layout::redisson) throw not_in_redisson({}, "tell locks from other hashes");
-        return std::make_unique<list_operation<socket_transport>>(*shards_.front(), key_prefix_, prefix);
+        return holdfast::detail::make_as<pending_list, list_operation<socket_transport>>(*shards_.front(), key_prefix_,
+                                                                                         prefix);
     }
 
     [[nodiscard]] std::string refused_lease(std::chrono::milliseconds ttl) const override
@@ -220,8 +229,10 @@ private:
     {
         std::vector<std::string> each;
         for (auto const& one : servers) each.push_back(one.describe() + ' ');
-        std::sort(each.begin(), each.end());
-        return std::accumulate(each.begin(), each.end(), std::string{});
+        holdfast::detail::insertion_sort(each.begin(), each.end());
+        std::string all;
+        for (auto const& one : each) all += one;
+        return all;
     }
 
     [[nodiscard]] static shared_keys keys_of(shared_key const& key) noexcept

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <map>
 #include <string_view>
 #include <utility>
 
@@ -53,13 +52,20 @@ private:
     /// Returns: how many nodes say the same owner for `slot`, at most.
     [[nodiscard]] unsigned most_of(std::size_t slot) const
     {
-        std::map<std::string_view, unsigned> owners;
         unsigned most = 0;
         this->answered().for_each([&](unsigned node) {
-            std::string_view const owner = this->answer_of(node).report->names[slot];
-            if (!owner.empty()) most = std::max(most, ++owners[owner]);
+            std::string_view const owner = owner_at(node, slot);
+            if (owner.empty()) return;
+            unsigned same = 0;
+            this->answered().for_each([&](unsigned other) { same += owner_at(other, slot) == owner ? 1U : 0U; });
+            most = std::max(most, same);
         });
         return most;
+    }
+
+    [[nodiscard]] std::string_view owner_at(unsigned node, std::size_t slot) const
+    {
+        return this->answer_of(node).report->names[slot];
     }
 
     std::size_t slots_;

@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/insertion_sort.hpp>
 #include <holdfast/quorum/node_set.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
@@ -210,7 +211,7 @@ private:
         }
         unknown_ = nodes_ - known;
         if (!fresh_) return;
-        std::sort(slowest.begin(), slowest.begin() + known);
+        holdfast::detail::insertion_sort(slowest.begin(), slowest.begin() + known);
         auto const lead = std::min<microseconds>(std::chrono::seconds{1}, half_guard() / 2);
         fresh_ = std::min(*fresh_ + lead, slowest[known + quorum::majority_of(nodes_) - nodes_ - 1] + half_guard());
     }

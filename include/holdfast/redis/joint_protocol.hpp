@@ -12,7 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <new>
 #include <string>
@@ -28,7 +28,7 @@ inline void encode_acquire_all(std::string& bytes, command const& c, script_form
 {
     bool const by_hash = form == script_form::by_hash;
     std::vector<word> words;
-    std::deque<std::string> numbers;
+    std::list<std::string> numbers;
     auto const add = [&](auto number) { words.emplace_back(numbers.emplace_back(std::to_string(number))); };
     words.emplace_back(std::string_view{by_hash ? "EVALSHA" : "EVAL"});
     words.emplace_back(by_hash ? script_of(c).sha1 : script_of(c).text);

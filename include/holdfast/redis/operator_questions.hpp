@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/holder_text.hpp>
+#include <holdfast/core/insertion_sort.hpp>
 #include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/result.hpp>
@@ -77,7 +78,7 @@ private:
         if (same.size() < this->size()) h.fencing_token = 0;
         // Held as long as a majority has the key.
         auto const last = left.begin() + static_cast<std::ptrdiff_t>(this->majority()) - 1;
-        std::nth_element(left.begin(), last, left.end(), std::greater<>{});
+        holdfast::detail::insertion_sort(left.begin(), left.end(), std::greater<>{});
         if (*last != std::chrono::milliseconds::max()) h.remaining = *last;
         return h;
     }

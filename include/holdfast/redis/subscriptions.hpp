@@ -11,7 +11,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <map>
 #include <new>
 #include <string>
@@ -246,7 +246,7 @@ private:
     std::uint64_t counts_from_ = 0;
     std::size_t longest_name_ = 0;  // of the channels subscribed to over this connection
     channel_map channels_;
-    std::deque<question> asked_;  ///< what is not answered yet
+    std::list<question> asked_;  ///< what is not answered yet
 };
 
 }  // namespace holdfast::redis
