@@ -131,7 +131,11 @@ private:
 
     struct cancel {
         std::stop_source of;
-        void operator()() noexcept { of.request_stop(); }
+        void operator()() const noexcept
+        {
+            auto const kept = of;  // the answers may end this
+            kept.request_stop();
+        }
     };
     using canceller = std::optional<std::stop_callback<cancel>>;
 

@@ -101,7 +101,11 @@ private:
 
     struct cancel {
         std::shared_ptr<slot_wait> of;
-        void operator()() const noexcept { of->cancel(); }
+        void operator()() const noexcept
+        {
+            auto const kept = of;  // the answers may end this
+            kept->cancel();
+        }
     };
 
     void has(std::optional<std::size_t> slot) noexcept
