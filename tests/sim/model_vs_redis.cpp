@@ -353,8 +353,8 @@ TEST_CASE("a simulated node keeps the writers that wait beside readers as a real
         ++told[real.others_wait ? 0 : 1];
         if (chance.below(100) == 0) both.free(*alone);
     }
-    CHECK(answered[0] > 1000);
-    CHECK(answered[1] > 1000);
+    CHECK(answered[0] > 100);
+    CHECK(answered[1] > 100);
     CHECK(told[0] > 10);
     CHECK(told[1] > 10);
 }
