@@ -3,8 +3,12 @@
 // What a client of Redisson does at a server, in scripts that were written from what its layout is.
 #pragma once
 
+#include "observed.hpp"
 #include "support/connection.hpp"
 #include "support/redis_server.hpp"
+
+#include <holdfast/redis/client_options.hpp>
+#include <holdfast/redis/layout.hpp>
 
 #include <stdexcept>
 #include <string>
@@ -12,6 +16,14 @@
 #include <vector>
 
 namespace holdfast::test {
+
+/// Returns: the options of a client of ours that shares its locks with such clients.
+inline redis::client_options in_redisson()
+{
+    auto options = unhurried();
+    options.layout = redis::layout::redisson;
+    return options;
+}
 
 /// A thread of such a client, at the locks of one name.
 class redisson_peer {

@@ -29,6 +29,7 @@ using holdfast::redis::layout;
 using holdfast::redis::lock_keys;
 using holdfast::redis::script;
 using holdfast::test::eventually;
+using holdfast::test::in_redisson;
 using holdfast::test::redis_server;
 using holdfast::test::redisson_peer;
 using holdfast::test::reply;
@@ -250,14 +251,9 @@ TEST_CASE("a fence in Redisson's counter goes on from it, or from the clock, and
 TEST_CASE("with the rights that the page asks for, locks in Redisson's layout work; one that lacks is named")
 {
     auto const line = rights::redisson_rights("secret", "orders*", "");
-    auto const options = [] {
-        auto o = holdfast::test::unhurried();
-        o.layout = layout::redisson;
-        return o;
-    };
     {
         redis_server server{{.config = {line}}};
-        holdfast::redis::client redis{server.url("app", "secret"), options()};
+        holdfast::redis::client redis{server.url("app", "secret"), in_redisson()};
         holdfast::redis::mutex m{redis, "orders", {.ttl = 30s}};
         holdfast::redis::shared_mutex both{redis, "orders{1}", {.ttl = 30s}};
         redisson_peer peer{server, "orders"};
@@ -281,7 +277,7 @@ TEST_CASE("with the rights that the page asks for, locks in Redisson's layout wo
     auto const named = [&](std::string const& without, auto const& take) {
         INFO(without);
         redis_server server{{.config = {rights::redisson_rights("secret", "orders*", "-" + without)}}};
-        holdfast::redis::client redis{server.url("app", "secret"), options()};
+        holdfast::redis::client redis{server.url("app", "secret"), in_redisson()};
         std::string said;
         try {
             take(redis);

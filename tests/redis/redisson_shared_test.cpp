@@ -22,19 +22,13 @@ using holdfast::test::connection;
 using holdfast::test::contains;
 using holdfast::test::eventually;
 using holdfast::test::exists;
+using holdfast::test::in_redisson;
 using holdfast::test::redis_server;
 using holdfast::test::redisson_peer;
 using holdfast::test::refusal;
 using outcome = redisson_peer::outcome;
 
 namespace {
-
-holdfast::redis::client_options in_redisson()
-{
-    auto options = holdfast::test::unhurried();
-    options.layout = holdfast::redis::layout::redisson;
-    return options;
-}
 
 holdfast::lock_options const patient{.ttl = 30s, .retry = {.most = 1h}, .unavailable_after = 5min};
 

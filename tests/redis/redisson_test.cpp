@@ -23,19 +23,13 @@ using holdfast::test::connection;
 using holdfast::test::contains;
 using holdfast::test::eventually;
 using holdfast::test::exists;
+using holdfast::test::in_redisson;
 using holdfast::test::redis_server;
 using holdfast::test::redisson_peer;
 using holdfast::test::refusal;
 using outcome = redisson_peer::outcome;
 
 namespace {
-
-holdfast::redis::client_options in_redisson()
-{
-    auto options = holdfast::test::unhurried();
-    options.layout = holdfast::redis::layout::redisson;
-    return options;
-}
 
 /// Waits so long between two looks that what it hears of sooner was told to it.
 holdfast::lock_options const patient{.ttl = 1h, .retry = {.most = 1h}, .unavailable_after = 5min};
