@@ -7,7 +7,13 @@
 #
 # A TIMEOUT only has to end a test that hangs: 600 where none is given. Those of a greater COST begin before the others.
 #
+# With HOLDFAST_TESTS_TOGETHER, a test is that many test cases, one after the other in one process: a sanitizer takes a third of a second to
+# start, which is more than most of them take.
+#
 # Catch2 2.13 and 3 both do. Its main and its precompiled header are built once, in holdfast_catch.
+
+set(HOLDFAST_TESTS_TOGETHER 1 CACHE STRING "How many test cases are run in one process")
+mark_as_advanced(HOLDFAST_TESTS_TOGETHER)
 
 find_package(Catch2 REQUIRED)
 
@@ -65,7 +71,7 @@ function(holdfast_test name)
   endif()
   add_custom_command(TARGET ${target} POST_BUILD BYPRODUCTS "${tests}" VERBATIM
     COMMAND "${CMAKE_COMMAND}" "-DEXECUTABLE=$<TARGET_FILE:${target}>" "-DLIST=${list}" -DNAME=${name}
-      -DTIMEOUT=${arg_TIMEOUT} -DCOST=${arg_COST} "-DOUTPUT=${tests}" -P "${PROJECT_SOURCE_DIR}/cmake/discover_tests.cmake")
+      -DTIMEOUT=${arg_TIMEOUT} -DCOST=${arg_COST} -DTOGETHER=${HOLDFAST_TESTS_TOGETHER} "-DOUTPUT=${tests}" -P "${PROJECT_SOURCE_DIR}/cmake/discover_tests.cmake")
   set(include "${CMAKE_CURRENT_BINARY_DIR}/${target}_include.cmake")
   file(WRITE "${include}"
     "if(EXISTS \"${tests}\")\n  include(\"${tests}\")\nelse()\n  add_test(${name}/not_built ${target})\nendif()\n")

@@ -8,8 +8,10 @@
 #   HOLDFAST_PRESET      gcc, clang, asan-ubsan or tsan, of CMakePresets.json; gcc
 #   HOLDFAST_BUILD_DIR   where to build; build/<preset> in the source tree
 #   HOLDFAST_JOBS        how many compilers run at once; the number of processors. Of the tests, which mostly wait, ten
-#                        times as many: what computes is counted as more than one (tests/CMakeLists.txt)
+#                        times as many, but no more that compute than there are processors (tests/CMakeLists.txt)
 #   HOLDFAST_UNITY       ON: the files of a program are compiled together, as a build from nothing wants it; OFF
+#   HOLDFAST_TOGETHER    how many test cases are run in one process; 1
+#   HOLDFAST_ZOOKEEPER   OFF: nothing of ZooKeeper is built; ON
 #   HOLDFAST_ONLY        build: runs no test
 set -euo pipefail
 
@@ -24,7 +26,8 @@ jobs=${HOLDFAST_JOBS:-$(nproc)}
 debian=()
 if command -v apt-get >/dev/null; then debian=(make file dpkg-buildpackage lintian); fi
 needs=(g++ cmake ninja hiredis openssl redis-server zookeeper-client asio boost zookeeper-server kazoo curator prometheus-client catch2 python3 cli11 nft)
-options=("-DHOLDFAST_UNITY=${HOLDFAST_UNITY:-OFF}")
+options=("-DHOLDFAST_UNITY=${HOLDFAST_UNITY:-OFF}" "-DHOLDFAST_TESTS_TOGETHER=${HOLDFAST_TOGETHER:-1}")
+options+=("-DCMAKE_DISABLE_FIND_PACKAGE_zookeeper=$([ "${HOLDFAST_ZOOKEEPER:-ON}" = OFF ] && echo ON || echo OFF)")
 if [ "$preset" = gcc ]; then
   holdfast_need "${needs[@]}" aspell doxygen pkg-config libpq postgresql "${debian[@]}"
 else
@@ -44,4 +47,6 @@ cd "$root"
 cmake --preset "$preset" -B "$build" "${options[@]}" >/dev/null
 "${run[@]}" cmake --build "$build" -j "$jobs"
 [ "${HOLDFAST_ONLY:-}" != build ] || exit 0
-"${run[@]}" ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$((10 * jobs))" "$@"
+printf '{"version": {"major": 1, "minor": 0}, "local": [{"processors": [{"id": "all", "slots": %d}]}]}\n' "$jobs" >"$build/processors.json"
+"${run[@]}" ctest --test-dir "$build" --output-on-failure --no-tests=error -j "$((10 * jobs))" \
+  --resource-spec-file "$build/processors.json" "$@"

@@ -16,7 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 
 def scrape(url):
-    with urllib.request.urlopen(url, timeout=10) as answer:
+    with urllib.request.urlopen(url, timeout=60) as answer:
         if not answer.headers["Content-Type"].startswith("text/plain; version=0.0.4"):
             sys.exit(f"scrape.py: of type {answer.headers['Content-Type']}")
         return {family.name: family for family in text_string_to_metric_families(answer.read().decode())}
@@ -54,7 +54,7 @@ def main():
         if value(after, "holdfast_hold_seconds_sum") < value(after, "holdfast_hold_seconds_count") * 0.002:
             sys.exit("scrape.py: the sections were longer")
         try:
-            urllib.request.urlopen(url + "/nothing", timeout=10)
+            urllib.request.urlopen(url + "/nothing", timeout=60)
             sys.exit("scrape.py: there is something else")
         except urllib.error.HTTPError as error:
             if error.code != 404:

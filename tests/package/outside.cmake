@@ -28,7 +28,7 @@ if(NOT status EQUAL 0)
 endif()
 foreach(executable IN LISTS RUN)
   execute_process(COMMAND "${BUILD}/${executable}"
-    RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output TIMEOUT 300)
+    RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output TIMEOUT 600)
   if(NOT status EQUAL 0)
     message(FATAL_ERROR "${executable} ended with ${status}:\n${output}")
   endif()

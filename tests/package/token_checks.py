@@ -80,7 +80,7 @@ def check_postgresql(statements):
 
 def command(port, *words):
     """What a server answers to one command: an integer or a bulk string."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as way, way.makefile("rwb") as stream:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as way, way.makefile("rwb") as stream:
         stream.write(f"*{len(words)}\r\n".encode())
         for word in (str(w).encode() for w in words):
             stream.write(b"$%d\r\n%s\r\n" % (len(word), word))
