@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/adapters/kept_permits.hpp>
+#include <holdfast/adapters/slot_batch.hpp>
+#include <holdfast/adapters/slot_set.hpp>
+#include <holdfast/adapters/slot_sizes.hpp>
+#include <holdfast/adapters/slot_wait.hpp>
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/async_object.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/lease.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/core/store.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <stop_token>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// One permit, during an asynchronous call and while a guard has it. It is taken as `slot_set::take` does:
+///
+/// | stage | event | next |
+/// |---|---|---|
+/// | trying | the slot that was tried is free | held |
+/// | trying | it is not | trying the next one; after the last one waiting for all at once |
+/// | trying | it could not be asked; the deadline | waiting for all at once |
+/// | trying | a cancel; another failure | failed |
+/// | waiting | `slot_wait` has a result | held, or failed |
+/// | any | the number of permits is changed | trying the slots of the new number, when that has ended |
+class async_permit final : public async_object, public std::enable_shared_from_this<async_permit> {
+public:
+    explicit async_permit(std::shared_ptr<kept_permits> of) : of_{std::move(of)} {}
+
+    /// What was not given back is kept: it could not be begun.
+    ~async_permit() override
+    {
+        if (has_) leave();
+    }
+
+    /// Effects: has the slot in `one`, if there is one.
+    void take_over(held_slots one) noexcept
+    {
+        has_ = !one.empty();
+        mine_ = std::move(one);
+    }
+
+    void begin_lock(patience const& p, std::stop_token stop, std::unique_ptr<async_result> told) override
+    {
+        limit_ = p;
+        stop_ = std::move(stop);
+        told_ = std::move(told);
+        try {
+            begin();
+        } catch (...) {
+            told_ = nullptr;
+            throw;
+        }
+    }
+
+    void begin_unlock(holdfast::lease const& hold, std::unique_ptr<async_result> told) override
+    {
+        mine()->begin_unlock(hold, std::move(told));
+        has_ = false;
+    }
+    void give_back(holdfast::lease const& hold) noexcept override
+    {
+        has_ = false;
+        mine()->give_back(hold);
+    }
+    void leave() noexcept override
+    {
+        has_ = false;
+        of_->keep(std::move(mine_));
+    }
+    [[nodiscard]] holdfast::lease lease() const override
+    {
+        return mine_.empty() ? holdfast::lease{} : mine_.front().lock->lease();
+    }
+    [[nodiscard]] bool closed() const noexcept override { return mine()->closed(); }
+
+private:
+    /// The receiver of a try.
+    class answer final : public async_result {
+    public:
+        explicit answer(std::shared_ptr<async_permit> of) noexcept
+            : of_{std::move(of)}, runs_user_code_{of_->told_->runs_user_code()}
+        {
+        }
+        void deliver(std::error_code ec, bool held) noexcept override { of_->tried(ec, held); }
+        [[nodiscard]] bool runs_user_code() const noexcept override { return runs_user_code_; }
+
+    private:
+        std::shared_ptr<async_permit> const of_;
+        bool const runs_user_code_;
+    };
+
+    struct cancel {
+        std::shared_ptr<slot_wait> of;
+        void operator()() const noexcept
+        {
+            auto const kept = of;  // the call may go on from here, without this
+            kept->cancel();
+        }
+    };
+
+    /// Returns: the lock of the slot that it has, or had; without one, any.
+    [[nodiscard]] std::shared_ptr<lock_object> mine() const
+    {
+        return mine_.empty() ? slot_sizes::lock_of(of_->sizes().current(), 0) : mine_.front().lock;
+    }
+
+    [[nodiscard]] slot_set& slots() const noexcept { return in_->slots; }
+    [[nodiscard]] std::size_t next() const noexcept { return (first_ + tried_) % slots().size(); }
+
+    /// Effects: tries the slots of the number in use.
+    void begin()
+    {
+        in_ = of_->sizes().current();
+        first_ = slots().first();
+        tried_ = 0;
+        try_slot();
+    }
+
+    void begin_again() noexcept
+    try {
+        begin();
+    } catch (...) {
+        finish(current_exception_code(), {});
+    }
+
+    void try_slot()
+    {
+        slots().at(next())->begin_lock({.once = true}, stop_, std::make_unique<answer>(shared_from_this()));
+    }
+
+    /// Effects: acts on the answer of the slot that was tried.
+    void tried(std::error_code ec, bool held) noexcept
+    try {
+        if (held) return finish({}, next());
+        bool const refused = ec == errc::timed_out;
+        if (!refused && ec != errc::unavailable) return finish(ec, {});
+        bool const more = ++tried_ < slots().size() && refused && boot_clock::now() < limit_.deadline;
+        more ? try_slot() : wait_for_all();
+    } catch (...) {
+        finish(current_exception_code(), {});
+    }
+
+    void wait_for_all()
+    {
+        auto const all = std::make_shared<slot_wait>(limit_);
+        all->tell([self = shared_from_this(), of = std::weak_ptr{all}] { self->look(of.lock()); },
+                  told_->runs_user_code());
+        {
+            std::scoped_lock guard{ending_};
+            waiting_ = all.get();
+        }
+        cancel_on_stop_.emplace(stop_, cancel{all});
+        cancel_on_change_.emplace(in_->replaced.get_token(), cancel{all});
+        slot_wait::begun const beginning{all};  // no result before all have begun
+        try {
+            for (std::size_t n = 0; n < slots().size() && !all->decided(); ++n) {
+                auto const slot = (first_ + n) % slots().size();
+                all->begin(slot, slots().at(slot));
+            }
+        } catch (...) {
+            all->fail(current_exception_code());
+        }
+    }
+
+    /// Effects: ends if `all` has a result.
+    void look(std::shared_ptr<slot_wait> const& all) noexcept
+    {
+        auto const said = all ? all->settled() : std::nullopt;
+        if (!said) return;
+        {
+            std::scoped_lock guard{ending_};
+            if (std::exchange(waiting_, nullptr) != all.get()) return;  // that was told before
+        }
+        finish(said->code, said->slot);
+    }
+
+    /// Returns: whether a call that has ended with `ec` goes on with another number of permits.
+    [[nodiscard]] bool goes_on(std::error_code ec)
+    {
+        if (of_->closing() || stop_.stop_requested()) return false;
+        if (ec != errc::misconfigured && ec != std::errc::operation_canceled) return false;
+        return of_->sizes().after_change(in_, [self = shared_from_this()] { self->begin_again(); });
+    }
+
+    void finish(std::error_code ec, std::optional<std::size_t> slot) noexcept
+    try {
+        cancel_on_stop_.reset();
+        cancel_on_change_.reset();
+        held_slots one;
+        if (slot) one.push_back({slot_sizes::lock_of(in_, *slot), *slot});
+        if (slot && of_->closing()) {  // the end of the semaphore gave it back to this call
+            auto const lock = one.front().lock;
+            one.clear();
+            lock->give_back_early(lock->lease());
+            ec = std::make_error_code(std::errc::operation_canceled);
+        }
+        if (one.empty() && goes_on(ec)) return;
+        if (slot) slots().took(*slot);
+        auto const told = std::move(told_);
+        bool const held = !one.empty();
+        take_over(std::move(one));
+        told->deliver(ec, held);
+    } catch (std::bad_alloc const&) {
+        if (slot) slots().at(*slot)->give_back_early(slots().at(*slot)->lease());
+        std::move(told_)->deliver(std::make_error_code(std::errc::not_enough_memory), false);
+    }
+
+    std::shared_ptr<kept_permits> const of_;
+    slot_sizes::shared_slots in_;  // those that are asked for
+    held_slots mine_;              // which one it has, or had
+    bool has_ = false;
+    patience limit_;
+    std::stop_token stop_;
+    std::mutex ending_;
+    slot_wait const* waiting_ = nullptr;  // the wait that was not told yet
+    std::unique_ptr<async_result> told_;
+    std::size_t first_ = 0;
+    std::size_t tried_ = 0;
+    std::optional<std::stop_callback<cancel>> cancel_on_stop_;
+    std::optional<std::stop_callback<cancel>> cancel_on_change_;
+};
+
+}  // namespace holdfast::detail

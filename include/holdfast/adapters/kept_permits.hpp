@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/adapters/slot_batch.hpp>
+#include <holdfast/adapters/slot_sizes.hpp>
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/fork_guard.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// The slots of one `semaphore`, and which of them `acquire` has taken.
+class kept_permits {
+public:
+    /// Throws: as `slot_sizes`.
+    kept_permits(std::string_view name, std::ptrdiff_t max, slot_sizes::maker make) : sizes_{name, max, std::move(make)}
+    {
+    }
+    kept_permits(kept_permits const&) = delete;
+    kept_permits& operator=(kept_permits const&) = delete;
+
+    [[nodiscard]] slot_sizes& sizes() noexcept { return sizes_; }
+    [[nodiscard]] slot_sizes const& sizes() const noexcept { return sizes_; }
+    [[nodiscard]] bool in_child() const noexcept { return origin_.in_child(); }
+    /// Returns: whether `close` was called.
+    [[nodiscard]] bool closing() const noexcept { return closing_; }
+
+    /// Effects: gives back all slots that are taken; what waits is cancelled, also if it is granted one of these.
+    void close() noexcept
+    {
+        closing_ = true;
+        sizes_.close();
+    }
+
+    /// Effects: `some` are of those that `release` gives back. Returns: whether there are any.
+    bool keep(held_slots some) noexcept
+    {
+        if (some.empty() || in_child()) return !some.empty();  // the mutex may be locked for ever
+        std::scoped_lock guard{mutex_};
+        taken_.splice(taken_.end(), some);
+        return true;
+    }
+
+    /// Effects: `n` of those that were kept, and are to be given back by the caller, are not kept any more: those that
+    /// are lost, and else those that were kept first. Returns: which; none if fewer were kept.
+    [[nodiscard]] held_slots let_go(std::size_t n = 1) noexcept
+    {
+        held_slots chosen;
+        if (in_child()) return chosen;
+        std::scoped_lock guard{mutex_};
+        if (n > taken_.size()) return chosen;
+        while (chosen.size() < n) {
+            auto const lost = std::find_if(taken_.begin(), taken_.end(),
+                                           [](auto const& one) { return !one.lock->lease().still_held(); });
+            chosen.splice(chosen.end(), taken_, lost != taken_.end() ? lost : taken_.begin());
+        }
+        return chosen;
+    }
+
+protected:
+    ~kept_permits() = default;
+
+private:
+    slot_sizes sizes_;
+    std::mutex mutex_;
+    held_slots taken_;  // those that were taken by `acquire`, in that order
+    std::atomic<bool> closing_{false};
+    fork_guard const origin_;
+};
+
+}  // namespace holdfast::detail
