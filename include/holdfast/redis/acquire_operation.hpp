@@ -139,7 +139,8 @@ private:
     {
         this->give_up(step.give_up);
         if (step.new_token || !step.roll_back.empty() || step.done) this->stop_asking();
-        if (waiter_) score_ = transport_.score(entered_at_);  // the clock of another server may be known by now
+        // The clock of another server may be known by now.
+        if (waiter_) score_ = transport_.score(entered_at_);  // mutant: one that asks again as if it came now
         give_back(step);
         if (step.new_token) draw_token();  // mutant: token used again
         if (!step.ask.empty()) {
