@@ -123,7 +123,7 @@ private:
         std::error_code ec;
         orders.unlock(ec);
         bool const broken = std::any_of(deeds_.begin(), deeds_.end(), [&](deed const& d) {
-            return d.what == deed::kind::force && d.begun < process.present() && d.done > now;
+            return d.what == deed::kind::force && d.begun < process.present() && d.done > wanted;
         });
         if (calm_ && to_the_end && ec && !broken && !threads::ending())
             breach("release", "a release failed: " + ec.message());
@@ -172,7 +172,7 @@ private:
             for (auto const& h : holds_) {
                 if (!d.certain || h.what.granted >= d.begun || killed_client(h.what.client)) continue;
                 bool const all_the_time = h.left > d.done;
-                if (!all_the_time || broken_between(h.what.granted, d)) continue;
+                if (!all_the_time || broken_between(h.wanted, d)) continue;
                 if (!d.held) breach("operator", "was told that the lock is free while it was held");
                 if (d.what == deed::kind::force && h.left > d.done + ttl_)
                     breach("operator", "a lock that was broken was held for longer than its lease");
