@@ -21,6 +21,8 @@
 #include <coroutine>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -63,6 +65,7 @@ public:
             l->renewing_ = nullptr;
             if (!state.holder()) co_return;
             if (!extending.ended()) continue;
+            if (extend.outcome() && extend.release_requested()) l->ask_for_it();
             if (state.settle(extend.outcome())) co_return l->lose();
         }
     }
@@ -90,6 +93,12 @@ private:
         explicit holder(detail::mutex_state& of) : waiter{of, {}} {}
         void signal(std::uint32_t) noexcept override {}
     };
+
+    void ask_for_it()
+    {
+        std::optional<std::stop_source> to_stop;
+        if (hold_->request_release(to_stop) && to_stop) to_stop->request_stop();
+    }
 
     void lose()
     {

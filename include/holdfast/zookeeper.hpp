@@ -103,8 +103,9 @@ public:
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or `max` is not 1 to 1,000; no I/O.
     semaphore(session const& in, std::string_view name, std::ptrdiff_t max, lock_options const& options = {},
               node_options nodes = {})
-        : holdfast::semaphore{name, max, options,
-                              [&](semaphore_slot const& of) { return in.session_->make_slots(of, options, nodes); }}
+        : holdfast::semaphore{name, max, options, [from = in.session_, options, nodes](semaphore_slot const& of) {
+                                  return from->make_slots(of, options, nodes);
+                              }}
     {
     }
 };

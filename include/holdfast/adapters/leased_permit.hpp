@@ -117,8 +117,8 @@ public:
     /// Returns: `owns_permit()`.
     [[nodiscard]] explicit operator bool() const noexcept { return owns_permit(); }
 
-    /// Returns: which permit it is: 0 to `max() - 1`. No two holders have the same. After the release, which one it
-    /// was; 0 if there was none.
+    /// Returns: which permit it is: 0 to `max() - 1`, as that was when it was taken. No two holders have the same.
+    /// After the release, which one it was; 0 if there was none.
     [[nodiscard]] std::size_t slot() const noexcept { return slot_; }
 
     /// Effects, returns: as `mutex::extend`, for this permit alone.
@@ -141,8 +141,8 @@ private:
     {
         auto const slots = s.take_slots(1, p, stop);
         if (slots.empty()) return;
-        slot_ = slots.front();
-        object_ = s.permits_->slots().at(slot_);
+        slot_ = slots.front().slot;
+        object_ = slots.front().lock;
         lease_ = object_->lease();
     }
 

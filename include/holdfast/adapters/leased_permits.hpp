@@ -161,13 +161,14 @@ public:
 private:
     void take(semaphore& s, std::ptrdiff_t n, detail::patience const& p, std::stop_token const& stop)
     {
-        auto const room = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(n, 0, s.max()));
+        auto const room = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(n, 0, detail::slot_set::most));
         auto made = std::make_shared<detail::joint_hold>(room);
         objects_.reserve(room);
-        slots_ = s.take_slots(n, p, stop);
+        slots_.reserve(room);
         bool all_held = true;
-        for (auto const slot : slots_) {
-            objects_.push_back(s.permits_->slots().at(slot));
+        for (auto const& one : s.take_slots(n, p, stop)) {
+            slots_.push_back(one.slot);
+            objects_.push_back(one.lock);
             all_held = made->add(objects_.back()->lease(), made) && all_held;
         }
         if (slots_.empty()) return;

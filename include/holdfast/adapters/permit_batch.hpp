@@ -3,6 +3,8 @@
 
 #include <holdfast/adapters/permit_call.hpp>
 #include <holdfast/adapters/permits.hpp>
+#include <holdfast/adapters/slot_batch.hpp>
+#include <holdfast/adapters/slot_sizes.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
@@ -13,7 +15,6 @@
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/announce.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -21,7 +22,6 @@
 #include <stop_token>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
@@ -35,20 +35,20 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// | turn | it is granted | collecting |
 /// | collecting | a permit | takes the next one; the last one: drops those that were lost; if none was, held |
 /// | collecting | the turn is lost | gives all back, and waits for its turn |
+/// | any | the number of permits is changed | the same; failed if they are too few |
 /// | any | another failure, or a cancel | gives all back; failed |
 class permit_batch final : public async_object, public std::enable_shared_from_this<permit_batch> {
 public:
-    /// `turn`: the lock of the caller that collects permits. Throws: `std::bad_alloc`.
+    /// `turn`: the lock of the caller that collects permits.
     permit_batch(std::shared_ptr<permits> of, std::shared_ptr<lock_object> turn, std::size_t n)
         : of_{std::move(of)}, turn_{std::move(turn)}, n_{n}
     {
-        slots_.reserve(n);
     }
 
     /// What was not given back is kept: it could not be begun.
     ~permit_batch() override
     {
-        if (hold_) of_->keep(slots_);
+        if (hold_) of_->keep(std::move(slots_));
     }
 
     /// Effects: has the permits that `semaphore::release` would give back, if there are as many. Throws:
@@ -59,7 +59,7 @@ public:
         auto kept = of_->let_go(n_);
         if (kept.empty()) return;
         slots_ = std::move(kept);
-        for (auto const slot : slots_) static_cast<void>(made->add(at(slot).lease(), made));
+        for (auto const& one : slots_) static_cast<void>(made->add(one.lock->lease(), made));
         hold_ = std::move(made);
     }
 
@@ -80,19 +80,19 @@ public:
     void begin_unlock(holdfast::lease const& of, std::unique_ptr<async_result> told) override
     {
         if (!hold_ || of != lease() || of_->in_child())  // says `not_owner`, or that it is a child
-            return at(0).begin_unlock({}, std::move(told));
+            return any()->begin_unlock({}, std::move(told));
         auto const self = shared_from_this();
         auto const slots = slots_;  // the answers may end this
         told_ = std::move(told);
         over_ = std::move(hold_);
         over_->release();
         pending_ = slots.size();
-        for (auto const slot : slots) {
-            auto const mine = at(slot).lease();
+        for (auto const& one : slots) {
+            auto const mine = one.lock->lease();
             try {
-                at(slot).begin_unlock(mine, std::make_unique<answer>(self, &permit_batch::given));
+                one.lock->begin_unlock(mine, std::make_unique<answer>(self, &permit_batch::given));
             } catch (...) {
-                at(slot).give_back(mine);
+                one.lock->give_back(mine);
                 given(current_exception_code(), false);
             }
         }
@@ -103,13 +103,13 @@ public:
         if (!hold_ || of != lease() || of_->in_child()) return;
         over_ = std::move(hold_);
         over_->release();
-        for (auto const slot : slots_) at(slot).give_back(at(slot).lease());
+        for (auto const& one : slots_) one.lock->give_back(one.lock->lease());
         released();
     }
 
     void leave() noexcept override
     {
-        of_->keep(slots_);
+        of_->keep(std::move(slots_));
         hold_ = nullptr;
     }
     [[nodiscard]] holdfast::lease lease() const override { return holdfast::lease{hold_}; }
@@ -139,14 +139,24 @@ private:
     };
     using canceller = std::optional<std::stop_callback<cancel>>;
 
-    [[nodiscard]] lock_object& at(std::size_t slot) const { return *of_->slots().at(slot); }
+    [[nodiscard]] std::shared_ptr<lock_object> any() const { return slot_sizes::lock_of(of_->sizes().current(), 0); }
     [[nodiscard]] bool canceled() const noexcept { return stop_.stop_requested() || closed(); }
 
-    /// Effects: from now on `round_` is stopped by the user, or by the end of the semaphore.
+    /// Returns: whether a round has ended with `ec` as its turn was lost, or as there is another number of permits.
+    [[nodiscard]] bool interrupted(std::error_code ec) const noexcept
+    {
+        return ec == std::errc::operation_canceled && !canceled() && !limit_.once;
+    }
+
+    /// Effects: from now on `round_` is stopped by the user, by the end of the semaphore, or by another number of
+    /// permits. Throws: `error` (`misconfigured`) if there are not as many.
     void begin_round()
     {
         end_round();
         round_ = std::stop_source{};
+        auto const in = of_->sizes().current();
+        in->slots.check_number(static_cast<std::ptrdiff_t>(n_));
+        at_change_.emplace(in->replaced.get_token(), cancel{round_});
         at_stop_.emplace(stop_, cancel{round_});
         at_close_.emplace(of_->closing(), cancel{round_});
     }
@@ -156,6 +166,7 @@ private:
         at_loss_.reset();
         at_close_.reset();
         at_stop_.reset();
+        at_change_.reset();
         if (turn_lease_ == holdfast::lease{}) return;
         turn_->give_back_early(turn_lease_);
         turn_lease_ = {};
@@ -170,6 +181,7 @@ private:
     void wait_for_turn()
     {
         give_all();
+        if (boot_clock::now() >= limit_.deadline) return fail(make_error_code(errc::timed_out));
         begin_round();
         turn_->begin_lock(limit_, round_.get_token(),
                           std::make_unique<answer>(shared_from_this(), &permit_batch::in_turn));
@@ -178,7 +190,7 @@ private:
     /// Effects: acts on the answer of the turn.
     void in_turn(std::error_code ec, bool held) noexcept
     try {
-        if (!held) return fail(ec);
+        if (!held) return interrupted(ec) ? wait_for_turn() : fail(ec);
         turn_lease_ = turn_->lease();
         at_loss_.emplace(turn_lease_.lost_token(), cancel{round_});
         take_next(limit_);
@@ -191,22 +203,16 @@ private:
     try {
         bool const collects = turn_lease_ != holdfast::lease{};
         auto const one = std::move(taking_);
-        if (held) slots_.push_back(one->let_go());
+        if (held) slots_.splice(slots_.end(), one->let_go());
         if (canceled()) return fail(std::make_error_code(std::errc::operation_canceled));
-        if (!held && !collects) {
-            bool const none_free = ec == errc::timed_out || ec == errc::unavailable;
-            return limit_.once || !none_free ? fail(ec) : wait_for_turn();
-        }
-        if (!held && ec == std::errc::operation_canceled) {
-            if (boot_clock::now() >= limit_.deadline) return fail(make_error_code(errc::timed_out));
-            return wait_for_turn();
-        }
-        if (!held) return fail(ec);
+        if (!held && interrupted(ec)) return wait_for_turn();
+        bool const none_free = ec == errc::timed_out || ec == errc::unavailable;
+        if (!held) return collects || limit_.once || !none_free ? fail(ec) : wait_for_turn();
         if (slots_.size() == n_) drop_lost();
         if (slots_.size() < n_) return take_next(collects ? limit_ : patience{.once = true});
         auto const all = std::make_shared<joint_hold>(n_);
         bool all_held = true;
-        for (auto const slot : slots_) all_held = all->add(at(slot).lease(), all) && all_held;
+        for (auto const& each : slots_) all_held = all->add(each.lock->lease(), all) && all_held;
         if (!all_held) return wait_for_turn();
         hold_ = all;
         finish({}, true);
@@ -216,9 +222,9 @@ private:
 
     void drop_lost() noexcept
     {
-        std::erase_if(slots_, [this](std::size_t slot) {
-            if (at(slot).lease().still_held()) return false;
-            at(slot).give_back_early(at(slot).lease());
+        slots_.remove_if([](held_slot const& one) {
+            if (one.lock->lease().still_held()) return false;
+            one.lock->give_back_early(one.lock->lease());
             return true;
         });
     }
@@ -226,7 +232,7 @@ private:
     /// Effects: gives back what was taken in vain, which is free at once, whatever its `min_hold`.
     void give_all() noexcept
     {
-        for (; !slots_.empty(); slots_.pop_back()) at(slots_.back()).give_back_early(at(slots_.back()).lease());
+        for (; !slots_.empty(); slots_.pop_back()) slots_.back().lock->give_back_early(slots_.back().lock->lease());
     }
 
     void fail(std::error_code ec) noexcept
@@ -250,19 +256,19 @@ private:
     /// Effects: announces that one of them was lost, if so.
     void released() noexcept
     {
-        if (over_->part_lost()) announce_loss(at(0).calls(), *over_);
+        if (over_->part_lost()) announce_loss(any()->calls(), *over_);
     }
 
     void finish(std::error_code ec, bool held) noexcept
     {
         end_round();
-        deliver(at(0).calls(), std::move(told_), [=](async_result& whom) { whom.deliver(ec, held); });
+        deliver(any()->calls(), std::move(told_), [=](async_result& whom) { whom.deliver(ec, held); });
     }
 
     std::shared_ptr<permits> const of_;
     std::shared_ptr<lock_object> const turn_;
     std::size_t const n_;
-    std::vector<std::size_t> slots_;
+    held_slots slots_;
     std::shared_ptr<joint_hold> hold_;  // null: it has none, or has left them
     std::shared_ptr<joint_hold> over_;  // is being given back
     std::shared_ptr<one_permit> taking_;
@@ -277,6 +283,7 @@ private:
     canceller at_stop_;
     canceller at_close_;
     canceller at_loss_;
+    canceller at_change_;
 };
 
 }  // namespace holdfast::detail

@@ -2,13 +2,16 @@
 #pragma once
 
 #include <holdfast/adapters/permits.hpp>
+#include <holdfast/adapters/slot_batch.hpp>
 #include <holdfast/adapters/slot_set.hpp>
+#include <holdfast/adapters/slot_sizes.hpp>
 #include <holdfast/adapters/slot_wait.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
+#include <holdfast/core/make_as.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/announce.hpp>
@@ -16,6 +19,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <stop_token>
 #include <system_error>
@@ -23,8 +27,7 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// One permit of a `semaphore`, during an asynchronous call and while a guard has it. It is taken as `slot_set::take`
-/// does:
+/// One permit, during an asynchronous call and while a guard has it. It is taken as `slot_set::take` does:
 ///
 /// | stage | event | next |
 /// |---|---|---|
@@ -33,21 +36,22 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// | trying | it could not be asked; the deadline | waiting for all at once |
 /// | trying | a cancel; another failure | failed |
 /// | waiting | `slot_wait` has a result | held, or failed |
+/// | any | the number of permits is changed | trying the slots of the new number, when that has ended |
 class one_permit final : public async_object, public std::enable_shared_from_this<one_permit> {
 public:
-    explicit one_permit(std::shared_ptr<permits> of) noexcept : of_{std::move(of)} {}
+    explicit one_permit(std::shared_ptr<permits> of) : of_{std::move(of)} {}
 
     /// What was not given back is kept: it could not be begun.
     ~one_permit() override
     {
-        if (slot_ && has_) of_->keep(*slot_);
+        if (has_) leave();
     }
 
-    /// Returns: which slot it has, and does not have any more.
-    [[nodiscard]] std::size_t let_go() noexcept
+    /// Returns: the slot that it has, and does not have any more.
+    [[nodiscard]] held_slots let_go() noexcept
     {
         has_ = false;
-        return slot_.value_or(0);
+        return std::exchange(mine_, {});
     }
 
     /// Effects: has the permit that `semaphore::release` would give back, if there is one.
@@ -58,9 +62,8 @@ public:
         limit_ = p;
         stop_ = std::move(stop);
         told_ = std::move(told);
-        first_ = slots().first();
         try {
-            try_slot();
+            begin();
         } catch (...) {
             told_ = nullptr;
             throw;
@@ -69,24 +72,24 @@ public:
 
     void begin_unlock(holdfast::lease const& hold, std::unique_ptr<async_result> told) override
     {
-        slots().at(slot_.value_or(0))->begin_unlock(hold, std::move(told));
+        mine()->begin_unlock(hold, std::move(told));
         has_ = false;
     }
     void give_back(holdfast::lease const& hold) noexcept override
     {
         has_ = false;
-        if (slot_) slots().at(*slot_)->give_back(hold);
+        mine()->give_back(hold);
     }
     void leave() noexcept override
     {
         has_ = false;
-        of_->keep(*slot_);
+        of_->keep(std::move(mine_));
     }
     [[nodiscard]] holdfast::lease lease() const override
     {
-        return slot_ ? slots().at(*slot_)->lease() : holdfast::lease{};
+        return mine_.empty() ? holdfast::lease{} : mine_.front().lock->lease();
     }
-    [[nodiscard]] bool closed() const noexcept override { return slots().at(slot_.value_or(0))->closed(); }
+    [[nodiscard]] bool closed() const noexcept override { return mine()->closed(); }
 
 private:
     /// The receiver of a try.
@@ -103,23 +106,46 @@ private:
         std::shared_ptr<slot_wait> of;
         void operator()() const noexcept
         {
-            auto const kept = of;  // the answers may end this
+            auto const kept = of;  // the call may go on from here, without this
             kept->cancel();
         }
     };
 
-    void has(std::optional<std::size_t> slot) noexcept
+    /// Effects: has the slot in `one`, if there is one.
+    void has(held_slots one) noexcept
     {
-        slot_ = slot;
-        has_ = slot.has_value();
+        has_ = !one.empty();
+        mine_ = std::move(one);
     }
 
-    [[nodiscard]] slot_set& slots() const noexcept { return of_->slots(); }
+    /// Returns: the lock of the slot that it has, or had; without one, any.
+    [[nodiscard]] std::shared_ptr<lock_object> mine() const
+    {
+        return mine_.empty() ? slot_sizes::lock_of(of_->sizes().current(), 0) : mine_.front().lock;
+    }
+
+    [[nodiscard]] slot_set& slots() const noexcept { return in_->slots; }
     [[nodiscard]] std::size_t next() const noexcept { return (first_ + tried_) % slots().size(); }
+
+    /// Effects: tries the slots of the number in use.
+    void begin()
+    {
+        in_ = of_->sizes().current();
+        first_ = slots().first();
+        tried_ = 0;
+        try_slot();
+    }
+
+    void begin_again() noexcept
+    try {
+        begin();
+    } catch (...) {
+        finish(current_exception_code(), {});
+    }
 
     void try_slot()
     {
-        slots().at(next())->begin_lock({.once = true}, stop_, std::make_unique<answer>(shared_from_this()));
+        slots().at(next())->begin_lock({.once = true}, stop_, make_as<async_result, answer>(shared_from_this()));
     }
 
     /// Effects: acts on the answer of the slot that was tried.
@@ -138,7 +164,12 @@ private:
     {
         auto const all = std::make_shared<slot_wait>(limit_);
         all->tell([self = shared_from_this(), of = std::weak_ptr{all}] { self->look(of.lock()); });
+        {
+            std::scoped_lock guard{ending_};
+            waiting_ = all.get();
+        }
         cancel_on_stop_.emplace(stop_, cancel{all});
+        cancel_on_change_.emplace(in_->replaced.get_token(), cancel{all});
         slot_wait::begun const beginning{all};  // no result before all have begun
         try {
             for (std::size_t n = 0; n < slots().size() && !all->decided(); ++n) {
@@ -154,39 +185,59 @@ private:
     void look(std::shared_ptr<slot_wait> const& all) noexcept
     {
         auto const said = all ? all->settled() : std::nullopt;
-        if (said) finish(said->code, said->slot);
+        if (!said) return;
+        {
+            std::scoped_lock guard{ending_};
+            if (std::exchange(waiting_, nullptr) != all.get()) return;  // that was told before
+        }
+        finish(said->code, said->slot);
+    }
+
+    /// Returns: whether a call that has ended with `ec` goes on with another number of permits.
+    [[nodiscard]] bool goes_on(std::error_code ec)
+    {
+        if (of_->closing().stop_requested() || stop_.stop_requested()) return false;
+        if (ec != errc::misconfigured && ec != std::errc::operation_canceled) return false;
+        return of_->sizes().after_change(in_, [self = shared_from_this()] { self->begin_again(); });
     }
 
     void finish(std::error_code ec, std::optional<std::size_t> slot) noexcept
-    {
-        std::unique_ptr<async_result> told;
-        {
-            std::scoped_lock guard{ending_};
-            told = std::move(told_);
-        }
-        if (!told) return;
+    try {
         cancel_on_stop_.reset();
+        cancel_on_change_.reset();
+        held_slots one;
+        if (slot) one.push_back({slot_sizes::lock_of(in_, *slot), *slot});
         if (slot && of_->closing().stop_requested()) {  // the end of the semaphore gave it back to this call
-            auto const& object = slots().at(*std::exchange(slot, std::nullopt));
-            object->give_back_early(object->lease());
+            auto const lock = one.front().lock;
+            one.clear();
+            lock->give_back_early(lock->lease());
             ec = std::make_error_code(std::errc::operation_canceled);
         }
+        if (one.empty() && goes_on(ec)) return;
         if (slot) slots().took(*slot);
-        has(slot);
-        detail::deliver(slots().at(0)->calls(), std::move(told),
-                        [ec, held = slot.has_value()](async_result& whom) { whom.deliver(ec, held); });
+        bool const held = !one.empty();
+        has(std::move(one));
+        detail::deliver(slots().at(0)->calls(), std::move(told_), [=](async_result& whom) { whom.deliver(ec, held); });
+    } catch (std::bad_alloc const&) {
+        if (slot) slots().at(*slot)->give_back_early(slots().at(*slot)->lease());
+        detail::deliver(slots().at(0)->calls(), std::move(told_), [](async_result& whom) {
+            whom.deliver(std::make_error_code(std::errc::not_enough_memory), false);
+        });
     }
 
     std::shared_ptr<permits> const of_;
-    std::optional<std::size_t> slot_;  // which one it has, or had
+    slot_sizes::shared_slots in_;  // those that are asked for
+    held_slots mine_;              // which one it has, or had
     bool has_ = false;
     patience limit_;
     std::stop_token stop_;
     std::mutex ending_;
+    slot_wait const* waiting_ = nullptr;  // the wait that was not told yet
     std::unique_ptr<async_result> told_;
     std::size_t first_ = 0;
     std::size_t tried_ = 0;
     std::optional<std::stop_callback<cancel>> cancel_on_stop_;
+    std::optional<std::stop_callback<cancel>> cancel_on_change_;
 };
 
 }  // namespace holdfast::detail

@@ -10,6 +10,7 @@
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/report.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -26,18 +27,18 @@ public:
 
     [[nodiscard]] std::shared_ptr<async_object> to_lock() override
     {
-        if (of_->in_child()) throw made_before_fork(of_->slots().name());
-        of_->slots().check_number(n_);
+        if (of_->in_child()) throw made_before_fork(of_->sizes().name());
+        of_->sizes().current()->slots.check_number(n_);
         if (n_ == 1) return std::make_shared<one_permit>(of_);
         return std::make_shared<permit_batch>(of_, turn_, static_cast<std::size_t>(n_));
     }
 
     [[nodiscard]] std::shared_ptr<async_object> to_unlock(holdfast::lease& hold) override
     {
-        if (of_->in_child()) throw made_before_fork(of_->slots().name());
-        of_->slots().check_number(n_);
+        if (of_->in_child()) throw made_before_fork(of_->sizes().name());
         if (n_ == 1) return taken_over(std::make_shared<one_permit>(of_), hold);
-        return taken_over(std::make_shared<permit_batch>(of_, turn_, static_cast<std::size_t>(n_)), hold);
+        auto const n = static_cast<std::size_t>(std::max<std::ptrdiff_t>(n_, 0));
+        return taken_over(std::make_shared<permit_batch>(of_, turn_, n), hold);
     }
 
 private:

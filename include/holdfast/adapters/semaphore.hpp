@@ -3,7 +3,7 @@
 
 #include <holdfast/adapters/semaphore_calls.hpp>
 #include <holdfast/adapters/slot_batch.hpp>
-#include <holdfast/adapters/slot_set.hpp>
+#include <holdfast/adapters/slot_sizes.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
@@ -47,11 +47,10 @@ class leased_permits;
 ///
 /// All clients have to say the same `max` for a name. The store keeps the number that is in use, and every acquire of a
 /// client that says another one throws `misconfigured`. The store forgets the number when the last lease of a permit
-/// could have ended; in ZooKeeper, when the last `semaphore` of that number is gone.
+/// could have ended; in ZooKeeper, when the last `semaphore` of that number is gone. `resize` changes it.
 ///
 /// A thread that waits is in the queues of all slots, and is woken by the release of any: `max()` requests for each
-/// wait. If it is granted two at once, it gives one back at once; another thread that tries just then may find no
-/// permit free.
+/// wait. If it is granted two, it gives one back; another thread that tries just then may find no permit free.
 ///
 /// Several permits are taken all or none. Callers that wait for several have turns, one caller of all clients at a
 /// time, so that no two wait for each other; the turn is the lock `jobs#batch`. A caller that already holds permits and
@@ -61,7 +60,8 @@ public:
     /// Effects: prepares a semaphore; no I/O. `options` are those of each slot.
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or `max` is not 1 to 1,000.
     semaphore(store const& in, std::string_view name, std::ptrdiff_t max, lock_options const& options = {})
-        : semaphore{name, max, options, [&](semaphore_slot const& of) { return in.locks_->make_slots(of, options); }}
+        : semaphore{name, max, options,
+                    [from = in.locks_, options](semaphore_slot const& of) { return from->make_slots(of, options); }}
     {
     }
 
@@ -155,7 +155,7 @@ public:
     /// Effects: `release(ec)`; errors are reported to `on_error`.
     void release() noexcept
     {
-        if (auto const slot = permits_->let_go()) return permits_->slots().at(*slot)->unlock();
+        if (auto const one = permits_->let_go(); !one.empty()) return one.front().lock->unlock();
         detail::report(on_error_, name(), {make_error_code(errc::not_owner), {}});
     }
 
@@ -177,7 +177,7 @@ public:
     void release(std::error_code& ec) noexcept
     {
         ec = make_error_code(errc::not_owner);
-        if (auto const slot = permits_->let_go()) permits_->slots().at(*slot)->unlock(ec);
+        if (auto const one = permits_->let_go(); !one.empty()) one.front().lock->unlock(ec);
     }
 
     /// Effects: gives back `n` of the permits that this object has by `acquire` and its siblings, chosen as above; if
@@ -186,12 +186,8 @@ public:
     /// at the latest. `not_owner`: nothing was given back.
     void release(std::ptrdiff_t n, std::error_code& ec) noexcept
     try {
-        ec = make_error_code(errc::not_owner);
         auto const all = std::make_shared<detail::joint_release>();
-        auto const slots = permits_->let_go(static_cast<std::size_t>(std::max<std::ptrdiff_t>(n, 0)));
-        if (slots.empty()) return;
-        for (auto const slot : slots) all->begin(*permits_->slots().at(slot));
-        ec = all->wait();
+        ec = all->give_back(permits_->let_go(static_cast<std::size_t>(std::max<std::ptrdiff_t>(n, 0))));
     } catch (std::bad_alloc const&) {
         ec = std::make_error_code(std::errc::not_enough_memory);  // nothing was given back
     }
@@ -201,7 +197,7 @@ public:
     /// masters, and of ZooKeeper, each slot is asked for at a time of its own during the call: every permit that is
     /// held all that time counts. Masters that do not answer are taken to have whatever makes a slot count.
     /// Throws: `error`: `unavailable` if no quorum could be asked; `misconfigured`: a right is missing.
-    [[nodiscard]] std::ptrdiff_t permits_in_use() const { return static_cast<std::ptrdiff_t>(source_->held()); }
+    [[nodiscard]] std::ptrdiff_t permits_in_use() const { return permits_->sizes().held(); }
 
     /// As above; 0 if `ec` is an error.
     [[nodiscard]] std::ptrdiff_t permits_in_use(std::error_code& ec) const noexcept
@@ -209,20 +205,33 @@ public:
         return detail::without_throwing(ec, [&] { return permits_in_use(); });
     }
 
-    /// Returns: how many permits there are.
-    [[nodiscard]] std::ptrdiff_t max() const noexcept { return static_cast<std::ptrdiff_t>(permits_->slots().size()); }
+    /// Effects: from now on there are `max` permits, whatever number was in use. Permits that are held stay so until
+    /// they are released, also those that are too many. What waits for a permit of this object waits for one of the new
+    /// number. Other objects keep the old number; they are told by their next acquire, and may be resized, too.
+    /// If it fails, this object keeps the old number, and the store has the old or the new one; it may be repeated.
+    /// Throws: `error`: `unavailable` if no quorum could be asked; `outcome_unknown`; `misconfigured` if `max` is not
+    /// 1 to 1,000, or a right is missing.
+    void resize(std::ptrdiff_t max) { permits_->resize(max); }
+
+    /// As above. Postconditions: `ec` is no error, or the code that the other one throws.
+    void resize(std::ptrdiff_t max, std::error_code& ec) noexcept
+    {
+        static_cast<void>(detail::without_throwing(ec, [&] { return resize(max), true; }));
+    }
+
+    /// Returns: how many permits there are, as this object says.
+    [[nodiscard]] std::ptrdiff_t max() const noexcept { return permits_->sizes().max(); }
 
     /// Returns: the name that it was made with.
-    [[nodiscard]] std::string const& name() const noexcept { return permits_->slots().name(); }
+    [[nodiscard]] std::string const& name() const noexcept { return permits_->sizes().name(); }
 
 protected:
     /// Makes the slots of a semaphore.
-    using slot_maker = std::function<std::unique_ptr<detail::slot_source>(semaphore_slot const&)>;
+    using slot_maker = detail::slot_sizes::maker;
 
-    /// As the public one, with slots that `make` makes.
-    semaphore(std::string_view name, std::ptrdiff_t max, lock_options const& options, slot_maker const& make)
-        : semaphore_calls{name, max, (detail::slot_set::check(name, max), make({name, static_cast<std::size_t>(max)}))},
-          on_error_{options.on_error}
+    /// As the public one, with slots that `make` makes. It is kept for `resize`.
+    semaphore(std::string_view name, std::ptrdiff_t max, lock_options const& options, slot_maker make)
+        : semaphore_calls{name, max, std::move(make)}, on_error_{options.on_error}
     {
     }
 
@@ -244,17 +253,13 @@ private:
 
     bool take(std::ptrdiff_t n, detail::patience const& p, std::stop_token const& stop)
     {
-        auto const slots = take_slots(n, p, stop);
-        permits_->keep(slots);
-        return !slots.empty();
+        return permits_->keep(take_slots(n, p, stop));
     }
 
     /// Returns: `n` slots that are held now; none if the time passed, or after a stop.
-    [[nodiscard]] std::vector<std::size_t> take_slots(std::ptrdiff_t n, detail::patience const& p,
-                                                      std::stop_token const& stop)
+    detail::held_slots take_slots(std::ptrdiff_t n, detail::patience const& p, std::stop_token const& stop)
     {
-        permits_->slots().check_number(n);
-        return detail::slot_batch{permits_->slots(), *turn_}.take(static_cast<std::size_t>(n), p, stop);
+        return permits_->sizes().take(n, *turn_, p, stop);
     }
 
     detail::error_hook on_error_;

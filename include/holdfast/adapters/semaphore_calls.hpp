@@ -3,6 +3,7 @@
 
 #include <holdfast/adapters/permit_source.hpp>
 #include <holdfast/adapters/permits.hpp>
+#include <holdfast/adapters/slot_sizes.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
@@ -69,12 +70,10 @@ public:
     }
 
 protected:
-    /// Effects: has the `max` slots that `source` makes.
-    semaphore_calls(std::string_view name, std::ptrdiff_t max, std::unique_ptr<detail::slot_source> source)
-        : source_{std::move(source)},
-          permits_{std::make_shared<detail::permits>(
-              name, max, [this, slot = std::size_t{0}](auto const&) mutable { return source_->make_slot(slot++); })},
-          turn_{source_->make_turn()}
+    /// Effects: has the slots that `make` makes, which is kept for `semaphore::resize`.
+    semaphore_calls(std::string_view name, std::ptrdiff_t max, detail::slot_sizes::maker make)
+        : permits_{std::make_shared<detail::permits>(name, max, std::move(make))},
+          turn_{permits_->sizes().current()->source->make_turn()}
     {
     }
 
@@ -85,8 +84,6 @@ protected:
         turn_->close();
     }
 
-    /// Makes the slots, and counts those that are held.
-    std::unique_ptr<detail::slot_source> const source_;  // NOLINT(*-non-private-member-variables-in-classes)
     /// Has the slots.
     std::shared_ptr<detail::permits> const permits_;  // NOLINT(*-non-private-member-variables-in-classes)
     /// The lock of the caller that collects several permits.

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <cstddef>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <stop_token>
@@ -143,6 +144,15 @@ private:
     lock_object& turn_;
 };
 
+/// A slot that is held: its lock, with which the slots beside it live, and its number.
+struct held_slot {
+    std::shared_ptr<lock_object> lock;
+    std::size_t slot = 0;
+};
+
+/// In a list, so that one that is held can be passed on without memory.
+using held_slots = std::list<held_slot>;
+
 /// Gives several locks back at once, and waits for all outcomes.
 class joint_release : public std::enable_shared_from_this<joint_release> {
 public:
@@ -163,6 +173,13 @@ public:
             one.unlock(why);
             note(why);
         }
+    }
+
+    /// Effects: gives back `all`, and waits. Returns: as `wait`; `not_owner` if there is none.
+    [[nodiscard]] std::error_code give_back(held_slots const& all) noexcept
+    {
+        for (auto const& one : all) begin(*one.lock);
+        return all.empty() ? make_error_code(errc::not_owner) : wait();
     }
 
     /// Effects: waits for all. Returns: no error; `lease_lost` if one was lost; otherwise why the outcome of one is not

@@ -120,6 +120,15 @@ public:
     /// Returns: what says that a client uses the semaphore of `of`, until it is destroyed; by default nothing.
     [[nodiscard]] virtual std::shared_ptr<void const> use_semaphore(semaphore_slot const& /*of*/) { return {}; }
 
+    /// Returns: a change of the number of permits in use to that of `slot`, which is one of a semaphore. It is kept for
+    /// `ttl` at least, and as long as there are leases. It yields `true`, and may be repeated. Null if no number is
+    /// kept, as by default.
+    [[nodiscard]] virtual std::unique_ptr<operation<result<bool>>> resize(shared_key const& /*slot*/,
+                                                                          std::chrono::milliseconds /*ttl*/)
+    {
+        return {};
+    }
+
     /// Returns: whether it can grant one mode beside the owner's lease in the other; see `acquire_request::beside`.
     [[nodiscard]] virtual bool converts() const noexcept { return false; }
 

@@ -27,6 +27,10 @@ public:
 
     /// Returns: how many slots are held, by any client. Throws: `error`, as `store::holder`.
     [[nodiscard]] virtual std::size_t held() = 0;
+
+    /// Effects: the number of permits in use is that of this source, whatever it was. Throws: `error`, as
+    /// `store::force_unlock`. By default no number is kept.
+    virtual void resize() {}
 };
 
 }  // namespace holdfast::detail

@@ -105,6 +105,7 @@ public:
         if (in_child()) throw made_before_fork(of.semaphore);
         return make_as<slot_source, client_slots>(
             store_, std::move(keys), std::move(turn), store_->use_semaphore(of),
+            std::max(options.ttl, options.min_hold),
             [self = shared_from_this(), options = std::move(options)](shared_key key) {
                 return self->make_mutex(std::move(key), options);
             });

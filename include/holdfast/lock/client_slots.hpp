@@ -7,6 +7,7 @@
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/inspection.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -22,12 +23,14 @@ public:
     using maker = std::function<std::unique_ptr<lock_object>(shared_key)>;
 
     /// `slots`: their keys; `turn`: that of who collects several permits. `use`: see `lock_store::use_semaphore`.
+    /// `ttl`: of their leases.
     client_slots(std::shared_ptr<lock_store> in, std::vector<shared_key> slots, shared_key turn,
-                 std::shared_ptr<void const> use, maker make)
+                 std::shared_ptr<void const> use, std::chrono::milliseconds ttl, maker make)
         : store_{std::move(in)},
           slots_{std::move(slots)},
           turn_{std::move(turn)},
           use_{std::move(use)},
+          ttl_{ttl},
           make_{std::move(make)}
     {
     }
@@ -35,12 +38,14 @@ public:
     [[nodiscard]] std::unique_ptr<lock_object> make_slot(std::size_t slot) override { return make_(slots_.at(slot)); }
     [[nodiscard]] std::unique_ptr<lock_object> make_turn() override { return make_(turn_); }
     [[nodiscard]] std::size_t held() override { return inspection{*store_}.count_held(slots_); }
+    void resize() override { inspection{*store_}.resize(slots_.front(), ttl_); }
 
 private:
     std::shared_ptr<lock_store> const store_;
     std::vector<shared_key> const slots_;
     shared_key const turn_;
     std::shared_ptr<void const> const use_;
+    std::chrono::milliseconds const ttl_;
     maker const make_;
 };
 

@@ -9,6 +9,7 @@
 #include <holdfast/core/result.hpp>
 #include <holdfast/lock/awaited.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -42,6 +43,11 @@ public:
     [[nodiscard]] std::size_t count_held(std::vector<shared_key> const& slots) const
     {
         return answer_to(*store_.count_held(slots), slots.front(), "permits_in_use");
+    }
+    /// `slot`: one of a semaphore with the new number of permits; `ttl`: of its leases.
+    void resize(shared_key const& slot, std::chrono::milliseconds ttl) const
+    {
+        if (auto const asking = store_.resize(slot, ttl)) static_cast<void>(answer_to(*asking, slot, "resize"));
     }
 
 private:

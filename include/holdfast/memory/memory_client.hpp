@@ -97,6 +97,15 @@ public:
             data_, [names = std::move(names)](data& all, auto now) { return all.count(names, now); });
     }
 
+    [[nodiscard]] std::unique_ptr<pending_request> resize(shared_key const& slot,
+                                                          std::chrono::milliseconds ttl) override
+    {
+        return immediate<bool>(data_, [key = std::static_pointer_cast<slot_key const>(slot), ttl](data& all, auto now) {
+            all.change(*key, now + ttl);
+            return true;
+        });
+    }
+
     [[nodiscard]] std::unique_ptr<pending_inspection> inspect(shared_key const& key) override
     {
         return immediate<lock_report>(data_, [key](data& all, auto now) { return all.inspect(key->name(), now); });

@@ -52,6 +52,23 @@ public:
         return 0;
     }
 
+    /// Effects: the number in use is that of `slot`, as long as the number before would be, and until `expires` at
+    /// least.
+    void change(slot_key const& slot, boot_clock::time_point expires)
+    {
+        std::scoped_lock guard{mutex_};
+        auto& one = all_[slot.semaphore()];
+        one = {slot.permits(), std::max(one.expires, expires)};
+    }
+
+    /// Effects: whatever number is in use lasts until `expires` at least: a lease of `slot` does.
+    void prolong(slot_key const& slot, boot_clock::time_point expires)
+    {
+        std::scoped_lock guard{mutex_};
+        if (auto const found = all_.find(slot.semaphore()); found != all_.end())
+            found->second.expires = std::max(found->second.expires, expires);
+    }
+
 private:
     struct number {
         std::size_t permits = 0;

@@ -145,7 +145,8 @@ private:
     {
         this->give_up(step.give_up);
         if (step.new_token || !step.roll_back.empty() || step.done) this->stop_asking();
-        if (waiter_ && queues_) score_ = transport_.score(entered_at_);  // another server's clock may be known by now
+        // Another server's clock may be known by now.
+        if (waiter_ && queues_) score_ = transport_.score(entered_at_);  // mutant: one that asks again as if it came now
         give_back(step);
         if (step.new_token) draw_token();  // mutant: token used again
         if (!step.ask.empty()) {

@@ -142,6 +142,13 @@ public:
             shard_of(first), keys_of(first), slots.size());
     }
 
+    [[nodiscard]] std::unique_ptr<pending_request> resize(shared_key const& slot,
+                                                          std::chrono::milliseconds ttl) override
+    {
+        if (layout_ == layout::redisson) return {};
+        return std::make_unique<resize_operation<socket_transport>>(shard_of(slot), keys_of(slot), ttl);
+    }
+
     [[nodiscard]] std::unique_ptr<pending_inspection> inspect(shared_key const& key) override
     {
         return holdfast::detail::make_as<pending_inspection, inspect_operation<socket_transport>>(shard_of(key),

@@ -60,6 +60,7 @@ struct joint_member {
 /// | list | always | the answer names the locks among some of the keys |
 /// | acquire_all | each of `members`: no key, no queue, no reservation; its fence is not foreign | as acquire, for each; yes carries their fences. No names one that is not so, and carries the time its key has left; nothing is written |
 /// | count | always | the answer says which slots of a semaphore are held |
+/// | resize | always | the number of permits kept beside the slots is that of the keys; it lasts for `ttl` at least |
 ///
 /// With `use_holder` a record of the holder is kept beside the key: `holder` says who it is. It is written with the
 /// grant, expires with the key, and goes with it; see `scripts`.
@@ -81,7 +82,8 @@ struct joint_member {
 ///
 /// With the keys of a slot of a semaphore, the number of permits is kept beside the slots, until the last lease of one
 /// of them can have ended: acquire and extend write it if there is none. If it is another than that of the keys, an
-/// acquire is an error (`other_number`), and a reacquire is answered with no; see `permit_scripts`.
+/// acquire is an error (`other_number`), and so is a reacquire that would create the key answered with no; an extend
+/// of the lease goes on, and the other number lasts as long. See `permit_scripts`.
 ///
 /// What the keys of a `shared_mutex` mean by these verbs, for one of its modes:
 ///
@@ -125,6 +127,7 @@ struct command {
         request_release,
         list,         ///< `keys->lock` is a pattern, and `value` the cursor
         count,        ///< `keys` are those of slot 0, and `value` is how many slots there are
+        resize,       ///< `keys` are those of slot 0
         acquire_all,  ///< `keys` are those of the first of `members`
     };
 
@@ -221,7 +224,7 @@ struct command {
 /// Returns: whether `c` is what an operator asks, and not a client for its own lock.
 [[nodiscard]] inline bool of_operator(command const& c) noexcept
 {
-    return c.what >= command::verb::inspect && c.what <= command::verb::count;
+    return c.what >= command::verb::inspect && c.what <= command::verb::resize;
 }
 
 /// Returns: whether `c` compares the number of permits of a semaphore.
@@ -237,7 +240,7 @@ struct command {
 {
     using enum command::verb;
     if (in_redisson(c)) return false;
-    if (of_operator(c)) return c.what != list && c.what != count;
+    if (of_operator(c)) return c.what != list && c.what != count && c.what != resize;
     if (mode_of(c) != access::sole) return false;  // readers have no one holder
     return !c.holder.empty() && c.what != confirm && c.what != leave;
 }

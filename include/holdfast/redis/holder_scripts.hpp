@@ -181,7 +181,23 @@ inline constexpr std::array<script const*, 7> with_holder{
     &acquire_and_tell,   &acquire_by_clock_and_tell, &acquire_by_count_and_tell, &extend_and_hear,
     &reacquire_and_tell, &release_and_erase,         &give_back_and_erase};
 
+// resize: KEYS slot 0; ARGV '' permits ttl. The number of permits is kept as `permit_scripts` says, beside the slots. One
+// that does not expire is replaced by one that does not. Answers 1; an error if the key is no string.
+inline constexpr script resize{R"lua(
+local number_key = string.gsub(KEYS[1], '#%d+$', '#max', 1)
+redis.call('GETRANGE', number_key, 0, 0)
+local rest = redis.call('PTTL', number_key)
+if rest == -1 then
+  redis.call('SET', number_key, ARGV[2])
+else
+  redis.call('SET', number_key, ARGV[2], 'PX', string.format('%.0f', math.max(rest, ARGV[3] + 1000)))
+end
+return 1
+)lua",
+                               "54960330ee985092209cbe926f54c23a6be50016"};
+
 /// What operators ask, in the order of the verbs.
-inline constexpr std::array<script const*, 5> of_operators{&inspect, &force_release, &request_release, &list, &count};
+inline constexpr std::array<script const*, 6> of_operators{&inspect, &force_release, &request_release,
+                                                           &list,    &count,         &resize};
 
 }  // namespace holdfast::redis::scripts

@@ -146,7 +146,7 @@ private:
     {
         for (std::size_t i = 0; i < grants_.size(); ++i) {
             auto const& one = (*members_)[i];
-            auto const until = valid_until(sent_at_, one.ttl);
+            auto const until = valid_until(sent_at_, one.ttl);  // mutant: the leases of several counted from the answer
             if (now >= until - announcement_margin(one.ttl) - one.stop_margin) return false;
             auto const fence = said.fences[i] == 0 ? 0 : said.fences[i] - one.batch + 1;
             grants_[i] = {.token = one.token, .valid_until = until, .fence = fence, .fences = one.batch};

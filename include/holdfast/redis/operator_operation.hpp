@@ -91,8 +91,9 @@ public:
 protected:
     /// What becomes of a question whose answer is lost.
     enum class lost_answer {
-        repeat,   ///< it changes nothing, or the same again
-        unknown,  ///< it might have an effect on another lease
+        repeat,      ///< it changes nothing, or the same again
+        unknown,     ///< it might have an effect on another lease
+        same_again,  ///< it is repeated, as it would do the same again; without an answer it may have been done
     };
 
     /// `first`: the value of the first question to each node.
@@ -134,7 +135,7 @@ protected:
             auto const why = errors_.of(node);
             if (!why) continue;
             bool const unknown =
-                then_ == lost_answer::unknown &&
+                then_ != lost_answer::repeat &&
                 (why == errc::connection_lost || why == errc::protocol_error || why == errc::no_answer);
             return errors_.explain(transport_, unknown ? make_error_code(holdfast::errc::outcome_unknown) : why, node);
         }
@@ -173,7 +174,7 @@ private:
         auto const& a = answers_[node];
         errors_.note(node, a.error);
         give_time();
-        if (a.error == errc::connection_lost && then_ == lost_answer::repeat && !again_.has(node)) {
+        if (a.error == errc::connection_lost && then_ != lost_answer::unknown && !again_.has(node)) {
             again_.add(node);
             return to_ask_.add(node);
         }

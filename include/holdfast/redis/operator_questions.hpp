@@ -176,6 +176,28 @@ private:
     }
 };
 
+/// Changes the number of permits of a semaphore on every node, to that of `keys`. Yields `true` if a majority has it:
+/// none of the others can grant a slot for another number.
+template <class T>
+class resize_operation final : public operator_operation<bool, T> {
+    using base = operator_operation<bool, T>;
+
+public:
+    resize_operation(T& way, shared_keys keys, std::chrono::milliseconds ttl)
+        : base{way,
+               {.what = command::verb::resize, .keys = std::move(keys), .token = {}, .ttl = ttl},
+               base::lost_answer::same_again}
+    {
+    }
+
+private:
+    [[nodiscard]] result<bool> evaluate() const override
+    {
+        if (this->answered().size() < this->majority()) return this->unanswered();
+        return true;
+    }
+};
+
 /// Asks for the names of the locks that are held on a majority of the nodes.
 template <class T>
 class list_operation final : public operator_operation<std::vector<std::string>, T> {

@@ -16,8 +16,8 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
 //
 // Acquire, extend and reacquire write the number, so that it lasts a second longer than any lease of a slot: the clock
 // of the server goes on while a script runs. One without an expiry was set by a person, and stays. If the number is
-// another, no slot is taken; a lease that there is goes on. A server without memory may refuse to write it: no lease
-// is lost for that.
+// another, no slot is taken; a lease that there is goes on, and that number lasts as long: it was changed by `resize`.
+// A server without memory may refuse to write it: no lease is lost for that.
 
 namespace parts {
 
@@ -43,7 +43,15 @@ if other then
 end
 )lua";
 
-inline constexpr std::string_view decline_number = "if other then return 0 end\n";
+inline constexpr std::string_view keep_number = R"lua(
+local held = other and redis.pcall('GETRANGE', KEYS[1], 0, 32) == ARGV[1]
+if held then
+  local rest, lasts = redis.call('PTTL', number_key), tonumber(ARGV[2]) + 1000
+  if rest >= 0 and rest < lasts then redis.pcall('PEXPIRE', number_key, string.format('%.0f', lasts)) end
+end
+)lua";
+
+inline constexpr std::string_view decline_number = "if other and not held then return 0 end\n";
 
 }  // namespace parts
 
@@ -56,11 +64,12 @@ inline constexpr script acquire_slot_by_clock{joined<parts::take_number, parts::
 inline constexpr script acquire_slot_by_count{joined<parts::take_number, parts::refuse_number, acquire_by_count_text>,
                                               "543f10ec55b369aba240a27219e44a66ab7e791c"};
 
-inline constexpr script extend_slot{joined<parts::take_number, extend_text>,
-                                    "7d1e92dddc28d6d3a864c0f4463f25f6bf8a35d1"};
+inline constexpr script extend_slot{joined<parts::take_number, parts::keep_number, extend_text>,
+                                    "0a115f41c7557087ae4b526e28ffcd2e66f1e828"};
 
-inline constexpr script reacquire_slot{joined<parts::take_number, parts::decline_number, reacquire_text>,
-                                       "d017509fc63621e23bae3b456a5914ee687d4706"};
+inline constexpr script reacquire_slot{
+    joined<parts::take_number, parts::keep_number, parts::decline_number, reacquire_text>,
+    "37bdc638d963cb14809c9c12f2891829d5675696"};
 
 // The same with a record of the holder, whose text is the last argument but one.
 
@@ -75,12 +84,12 @@ inline constexpr script acquire_slot_by_count_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_count_and_tell_text>,
     "1a8d91285e055395d6d09141ee96971a0a339922"};
 
-inline constexpr script extend_slot_and_hear{joined<parts::take_number, extend_and_hear_text>,
-                                             "d6ae448eff896343c8dbe0a41df8ae91dc9ee1e4"};
+inline constexpr script extend_slot_and_hear{joined<parts::take_number, parts::keep_number, extend_and_hear_text>,
+                                             "a016ac822ce9638c883b9303b64d898165233c23"};
 
 inline constexpr script reacquire_slot_and_tell{
-    joined<parts::take_number, parts::decline_number, reacquire_and_tell_text>,
-    "61353cd06f2d93655b4cce2b58ae4192a7b81898"};
+    joined<parts::take_number, parts::keep_number, parts::decline_number, reacquire_and_tell_text>,
+    "db9bb6d9d8412d630702ecfdd031517f27ef19a6"};
 
 /// Those of a slot, in the order of the fence's sources, then extend and reacquire; without a record of the holder, and
 /// with one.

@@ -132,6 +132,10 @@ inline void encode(std::string& bytes, command const& c, script_form form)
     case command::verb::list:
     case command::verb::acquire_all: break;
     case command::verb::count: w.add(c.value); break;
+    case command::verb::resize:
+        w.add(c.keys->permits());
+        w.add(c.ttl.count());
+        break;
     case command::verb::force_release: w.add(c.keys->channel()); break;
     case command::verb::release:
     case command::verb::leave:

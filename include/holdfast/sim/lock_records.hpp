@@ -6,28 +6,23 @@
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/sim/fence_counters.hpp>
 #include <holdfast/sim/read_phase.hpp>
+#include <holdfast/sim/server_memory.hpp>
+#include <holdfast/sim/stored_keys.hpp>
 #include <holdfast/sim/waiting_lines.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::sim {
 
-/// What a simulated server has of its locks, and what it does with a command that knows of readers.
-class lock_records {
+/// What a simulated server does with its keys, and with a command that knows of readers.
+class lock_records : protected server_memory {
 protected:
-    struct entry {
-        std::string holds;
-        std::optional<std::chrono::milliseconds> expires;
-    };
     using microseconds = std::chrono::microseconds;
-    using key_table = std::map<std::string, entry, std::less<>>;
-    using phase_table = std::map<std::string, read_phase, std::less<>>;
 
     /// Expiry is in whole milliseconds; a key may go up to one early.
     [[nodiscard]] static std::chrono::milliseconds whole(microseconds t)
@@ -39,15 +34,9 @@ protected:
         return fence_counters::expiry(t, ttl);
     }
 
-    void forget_expired(microseconds t)
-    {
-        std::erase_if(keys_, [&](auto const& one) { return one.second.expires && *one.second.expires <= whole(t); });
-        fences_.forget_expired(whole(t));
-        lines_.forget_expired(whole(t));
-        for (auto& one : phases_) one.second.forget_expired(whole(t));
-    }
+    void forget_expired(microseconds t) { forget_until(whole(t)); }
 
-    [[nodiscard]] static std::chrono::milliseconds time_left(entry const& e, microseconds t)
+    [[nodiscard]] static std::chrono::milliseconds time_left(stored_key const& e, microseconds t)
     {
         return e.expires ? *e.expires - whole(t) : redis::unknown_time_left;
     }
@@ -138,7 +127,7 @@ protected:
             ++grants_;
             return;
         }
-        keys_.insert_or_assign(c.keys->lock, entry{std::string{c.token.view()}, expiry(t, c.ttl)});
+        keys_.insert_or_assign(c.keys->lock, stored_key{std::string{c.token.view()}, expiry(t, c.ttl), c.use_holder});
         ++grants_;
     }
 
@@ -152,10 +141,6 @@ protected:
         return got;
     }
 
-    key_table keys_;            // NOLINT(*-non-private-member-variables-in-classes)
-    fence_counters fences_;     // NOLINT(*-non-private-member-variables-in-classes)
-    waiting_lines lines_;       // NOLINT(*-non-private-member-variables-in-classes)
-    phase_table phases_;        // NOLINT(*-non-private-member-variables-in-classes)
     bool told_all_ = false;     // NOLINT(*-non-private-member-variables-in-classes)
     std::uint64_t grants_ = 0;  // NOLINT(*-non-private-member-variables-in-classes)
 

@@ -11,16 +11,16 @@
 #include <holdfast/sim/joint_acquires.hpp>
 #include <holdfast/sim/lock_records.hpp>
 #include <holdfast/sim/read_phase.hpp>
+#include <holdfast/sim/server_memory.hpp>
+#include <holdfast/sim/stored_keys.hpp>
 #include <holdfast/sim/waiting_lines.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::sim {
@@ -49,6 +49,8 @@ public:
         auto const found = keys_.find(name);
         if (redis::knows_phase(c)) return execute_in_phase(c, t, call);
         bool const ours = found != keys_.end() && found->second.holds == c.token.view();
+        if (auto const no = redis::knows_number(c) ? numbers_.refuses(c, ours, whole(t)) : std::nullopt) return *no;
+        operator_answers const told{keys_, t};
         switch (c.what) {
         case acquire:
             // mutant: a reservation that grants
@@ -63,11 +65,11 @@ public:
             if (found != keys_.end() && !ours) return redis::answer::no();  // mutant: a lost vote taken from another
             if (!ours) grant(c, t);
             if (ours) prolong(found->second, c, t);
-            return redis::answer::yes();
+            return answer_to_renewal(ours && found->second.release_requested);
         case extend:
             if (!ours) return redis::answer::no();  // mutant: extend true on a missing key, extend without compare
             prolong(found->second, c, t);
-            return redis::answer::yes();
+            return answer_to_renewal(found->second.release_requested);
         case release:
         case leave:
             if (c.use_queue && c.waiter)
@@ -79,7 +81,18 @@ public:
             told_all_ = true;
             return redis::answer::yes();
         case acquire_all: return acquire_together(c, t);
-        default: return redis::answer::failed(redis::errc::protocol_error);  // what operators ask is not simulated
+        case resize: return numbers_.change(c, whole(t)), redis::answer::yes();
+        case inspect: return told.inspect(c);
+        case request_release: return told.request_release(c);
+        case list: return told.list(c);
+        case force_release:
+            if (found == keys_.end()) return redis::answer::no();
+            keys_.erase(found);
+            told_all_ = true;
+            // mutant: a forced release that calls no waiter
+            if (c.use_queue) lines_.call_next(c.keys, whole(t), call);
+            return redis::answer::yes();
+        default: return redis::answer::failed(redis::errc::protocol_error);  // a count is not simulated
         }
     }
 
@@ -87,8 +100,9 @@ public:
     void set(std::string_view key, std::string_view value, std::optional<std::chrono::milliseconds> ttl,
              boot_clock::time_point now)
     {
-        keys_.insert_or_assign(std::string{key},
-                               entry{std::string{value}, ttl ? std::optional{expiry(time(now), *ttl)} : std::nullopt});
+        keys_.insert_or_assign(
+            std::string{key},
+            stored_key{std::string{value}, ttl ? std::optional{expiry(time(now), *ttl)} : std::nullopt});
     }
 
     /// Returns: what the key holds; nothing if there is no such key.
@@ -128,17 +142,12 @@ public:
 
     void stop() noexcept { running_ = false; }
 
-    void save() { saved_ = {keys_, fences_, lines_, phases_}; }
+    void save() { saved_ = *this; }
 
     void start(boot_clock::time_point now, memory m)
     {
-        if (m == memory::saved) std::tie(keys_, fences_, lines_, phases_) = saved_;
-        if (m == memory::lost) {
-            keys_.clear();
-            fences_.clear();
-            lines_ = {};
-            phases_.clear();
-        }
+        if (m == memory::saved) static_cast<server_memory&>(*this) = saved_;
+        if (m == memory::lost) static_cast<server_memory&>(*this) = {};
         started_ = now;
         ++incarnation_;
         running_ = true;
@@ -154,7 +163,15 @@ public:
 private:
     static constexpr microseconds wall_at_start_of_world{1'700'000'000'000'000};
 
-    static void prolong(entry& e, redis::command const& c, microseconds t)
+    /// Returns: yes to a renewal of a holder that is asked to release the lock, or not.
+    [[nodiscard]] static redis::answer answer_to_renewal(bool release_requested)
+    {
+        auto yes = redis::answer::yes();
+        yes.release_requested = release_requested;
+        return yes;
+    }
+
+    static void prolong(stored_key& e, redis::command const& c, microseconds t)
     {
         e.expires = std::max(e.expires.value_or(std::chrono::milliseconds{0}), expiry(t, c.ttl));
     }
@@ -165,6 +182,7 @@ private:
         for (auto const& one : all.each()) {
             auto const found = keys_.find(one.keys->lock);
             bool const taken = found != keys_.end();
+            // mutant: several locks granted although one of them is held
             if (taken || lines_.wanted(one.keys->lock) || !fences_.usable(one, t))
                 return all.no(one, taken ? time_left(found->second, t) : std::chrono::milliseconds{0});
         }
@@ -177,7 +195,7 @@ private:
     unsigned incarnation_ = 0;
     std::optional<boot_clock::time_point> started_;
     boot_clock::time_point hung_until_{};
-    std::tuple<key_table, fence_counters, waiting_lines, phase_table> saved_;  // mutant: permits counted by each server
+    server_memory saved_;  // mutant: permits counted by each server
 };
 
 }  // namespace holdfast::sim

@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <deque>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -35,6 +36,9 @@ struct transport_options {
 
     /// How long a counter is kept after its last use; the guard, if that is longer.
     std::chrono::milliseconds fence_lifetime = redis::shortest_fence_lifetime;
+
+    /// What the servers' record of a holder says, for as long as the transport lives; empty: they keep none.
+    std::string_view holder{};
 };
 
 /// One client's connections to the servers of a simulated network. A `redis::Transport`: the operations that run over
@@ -53,6 +57,7 @@ public:
                                               keep_up();
                                           }),
                 subscribers_.emplace_back(client, servers, n, options.connect_timeout));
+        for (auto& one : connections_) one.name_holder(options.holder);
     }
 
     [[nodiscard]] host& client() const noexcept { return client_; }
@@ -90,6 +95,7 @@ public:
     }
 
     [[nodiscard]] std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }
+    [[nodiscard]] std::chrono::milliseconds connect_timeout() const noexcept { return options_.connect_timeout; }
     [[nodiscard]] owner_token fresh_token() const noexcept
     {
         auto const high = random();

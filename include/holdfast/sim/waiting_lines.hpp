@@ -73,7 +73,7 @@ public:
         end_reservation(c.keys->lock, c.waiter);
         auto const clock = std::int64_t{now.count()};
         auto const came = c.score < 0 ? clock + c.score : c.score;
-        // mutant: one that missed its turn put behind all others
+        // mutant: one that missed its turn put behind all others, one that missed its turn has lost its place
         auto const score = std::clamp(came, clock - longest_ago, clock + farthest_ahead);
         auto& mine = lines_[c.keys->lock];
         remove(mine, c.waiter);

@@ -120,10 +120,7 @@ private:
     }
     void on_answer(unsigned tag, reply const& r) override
     {
-        if (tag == confirm_tag)
-            confirming_ = false;
-        else
-            machine_->answered(tag, r);
+        tag == confirm_tag ? static_cast<void>(confirming_ = false) : machine_->answered(tag, r);
         go_on();
     }
     void on_expired() noexcept override
@@ -232,8 +229,9 @@ private:
 
     boot_clock::time_point confirm(boot_clock::time_point now, boot_clock::time_point limit)
     {
-        if (machine_->session() != session().session()) {
+        if (machine_->session() != session().session() || stages_.outdated(session().session())) {
             if (key_->max() != 0) return fail(now, errc::session_expired);  // its place in the queue is gone, too
+            if (machine_->left_something()) static_cast<void>(erase(session(), machine_->what_is_left()));
             begin_stage();
             return now;  // a cancel that came with the end of the session has not been looked at
         }

@@ -5,7 +5,7 @@
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/held_nodes.hpp>
-#include <holdfast/zookeeper/node_cleanup.hpp>
+#include <holdfast/zookeeper/mark_watch.hpp>
 #include <holdfast/zookeeper/node_key.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/number_recipe.hpp>
@@ -48,25 +48,17 @@ public:
     /// Returns: whether the machine agrees about the number of permits.
     [[nodiscard]] bool numbering() const noexcept { return numbering_; }
 
-    /// Returns: whether the number has to be agreed again, in `session`: the mark went with an earlier one.
+    /// Returns: whether the number has to be agreed again, in `session`: the mark went with an earlier one, or with a
+    /// change of the number.
     [[nodiscard]] bool outdated(std::int64_t session) const noexcept
     {
         return !numbering_ && key_.number() && !key_.number()->agreed(session);
     }
 
-    /// Effects: the mark that `made` has made is that of its session, unless there is one. Returns: whether the
-    /// semaphore is in use; otherwise the mark is left.
+    /// Effects: as `keep_mark`, for the number of the semaphore.
     [[nodiscard]] bool keep_mark(acquire_machine const& made)
     {
-        auto& number = *key_.number();
-        if (number.uses == 0) return false;
-        if (number.agreed(made.session())) {
-            static_cast<void>(erase(session_, made.what_is_left()));
-        } else {
-            number.mark = made.what_is_left();
-            number.agreed_in = made.session();
-        }
-        return true;
+        return zookeeper::keep_mark(session_, key_.number(), made);
     }
 
 private:

@@ -28,13 +28,26 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// | checking | data of all | an earlier one of another number is agreed → failed (`other_number`); there is one that asks → listing, later; none → tied |
 /// | tied | write: it is agreed | granted; gone → creating with a new id |
 ///
+/// One that replaces other numbers is agreed from the create on, so that every later mark of another number is refused:
+///
+/// | state | sent | answer → next |
+/// |---|---|---|
+/// | listing | children | as above; otherwise → checking |
+/// | checking | delete of all that say another number | all are gone → tied |
+///
+/// A mark that is removed so is missed by its session: before it was agreed, as its write fails; after that, as
+/// `mark_watch` says. Two that replace each other's numbers at the same time begin again, until one is the last.
+///
 /// One that asks may be refused in a moment; then it goes. If an answer is lost, all is repeated from the create on,
 /// which makes no second node. After the end of the session all begins again.
 class number_recipe final : public acquire_machine {
 public:
+    /// What becomes of marks of another number.
+    enum class other_numbers : std::uint8_t { respected, replaced };
+
     /// `plan.lock`: the path of `name#max`.
-    number_recipe(acquire_plan plan, std::size_t permits)
-        : acquire_machine{std::move(plan)}, permits_{std::to_string(permits)}
+    number_recipe(acquire_plan plan, std::size_t permits, other_numbers others = other_numbers::respected)
+        : acquire_machine{std::move(plan)}, permits_{std::to_string(permits)}, others_{others}
     {
     }
 
@@ -54,6 +67,7 @@ private:
     static constexpr std::string_view agreed = "agreed";
     static constexpr std::string_view asks = "asks";
 
+    [[nodiscard]] bool replaces() const noexcept { return others_ == other_numbers::replaced; }
     [[nodiscard]] std::string path_of(std::string const& node) const { return plan().lock + '/' + node; }
 
     /// Returns: the number that a mark says.
@@ -77,7 +91,7 @@ private:
     {
         enter(state::creating);
         in_doubt_ = !made_;
-        send_create({request::kind::create_plain, path_of(node_), std::string{asks}});
+        send_create({request::kind::create_plain, path_of(node_), std::string{replaces() ? agreed : asks}});
     }
 
     void take(unsigned slot, reply const& r) override
@@ -89,7 +103,7 @@ private:
         switch (state_) {
         case state::creating: return take_created(r);
         case state::listing: return take_list(r);
-        case state::checking: return take_mark(slot, r);
+        case state::checking: return replaces() ? take_removed(r) : take_mark(slot, r);
         case state::tied: return r.what == answer::ok ? grant() : start_over();
         default: return;
         }
@@ -111,10 +125,24 @@ private:
         if (std::all_of(marks_.begin(), marks_.end(), [&](auto const& one) { return number_of(one) == permits_; }))
             return agree();
         enter(state::checking);
+        if (replaces()) return remove_others();
         found_.assign(marks_.size(), {});
         open_ = marks_.size();
         for (std::size_t i = 0; i < marks_.size(); ++i)
             send(static_cast<unsigned>(i), {request::kind::data, path_of(marks_[i])});
+    }
+
+    void remove_others()
+    {
+        std::erase_if(marks_, [&](auto const& one) { return number_of(one) == permits_; });
+        open_ = marks_.size();
+        for (std::size_t i = 0; i < marks_.size(); ++i)
+            send(static_cast<unsigned>(i), {request::kind::erase, path_of(marks_[i])});
+    }
+
+    void take_removed(reply const&)
+    {
+        if (--open_ == 0) agree();
     }
 
     void take_mark(unsigned slot, reply const& r)
@@ -151,6 +179,7 @@ private:
     };
 
     std::string const permits_;
+    other_numbers const others_;
     std::string node_;   // the name of ours
     std::string other_;  // the number that is agreed
     std::vector<std::string> marks_;

@@ -20,6 +20,7 @@
 #include <holdfast/zookeeper/permit_number.hpp>
 #include <holdfast/zookeeper/permit_operation.hpp>
 #include <holdfast/zookeeper/release_operation.hpp>
+#include <holdfast/zookeeper/resize_operation.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
 #include <holdfast/zookeeper/session_lease.hpp>
 
@@ -71,6 +72,15 @@ public:
     [[nodiscard]] std::shared_ptr<void const> use_semaphore(semaphore_slot const& of) override
     {
         return std::make_shared<use const>(session_, number_of(of));
+    }
+
+    /// The number is kept in marks of sessions, and lasts as they do. Curator keeps none.
+    [[nodiscard]] std::unique_ptr<operation<result<bool>>> resize(shared_key const& slot,
+                                                                  std::chrono::milliseconds /*ttl*/) override
+    {
+        auto const& number = of(slot)->number();
+        if (!number) return {};
+        return std::make_unique<resize_operation>(session_, std::string{slot->name()}, number);
     }
 
     [[nodiscard]] std::unique_ptr<pending_count> count_held(std::vector<shared_key> const& slots) override

@@ -38,6 +38,8 @@ LATE = ("late",)
 SEMAPHORE = ("semaphore",)
 MULTI = ("multi",)
 ELECTION = ("election",)
+# A lock that operators break.
+OPERATORS = ("operators",)
 # Both forms of a lock, in time.
 ZOOKEEPER = ("zookeeper",)
 # The queue, in every order.
@@ -159,6 +161,15 @@ MUTANTS = {
     "clocks not compared": mutant(REDIS, "if (MUTANT && seen.near > 0) return {}; LINE"),
     "the time that a greeting took left out": mutant(REDIS, ("doubt = ", "doubt = MUTANT ? microseconds{} : ")),
     "one that missed its turn put behind all others": mutant(LATE, ("(came,", "(MUTANT ? clock : came,")),
+    # Its place is lost only if it is not in line any more, as it was called, and comes back late.
+    "one that missed its turn has lost its place": mutant(
+        LATE,
+        ("clock - longest_ago",
+         "MUTANT && clock - came > 60'000"
+         " && std::none_of(lines_[c.keys->lock].who.begin(), lines_[c.keys->lock].who.end(),"
+         " [&](auto const& one) { return one.second == c.waiter; }) ? clock : clock - longest_ago"),
+    ),
+    "one that asks again as if it came now": mutant(LATE, ("entered_at_", "MUTANT ? transport_.now() : entered_at_")),
     # Permits. A majority of servers, each of which admits as many as there are, admits more: what is asked for is any
     # slot that this server has free.
     "permits counted by each server": mutant(
@@ -180,6 +191,7 @@ MUTANTS = {
     "a permit that came as the time passed forgotten": mutant(
         SEMAPHORE, ("if (won_)", "if (won_ && !(MUTANT && timed_out_))")
     ),
+    "a number of permits that was changed not compared": mutant(SEMAPHORE, ("!other || ours", "MUTANT || !other || ours")),
     "a wait for one slot only": mutant(SEMAPHORE, ("size()", "(MUTANT ? 1 : size())")),
     # Several locks.
     "several locks taken in the order in which they were named": mutant(MULTI, "if (!MUTANT) LINE"),
@@ -187,6 +199,10 @@ MUTANTS = {
     "a hold that goes on without one of its locks": mutant(
         MULTI, "if (MUTANT) return parts_.front().still_held(); LINE"
     ),
+    "several locks granted although one of them is held": mutant(MULTI, ("taken ||", "(taken && !MUTANT) ||")),
+    "the leases of several counted from the answer": mutant(MULTI, ("sent_at_", "MUTANT ? now : sent_at_")),
+    # What operators do to a lock.
+    "a forced release that calls no waiter": mutant(OPERATORS, ("if (", "if (!MUTANT && ")),
     # An election.
     "elected before the one before is deposed": mutant(ELECTION, "LINE if (MUTANT) give_back();"),
     "the end of a term awaited without a timer": mutant(

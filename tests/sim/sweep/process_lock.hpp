@@ -3,8 +3,11 @@
 
 #include "threads.hpp"
 
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
+#include <holdfast/core/lock_holder.hpp>
+#include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/semaphore_slot.hpp>
@@ -12,10 +15,13 @@
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/outage.hpp>
 #include <holdfast/mutex.hpp>
+#include <holdfast/redis/joint_operation.hpp>
+#include <holdfast/redis/operator_questions.hpp>
 #include <holdfast/semaphore.hpp>
 #include <holdfast/sim.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <deque>
@@ -46,10 +52,8 @@ public:
         bool ended = false;
     };
 
-    process_queue(sim::client& of, std::string_view name, lock_options options)
-        : client_{of},
-          key_{std::make_shared<redis::lock_keys const>(std::string{name})},
-          options_{std::make_shared<lock_options const>(std::move(options))}
+    process_queue(sim::client& of, redis::shared_keys key, lock_options options)
+        : client_{of}, key_{std::move(key)}, options_{std::make_shared<lock_options const>(std::move(options))}
     {
     }
 
@@ -72,7 +76,7 @@ public:
         r->limit = p;
         r->told = std::move(told);
         untold_.push_back(r);
-        bool const busy = lease_ || releasing_ || !line_.empty();
+        bool const busy = lease_ || releasing_ || joining_ || !line_.empty();
         if (closed_) return end(r, std::make_error_code(std::errc::operation_canceled));
         if (p.once && busy) return end(r, make_error_code(errc::timed_out));
         line_.push_back(r);
@@ -108,10 +112,43 @@ public:
 
     [[nodiscard]] bool closed() const noexcept { return closed_; }
 
+    [[nodiscard]] sim::client& client() const noexcept { return client_; }
+    [[nodiscard]] redis::shared_keys const& key() const noexcept { return key_; }
+    [[nodiscard]] std::chrono::milliseconds ttl() const noexcept { return options_->ttl; }
+
+    /// Returns: whether the lock can be asked for together with others; then it is, until `end_joining`.
+    [[nodiscard]] bool begin_joining() noexcept
+    {
+        if (lease_ || releasing_ || joining_ || closed_ || !line_.empty()) return false;
+        joining_ = true;
+        return true;
+    }
+
+    /// Returns: what is asked for together with others.
+    [[nodiscard]] acquire_claim claim() const
+    {
+        return {key_, detail::request_for(*options_, {.once = true}, 0, client_.host().now())};
+    }
+
+    /// Effects: the lock was granted, or not.
+    void end_joining(std::optional<grant> const& got)
+    {
+        joining_ = false;
+        if (got) take(*got);
+        ask_next();
+    }
+
 private:
+    void take(grant const& got)
+    {
+        lease_ = std::make_shared<sim::granted_lease>(client_, key_, options_, got);
+        client_.keep(sim::granted_lease::renew(lease_));
+        if (closed_) release([](std::error_code) {});
+    }
+
     void ask_next()
     {
-        if (lease_ || releasing_ || line_.empty() || line_.front()->asking) return;
+        if (lease_ || releasing_ || joining_ || line_.empty() || line_.front()->asking) return;
         client_.keep(ask(shared_from_this(), line_.front()));
     }
 
@@ -126,11 +163,7 @@ private:
         co_await asking.ended_by();
         r->asking = nullptr;
         auto const got = acquire.outcome();
-        if (got) {
-            self->lease_ = std::make_shared<sim::granted_lease>(self->client_, self->key_, self->options_, *got);
-            self->client_.keep(sim::granted_lease::renew(self->lease_));
-            if (self->closed_) self->release([](std::error_code) {});
-        }
+        if (got) self->take(*got);
         auto const why = self->closed_ ? std::make_error_code(std::errc::operation_canceled) : got.code();
         self->end(r, got && !self->closed_ ? std::error_code{} : why);
     }
@@ -183,16 +216,56 @@ private:
     std::deque<std::shared_ptr<request>> line_;
     std::vector<std::shared_ptr<request>> untold_;
     bool releasing_ = false;
+    bool joining_ = false;
     bool closed_ = false;
+};
+
+/// An operation of a simulated process that one of its threads waits for.
+class thread_waits final : public completion {
+public:
+    void complete() noexcept override
+    {
+        ended_ = true;
+        if (to_) to_->wake();
+    }
+
+    /// Effects: starts `one`, and waits for it. Returns: whether it has ended; otherwise the schedule has, and `one` is
+    /// cancelled.
+    [[nodiscard]] bool run(auto& one)
+    {
+        one.start(*this);
+        while (!ended_ && !threads::ending()) threads::wait_until();
+        bool const ended = ended_;
+        if (!ended) one.cancel();
+        return ended;
+    }
+
+    /// Returns: what `one` yields. Throws: `error`.
+    [[nodiscard]] static auto result_of(auto& one, std::string const& lock)
+    {
+        thread_waits me;
+        if (!me.run(one)) throw detail::error_of(lock, {make_error_code(errc::unavailable), "all is over"});
+        auto got = one.outcome();
+        if (!got) throw detail::error_of(lock, got.why());
+        return *got;
+    }
+
+private:
+    threads::one* const to_ = threads::here();
+    bool ended_ = false;
 };
 
 /// What a `mutex`, or a slot of a semaphore, calls in a simulated process. Its members that wait do so in virtual time.
 class process_lock final : public detail::lock_object {
 public:
-    process_lock(sim::client& of, std::string_view name, lock_options options)
-        : queue_{std::make_shared<process_queue>(of, name, std::move(options))}
+    process_lock(sim::client& of, redis::shared_keys key, lock_options options)
+        : queue_{std::make_shared<process_queue>(of, std::move(key), std::move(options))}
     {
         queue_->listen();
+    }
+    process_lock(sim::client& of, std::string_view name, lock_options options)
+        : process_lock{of, std::make_shared<redis::lock_keys const>(std::string{name}), std::move(options)}
+    {
     }
     ~process_lock() override { process_lock::close(); }
 
@@ -255,6 +328,58 @@ public:
         if (hold == lease()) queue_->release([](std::error_code) {});
     }
 
+    /// By one request, if there is one server.
+    detail::joint_outcome try_lock_all(std::vector<lock_object*> const& all, detail::patience const&,
+                                       std::stop_token const& stop) override
+    {
+        auto& client = queue_->client();
+        if (client.way().size() != 1 || threads::ending()) return {};
+        std::vector<std::shared_ptr<process_queue>> queues;
+        auto const end = [&](auto const& got) {
+            for (std::size_t i = 0; i < queues.size(); ++i) queues[i]->end_joining(got(i));
+        };
+        auto const none = [](std::size_t) { return std::optional<grant>{}; };
+        std::vector<acquire_claim> claims;
+        for (auto* const one : all) {
+            auto const& queue = static_cast<process_lock*>(one)->queue_;
+            if (!queue->begin_joining()) {
+                end(none);
+                return {detail::joint_outcome::kind::refused, queues.size()};
+            }
+            queues.push_back(queue);
+            claims.push_back(queue->claim());
+        }
+        redis::joint_operation<sim::transport> asking{client.way(), claims, hopeless_};
+        thread_waits told;
+        bool ended = false;
+        {
+            std::stop_callback const on_stop{stop, [&]() noexcept { asking.cancel(); }};
+            ended = told.run(asking);
+        }
+        auto const why = ended ? asking.outcome().code : make_error_code(errc::unavailable);
+        if (!why) {
+            end([&](std::size_t i) { return std::optional{asking.granted(i)}; });
+            return {detail::joint_outcome::kind::held, 0};
+        }
+        end(none);
+        if (why != errc::timed_out) return {};
+        return {detail::joint_outcome::kind::refused, asking.blocker()};
+    }
+
+    [[nodiscard]] lock_report inspect() override
+    {
+        return ask<lock_report, redis::inspect_operation<sim::transport>>();
+    }
+    bool force_release() override { return ask<bool, redis::force_release_operation<sim::transport>>(); }
+    bool request_release() override { return ask<bool, redis::request_release_operation<sim::transport>>(); }
+
+    /// Effects: the number of permits in use is that of this slot.
+    void resize()
+    {
+        redis::resize_operation<sim::transport> asking{queue_->client().way(), queue_->key(), queue_->ttl()};
+        static_cast<void>(thread_waits::result_of(asking, name()));
+    }
+
     void close() noexcept override { queue_->close(); }
     [[nodiscard]] bool closed() const noexcept override { return queue_->closed(); }
 
@@ -285,7 +410,15 @@ private:
         std::shared_ptr<told> to_;
     };
 
+    template <class R, class Operation>
+    [[nodiscard]] R ask() const
+    {
+        Operation asking{queue_->client().way(), queue_->key()};
+        return thread_waits::result_of(asking, name());
+    }
+
     std::shared_ptr<process_queue> const queue_;
+    std::atomic<bool> hopeless_{false};
 };
 
 /// The shipped `mutex` in a simulated process.
@@ -299,27 +432,35 @@ public:
     }
 };
 
-/// The slots of a semaphore in a simulated process. The simulated servers do not know how many there are.
+/// The slots of a semaphore in a simulated process.
 class process_slots final : public detail::slot_source {
 public:
-    process_slots(sim::client& of, std::string_view semaphore, lock_options const& options)
-        : client_{of}, name_{semaphore}, options_{options}
+    process_slots(sim::client& of, semaphore_slot const& slots, lock_options const& options)
+        : client_{of}, name_{slots.semaphore}, permits_{slots.permits}, options_{options}
     {
     }
 
     [[nodiscard]] std::unique_ptr<detail::lock_object> make_slot(std::size_t slot) override
     {
-        return std::make_unique<process_lock>(client_, semaphore_slot{name_, 1, slot}.lock_name(), options_);
+        return std::make_unique<process_lock>(client_, key_of(slot), options_);
     }
     [[nodiscard]] std::unique_ptr<detail::lock_object> make_turn() override
     {
         return std::make_unique<process_lock>(client_, name_ + "#batch", options_);
     }
     [[nodiscard]] std::size_t held() override { throw detail::no_operators(); }
+    void resize() override { process_lock{client_, key_of(0), options_}.resize(); }
 
 private:
+    [[nodiscard]] redis::shared_keys key_of(std::size_t slot) const
+    {
+        return std::make_shared<redis::lock_keys const>(semaphore_slot{name_, 1, slot}.lock_name(), "", access::sole,
+                                                        redis::layout::string, permits_);
+    }
+
     sim::client& client_;
     std::string const name_;
+    std::size_t const permits_;
     lock_options const options_;
 };
 
@@ -327,8 +468,8 @@ private:
 class process_semaphore final : public semaphore {
 public:
     process_semaphore(sim::client& of, std::string_view name, std::ptrdiff_t max, lock_options const& options)
-        : semaphore{name, max, options, [&](semaphore_slot const& slots) {
-                        return std::make_unique<process_slots>(of, slots.semaphore, options);
+        : semaphore{name, max, options, [&of, options](semaphore_slot const& slots) {
+                        return std::make_unique<process_slots>(of, slots, options);
                     }}
     {
     }

@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 class semaphore_scenario final : public process_scenario {
 public:
     semaphore_scenario(std::uint64_t seed, run_options const& options)
-        : process_scenario{seed, options}, permits_{1 + below(4)}
+        : process_scenario{seed, options}, permits_{1 + below(4)}, most_{permits_}, resizes_{one_in(3)}
     {
     }
 
@@ -43,6 +43,14 @@ private:
         unsigned client = 0;
         time_point wanted{};
         time_point granted{};
+    };
+
+    /// A change of the number of permits.
+    struct change {
+        std::uint64_t to = 0;
+        time_point begun{};
+        time_point done = time_point::max();
+        bool certain = false;  ///< it was told to be done
     };
 
     void live(sim::client& me, std::uint8_t number) override
@@ -62,11 +70,49 @@ private:
             if (over()) return;
             if (!world_.comes_true({kind::operation, number, nobody, 2 * round + thread})) continue;
             try {
+                if (resizes_ && number == 0 && thread == 0 && process.below(8) == 0)
+                    resize(process, jobs, 1 + process.below(4));
                 section(process, jobs);
             } catch (error const& e) {
-                on_error(e);
+                bool const told = resizes_ && e.code() == errc::misconfigured;
+                told ? follow(process, jobs) : on_error(e);
             }
         }
+    }
+
+    /// Changes the number of permits.
+    void resize(sim::host& process, semaphore& jobs, std::uint64_t to)
+    {
+        permits_ = to;
+        most_ = std::max(most_, to);
+        auto& mine = changes_.emplace_back(change{.to = to, .begun = process.present()});
+        jobs.resize(static_cast<std::ptrdiff_t>(to));
+        mine.done = process.present();
+        mine.certain = true;
+    }
+
+    /// Takes over the number that was decided last, after one that was told of another one.
+    void follow(sim::host& process, semaphore& jobs)
+    try {
+        ++verdict_.refused;
+        resize(process, jobs, permits_);
+    } catch (error const& e) {
+        on_error(e);
+    }
+
+    /// Where nothing goes wrong, nobody gets a permit of another number after a change of it, until the next change.
+    void judge_number(std::uint64_t number, time_point asked, time_point granted)
+    {
+        auto const last = std::find_if(changes_.rbegin(), changes_.rend(),
+                                       [&](change const& c) { return c.certain && c.done < asked; });
+        if (!calm_ || last == changes_.rend() || last->to == number) return;
+        bool const forgotten = asked - last->done > ttl_;
+        bool const alone = std::none_of(changes_.begin(), changes_.end(), [&](change const& c) {
+            return c.to != last->to && c.begun < granted && c.done > last->begun;
+        });
+        if (alone && !forgotten)
+            breach("number", "a permit of " + std::to_string(number) + " was granted after the number was " +
+                                 std::to_string(last->to));
     }
 
     void section(sim::host& process, semaphore& jobs)
@@ -74,6 +120,7 @@ private:
         auto const wanted = process.present();
         auto const way = any_way(process);
         auto const d = way == how::shortly ? process.up_to(20ms) : duration{2s};
+        auto const number = jobs.max();
         leased_permit permit = way == how::once       ? leased_permit{jobs, std::try_to_lock}
                                : way == how::for_ever ? leased_permit{jobs}
                                                       : leased_permit{jobs, d};
@@ -86,7 +133,8 @@ private:
             return;
         }
         ++verdict_.acquired;
-        if (permit.slot() >= permits_) breach("K1", "a permit of the slot " + std::to_string(permit.slot()));
+        if (jobs.max() == number) judge_number(static_cast<std::uint64_t>(number), wanted, process.present());
+        if (permit.slot() >= most_) breach("K1", "a permit of the slot " + std::to_string(permit.slot()));
         if (way != how::once) waits_.push_back({process.index(), wanted, process.present()});
         auto& mine = claims_
                          .emplace_back(permit_claim{.slot = permit.slot(),
@@ -108,6 +156,7 @@ private:
     void inherit(sim::client& me) override
     try {
         process_semaphore jobs{me, "jobs", static_cast<std::ptrdiff_t>(permits_), {.ttl = ttl_}};
+        if (resizes_) jobs.resize(static_cast<std::ptrdiff_t>(permits_));
         std::vector<leased_permit> all;
         while (all.size() < permits_) {
             all.emplace_back(jobs);
@@ -135,14 +184,14 @@ private:
             if (auto const b = exclusion::breach(claims)) breach("K1", of + *b);
             if (auto const b = fencing::breach(claims)) breach("K2", of + *b);
         }
-        if (calm_) judge_idleness();
+        if (calm_ && changes_.empty()) judge_idleness();
         std::vector<std::string> names;
-        for (std::size_t i = 0; i < permits_; ++i) names.push_back("jobs#" + std::to_string(i));
+        for (std::size_t i = 0; i < most_; ++i) names.push_back("jobs#" + std::to_string(i));
         if (verdict_.breaches.empty()) judge_remains(names);
     }
 
     /// Returns: when the number of permits that are claimed changes, and by how much; ends come first.
-    [[nodiscard]] std::vector<std::pair<time_point, int>> changes() const
+    [[nodiscard]] std::vector<std::pair<time_point, int>> claimed() const
     {
         std::vector<std::pair<time_point, int>> all;
         for (auto const& [slot, c] : claims_) {
@@ -157,17 +206,17 @@ private:
     void judge_count()
     {
         int now = 0;
-        for (auto const& [at, change] : changes())
-            if ((now += change) > static_cast<int>(permits_))
-                return breach("K1", std::to_string(now) + " permits of " + std::to_string(permits_) +
-                                        " are claimed at " + text(at.time_since_epoch()));
+        for (auto const& [at, by] : claimed())
+            if ((now += by) > static_cast<int>(most_))
+                return breach("K1", std::to_string(now) + " permits of " + std::to_string(most_) + " are claimed at " +
+                                        text(at.time_since_epoch()));
     }
 
     /// While one waits no permit is free for long.
     void judge_idleness()
     {
         auto const most = calm_idleness();
-        auto const all = changes();
+        auto const all = claimed();
         for (auto const& w : waits_) {
             int now = 0;
             auto free_since = time_point{};
@@ -175,10 +224,10 @@ private:
                 if (now >= static_cast<int>(permits_)) return false;
                 return std::min(until, w.granted) - std::max(free_since, w.wanted) > most;
             };
-            for (auto const& [at, change] : all) {
+            for (auto const& [at, by] : all) {
                 if (look(at)) break;
-                if (now >= static_cast<int>(permits_) && change < 0) free_since = at;
-                now += change;
+                if (now >= static_cast<int>(permits_) && by < 0) free_since = at;
+                now += by;
                 if (at >= w.granted) break;
             }
             if (look(w.granted))
@@ -190,7 +239,10 @@ private:
 
     [[nodiscard]] std::string about() const override { return ", " + std::to_string(permits_) + " permits"; }
 
-    std::uint64_t permits_;
+    std::uint64_t permits_;  // as was decided last
+    std::uint64_t most_;     // of all numbers
+    bool resizes_;
+    std::deque<change> changes_;
     std::deque<permit_claim> claims_;
     std::vector<wait> waits_;
 };

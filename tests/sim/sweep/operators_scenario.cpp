@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+//
+// What operators ask of a lock, with the shipped operations, while simulated processes use it.
+#include "exclusion.hpp"
+#include "fencing.hpp"
+#include "process_scenario.hpp"
+
+#include <holdfast/core/lease.hpp>
+#include <holdfast/core/lock_holder.hpp>
+#include <holdfast/redis/operator_questions.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace holdfast::test {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Processes take one lock. One of them takes no lock, but breaks it, asks for its release, asks who has it, and lists
+/// all locks. What its holder was promised does not count from the moment on at which the lock may be broken.
+class operators_scenario final : public process_scenario {
+public:
+    operators_scenario(std::uint64_t seed, run_options const& options) : process_scenario{seed, options}
+    {
+        servers_->options.holder = "a process";
+    }
+
+private:
+    /// One thing that the operator did.
+    struct deed {
+        enum class kind : std::uint8_t { force, request } what;
+        time_point begun{};
+        time_point done = time_point::max();
+        bool held = false;     ///< it was told that the lock was held
+        bool certain = false;  ///< it was told at all
+    };
+
+    /// A hold, and how it was for its holder.
+    struct hold {
+        claim what;
+        time_point wanted{};
+        time_point left = time_point::max();   ///< until then it was held, as far as the process knew
+        time_point asked = time_point::max();  ///< when it knew that it is asked to release the lock
+    };
+
+    void live(sim::client& me, std::uint8_t number) override
+    {
+        process_mutex orders{me, "orders", {.ttl = ttl_}};
+        auto& process = me.host();
+        for (std::uint32_t round = 0; !over(); ++round) {
+            threads::sleep_until(process.present() + process.up_to(process.below(4) == 0 ? duration{ttl_} : 10ms));
+            if (over()) return;
+            if (!world_.comes_true({kind::operation, number, nobody, round})) continue;
+            try {
+                number == 0 ? operate(me, orders) : section(process, orders);
+            } catch (error const& e) {
+                on_error(e);
+            }
+        }
+    }
+
+    void operate(sim::client& me, mutex& orders)
+    {
+        auto& process = me.host();
+        auto const what = process.below(4);
+        if (what == 0) {
+            try {
+                auto const who = orders.holder();
+                if (who && !holds_.empty() && who->since && !who->remaining) breach("holder", "a lease without an end");
+            } catch (error const& e) {  // while it passes on, the masters may not agree
+                if (e.code() != errc::unavailable) throw;
+            }
+            return;
+        }
+        if (what == 1) {
+            redis::list_operation<sim::transport> asking{me.way(), "", "ord"};
+            auto const names = thread_waits::result_of(asking, "orders");
+            if (names.size() > 1 || (names.size() == 1 && names.front() != "orders"))
+                breach("list", "a lock is listed that there is not");
+            return;
+        }
+        auto& mine = deeds_.emplace_back(deed{what == 2 ? deed::kind::force : deed::kind::request, process.present()});
+        mine.held = what == 2 ? orders.force_unlock() : orders.request_release();
+        mine.certain = true;
+        mine.done = process.present();
+    }
+
+    void section(sim::host& process, mutex& orders)
+    {
+        auto const wanted = process.present();
+        auto const way = any_way(process);
+        bool const got = way == how::once       ? orders.try_lock()
+                         : way == how::for_ever ? (orders.lock(), true)
+                                                : orders.try_lock_for(way == how::shortly ? process.up_to(20ms) : 2s);
+        if (threads::ending()) return;
+        if (!got) {
+            ++verdict_.refused;
+            return;
+        }
+        ++verdict_.acquired;
+        auto const now = process.present();
+        auto const lease = orders.lease();
+        if (way != how::once) waits_.emplace_back(wanted, now);
+        auto& mine = holds_.emplace_back(hold{.what = {.client = process.index(),
+                                                       .granted = now,
+                                                       .first_fence = lease.fencing_token(),
+                                                       .last_fence = lease.fencing_token()},
+                                              .wanted = wanted});
+        auto const asked = lease.release_requested();
+        auto const leave = now + process.up_to(process.below(3) == 0 ? 3 * ttl_ : 10ms);
+        auto const held = [&] {
+            if (asked.stop_requested()) mine.asked = std::min(mine.asked, process.present());
+            return lease.still_held();
+        };
+        bool const to_the_end = keep(process, {&mine.what}, leave, held, [&] { return lease.expires_at(); });
+        mine.left = process.present();
+        if (!to_the_end && process.below(2) == 0) threads::sleep_until(process.present() + process.up_to(ttl_));
+        std::error_code ec;
+        orders.unlock(ec);
+        bool const broken = std::any_of(deeds_.begin(), deeds_.end(), [&](deed const& d) {
+            return d.what == deed::kind::force && d.begun < process.present() && d.done > wanted;
+        });
+        if (calm_ && to_the_end && ec && !broken && !threads::ending())
+            breach("release", "a release failed: " + ec.message());
+    }
+
+    void inherit(sim::client& me) override
+    {
+        process_mutex orders{me, "orders", {.ttl = ttl_}};
+        orders.lock();
+        if (threads::ending()) return;
+        if (!orders.lease().still_held()) breach("K6", "the heir's lease was lost at once");
+        std::error_code ec;
+        orders.unlock(ec);
+        if (ec && !threads::ending()) breach("release", "the heir's release failed: " + ec.message());
+    }
+
+    /// Returns: until when a command of `d` may have an effect.
+    [[nodiscard]] time_point effective_until(deed const& d) const
+    {
+        if (calm_) return d.done;
+        return d.begun + 4 * node_timeout + duration{guard} + world_.wrong().very_late + 6 * ttl_;
+    }
+
+    void judge() override
+    {
+        history claims;
+        for (auto const& one : holds_) {
+            auto c = one.what;
+            for (auto const& d : deeds_)  // also one that was granted before its answer came
+                if (d.what == deed::kind::force && d.begun < c.over() && effective_until(d) > one.wanted)
+                    c.ended = std::min(c.ended, std::max(c.granted, d.begun));
+            if (c.over() > c.granted) claims.push_back(c);
+        }
+        if (auto const b = exclusion::breach(claims)) breach("K1", *b);
+        if (auto const b = fencing::breach(claims)) breach("K2", *b);
+        if (calm_) judge_deeds();
+        if (calm_) judge_idleness();
+        if (verdict_.breaches.empty()) judge_remains({"orders"});
+    }
+
+    /// Where nothing goes wrong, a broken lock is lost to its holder before its lease would have ended, and a holder
+    /// that is asked for the lock knows it with its next renewal.
+    void judge_deeds()
+    {
+        for (auto const& d : deeds_)
+            for (auto const& h : holds_) {
+                if (!d.certain || h.what.granted >= d.begun || killed_client(h.what.client)) continue;
+                bool const all_the_time = h.left > d.done;
+                if (!all_the_time || broken_between(h.wanted, d)) continue;
+                if (!d.held) breach("operator", "was told that the lock is free while it was held");
+                if (d.what == deed::kind::force && h.left > d.done + ttl_)
+                    breach("operator", "a lock that was broken was held for longer than its lease");
+                bool const long_enough = h.left > d.done + duration{ttl_} * 3 / 4 && !broken_between(d.begun, h.left);
+                if (d.what == deed::kind::request && long_enough && h.asked > d.done + duration{ttl_} * 3 / 4)
+                    breach("operator", "a holder was not told that it is asked for the lock");
+            }
+    }
+
+    [[nodiscard]] bool killed_client(unsigned client) const
+    {
+        return std::find(killed().begin(), killed().end(), client) != killed().end();
+    }
+
+    [[nodiscard]] bool broken_between(time_point from, time_point until) const
+    {
+        return std::any_of(deeds_.begin(), deeds_.end(), [&](deed const& d) {
+            return d.what == deed::kind::force && d.begun < until && d.done > from;
+        });
+    }
+    [[nodiscard]] bool broken_between(time_point from, deed const& but) const
+    {
+        return std::any_of(deeds_.begin(), deeds_.end(), [&](deed const& d) {
+            return &d != &but && d.what == deed::kind::force && d.begun < but.done && d.done > from;
+        });
+    }
+
+    /// While one waits, a lock that was given back or broken is free for a moment only.
+    void judge_idleness()
+    {
+        for (auto const& d : deeds_) {
+            if (d.what != deed::kind::force || !d.held) continue;
+            auto const waited = std::any_of(waits_.begin(), waits_.end(), [&](auto const& w) {
+                return w.first + 20ms < d.begun && w.second > d.done + calm_idleness();
+            });
+            auto const taken = std::any_of(holds_.begin(), holds_.end(), [&](hold const& h) {
+                return h.what.granted >= d.begun && h.what.granted <= d.done + calm_idleness();
+            });
+            if (waited && !taken && d.done + calm_idleness() < quiet_since())
+                breach("idle", "a lock that was broken was free for longer than " + text(calm_idleness()) +
+                                   " while one waited");
+        }
+    }
+
+    std::deque<deed> deeds_;
+    std::deque<hold> holds_;
+    std::vector<std::pair<time_point, time_point>> waits_;
+};
+
+shipped_machine const operators{
+    {"operators",
+     "a lock that operators break, and ask for: one Redis, three or five masters",
+     [](std::uint64_t seed, run_options const& o) {
+         return operators_scenario{seed, o}.run();
+     },
+     {sim::decision::kind::late, sim::decision::kind::lost_request, sim::decision::kind::lost_reply,
+      sim::decision::kind::cut, sim::decision::kind::lost_report, sim::decision::kind::pause,
+      sim::decision::kind::crash, sim::decision::kind::hang}}};
+
+}  // namespace
+
+}  // namespace holdfast::test
