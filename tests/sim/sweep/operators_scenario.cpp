@@ -60,10 +60,12 @@ private:
             threads::sleep_until(process.present() + process.up_to(process.below(4) == 0 ? duration{ttl_} : 10ms));
             if (over()) return;
             if (!world_.comes_true({kind::operation, number, nobody, round})) continue;
+            auto const begun = process.present();
             try {
                 number == 0 ? operate(me, orders) : section(process, orders);
             } catch (error const& e) {
-                on_error(e);
+                // A try whose lock is broken before it is confirmed has asked in vain.
+                if (e.code() != errc::unavailable || !broken_between(begun, process.present())) on_error(e);
             }
         }
     }
