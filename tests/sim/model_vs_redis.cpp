@@ -360,10 +360,10 @@ TEST_CASE("a simulated node keeps the writers that wait beside readers as a real
 
 TEST_CASE("scripts that do not compare, or say yes to what is not there, are told from the shipped ones", "[lesson-10]")
 {
-    std::string const compares = "if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end";
+    std::string const compares = "if redis.pcall('GETRANGE', KEYS[1], '0', '32') ~= ARGV[1] then return 0 end";
     auto const broken =
-        GENERATE(as<std::string>{}, "if redis.pcall('GETRANGE', KEYS[1], 0, 32) == '' then return 0 end",
-                 "if redis.pcall('GETRANGE', KEYS[1], 0, 32) == '' then return 1 end");
+        GENERATE(as<std::string>{}, "if redis.pcall('GETRANGE', KEYS[1], '0', '32') == '' then return 0 end",
+                 "if redis.pcall('GETRANGE', KEYS[1], '0', '32') == '' then return 1 end");
     auto const what = GENERATE(verb::extend, verb::release, verb::confirm);
     auto const padded = broken + std::string(compares.size() - broken.size(), ' ');
     auto const key = std::make_shared<redis::lock_keys const>("orders");

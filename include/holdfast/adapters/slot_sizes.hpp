@@ -106,6 +106,7 @@ public:
             if (auto const of = one.lock()) close(*of);
         close(*largest_);
         close(*current_);
+        make_ = nullptr;  // which may own the client
     }
 
     /// Effects: takes `n` slots, as `slot_batch::take`, of the number in use. Returns: which; none if the time passed,
@@ -199,7 +200,7 @@ private:
         for (auto const& go_on : waiting) go_on();
     }
 
-    maker const make_;
+    maker make_;
     std::mutex resizing_;
     mutable std::mutex mutex_;
     shared_slots current_;

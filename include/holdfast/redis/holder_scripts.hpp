@@ -30,7 +30,7 @@ redis.pcall('SET', holder, string.format('%s %d%06d %.0f ', ARGV[1], time[1], ti
 inline constexpr std::string_view erase_record = "if ours then redis.pcall('PEXPIRE', holder, 0) end\n";
 
 inline constexpr std::string_view compare_delete_and_erase = R"lua(
-local ours = redis.pcall('GETRANGE', KEYS[1], 0, 32) == ARGV[1]
+local ours = redis.pcall('GETRANGE', KEYS[1], '0', '32') == ARGV[1]
 if not ours then return 0 end
 redis.call('PEXPIRE', KEYS[1], 0)
 )lua";
@@ -44,7 +44,7 @@ end
 )lua";
 
 inline constexpr std::string_view extend_both = R"lua(
-if redis.pcall('GETRANGE', KEYS[1], 0, 32) ~= ARGV[1] then return 0 end
+if redis.pcall('GETRANGE', KEYS[1], '0', '32') ~= ARGV[1] then return 0 end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
   redis.pcall('PEXPIRE', holder, ARGV[2])
@@ -58,7 +58,7 @@ local holder = #KEYS % 2 == 0 and table.remove(KEYS)
 )lua";
 
 inline constexpr std::string_view report = R"lua(
-local value = redis.pcall('GETRANGE', KEYS[1], 0, 32)
+local value = redis.pcall('GETRANGE', KEYS[1], '0', '32')
 local left = redis.call('PTTL', KEYS[1])
 if left == -2 then return {} end
 if type(value) == 'table' then value = '' end
@@ -79,7 +79,7 @@ if holder then redis.pcall('PEXPIRE', holder, 0) end
 )lua";
 
 inline constexpr std::string_view mark_record = R"lua(
-local value = redis.pcall('GETRANGE', KEYS[1], 0, 32)
+local value = redis.pcall('GETRANGE', KEYS[1], '0', '32')
 if redis.call('PTTL', KEYS[1]) == -2 then return 0 end
 local kept = holder and redis.pcall('GETRANGE', holder, 0, 8191)
 local left = holder and redis.pcall('PTTL', holder)
@@ -111,15 +111,15 @@ inline constexpr script acquire_by_count_and_tell{acquire_by_count_and_tell_text
                                                   "5bb1a7a04b9a3b43693f781dc819fa8ee6504a8f"};
 
 inline constexpr auto extend_and_hear_text = joined<parts::take_holder, parts::extend_both>;
-inline constexpr script extend_and_hear{extend_and_hear_text, "9b641002d313900d316a33bf6697015ada3a6e9b"};
+inline constexpr script extend_and_hear{extend_and_hear_text, "c56d55b3f82f5c30fd8eb0fee4a01ba7f1cb9b98"};
 
 inline constexpr auto reacquire_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::set_if_free, parts::extend_both>;
-inline constexpr script reacquire_and_tell{reacquire_and_tell_text, "2c63549594740acb7a64106491549f9de049d9bf"};
+inline constexpr script reacquire_and_tell{reacquire_and_tell_text, "158da68f5aa0ee00ae2cf2bd7fa5874a4111a9df"};
 
 inline constexpr script release_and_erase{joined<parts::take_holder, parts::compare_delete_and_erase,
                                                  parts::erase_record, parts::keys, parts::call_next, parts::tell_all>,
-                                          "f46db8ed1d5566019812fdf849782811cd79117d"};
+                                          "bbc5ffbf335b549b1b1092f0000e7dacf30b9ba4"};
 
 inline constexpr script give_back_and_erase{
     joined<parts::take_holder, parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay,
@@ -129,7 +129,7 @@ inline constexpr script give_back_and_erase{
 // inspect: KEYS lock [queue next] [holder]. Answers {} if the lock is free; otherwise {PTTL, a digest of the value, the
 // clock in µs, the record without its owner token, how many wait or -1}. The digest only tells values apart.
 inline constexpr script inspect{joined<parts::take_holder_if_there, parts::keys, parts::report>,
-                                "d9720a67104f1a95fd32fee077b81fca590e2b0e"};
+                                "f288dfb4f3788ecc4b10164b75345606220c4b71"};
 
 // force_release: KEYS lock [queue next] [holder]; ARGV '' channel. Answers 1 + the number of subscribers told; 0: it is
 // free; -1: its key is of another type, and stays.
@@ -139,7 +139,7 @@ inline constexpr script force_release{
 
 // request_release: KEYS lock [holder]. Answers 1; 0: it is free; -1: there is no record of its holder.
 inline constexpr script request_release{joined<parts::take_holder_if_there, parts::mark_record>,
-                                        "ff23780df16cc80a266a91b65af34d2f725b496b"};
+                                        "8d47ef33692d179419453301c8dab7313ced4c68"};
 
 // list: ARGV cursor pattern count. Answers {cursor, name…}: of the keys that match, those that hold an owner token, or
 // have readers, and expire. Looks at about `count` keys. A name of more than 4 KiB is left out: a reply is not to be

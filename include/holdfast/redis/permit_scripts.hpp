@@ -44,7 +44,7 @@ end
 )lua";
 
 inline constexpr std::string_view keep_number = R"lua(
-local held = other and redis.pcall('GETRANGE', KEYS[1], 0, 32) == ARGV[1]
+local held = other and redis.pcall('GETRANGE', KEYS[1], '0', '32') == ARGV[1]
 if held then
   local rest, lasts = redis.call('PTTL', number_key), tonumber(ARGV[2]) + 1000
   if rest >= 0 and rest < lasts then redis.pcall('PEXPIRE', number_key, string.format('%.0f', lasts)) end
@@ -65,11 +65,11 @@ inline constexpr script acquire_slot_by_count{joined<parts::take_number, parts::
                                               "543f10ec55b369aba240a27219e44a66ab7e791c"};
 
 inline constexpr script extend_slot{joined<parts::take_number, parts::keep_number, extend_text>,
-                                    "0a115f41c7557087ae4b526e28ffcd2e66f1e828"};
+                                    "ae873a471378112cd120e1c5df3a1a9f6dbb24ec"};
 
 inline constexpr script reacquire_slot{
     joined<parts::take_number, parts::keep_number, parts::decline_number, reacquire_text>,
-    "37bdc638d963cb14809c9c12f2891829d5675696"};
+    "df2f55b4e6b85814f5d417ac7283af17f7409960"};
 
 // The same with a record of the holder, whose text is the last argument but one.
 
@@ -85,11 +85,11 @@ inline constexpr script acquire_slot_by_count_and_tell{
     "1a8d91285e055395d6d09141ee96971a0a339922"};
 
 inline constexpr script extend_slot_and_hear{joined<parts::take_number, parts::keep_number, extend_and_hear_text>,
-                                             "a016ac822ce9638c883b9303b64d898165233c23"};
+                                             "5e6f8a882d0540f9136b6b4b451ab0e9355a25c1"};
 
 inline constexpr script reacquire_slot_and_tell{
     joined<parts::take_number, parts::keep_number, parts::decline_number, reacquire_and_tell_text>,
-    "db9bb6d9d8412d630702ecfdd031517f27ef19a6"};
+    "836df0055b32ba48420c588dd5d994f55970e2d2"};
 
 /// Those of a slot, in the order of the fence's sources, then extend and reacquire; without a record of the holder, and
 /// with one.

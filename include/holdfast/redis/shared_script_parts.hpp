@@ -64,7 +64,7 @@ end
 )lua";
 
 inline constexpr std::string_view look_at_value = R"lua(
-local value = redis.pcall('GETRANGE', KEYS[1], 0, 32)
+local value = redis.pcall('GETRANGE', KEYS[1], '0', '32')
 )lua";
 
 inline constexpr std::string_view look_at_reader = R"lua(
@@ -282,7 +282,7 @@ if next and waiter then
     redis.pcall('ZREM', queue, waiter)
     ended = writer > now and writer == queued and redis.call('PTTL', queue) == -2
   end
-  if redis.pcall('GETRANGE', next, 0, 63) == waiter then redis.call('PEXPIRE', next, 0) end
+  if redis.pcall('GETRANGE', next, '0', '63') == waiter then redis.call('PEXPIRE', next, 0) end
 end
 if ended then writer = 0 end
 if (ours or ended) and marks[1] then pcall(note) end

@@ -54,19 +54,19 @@ inline constexpr script acquire_shared_by_count{
 inline constexpr script confirm_shared{
     joined<parts::look_at_value, parts::shared_keys_after_fence, parts::look_at_phase, parts::look_at_reader,
            parts::only_ours, parts::raise_fence>,
-    "6e0f3bc5fd91c9c4e54db1af65d73ef993e8454b"};
+    "dd38a7e526ef742f3673c76bdd73ee0f64220797"};
 
 // extend, shared: KEYS lock readers phase; ARGV token ttl. Only its own record, and only if it is there.
 inline constexpr script extend_shared{
     joined<parts::look_at_value, parts::shared_keys, parts::look_at_phase, parts::look_at_reader, parts::only_ours,
            parts::join, parts::extend_shared>,
-    "22e0536b78bc91dbf8b48ce1c135f7917589465d"};
+    "84600cc5eade5d4b86a548a14fdc2dfbbc2afb5c"};
 
 // reacquire, shared: the same. As extend, and goes in if no writer has the lock.
 inline constexpr script reacquire_shared{
     joined<parts::look_at_value, parts::shared_keys, parts::look_at_phase, parts::look_at_reader,
            parts::only_without_writer, parts::join, parts::extend_shared>,
-    "bb5170eb2325b260d648f76bd8a2f904784019f4"};
+    "cfd04b4359ab57ae5860d1b1f92de2a4a64d8efc"};
 
 // release, shared, and leave: KEYS lock readers phase [queue next]; ARGV token channel [waiter]. As release. When the
 // last reader leaves, all are told, unless a writer of the queue is called.
@@ -74,13 +74,13 @@ inline constexpr script release_shared{
     joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::waiter_after_channel,
            parts::look_at_phase, parts::look_at_reader, parts::called_before, parts::come, parts::leave_shared,
            parts::release_shared, parts::call_next, parts::call_writer, parts::tell_all>,
-    "2c62d52b6572959c273c8148a47cb437d3233024"};
+    "ad02d9a5645d44e2c1ef5c65e3f64451edaf1c7c"};
 
 // release, exclusive, and leave: the same, and ARGV [waiter score], as give_back.
 inline constexpr script release_exclusive{
     joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::waiter_after_channel,
            parts::look_at_phase, parts::enqueue, parts::call_next, parts::release_exclusive,
            parts::leave_or_stay_exclusive, parts::tell_all>,
-    "705ebd35e09cd0a9a4d47c982ac1743a53ebc41c"};
+    "4515ad8a82c8c67bc39ec496fae45f20974b2787"};
 
 }  // namespace holdfast::redis::scripts
