@@ -82,6 +82,13 @@ TEST_CASE("a user with a right to the keys of the queue, but not to its commands
     check_that_it_is_woken(server, 2);
 }
 
+TEST_CASE("a user with some of the commands of the queue waits for messages to all")
+{
+    auto server =
+        server_with("user app on >secret ~* &* -@all +zadd +zrem " + std::string{holdfast::test::lock_commands});
+    check_that_it_is_woken(server, 2);
+}
+
 TEST_CASE("a user who may not listen to its inbox waits for messages to all")
 {
     auto server = server_with("user app on >secret ~* resetchannels &holdfast:free:{orders} +@all");

@@ -323,7 +323,8 @@ TEST_CASE("a simulated node keeps the writers that wait beside readers as a real
             since = pair::now();
         }
         auto const pick = [&](auto const& from) { return from[chance.below(from.size())]; };
-        redis::command c{.what = pick(verbs), .keys = chance.below(5) < 2 ? alone : together, .token = pick(tokens), .ttl = 10min};
+        redis::command c{
+            .what = pick(verbs), .keys = chance.below(5) < 2 ? alone : together, .token = pick(tokens), .ttl = 10min};
         c.use_queue = chance.below(8) != 0;
         if (c.keys == alone && c.use_queue && chance.below(4) != 0) {
             c.waiter = {

@@ -43,7 +43,7 @@ public:
             std::scoped_lock guard{mutex_};
             closed_ = true;
         }
-        closing_.request_stop();
+        if (!origin_.in_child()) closing_.request_stop();
     }
     [[nodiscard]] bool closed() const noexcept { return closing_.stop_requested(); }
 

@@ -37,7 +37,7 @@ public:
     {
         if (of_->in_child()) throw made_before_fork(of_->sizes().name());
         if (n_ == 1) return taken_over(std::make_shared<one_permit>(of_), hold);
-        auto const n = static_cast<std::size_t>(std::max<std::ptrdiff_t>(n_, 0));
+        auto const n = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(n_, 0, slot_set::most + 1));
         return taken_over(std::make_shared<permit_batch>(of_, turn_, n), hold);
     }
 

@@ -42,7 +42,7 @@ public:
     /// Effects: gives back all slots that are taken; what waits is cancelled, also if it is granted one of these.
     void close() noexcept
     {
-        closing_.request_stop();
+        if (!in_child()) closing_.request_stop();
         sizes_.close();
     }
 

@@ -161,10 +161,13 @@ public:
 
     /// Effects: `release(n, ec)`; errors are reported to `on_error`.
     void release(std::ptrdiff_t n) noexcept
-    {
+    try {
+        auto const of = permits_;  // the next holder may destroy this
+        auto const hook = on_error_;
         std::error_code ec;
         release(n, ec);
-        if (ec) detail::report(on_error_, name(), {ec, std::to_string(n) + " permits"});
+        if (ec) detail::report(hook, of->sizes().name(), {ec, std::to_string(n) + " permits"});
+    } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): their leases end
     }
 
     /// Effects: gives back one of the permits that this object has by `acquire` and its siblings, whichever thread
@@ -259,6 +262,7 @@ private:
     /// Returns: `n` slots that are held now; none if the time passed, or after a stop.
     detail::held_slots take_slots(std::ptrdiff_t n, detail::patience const& p, std::stop_token const& stop)
     {
+        if (permits_->in_child()) throw detail::made_before_fork(name());
         return permits_->sizes().take(n, *turn_, p, stop);
     }
 

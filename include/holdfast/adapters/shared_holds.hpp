@@ -194,7 +194,7 @@ private:
     struct entry {
         object what;
         bool idle = false;
-        std::uint64_t taken = 0;  ///< its number among those that were kept; 0: it is not
+        std::uint64_t taken = 0;   ///< its number among those that were kept; 0: it is not
         std::uint64_t before = 0;  ///< the same, before it was let go
         std::thread::id by{};
     };

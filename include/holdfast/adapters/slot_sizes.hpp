@@ -55,11 +55,11 @@ public:
 
     /// Throws: `error` (`misconfigured`), and what `make` throws.
     slot_sizes(std::string_view name, std::ptrdiff_t max, maker make)
-        : make_{std::move(make)}, current_{std::make_shared<sized>(name, max, make_)}, largest_{current_}
+        : name_{name}, make_{std::move(make)}, current_{std::make_shared<sized>(name, max, make_)}, largest_{current_}
     {
     }
 
-    [[nodiscard]] std::string const& name() const noexcept { return largest_->slots.name(); }
+    [[nodiscard]] std::string const& name() const noexcept { return name_; }
 
     /// Returns: the slots of the number in use.
     [[nodiscard]] shared_slots current() const
@@ -134,7 +134,7 @@ public:
                 });
                 return all;
             } catch (error const& e) {
-                if (e.code() != errc::misconfigured || !wait_for_change(in)) throw;
+                if (e.code() != errc::misconfigured || !wait_for_change(in, p.deadline, stop)) throw;
             }
         }
     }
@@ -174,12 +174,14 @@ private:
         return largest_;
     }
 
-    /// Effects: as `after_change`, and waits for it.
-    [[nodiscard]] bool wait_for_change(shared_slots const& in)
+    /// Effects: as `after_change`, and waits for it, until `deadline` or a stop.
+    [[nodiscard]] bool wait_for_change(shared_slots const& in, boot_clock::time_point deadline,
+                                       std::stop_token const& stop)
     {
-        parker here;
-        if (!after_change(in, [&here] { here.unpark(); })) return false;
-        while (here.park_until(boot_clock::time_point::max()) == 0) {
+        auto const here = std::make_shared<parker>();
+        if (!after_change(in, [here] { here->unpark(); })) return false;
+        std::stop_callback const on_stop{stop, [&]() noexcept { here->unpark(); }};
+        while (here->park_until(deadline) == 0 && boot_clock::now() < deadline) {
         }
         return true;
     }
@@ -200,6 +202,7 @@ private:
         for (auto const& go_on : waiting) go_on();
     }
 
+    std::string const name_;
     maker make_;
     std::mutex resizing_;
     mutable std::mutex mutex_;

@@ -135,6 +135,10 @@ void begin_lock_of(async_source& from, patience const& p, std::stop_token stop, 
                     callback_of([one = std::shared_ptr<async_object>{one}, f = std::move(f)](std::error_code ec,
                                                                                              bool held) mutable {
                         auto const of = std::move(one);
+                        if (held && of->closed()) {  // the end of what it was taken for gives it back
+                            of->give_back(of->lease());
+                            return f(std::make_error_code(std::errc::operation_canceled), false);
+                        }
                         if (held) of->leave();
                         f(ec, held);
                     }));

@@ -117,6 +117,7 @@ public:
     /// as that of the whole, too. Returns: whether this is not lost yet.
     bool join(std::weak_ptr<hold_state> of) noexcept
     {
+        if (origin_.in_child()) return true;
         std::unique_lock guard{mutex_};
         joint_ = std::move(of);
         bool const held = !lost_;

@@ -24,8 +24,9 @@ public:
     /// one that announces a loss may do so. Returns: whether it is held.
     [[nodiscard]] bool add(lease const& part, std::shared_ptr<joint_hold> const& self) noexcept
     {
+        if (!part.hold_) return false;
         parts_.push_back(part);
-        return part.hold_ && part.hold_->join(self) && part.still_held();
+        return part.hold_->join(self) && part.still_held();
     }
 
     /// Effects: what is lost from now on is not announced as its loss until `released`: the locks are given back.

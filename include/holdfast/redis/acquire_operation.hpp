@@ -114,7 +114,8 @@ public:
         endless || a.other_type ? strange_.add(node) : strange_.remove(node);
         a.other_type ? other_type_.add(node) : other_type_.remove(node);
         if (watching_) listen_with_all(node);
-        a.what == answer::kind::refused && !a.error && !queues_ ? known_.add(node) : known_.remove(node);
+        if (a.what == answer::kind::refused && !a.error && !queues_) known_.add(node);
+        if (a.what == answer::kind::applied) known_.remove(node);
         base::on_answer(node, a, now);
     }
 
@@ -146,7 +147,8 @@ private:
         this->give_up(step.give_up);
         if (step.new_token || !step.roll_back.empty() || step.done) this->stop_asking();
         // Another server's clock may be known by now.
-        if (waiter_ && queues_) score_ = transport_.score(entered_at_);  // mutant: one that asks again as if it came now
+        if (waiter_ && queues_)
+            score_ = transport_.score(entered_at_);  // mutant: one that asks again as if it came now
         give_back(step);
         if (step.new_token) draw_token();  // mutant: token used again
         if (!step.ask.empty()) {
@@ -182,7 +184,7 @@ private:
         }
         if (!step.done) return false;
         outcome_ = step.done;
-        if (watching_) transport_.unwatch(channel_, this);
+        if (watching_ || !told_all_.empty()) transport_.unwatch(channel_, this);
         transport_.leave(waiter_);
         return true;
     }
@@ -211,7 +213,7 @@ private:
         if (waiter_ || request_.once || keys_->layout() != layout::string) return;
         entered_at_ = now;
         if (queues_) score_ = transport_.score(now);
-        waiter_ = transport_.enter(this);
+        waiter_ = transport_.enter(queues_ ? this : nullptr);  // readers hear of releases with all
     }
 
     /// Watches the nodes, after a step that said so, and tells the machine of those that cannot report releases.

@@ -96,19 +96,19 @@ return 1
 inline constexpr auto acquire_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::keys, parts::waiter, parts::turn, parts::look_at_clock,
            parts::take, parts::record, parts::answer_yes>;
-inline constexpr script acquire_and_tell{acquire_and_tell_text, "d1c1eaf88d66bdd183f4f2af13ff9e47d9f77b00"};
+inline constexpr script acquire_and_tell{acquire_and_tell_text, "a07f01ef514da2f6075bef5748c90792c2ff7257"};
 
 inline constexpr auto acquire_by_clock_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::keys_after_fence, parts::waiter_by_clock, parts::turn,
            parts::look_at_fence, parts::fence_by_clock, parts::take, parts::record, parts::answer_fence>;
 inline constexpr script acquire_by_clock_and_tell{acquire_by_clock_and_tell_text,
-                                                  "4e74fc12f64b92b39ba9fd2b92cbfe3b09d80584"};
+                                                  "45b9c5bd3b2db8c6b4456b4a923897140ab9850f"};
 
 inline constexpr auto acquire_by_count_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::keys_after_fence, parts::waiter_by_count, parts::turn,
            parts::look_at_fence, parts::fence_by_count, parts::take, parts::record, parts::answer_fence>;
 inline constexpr script acquire_by_count_and_tell{acquire_by_count_and_tell_text,
-                                                  "5bb1a7a04b9a3b43693f781dc819fa8ee6504a8f"};
+                                                  "62d7b596f04d9d8c83293129f2be945c5e93e84f"};
 
 inline constexpr auto extend_and_hear_text = joined<parts::take_holder, parts::extend_both>;
 inline constexpr script extend_and_hear{extend_and_hear_text, "c56d55b3f82f5c30fd8eb0fee4a01ba7f1cb9b98"};
@@ -124,7 +124,7 @@ inline constexpr script release_and_erase{joined<parts::take_holder, parts::comp
 inline constexpr script give_back_and_erase{
     joined<parts::take_holder, parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay,
            parts::erase_record, parts::tell_all>,
-    "1c00718debaba746d8cb45ce57d46ceb32e5b06f"};
+    "5424c06f71456ec73ec626c4c1ada22f3dafb03a"};
 
 // inspect: KEYS lock [queue next] [holder]. Answers {} if the lock is free; otherwise {PTTL, a digest of the value, the
 // clock in µs, the record without its owner token, how many wait or -1}. The digest only tells values apart.

@@ -44,6 +44,12 @@ public:
         return {.inbox = number_, .number = last_, .reserve = reserve};
     }
 
+    /// Returns: a waiter that is never called by its number.
+    [[nodiscard]] waiter_id enter_without_call(std::chrono::milliseconds reserve) noexcept
+    {
+        return {.inbox = number_, .number = ++last_, .reserve = reserve};
+    }
+
     void leave(waiter_id const& w) noexcept { waiters_.erase(w.number); }
 
     /// Returns: whether the node calls waiters.

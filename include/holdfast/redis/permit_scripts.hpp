@@ -56,13 +56,13 @@ inline constexpr std::string_view decline_number = "if other and not held then r
 }  // namespace parts
 
 inline constexpr script acquire_slot{joined<parts::take_number, parts::refuse_number, acquire_text>,
-                                     "f71abc99d047a8271a8cb7dec9a4905e3468c553"};
+                                     "797fdb03f3b690319a0a1c2e0bb7988a68e992eb"};
 
 inline constexpr script acquire_slot_by_clock{joined<parts::take_number, parts::refuse_number, acquire_by_clock_text>,
-                                              "48bc59f1f5f1e3ec49562a86b3c04ba3dc6ef23b"};
+                                              "d2fbb4199b39cd96c86c4ad1d2cead0e73aaa695"};
 
 inline constexpr script acquire_slot_by_count{joined<parts::take_number, parts::refuse_number, acquire_by_count_text>,
-                                              "543f10ec55b369aba240a27219e44a66ab7e791c"};
+                                              "9aedf862ddf20da0fa371dd8d7ff6f11c91c7102"};
 
 inline constexpr script extend_slot{joined<parts::take_number, parts::keep_number, extend_text>,
                                     "ae873a471378112cd120e1c5df3a1a9f6dbb24ec"};
@@ -74,15 +74,15 @@ inline constexpr script reacquire_slot{
 // The same with a record of the holder, whose text is the last argument but one.
 
 inline constexpr script acquire_slot_and_tell{joined<parts::take_number, parts::refuse_number, acquire_and_tell_text>,
-                                              "6a36e813bf220fc60e12a3c1d98d5bf6ac6026c1"};
+                                              "1d8b0976108070d0dab57585fee229480accbf44"};
 
 inline constexpr script acquire_slot_by_clock_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_clock_and_tell_text>,
-    "c0db8a8073d5af775ebdda1c4c107593917a3ee2"};
+    "ded1c91df8d34109a7bd3224cdb200ebcecf3bee"};
 
 inline constexpr script acquire_slot_by_count_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_count_and_tell_text>,
-    "1a8d91285e055395d6d09141ee96971a0a339922"};
+    "3ae4048b63b4f49b73ded581160f74ea148ce269"};
 
 inline constexpr script extend_slot_and_hear{joined<parts::take_number, parts::keep_number, extend_and_hear_text>,
                                              "5e6f8a882d0540f9136b6b4b451ab0e9355a25c1"};

@@ -39,6 +39,7 @@ public:
             return;
         }
         c.what = command::verb::release;
+        c.use_queue = !c.queue_refused;  // also of one that does not wait itself
         pending_commands one;
         one.push_back({.what = std::move(c), .since = now});
         keep_first(one);

@@ -72,13 +72,15 @@ local function enqueue()
   local clock = time[1] * 1000000 + time[2]
   local at = tonumber(score) < 0 and clock + score or score
   at = math.min(math.max(at, clock - 3600000000), clock + 60000000)
-  local added = redis.pcall('ZADD', queue, string.format('%.0f', at), waiter)
-  if type(added) == 'number' then
-    redis.call('PEXPIRE', queue, '3600000')
-  elseif string.find(added.err, 'NOPERM', 1, true) or string.find(added.err, 'ACL failure', 1, true)
-      or string.find(added.err, 'The user executing', 1, true) then
-    redis.call('ZADD', queue, string.format('%.0f', at), waiter)
+  local function refused(answer)
+    local why = type(answer) == 'table' and answer.err or ''
+    return string.find(why, 'NOPERM', 1, true) or string.find(why, 'ACL failure', 1, true)
+      or string.find(why, 'The user executing', 1, true)
   end
+  if refused(redis.pcall('ZRANK', queue, waiter)) then redis.call('ZRANK', queue, waiter) end
+  local added = redis.pcall('ZADD', queue, string.format('%.0f', at), waiter)
+  if refused(added) then redis.call('ZADD', queue, string.format('%.0f', at), waiter) end
+  if type(added) == 'number' then redis.call('PEXPIRE', queue, '3600000') end
 end
 )lua";
 
@@ -201,17 +203,17 @@ inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} 
 }  // namespace parts
 
 inline constexpr auto acquire_text = joined<parts::keys, parts::waiter, parts::turn, parts::take, parts::answer_yes>;
-inline constexpr script acquire{acquire_text, "8017c819567dee6fd4f770707ecb8d4d8bc709bc"};
+inline constexpr script acquire{acquire_text, "46f5020776d6bf2b4717e9583500b042121d5e18"};
 
 inline constexpr auto acquire_by_clock_text =
     joined<parts::keys_after_fence, parts::waiter_by_clock, parts::turn, parts::look_at_fence, parts::fence_by_clock,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_clock{acquire_by_clock_text, "b8a465c0c6fb52bed404eb70cbef717312727bda"};
+inline constexpr script acquire_by_clock{acquire_by_clock_text, "1c1baf5aaefb80d6c3082d490df6db14f821dbf4"};
 
 inline constexpr auto acquire_by_count_text =
     joined<parts::keys_after_fence, parts::waiter_by_count, parts::turn, parts::look_at_fence, parts::fence_by_count,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_count{acquire_by_count_text, "ed76d46434bfcc26ab12813236ab6115557e7e51"};
+inline constexpr script acquire_by_count{acquire_by_count_text, "e57e154f7bccde459601e4e3148690fbe9bbf365"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.
@@ -291,7 +293,7 @@ inline constexpr script release{joined<parts::compare_and_delete, parts::keys, p
 // queue, or joins it if the score is not 0.
 inline constexpr script give_back{
     joined<parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay, parts::tell_all>,
-    "551460592a2a2a1637abfd58f63a03a93bd257a4"};
+    "acd7a21127d8dd82231656a2c0f01cbe43b84f3b"};
 
 }  // namespace scripts
 }  // namespace holdfast::redis

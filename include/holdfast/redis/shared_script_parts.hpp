@@ -157,9 +157,10 @@ end
 )lua";
 
 inline constexpr std::string_view mark_writer = R"lua(
-if refused and waits > 0 and (value == 'holdfast:readers' or waiter) then
+local stands = waiter and score ~= '0'
+if refused and waits > 0 and (value == 'holdfast:readers' or stands) then
   writer = now + waits
-  queued = waiter and writer or queued
+  queued = stands and writer or queued
   note()
 end
 )lua";
@@ -276,13 +277,10 @@ end
 inline constexpr std::string_view leave_or_stay_exclusive = R"lua(
 local ended = false
 if next and waiter then
-  if score ~= '0' then
-    enqueue()
-  else
-    redis.pcall('ZREM', queue, waiter)
-    ended = writer > now and writer == queued and redis.call('PTTL', queue) == -2
-  end
+  if score ~= '0' then enqueue() else redis.pcall('ZREM', queue, waiter) end
   if redis.pcall('GETRANGE', next, '0', '63') == waiter then redis.call('PEXPIRE', next, 0) end
+  ended = score == '0' and writer > now and writer == queued and redis.call('PTTL', queue) == -2
+    and redis.call('PTTL', next) == -2
 end
 if ended then writer = 0 end
 if (ours or ended) and marks[1] then pcall(note) end

@@ -87,7 +87,7 @@ public:
 
     [[nodiscard]] waiter_id enter(listener* whom) noexcept
     try {
-        return inbox_.enter(*whom, reservation());
+        return whom ? inbox_.enter(*whom, reservation()) : inbox_.enter_without_call(reservation());
     } catch (std::bad_alloc const&) {
         return {};
     }

@@ -161,8 +161,7 @@ private:
         }
         bool const waits = c.use_queue && c.waiter;
         if (waits) c.score != 0 ? static_cast<void>(lines_.enter(c, t)) : lines_.leave(c.keys->lock, c.waiter);
-        bool const last_waiter =
-            waits && c.score == 0 && phase.writer_queues(whole(t)) && !lines_.waited_for(c.keys->lock);
+        bool const last_waiter = waits && c.score == 0 && phase.writer_queues(whole(t)) && !lines_.wanted(c.keys->lock);
         if (last_waiter) phase.no_writer_waits();
         told_all_ = ours || last_waiter || (waits && !held);
         if (!ours && (!waits || held)) return redis::answer::no();

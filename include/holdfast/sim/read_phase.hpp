@@ -73,7 +73,7 @@ public:
     /// Effects: the writer of `c` was refused.
     void refused_writer(redis::command const& c, std::string_view value, milliseconds now)
     {
-        bool const in_queue = c.use_queue && c.waiter;
+        bool const in_queue = c.use_queue && c.waiter && c.score != 0;
         if (c.waits_for.count() == 0 || (value != reserved && !in_queue)) return;
         writer_waits_until_ = now + c.waits_for;
         if (in_queue) queued_until_ = writer_waits_until_;

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
@@ -21,14 +22,14 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 class mark_watch final : public session_operation {
 public:
     mark_watch(session_core& in, std::shared_ptr<permit_number> of)
-        : session_{in}, number_{std::move(of)}, made_in_{number_->agreed_in}
+        : session_{in}, number_{std::move(of)}, made_in_{number_->agreed_in}, node_{number_->mark.node}
     {
     }
 
     void on_connected(std::int64_t in) override
     {
         if (in != made_in_) return session_.drop(*this);
-        session_.perform(*this, {{{request::kind::watch, number_->mark.node}, 0}});
+        session_.perform(*this, {{{request::kind::watch, node_}, 0}});
     }
     void on_answer(unsigned, reply const& r) override
     {
@@ -40,13 +41,14 @@ public:
 private:
     void gone()
     {
-        if (number_->agreed(made_in_)) remove_mark(session_, *number_);
+        if (number_->agreed(made_in_) && number_->mark.node == node_) remove_mark(session_, *number_);
         session_.drop(*this);
     }
 
     session_core& session_;
     std::shared_ptr<permit_number> const number_;
     std::int64_t const made_in_;
+    std::string const node_;
 };
 
 /// Effects: the mark that `made` has made is that of its session, unless there is one, and is watched. Returns: whether

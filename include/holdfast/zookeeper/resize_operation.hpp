@@ -75,6 +75,7 @@ private:
                                     : make_error_code(errc::not_connected);
         fail(why);
     } catch (std::bad_alloc const&) {
+        if (machine_.left_something()) session().abandon_session(machine_.session());  // the mark goes with it
         end(std::make_error_code(std::errc::not_enough_memory));
     }
 
