@@ -35,6 +35,9 @@ inline constexpr std::chrono::milliseconds shortest_fence_lifetime{60 * 60 * 100
 /// back by less leaves the fence as it was.
 inline constexpr std::chrono::microseconds unguarded_fence_bound = std::chrono::hours{24};
 
+/// How much faster than the clock fences by the clock may have been counted.
+inline constexpr std::chrono::microseconds fence_burst = std::chrono::seconds{1};
+
 /// One of the locks that an acquire_all asks for.
 struct joint_member {
     shared_keys keys;
@@ -104,7 +107,7 @@ struct joint_member {
 /// `fence_lifetime` after it was last written; with `clock`, that long after the clock has reached it.
 ///
 /// A fence is foreign if it is no number, or further ahead of the clock than `fence_bound`: holdfast did not write it.
-/// What it replaced was no further ahead than that.
+/// What it replaced was no further ahead. With `clock` it may be `fence_burst` further, counted on from a replaced one.
 ///
 /// | fence | an acquire that finds a foreign fence |
 /// |---|---|

@@ -22,7 +22,7 @@ local clock = time[1] * 1000000 + time[2]
 local fences, known = {}, {}
 for i = 1, count do
   local key = (i - 1) * each
-  local value = redis.pcall('GETRANGE', KEYS[key + 1], 0, 32)
+  local value = redis.pcall('GETRANGE', KEYS[key + 1], '0', '32')
   local left = redis.call('PTTL', KEYS[key + 1])
   if left ~= -2 or type(value) == 'table' then return {-i, left} end
   if redis.call('PTTL', KEYS[key + 3]) ~= -2 then return {-i, 0} end
@@ -31,10 +31,10 @@ for i = 1, count do
   local batch = tonumber(ARGV[3 * i + 3])
   fences[i] = 0
   if batch > 0 then
-    local kept = redis.pcall('GETRANGE', KEYS[key + 2], 0, 32)
+    local kept = redis.pcall('GETRANGE', KEYS[key + 2], '0', '32')
     local last = type(kept) == 'string' and #kept <= 16 and string.find(kept, '^%d+$') and tonumber(kept)
     if kept == '' and redis.call('PTTL', KEYS[key + 2]) == -2 then last = 0 end
-    if not last or last > clock + ARGV[2] then return {-i, 0} end
+    if not last or last > clock + ARGV[2] + 1000000 then return {-i, 0} end
     last = known[KEYS[key + 2]] or last
     fences[i] = math.max(last + 1, clock) + batch - 1
     known[KEYS[key + 2]] = fences[i]
@@ -62,6 +62,6 @@ for i = 1, count do
 end
 return fences
 )lua",
-                                    "d7c3e132a4ef165393d893e6e2c0758114579a88"};
+                                    "1522c021b8f688dbdf55ab7b1f7c5bd81eb1a047"};
 
 }  // namespace holdfast::redis::scripts

@@ -59,7 +59,7 @@ inline constexpr script acquire_slot{joined<parts::take_number, parts::refuse_nu
                                      "797fdb03f3b690319a0a1c2e0bb7988a68e992eb"};
 
 inline constexpr script acquire_slot_by_clock{joined<parts::take_number, parts::refuse_number, acquire_by_clock_text>,
-                                              "d2fbb4199b39cd96c86c4ad1d2cead0e73aaa695"};
+                                              "55efc490846f32455a06cc940d2e2e765f8b9427"};
 
 inline constexpr script acquire_slot_by_count{joined<parts::take_number, parts::refuse_number, acquire_by_count_text>,
                                               "9aedf862ddf20da0fa371dd8d7ff6f11c91c7102"};
@@ -78,7 +78,7 @@ inline constexpr script acquire_slot_and_tell{joined<parts::take_number, parts::
 
 inline constexpr script acquire_slot_by_clock_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_clock_and_tell_text>,
-    "ded1c91df8d34109a7bd3224cdb200ebcecf3bee"};
+    "15a90c6168c09c03820385a7c10c2408c24a9608"};
 
 inline constexpr script acquire_slot_by_count_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_count_and_tell_text>,

@@ -226,7 +226,7 @@ inline constexpr script acquire{
 inline constexpr script acquire_by_clock{
     joined<parts::owner_of, parts::owner, parts::look, common::refuse, common::look_at_fence, parts::may_read_fence,
            common::next_by_clock, parts::keep_fence, parts::take, common::answer_fence>,
-    "f1110acb24e3ca74b172b374734a4e5e902fc401"};
+    "c91f1b334482a70e4e39726099bdedd4ac710c4b"};
 inline constexpr script extend{joined<parts::owner_of, parts::owner, parts::extend>,
                                "e8192e29b1b43e80fa11d97db0552416e2bfdaf4"};
 inline constexpr script release{joined<parts::owner_of, parts::owner, parts::release, parts::wake_one, parts::tell>,
@@ -242,7 +242,7 @@ inline constexpr script acquire_exclusive_by_clock{
     joined<parts::owner_of, parts::writer, parts::timeouts_after_fence, common::beside_by_clock, parts::look_at_holders,
            parts::refuse_writer, common::refuse, common::look_at_fence, parts::may_read_fence, common::next_by_clock,
            parts::keep_fence, parts::take_exclusive, common::answer_fence>,
-    "11062f3d19f01a26fd44ccaff7d73f8fa26a04d2"};
+    "79a93967b947476ad2f387b8bb6b773731fbb047"};
 inline constexpr script extend_exclusive{joined<parts::owner_of, parts::writer, parts::extend>,
                                          "b859507810d7bc588bd35b03d20c55b5a2fe8423"};
 inline constexpr script release_exclusive{
@@ -257,7 +257,7 @@ inline constexpr script acquire_shared_by_clock{
     joined<parts::owner_of, parts::timeouts_after_fence, common::beside_by_clock, parts::look_at_holders, parts::reader,
            parts::refuse_reader, common::refuse, common::look_at_fence, parts::may_read_fence, common::next_by_clock,
            parts::keep_fence, parts::take_shared, common::answer_fence>,
-    "04229ce89478fec1432fc74ffdc51c7411f82245"};
+    "8e67ed0fb7b3aa2b2d7e92bad0be15937016ec4c"};
 inline constexpr script extend_shared{
     joined<parts::owner_of, parts::timeouts, parts::look_at_holders, parts::reader, parts::extend_shared>,
     "c44693b2c975bad79668f5bc4f4f596244772642"};

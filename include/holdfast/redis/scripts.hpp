@@ -153,7 +153,7 @@ end
 
 inline constexpr std::string_view next_by_clock = R"lua(
 local last = type(kept) == 'string' and #kept <= 16 and string.find(kept, '^%d+$') and tonumber(kept)
-local foreign = kept and not (last and last <= clock + ARGV[5])
+local foreign = kept and not (last and last <= clock + ARGV[5] + 1000000)
 if foreign then last = clock + ARGV[5] end
 local fence = math.max((last or 0) + 1, clock) + ARGV[3] - 1
 )lua";
@@ -208,7 +208,7 @@ inline constexpr script acquire{acquire_text, "46f5020776d6bf2b4717e9583500b0421
 inline constexpr auto acquire_by_clock_text =
     joined<parts::keys_after_fence, parts::waiter_by_clock, parts::turn, parts::look_at_fence, parts::fence_by_clock,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_clock{acquire_by_clock_text, "1c1baf5aaefb80d6c3082d490df6db14f821dbf4"};
+inline constexpr script acquire_by_clock{acquire_by_clock_text, "fab4617b416697fe36b4cce6c6bb01e4116ab978"};
 
 inline constexpr auto acquire_by_count_text =
     joined<parts::keys_after_fence, parts::waiter_by_count, parts::turn, parts::look_at_fence, parts::fence_by_count,

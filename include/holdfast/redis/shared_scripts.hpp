@@ -22,7 +22,7 @@ inline constexpr script acquire_exclusive_by_clock{
            parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation,
            parts::stand_in_line, parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_clock,
            parts::take_exclusive, parts::answer_fence>,
-    "5751e8fdb80db619d0d06bfbb2029468ed55e05e"};
+    "450c86faf31f1a97a5055020c2b901849528a3c9"};
 
 inline constexpr script acquire_exclusive_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::queue_after_fence_and_phase, parts::beside_by_count,
@@ -42,7 +42,7 @@ inline constexpr script acquire_shared_by_clock{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_clock, parts::look_at_phase,
            parts::look_at_reader, parts::come, parts::refuse_reader, parts::refuse, parts::look_at_fence,
            parts::fence_by_clock, parts::join, parts::take_shared, parts::answer_fence>,
-    "db9e3d2f8b96c987769fba6adc763ca9f5b57744"};
+    "ce1017701f199964835696f7e7f1302a96773b6f"};
 
 inline constexpr script acquire_shared_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_count, parts::look_at_phase,

@@ -110,7 +110,9 @@ private:
     /// Returns: whether a fence is further ahead of the clock than any that holdfast writes.
     [[nodiscard]] static bool foreign(redis::command const& c, std::uint64_t value, microseconds t) noexcept
     {
-        return value > most(c, t);  // mutant: a fence believed however far ahead
+        bool const by_clock = c.fence == redis::fence_source::clock;
+        auto const burst = static_cast<std::uint64_t>(by_clock ? redis::fence_burst.count() : 0);
+        return value > most(c, t) + burst;  // mutant: a fence believed however far ahead
     }
 
     /// Returns: whether the fence is missing, or a number that is not foreign.

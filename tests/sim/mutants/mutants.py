@@ -257,8 +257,8 @@ MUTANTS = {
         QUEUE,
         "if (MUTANT && id_ != owner_token{} && std::exchange(searched_, session()) != session()) return search();"
         " if (MUTANT) searched_ = session(); LINE",
-        ("if (r.", "if (!MUTANT && r."),
         "LINE std::int64_t searched_ = 0;",
+        ("if (r.", "if (!MUTANT && r."),
         labels="lesson-14",
     ),
     "the GUID kept in a new session": mutant(
