@@ -248,6 +248,23 @@ TEST_CASE("acquire by count: a fence below the floor begins anew, at the floor a
     CHECK(s.pttl("f:old") > hour - 60'000);
 }
 
+TEST_CASE("acquire by clock: a fence that was replaced is counted on, also faster than the clock")
+{
+    on_server s;
+    s.server.command({"SET", "f", "no number"});
+    // A bound of no time at all: each of these ends a long way ahead of it.
+    auto const acquire = [&](std::string const& name, std::string const& batch) {
+        return s.run(scripts::acquire_by_clock, {name, "f"}, {"mine", "60000", batch, hour_text, "0"});
+    };
+    auto const replaced = acquire("a", "400000");
+    REQUIRE(replaced.elements.size() == 2);
+    auto const next = acquire("b", "400000");
+    CHECK(next.type == reply::kind::integer);
+    CHECK(next.integer >= replaced.elements[0].integer + 400'000);
+    s.server.command({"SET", "f", std::to_string(s.micros() + 60'000'000)});
+    CHECK(acquire("c", "1").elements.size() == 2);
+}
+
 TEST_CASE("confirm: raises the fence only for the holder and never lowers it")
 {
     on_server s;
