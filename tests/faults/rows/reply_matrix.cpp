@@ -38,7 +38,7 @@ test::request_predicate an_acquire_by_script()
 {
     return [](std::string_view request) {
         return request.find(redis::scripts::acquire_by_clock.sha1) != std::string_view::npos ||
-               request.find("'PX', ARGV[2])") != std::string_view::npos;
+               request.find("'SET', KEYS[1], ARGV[1])") != std::string_view::npos;
     };
 }
 
