@@ -586,7 +586,7 @@ TEST_CASE("the answer to a deferred release may be told inside another operation
     CHECK(f.store->releases.size() == 1);
     f.store->when_started = [&] { f.store->answer_releases(); };
     sleeper locks{[&, m = GENERATE(0, 1)] { return (m == 0 ? one : other).try_lock_for(1min); }};
-    CHECK(eventually([&] { return locks.done(); }));
+    CHECK(eventually([&] { return locks.done(); }, 20s));
     REQUIRE(locks.done());
     CHECK(locks.join());
     CHECK(f.store->broken == 0);

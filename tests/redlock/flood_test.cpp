@@ -141,7 +141,7 @@ TEST_CASE("a lease on four good masters is renewed, and its loss announced, whil
     std::jthread const waiter{[&] { (void)m.lock(stop.get_token()); }};  // so that somebody reads what comes
     auto const lease = held.lease();
     auto until = lease.expires_at();
-    CHECK(eventually([&] { return lease.expires_at() != until || !lease.still_held(); }));
+    CHECK(eventually([&] { return lease.expires_at() != until || !lease.still_held(); }, 10s));
     REQUIRE(lease.still_held());
     for (std::size_t i = 1; i < 4; ++i) five.servers.kill(i);
     until = lease.expires_at();

@@ -45,9 +45,9 @@ TEST_CASE("being watched, or remembered, does not change what happens")
 {
     for (auto const& m : test::machines()) {
         std::uint64_t events = 0;
-        auto const watched = m.run(7, {.observer = [&](sim::event const&) { ++events; }, .remember = true});
-        CHECK(watched.hash == m.run(7, {}).hash);
-        CHECK(events > 50);
+        auto const watched = m.run(8, {.observer = [&](sim::event const&) { ++events; }, .remember = true});
+        CHECK(watched.hash == m.run(8, {}).hash);
+        CHECK(events > 100);
         CHECK(watched.decisions.size() > 10);
     }
 }

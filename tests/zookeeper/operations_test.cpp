@@ -268,7 +268,7 @@ TEST_CASE("an operation on ZooKeeper that can ask nobody ends in time")
               orders.store->contenders(orders.key)}
               .outcome()
               .code() == holdfast::errc::unavailable);
-    CHECK(boot_clock::now() - begun < 60s);
+    CHECK(boot_clock::now() - begun < 20s);
 }
 
 TEST_CASE("a lease whose session was ended is lost, and that is announced at once")
@@ -309,7 +309,7 @@ TEST_CASE("in a child of fork operations on ZooKeeper fail at once")
             if (e.code() != holdfast::errc::misconfigured) return 4;
         }
         giving_back->start(end);
-        if (!end.within(50s)) return 5;
+        if (!end.within(10s)) return 5;
         return giving_back->outcome().code ? 0 : 6;
     });
     CHECK(born.wait_for(1min) == 0);

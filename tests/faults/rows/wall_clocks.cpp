@@ -49,7 +49,7 @@ void of_a_client(run_options const& run, findings& to)
             std::this_thread::sleep_for(250ms);
             workers.note(event::fault_ended);
         }
-    to.require(one.wait_for(60s) == 0, "the client whose clock was set did not end well");
+    to.require(one.wait_for(20s) == 0, "the client whose clock was set did not end well");
     workers.end();
     auto const seen = wall_clocks_seen(folder);
     for (auto const ahead : jumps)
@@ -93,7 +93,7 @@ void wait_for_all_votes(crew& workers, slot& of, std::vector<test::redis_server>
     };
     for (auto const end = boot_clock::now() + 60s; boot_clock::now() < end;) {
         of.ask_to_stay();
-        if (!eventually([&] { return of.staying.load(); }, 60s)) break;
+        if (!eventually([&] { return of.staying.load(); }, 20s)) break;
         if (eventually(on_all, 20ms)) return;
         auto const sections = workers.sections();
         of.stay = false;
