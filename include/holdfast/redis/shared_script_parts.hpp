@@ -9,7 +9,7 @@
 namespace holdfast::inline HOLDFAST_ABI::redis::scripts::parts {
 
 // The scripts of a shared_mutex. While readers have it, the lock's own key has a value that is no token, and expires
-// with the last of them: so whoever knows only that key is kept out, as by a writer.
+// with the last of them: so a client that knows only that key is kept out, as by a writer.
 //
 // - readers: a ZSET, owner token -> when its lease ends, in ms on the server's clock. Only what a value of the lock
 //   vouches for counts: that of a read phase, or `beside`. Records of an earlier phase are dropped when one begins.

@@ -25,7 +25,7 @@
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// Changes the number of permits of a semaphore: makes the mark of this session, and removes those of other numbers.
+/// Changes the number of permits of a semaphore: makes the mark of its own session, and removes those of other numbers.
 /// Fails with `unavailable` if no server answers within the operation timeout; with `outcome_unknown` if one was asked.
 class resize_operation final : public pending_operation<operation<result<bool>>> {
 public:
