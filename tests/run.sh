@@ -12,6 +12,8 @@
 #   HOLDFAST_UNITY       ON: the files of a program are compiled together, as a build from nothing wants it; OFF
 #   HOLDFAST_TOGETHER    how many test cases are run in one process; 1
 #   HOLDFAST_ZOOKEEPER   OFF: nothing of ZooKeeper is built; ON
+#   HOLDFAST_BOOST       OFF: nothing of Boost.Asio is built; ON
+#   HOLDFAST_AREAS       the folders of tests/ that are built, e.g. "redis lock"; all
 #   HOLDFAST_ONLY        build: runs no test
 set -euo pipefail
 
@@ -28,6 +30,8 @@ if command -v apt-get >/dev/null; then debian=(make file dpkg-buildpackage linti
 needs=(g++ cmake ninja hiredis openssl redis-server zookeeper-client asio boost zookeeper-server kazoo curator prometheus-client catch2 python3 cli11 nft)
 options=("-DHOLDFAST_UNITY=${HOLDFAST_UNITY:-OFF}" "-DHOLDFAST_TESTS_TOGETHER=${HOLDFAST_TOGETHER:-1}")
 options+=("-DCMAKE_DISABLE_FIND_PACKAGE_zookeeper=$([ "${HOLDFAST_ZOOKEEPER:-ON}" = OFF ] && echo ON || echo OFF)")
+options+=("-DHOLDFAST_TEST_AREAS=$(tr ' ' ';' <<<"${HOLDFAST_AREAS:-}")")
+if [ "${HOLDFAST_BOOST:-ON}" = OFF ]; then options+=(-Dasio_BOOST_INCLUDE_DIR=); fi
 if [ "$preset" = gcc ]; then
   holdfast_need "${needs[@]}" aspell doxygen pkg-config libpq postgresql "${debian[@]}"
 else

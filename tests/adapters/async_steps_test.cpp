@@ -49,6 +49,7 @@ public:
             one.async_lock([this](std::error_code) {
                 ++begun_;
                 while (!over_) std::this_thread::sleep_for(1ms);
+                ++ended_;
             });
         }
         REQUIRE(eventually([this] { return begun_ == announcer::most_telling; }));
@@ -58,12 +59,13 @@ public:
     ~busy()
     {
         over_ = true;
-        while (begun_ != announcer::most_threads) std::this_thread::sleep_for(1ms);
+        while (ended_ != announcer::most_threads) std::this_thread::sleep_for(1ms);
     }
 
 private:
     std::deque<mutex> locks_;
     std::atomic<std::size_t> begun_{0};
+    std::atomic<std::size_t> ended_{0};
     std::atomic<bool> over_{false};
 };
 
