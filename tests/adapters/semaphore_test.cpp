@@ -107,6 +107,49 @@ TEST_CASE("a release gives back what acquire has taken, and no more")
     CHECK(permit.still_held());
 }
 
+TEST_CASE("a guard takes over what acquire has taken, with a lease to ask")
+{
+    yard y;
+    CHECK_FALSE(leased_permit{y.jobs, std::adopt_lock});
+    y.jobs.acquire();
+    leased_permit one{y.jobs, std::adopt_lock};
+    REQUIRE(one);
+    CHECK(one.still_held());
+    CHECK(one.fencing_token() > 0);
+    CHECK(released(y.jobs) == errc::not_owner);  // that one is the guard's
+    CHECK(one.still_held());
+    one.release();
+
+    std::atomic<bool> told{false};
+    std::atomic<bool> asked{false};
+    y.jobs.async_acquire([&](std::error_code ec) {
+        leased_permit const permit{y.jobs, std::adopt_lock};
+        asked = !ec && permit.still_held() && permit.fencing_token() > 0;
+        told = true;
+    });
+    CHECK(eventually([&] { return told.load(); }));
+    CHECK(asked);
+    CHECK(eventually([&] { return all_free(y.theirs); }));
+}
+
+TEST_CASE("a guard of several permits takes over just so many, or none")
+{
+    holdfast::memory::store store;
+    semaphore jobs{store, "jobs", 3};
+    jobs.acquire(2);
+    CHECK_FALSE(leased_permits(jobs, 3, std::adopt_lock));
+    CHECK_FALSE(leased_permits(jobs, 0, std::adopt_lock));
+    CHECK_FALSE(leased_permits(jobs, -1, std::adopt_lock));
+    {
+        leased_permits const two{jobs, 2, std::adopt_lock};
+        CHECK(two.slots().size() == 2);
+        CHECK(two.still_held());
+        CHECK(released(jobs) == errc::not_owner);
+        CHECK(jobs.permits_in_use() == 2);
+    }
+    CHECK(jobs.permits_in_use() == 0);
+}
+
 TEST_CASE("a release without a permit is reported")
 {
     holdfast::memory::store store;

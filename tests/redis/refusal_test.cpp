@@ -295,9 +295,10 @@ TEST_CASE("options of a client that cannot be used are refused by name")
 TEST_CASE("a user with no more rights than a lock needs can do everything")
 {
     using holdfast::test::database_commands;
-    using holdfast::test::guard_commands;
-    redis_server server{{.config = {holdfast::test::least_rights(
-                             "secret", "orders*", std::string{guard_commands}.append(" ").append(database_commands))}}};
+    using holdfast::test::redlock_commands;
+    redis_server server{
+        {.config = {holdfast::test::least_rights(
+             "secret", "orders*", std::string{redlock_commands}.append(" ").append(database_commands))}}};
     for (bool const fencing : {true, false}) {
         client redis{server.url("app", "secret"),
                      {.operation_timeout = 6s, .connect_timeout = 1min, .restart_guard = fencing ? 0ms : 13s}};

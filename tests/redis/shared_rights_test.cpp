@@ -22,7 +22,7 @@ namespace rights = holdfast::test;
 
 TEST_CASE("a right that readers lack is named, and nothing is held")
 {
-    std::istringstream commands{std::string{rights::shared_commands}};
+    std::istringstream commands{std::string{rights::shared_commands} + " +zadd +zrem"};
     for (std::string one; commands >> one;) {
         one.front() = '-';
         INFO(one);

@@ -71,6 +71,10 @@ public:
         take(s, {.deadline = saturating_add(boot_clock::now(), d)}, stop);
     }
 
+    /// Effects: takes over the permit that `s.release()` would give back, as one that was taken asynchronously: its
+    /// lease can be asked then. Postconditions: owns none if there is none.
+    [[nodiscard]] leased_permit(semaphore& s, std::adopt_lock_t) { own(s.permits_->let_go()); }
+
     /// Effects: takes over the permit of `other`, which owns none afterwards.
     leased_permit(leased_permit&& other) noexcept
         : lease_access{std::move(other)},
@@ -137,9 +141,10 @@ public:
     }
 
 private:
-    void take(semaphore& s, detail::patience const& p, std::stop_token const& stop)
+    void take(semaphore& s, detail::patience const& p, std::stop_token const& stop) { own(s.take_slots(1, p, stop)); }
+
+    void own(detail::held_slots const& slots)
     {
-        auto const slots = s.take_slots(1, p, stop);
         if (slots.empty()) return;
         slot_ = slots.front().slot;
         object_ = slots.front().lock;

@@ -71,6 +71,13 @@ public:
         take(s, n, semaphore::in(d), stop);
     }
 
+    /// Effects: takes over the `n` permits that `s.release(n)` would give back. Postconditions: owns none if there are
+    /// fewer.
+    [[nodiscard]] leased_permits(semaphore& s, std::ptrdiff_t n, std::adopt_lock_t)
+    {
+        own(n, [&] { return s.permits_->let_go(static_cast<std::size_t>(std::max<std::ptrdiff_t>(n, 0))); });
+    }
+
     /// Effects: takes over the permits of `other`, which owns none afterwards.
     leased_permits(leased_permits&& other) noexcept
         : lease_access{std::move(other)},
@@ -161,12 +168,19 @@ public:
 private:
     void take(semaphore& s, std::ptrdiff_t n, detail::patience const& p, std::stop_token const& stop)
     {
+        own(n, [&] { return s.take_slots(n, p, stop); });
+    }
+
+    /// Effects: owns the `n` slots that `taken` returns, or none.
+    template <class Taken>
+    void own(std::ptrdiff_t n, Taken const& taken)
+    {
         auto const room = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(n, 0, detail::slot_set::most));
         auto made = std::make_shared<detail::joint_hold>(room);
         objects_.reserve(room);
         slots_.reserve(room);
         bool all_held = true;
-        for (auto const& one : s.take_slots(n, p, stop)) {
+        for (auto const& one : taken()) {
             slots_.push_back(one.slot);
             objects_.push_back(one.lock);
             all_held = made->add(objects_.back()->lease(), made) && all_held;
