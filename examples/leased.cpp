@@ -43,11 +43,11 @@ try {
 
     holdfast::leased_lock hold{orders, 5s};
     if (!hold) {
-        std::cout << "somebody else has the lock" << std::endl;
+        std::cout << "another client has the lock" << std::endl;
         return 0;
     }
 
-    // Told as soon as the lease is lost, in the thread that renews leases: say so and return.
+    // Told as soon as the lease is lost, in a thread of the client: say so and return.
     std::stop_callback const when_lost{hold.lost_token(), [] { std::cout << "the lease is lost" << std::endl; }};
 
     std::cout << "holding with fencing token " << hold.fencing_token() << std::endl;

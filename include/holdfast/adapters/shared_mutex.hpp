@@ -39,7 +39,8 @@ class leased_shared_lock;
 ///     { holdfast::leased_lock writing{prices}; store(writing.fencing_token()); }
 ///
 /// - **Order.** A writer that waits keeps out new readers; when a writer leaves, the readers that wait go first, once.
-///   So neither starves the other. There is no order among writers. ZooKeeper: first come, first served.
+///   So neither starves the other. Writers are called in the order in which they came. ZooKeeper: first come, first
+///   served.
 /// - **Who unlocks.** Any thread may unlock either side. `unlock_shared` gives back a shared hold of the thread that
 ///   calls it, if it has one, or else the oldest of the object.
 /// - **Taken again.** A thread that has a shared hold and calls `lock()` waits for itself. One that takes a second
@@ -47,7 +48,7 @@ class leased_shared_lock;
 /// - **A mutex of the same name** in the same store excludes both sides. It does not know that readers wait, nor they
 ///   that it waits.
 /// - **Options.** Both sides have the same. `max_local_handoffs` has no effect: each section asks the store. `min_hold`
-///   is refused.
+///   and `fair` are refused.
 ///
 /// The fencing tokens of both sides come from one counter: that of a writer is greater than all before it, that of a
 /// reader greater than those of all writers before it. A resource keeps two numbers: a write is refused if its token is
