@@ -69,7 +69,60 @@ private:
     std::atomic<bool> over_{false};
 };
 
+/// A number of permits whose change takes as long as the test wants.
+class late_change final : public holdfast::detail::slot_source {
+public:
+    late_change(std::unique_ptr<slot_source> of, std::atomic<bool>& begun, std::atomic<bool> const& may_end)
+        : of_{std::move(of)}, begun_{begun}, may_end_{may_end}
+    {
+    }
+    [[nodiscard]] std::unique_ptr<holdfast::detail::lock_object> make_slot(std::size_t slot) override
+    {
+        return of_->make_slot(slot);
+    }
+    [[nodiscard]] std::unique_ptr<holdfast::detail::lock_object> make_turn() override { return of_->make_turn(); }
+    [[nodiscard]] std::size_t held() override { return of_->held(); }
+    void resize() override
+    {
+        begun_ = true;
+        while (!may_end_) std::this_thread::sleep_for(1ms);
+    }
+
+private:
+    std::unique_ptr<slot_source> of_;
+    std::atomic<bool>& begun_;
+    std::atomic<bool> const& may_end_;
+};
+
 }  // namespace
+
+TEST_CASE("who meets a change of the number of permits waits for its end by its own deadline, and a single attempt not")
+{
+    auto const store = std::make_shared<fake_store>();
+    store->acquires.answered_at_once = false;
+    auto const context = std::make_shared<client_context>(store);
+    std::jthread const refuses{[&](std::stop_token const& over) {
+        for (std::size_t n = 0; !over.stop_requested(); std::this_thread::sleep_for(1ms))
+            while (n < store->acquires.size()) store->refuse(n++, make_error_code(holdfast::errc::misconfigured));
+    }};
+    std::atomic<bool> begun{false};
+    std::atomic<bool> may_end{false};
+    auto const turn = context->make_slots({"jobs", 2}, {})->make_turn();
+    holdfast::detail::slot_sizes sizes{"jobs", 2, [&](holdfast::semaphore_slot const& of) {
+                                           return std::make_unique<late_change>(context->make_slots(of, {}), begun,
+                                                                                may_end);
+                                       }};
+    std::jthread changes{[&] { sizes.resize(3); }};
+    REQUIRE(eventually([&] { return begun.load(); }));
+    CHECK(sizes.take(1, *turn, {.deadline = holdfast::boot_clock::now() + 20ms}, {}).empty());
+    CHECK(sizes.take(1, *turn, {.once = true}, {}).empty());
+    std::stop_source stopped;
+    stopped.request_stop();
+    CHECK(sizes.take(1, *turn, {}, stopped.get_token()).empty());
+    may_end = true;
+    changes.join();
+    CHECK_THROWS_AS(sizes.take(1, *turn, {.once = true}, {}), holdfast::error);  // of the number that is in use now
+}
 
 TEST_CASE("several locks are taken, and a loss announced, while all functions that are told of results are slow")
 {

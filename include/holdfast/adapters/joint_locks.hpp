@@ -178,10 +178,15 @@ private:
 
         [[nodiscard]] std::vector<std::shared_ptr<lock_object>> const& locks() const noexcept { return of_->locks_; }
 
+        /// Returns: the threads of a client that has not ended: of the one that was asked last, whose answer is being
+        /// acted on.
+        [[nodiscard]] announcer* calls() const { return locks()[asked_]->calls(); }
+
         void take_next()
         {
-            locks()[leases_.size()]->begin_lock(limit_, stop_.get_token(),
-                                                make_as<async_result, answer>(shared_from_this(), &one_joint::taken));
+            asked_ = leases_.size();
+            locks()[asked_]->begin_lock(limit_, stop_.get_token(),
+                                        make_as<async_result, answer>(shared_from_this(), &one_joint::taken));
         }
 
         /// Effects: acts on the answer to a lock that was asked for.
@@ -220,6 +225,7 @@ private:
         void give_last(std::unique_ptr<async_result> answered) noexcept
         {
             auto const n = leases_.size() - 1;
+            asked_ = n;
             try {
                 locks()[n]->begin_unlock(leases_[n], std::move(answered));
             } catch (...) {
@@ -248,21 +254,21 @@ private:
         /// Effects: announces that one of them was lost, if so.
         void released() noexcept
         {
-            if (over_->part_lost()) announce_loss(locks().front()->calls(), *over_);
+            if (over_->part_lost()) announce_loss(calls(), *over_);
         }
 
         void finish(std::error_code ec, bool is_held) noexcept
         {
             at_stop_.reset();
             at_close_.reset();
-            detail::deliver(locks().front()->calls(), std::move(told_),
-                            [=](async_result& whom) { whom.deliver(ec, is_held); });
+            detail::deliver(calls(), std::move(told_), [=](async_result& whom) { whom.deliver(ec, is_held); });
         }
 
         std::shared_ptr<joint_locks> const of_;
         hold hold_;  // null: it has none, or has left it
         hold over_;  // is being given back
         std::vector<holdfast::lease> leases_;
+        std::size_t asked_ = 0;  // which lock was asked last
         patience limit_;
         std::stop_source stop_;
         std::unique_ptr<async_result> told_;

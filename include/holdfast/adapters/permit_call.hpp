@@ -188,7 +188,8 @@ private:
         if (!said) return;
         {
             std::scoped_lock guard{ending_};
-            if (std::exchange(waiting_, nullptr) != all.get()) return;  // that was told before
+            if (waiting_ != all.get()) return;  // that was told before
+            waiting_ = nullptr;
         }
         finish(said->code, said->slot);
     }

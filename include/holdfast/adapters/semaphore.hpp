@@ -167,7 +167,7 @@ public:
         std::error_code ec;
         release(n, ec);
         if (ec) detail::report(hook, of->sizes().name(), {ec, std::to_string(n) + " permits"});
-    } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): their leases end
+    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or the hook cannot be copied; their leases end
     }
 
     /// Effects: gives back one of the permits that this object has by `acquire` and its siblings, whichever thread

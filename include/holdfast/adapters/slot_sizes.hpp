@@ -4,6 +4,7 @@
 #include <holdfast/adapters/slot_batch.hpp>
 #include <holdfast/adapters/slot_set.hpp>
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/name.hpp>
@@ -13,7 +14,9 @@
 #include <holdfast/core/store.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -31,7 +34,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// | event | those that wait |
 /// |---|---|
 /// | the number is changed | wait for the slots of the new number, by the same deadline |
-/// | a slot is refused for the number, while it is being changed | go on when that has ended |
+/// | a slot is refused for the number, while it is being changed | go on when that has ended; a single attempt is over |
 /// | a slot is refused for the number, otherwise | are told |
 class slot_sizes {
 public:
@@ -134,7 +137,10 @@ public:
                 });
                 return all;
             } catch (error const& e) {
-                if (e.code() != errc::misconfigured || !wait_for_change(in, p.deadline, stop)) throw;
+                if (e.code() != errc::misconfigured) throw;
+                auto const seen = wait_for_change(in, p, stop);
+                if (seen == change::none) throw;
+                if (seen == change::not_awaited) return {};
             }
         }
     }
@@ -174,16 +180,23 @@ private:
         return largest_;
     }
 
-    /// Effects: as `after_change`, and waits for it, until `deadline` or a stop.
-    [[nodiscard]] bool wait_for_change(shared_slots const& in, boot_clock::time_point deadline,
-                                       std::stop_token const& stop)
+    /// Of the number of permits: whether it has changed, and whether the caller waited for that.
+    enum class change : std::uint8_t { none, ended, not_awaited };
+
+    /// Effects: as `after_change`, and waits for it, as long as `p` and `stop` allow.
+    [[nodiscard]] change wait_for_change(shared_slots const& in, patience const& p, std::stop_token const& stop)
     {
         auto const here = std::make_shared<parker>();
-        if (!after_change(in, [here] { here->unpark(); })) return false;
+        auto const ended = std::make_shared<std::atomic<bool>>(false);
+        if (!after_change(in, [here, ended] {
+                *ended = true;
+                here->unpark();
+            }))
+            return change::none;
         std::stop_callback const on_stop{stop, [&]() noexcept { here->unpark(); }};
-        while (here->park_until(deadline) == 0 && boot_clock::now() < deadline) {
-        }
-        return true;
+        while (!*ended && !p.once && !stop.stop_requested() && boot_clock::now() < p.deadline)
+            static_cast<void>(here->park_until(p.deadline));
+        return *ended ? change::ended : change::not_awaited;
     }
 
     /// Effects: the slots of `next` are in use, if it is not null; those that waited for the change go on.

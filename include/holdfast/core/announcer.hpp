@@ -96,11 +96,14 @@ public:
     /// destructor does the same for what is posted after this.
     void end() noexcept
     {
-        for (auto& one : threads_) {
+        if (origin_.in_child()) {
+            for (auto& one : threads_)
+                if (one.joinable()) leak_after_fork(one);
+            return;
+        }
+        for (auto& one : begun()) {
             if (!one.joinable()) continue;
-            if (origin_.in_child())
-                leak_after_fork(one);
-            else if (here())
+            if (here())
                 one.detach();
             else
                 one.join();
@@ -109,6 +112,7 @@ public:
 
 private:
     using calls = std::list<call>;
+    using threads = std::array<std::thread, most_threads>;
 
     struct kind_state {
         std::size_t most;  ///< how many are made at once
@@ -132,6 +136,13 @@ private:
             return found == kinds.end() ? nullptr : &*found;
         }
     };
+
+    /// Returns: the threads that were begun. Those that are begun for later calls are others.
+    [[nodiscard]] threads begun() noexcept
+    {
+        std::scoped_lock guard{shared_->mutex};
+        return std::exchange(threads_, {});
+    }
 
     [[nodiscard]] bool post(kind what, call& c) noexcept
     {
@@ -198,7 +209,7 @@ private:
 
     std::function<void()> const attend_;
     std::shared_ptr<shared> shared_ = std::make_shared<shared>();
-    std::array<std::thread, most_threads> threads_;
+    threads threads_;
     fork_guard origin_;
 };
 

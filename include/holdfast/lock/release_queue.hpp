@@ -112,8 +112,9 @@ protected:
     {
         bool const keeps = call->keeps_others_waiting;
         bool const at_answer = call->keeps_others_waiting = keeps && turns_.next();
-        guard.unlock();
+        // Before anybody else can see that nothing is held, and end the client.
         at_answer ? renewer().begin_service() : renewer().begin_late_service();
+        guard.unlock();
         release_call::start(std::move(call), token, boot_clock::now(), self());
         if (at_answer) return;
         given_back();
@@ -196,7 +197,7 @@ private:
         kept_->releasing = std::move(call);
         lease_.keep(std::move(hold), std::move(options), deadline, release_at, this->shared_from_this());
         guard.unlock();
-    } catch (std::bad_alloc const&) {
+    } catch (...) {  // no memory, or the user's function cannot be copied
         lease_.end(turns_.next());
         pass_on(guard);
     }
