@@ -25,7 +25,7 @@ FOLDERS = {
     "redlock": {"core", "quorum", "io", "redis"},
     "tls": {"core", "io"},
     "zookeeper": {"core", "io"},
-    "sim": {"core", "memory", "quorum", "redis", "redlock", "zookeeper"},
+    "sim": {"core", "memory", "quorum", "redis", "redlock"},
     "asio": {"core"},
     "impl": {"core", "io", "lock", "quorum", "memory", "redis", "redlock", "zookeeper"},
 }
@@ -54,7 +54,6 @@ CLOSED = {
     "sim": [
         (r".*_machine\.hpp|quorum/(acquire_round|quorum_poll)\.hpp", "a fake written from the algorithm would share its mistakes"),
         (r"redis/hiredis\.hpp", "the simulator does no I/O"),
-        (r"zookeeper/zookeeper_mt\.hpp", "the simulator does no I/O"),
     ],
 }
 # Library -> the one header that may include it.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "../ensemble.hpp"
+
 #include <holdfast/core/clock.hpp>
 #include <holdfast/sim/clock.hpp>
 #include <holdfast/sim/decision.hpp>
-#include <holdfast/sim/ensemble.hpp>
 #include <holdfast/sim/inbox.hpp>
 #include <holdfast/sim/world.hpp>
 #include <holdfast/zookeeper/requests.hpp>
@@ -48,7 +49,7 @@ public:
         ask_again();
     }
 
-    [[nodiscard]] sim::ensemble& state() noexcept { return ensemble_; }
+    [[nodiscard]] ensemble& state() noexcept { return ensemble_; }
     [[nodiscard]] duration timeout() const noexcept { return timeout_; }
     [[nodiscard]] bool hangs(unsigned server) const { return world_.now() < hung_until_[server]; }
     [[nodiscard]] time_point hung_until(unsigned server) const { return hung_until_[server]; }
@@ -232,7 +233,7 @@ private:
     }
 
     sim::world& world_;
-    sim::ensemble ensemble_;
+    ensemble ensemble_;
     duration timeout_;
     std::array<sim::clock, count> clocks_;
     unsigned leader_ = 0;

@@ -9,12 +9,12 @@
 // Looked for: two holders that exclude each other (K1), a fencing token that is not greater (K2), somebody who never gets the lock although
 // nothing fails any more (K6), a node that is left (K7). That a holder stops in time when its session ends is the
 // lease's matter, and not looked at here.
+#include "../ensemble.hpp"
 #include "schedule.hpp"
 
 #include <holdfast/core/access.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/random.hpp>
-#include <holdfast/sim/ensemble.hpp>
 #include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/convert_recipe.hpp>
 #include <holdfast/zookeeper/erase_machine.hpp>
@@ -401,7 +401,7 @@ private:
     }
 
     random_sequence random_;
-    sim::ensemble ensemble_;
+    ensemble ensemble_;
     std::vector<client> clients_;
     std::map<client*, client::watch> waiting_for_;
     std::deque<client::message> lost_;

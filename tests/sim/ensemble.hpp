@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/core/abi.hpp>
 #include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 
@@ -14,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace holdfast::inline HOLDFAST_ABI::sim {
+namespace holdfast::test {
 
 /// A model of a ZooKeeper ensemble, as the locks at one path see it: a leader that orders all writes, servers that
 /// follow it at their own pace, sessions and their ephemeral nodes. It does nothing by itself. The driver decides when
@@ -226,4 +225,4 @@ private:
     std::int64_t last_session_ = 0;
 };
 
-}  // namespace holdfast::sim
+}  // namespace holdfast::test
