@@ -9,8 +9,8 @@
 // Looked for: two holders that exclude each other (K1), a fencing token that is not greater (K2), somebody who never gets the lock although
 // nothing fails any more (K6), a node that is left (K7). That a holder stops in time when its session ends is the
 // lease's matter, and not looked at here.
-#include "../ensemble.hpp"
 #include "schedule.hpp"
+#include "../ensemble.hpp"
 
 #include <holdfast/core/access.hpp>
 #include <holdfast/core/error.hpp>
