@@ -31,7 +31,8 @@ needs=(g++ cmake ninja hiredis openssl redis-server zookeeper-client asio boost 
 options=("-DHOLDFAST_UNITY=${HOLDFAST_UNITY:-OFF}" "-DHOLDFAST_TESTS_TOGETHER=${HOLDFAST_TOGETHER:-1}")
 options+=("-DCMAKE_DISABLE_FIND_PACKAGE_zookeeper=$([ "${HOLDFAST_ZOOKEEPER:-ON}" = OFF ] && echo ON || echo OFF)")
 options+=("-DHOLDFAST_TEST_AREAS=$(tr ' ' ';' <<<"${HOLDFAST_AREAS:-}")")
-if [ "${HOLDFAST_BOOST:-ON}" = OFF ]; then options+=(-Dasio_BOOST_INCLUDE_DIR=); fi
+# Empty: it is not looked for. What is NOTFOUND is looked for again, also where it was OFF before.
+options+=("-Dasio_BOOST_INCLUDE_DIR=$([ "${HOLDFAST_BOOST:-ON}" = OFF ] || echo NOTFOUND)")
 if [ "$preset" = gcc ]; then
   holdfast_need "${needs[@]}" aspell doxygen pkg-config libpq postgresql "${debian[@]}"
 else
