@@ -25,7 +25,7 @@ FOLDERS = {
     "redlock": {"core", "quorum", "io", "redis"},
     "tls": {"core", "io"},
     "zookeeper": {"core", "io"},
-    "sim": {"core", "memory", "quorum", "redis", "redlock"},
+    "sim": {"core", "quorum", "redis", "redlock"},
     "asio": {"core"},
     "impl": {"core", "io", "lock", "quorum", "memory", "redis", "redlock", "zookeeper"},
 }

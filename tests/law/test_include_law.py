@@ -95,7 +95,7 @@ class IncludeLaw(unittest.TestCase):
             ("memory", "core"), ("memory", "io"), ("redis", "core"), ("redis", "io"),
             ("redlock", "core"), ("redlock", "io"), ("redlock", "redis"),
             ("tls", "core"), ("tls", "io"),
-            ("sim", "core"), ("sim", "memory"), ("sim", "redis"), ("sim", "redlock"),
+            ("sim", "core"), ("sim", "redis"), ("sim", "redlock"),
         }  # fmt: skip
         for here in example:
             for there in example:

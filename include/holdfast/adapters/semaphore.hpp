@@ -84,7 +84,7 @@ public:
     [[nodiscard]] bool acquire(std::ptrdiff_t n, std::stop_token const& stop) { return take(n, {}, stop); }
 
     /// Effects: tries each slot, until one is free. Returns: whether a permit is held; `false` when all are held, here
-    /// or elsewhere. Also `false` for a moment to let others in: see `mutex::try_lock`.
+    /// or elsewhere. Also `false` for a moment to let others in, see `mutex::try_lock`; and perhaps during `resize`.
     /// Throws: `error`: `unavailable` if no slot could be asked; `misconfigured`.
     [[nodiscard]] bool try_acquire() { return take(1, {.once = true}, {}); }
 

@@ -34,7 +34,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// | event | those that wait |
 /// |---|---|
 /// | the number is changed | wait for the slots of the new number, by the same deadline |
-/// | a slot is refused for the number, while it is being changed | go on when that has ended; a single attempt is over |
+/// | a slot is refused for the number, while it is changed | go on when that has ended; a single attempt is over |
 /// | a slot is refused for the number, otherwise | are told |
 class slot_sizes {
 public:

@@ -101,7 +101,7 @@ public:
                 if (one.joinable()) leak_after_fork(one);
             return;
         }
-        for (auto& one : begun()) {
+        for (auto& one : take_threads()) {
             if (!one.joinable()) continue;
             if (here())
                 one.detach();
@@ -137,8 +137,8 @@ private:
         }
     };
 
-    /// Returns: the threads that were begun. Those that are begun for later calls are others.
-    [[nodiscard]] threads begun() noexcept
+    /// Effects: those that are begun for later calls are others. Returns: the threads that were begun.
+    [[nodiscard]] threads take_threads() noexcept
     {
         std::scoped_lock guard{shared_->mutex};
         return std::exchange(threads_, {});

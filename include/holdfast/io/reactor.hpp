@@ -241,7 +241,7 @@ private:
 
     /// Returns: what a caller sends when it gives up the lock: nothing if the client's thread will.
     [[nodiscard]] unsent_outlets to_send() noexcept { return attended_ ? unsent_outlets{} : unsent_.take(); }
-    /// Effects: unlocks, calls completions, sends `out`. Returns: whether it called any; a new leader may not know that.
+    /// Effects: unlocks, calls completions, sends `out`. Returns: whether it called any; a new leader may not know it.
     bool release(unsent_outlets const& out) noexcept
     {
         auto const ended = std::exchange(ended_, {});

@@ -193,8 +193,8 @@ public:
         if (layout_ == layout::redisson) return "but in Redisson's layout the first that asks has a lock";
         if (!subscribes_) return "but its client does not subscribe, so that no release can call it";
         if (shards_.front()->size() == 1) return {};
-        return "but the masters of a Redlock each have a queue of their own: two clients may each be the first of some, "
-               "and to agree on one order takes a consensus, which they do not have";
+        return "but the masters of a Redlock each have a queue of their own: two clients may each be the first of "
+               "some, and to agree on one order takes a consensus, which they do not have";
     }
 
     /// Returns: what is known of each server, from the shard that is connected to it or has used it; of its

@@ -24,8 +24,8 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 {
     if (restart_guard.count() == 0 || ttl <= restart_guard) return {};
     return "longer than restart_guard, " + std::to_string(restart_guard.count()) +
-           " ms: a server that is restarted would grant the lock again while it is held; set restart_guard to cover it, "
-           "the same for every client";
+           " ms: a server that is restarted would grant the lock again while it is held; set restart_guard to cover "
+           "it, the same for every client";
 }
 
 /// Decides which nodes have a vote, and what value missing counters begin with. No I/O, no clock: it is told what a

@@ -181,8 +181,8 @@ inline constexpr std::array<script const*, 7> with_holder{
     &acquire_and_tell,   &acquire_by_clock_and_tell, &acquire_by_count_and_tell, &extend_and_hear,
     &reacquire_and_tell, &release_and_erase,         &give_back_and_erase};
 
-// resize: KEYS slot 0; ARGV '' permits ttl. The number of permits is kept as `permit_scripts` says, beside the slots. One
-// that does not expire is replaced by one that does not. Answers 1; an error if the key is no string.
+// resize: KEYS slot 0; ARGV '' permits ttl. The number of permits is kept as `permit_scripts` says, beside the slots.
+// One that does not expire is replaced by one that does not. Answers 1; an error if the key is no string.
 inline constexpr script resize{R"lua(
 local number_key = string.gsub(KEYS[1], '#%d+$', '#max', 1)
 redis.call('GETRANGE', number_key, 0, 0)

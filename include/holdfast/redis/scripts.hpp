@@ -51,8 +51,8 @@ local reserved = next and redis.pcall('GETRANGE', next, '0', '63')
 local reserved_for_us = waiter and reserved == waiter
 )lua";
 
-// Where there is no key of the lock, and either none of its queue and of a reservation, or one for us, who was taken out
-// of the queue then, nothing else is looked at.
+// Where there is no key of the lock, and either none of its queue and of a reservation, or one for us, who was taken
+// out of the queue then, nothing else is looked at.
 inline constexpr std::string_view unless_at_once = R"lua(
 local at_once = left == -2 and (reserved_for_us or reserved == '' and redis.pcall('PTTL', queue) == -2)
 if not at_once then

@@ -18,7 +18,7 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
 /// Takes one of `max` permits: makes a node beside those of the other permits, and has it when there are no more than
 /// `max` of them. Run by a client that has the queue's lock, so that one client waits at a time. The states are those
-/// of `queued_recipe`, with a watch set by each list; and one more: *waiting*, from which the notice leads to *listing*.
+/// of `queued_recipe`, with a watch set by each list; and *waiting*, from which the notice leads to *listing*.
 ///
 /// | the nodes | next |
 /// |---|---|

@@ -41,7 +41,8 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 ///
 /// A node that is gone may have been replaced by one that is not in the list: see `convert_recipe`.
 ///
-/// After the end of the session all begins again. Source: the lock and shared lock recipes of ZooKeeper's documentation.
+/// After the end of the session all begins again.
+/// Source: the lock and shared lock recipes of ZooKeeper's documentation.
 class sequential_recipe final : public queued_recipe {
 public:
     sequential_recipe(acquire_plan plan, naming as, access mode = access::sole)
