@@ -103,9 +103,7 @@ public:
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or `max` is not 1 to 1,000; no I/O.
     semaphore(session const& in, std::string_view name, std::ptrdiff_t max, lock_options const& options = {},
               node_options nodes = {})
-        : holdfast::semaphore{name, max, options, [from = in.session_, options, nodes](semaphore_slot const& of) {
-                                  return from->make_slots(of, options, nodes);
-                              }}
+        : holdfast::semaphore{in.session_->make_semaphore(name, max, options, nodes), options}
     {
     }
 };
@@ -117,10 +115,7 @@ class shared_mutex : public holdfast::shared_mutex {
 public:
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or `nodes` has no queue; no I/O.
     shared_mutex(session const& in, std::string_view name, lock_options const& options = {}, node_options nodes = {})
-        : holdfast::shared_mutex{options,
-                                 [from = in.session_, name = std::string{name}, options, nodes](access mode) {
-                                     return from->make_shared_mutex(name, mode, options, nodes);
-                                 }},
+        : holdfast::shared_mutex{in.session_->make_shared_mutex(name, options, nodes), options},
           session_{in.session_},
           nodes_{nodes}
     {

@@ -73,7 +73,7 @@ public:
 
     /// Effects: takes over the permit that `s.release()` would give back, as one that was taken asynchronously: its
     /// lease can be asked then. Postconditions: owns none if there is none.
-    [[nodiscard]] leased_permit(semaphore& s, std::adopt_lock_t) { own(s.permits_->let_go()); }
+    [[nodiscard]] leased_permit(semaphore& s, std::adopt_lock_t) { own(s.permits_->let_go(1)); }
 
     /// Effects: takes over the permit of `other`, which owns none afterwards.
     leased_permit(leased_permit&& other) noexcept
@@ -141,7 +141,10 @@ public:
     }
 
 private:
-    void take(semaphore& s, detail::patience const& p, std::stop_token const& stop) { own(s.take_slots(1, p, stop)); }
+    void take(semaphore& s, detail::patience const& p, std::stop_token const& stop)
+    {
+        own(s.permits_->take(1, p, stop));
+    }
 
     void own(detail::held_slots const& slots)
     {

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <holdfast/adapters/semaphore.hpp>
-#include <holdfast/adapters/slot_batch.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/joint_hold.hpp>
+#include <holdfast/core/joint_release.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lease_access.hpp>
 #include <holdfast/core/name.hpp>
@@ -168,14 +168,14 @@ public:
 private:
     void take(semaphore& s, std::ptrdiff_t n, detail::patience const& p, std::stop_token const& stop)
     {
-        own(n, [&] { return s.take_slots(n, p, stop); });
+        own(n, [&] { return s.permits_->take(n, p, stop); });
     }
 
     /// Effects: owns the `n` slots that `taken` returns, or none.
     template <class Taken>
     void own(std::ptrdiff_t n, Taken const& taken)
     {
-        auto const room = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(n, 0, detail::slot_set::most));
+        auto const room = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(n, 0, detail::semaphore_object::most));
         auto made = std::make_shared<detail::joint_hold>(room);
         objects_.reserve(room);
         slots_.reserve(room);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/adapters/shared_holds.hpp>
 #include <holdfast/adapters/shared_mutex.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
@@ -9,6 +8,7 @@
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lease_access.hpp>
 #include <holdfast/core/name.hpp>
+#include <holdfast/core/shared_object.hpp>
 #include <holdfast/core/store.hpp>
 
 #include <chrono>
@@ -146,8 +146,8 @@ private:
         lease_ = object_->lease();
     }
 
-    std::shared_ptr<detail::shared_holds> holds_;
-    detail::shared_holds::object object_;
+    std::shared_ptr<detail::shared_object> holds_;
+    detail::shared_object::object object_;
 };
 
 /// Effects: `a.swap(b)`.

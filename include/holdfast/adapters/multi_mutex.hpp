@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/adapters/joint_locks.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/insertion_sort.hpp>
 #include <holdfast/core/joint_hold.hpp>
+#include <holdfast/core/joint_object.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock.hpp>
 #include <holdfast/core/store.hpp>
@@ -78,7 +78,7 @@ public:
         }
         std::vector<std::shared_ptr<detail::lock_object>> objects;
         for (auto* const one : first_) objects.push_back(one->object_);
-        joint_ = std::make_shared<detail::joint_locks>(std::move(objects), name_);
+        joint_ = objects_.front()->make_joint(std::move(objects), name_);
     }
 
     multi_mutex(multi_mutex const&) = delete;
@@ -290,7 +290,7 @@ private:
     std::vector<mutex*> first_;  // those that are taken, in order: of each lock, the first that was given
     std::vector<detail::lock_object*> objects_;  // of these
     std::string name_;
-    std::shared_ptr<detail::joint_locks> joint_;
+    std::shared_ptr<detail::joint_object> joint_;
     std::atomic<mutex const*> blocker_{nullptr};
 };
 

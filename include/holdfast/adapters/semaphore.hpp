@@ -2,17 +2,15 @@
 #pragma once
 
 #include <holdfast/adapters/semaphore_calls.hpp>
-#include <holdfast/adapters/slot_batch.hpp>
-#include <holdfast/adapters/slot_sizes.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/joint_release.hpp>
 #include <holdfast/core/lock.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
-#include <holdfast/core/semaphore_slot.hpp>
-#include <holdfast/core/slot_source.hpp>
+#include <holdfast/core/semaphore_object.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/report.hpp>
 
@@ -60,8 +58,7 @@ public:
     /// Effects: prepares a semaphore; no I/O. `options` are those of each slot.
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or `max` is not 1 to 1,000.
     semaphore(store const& in, std::string_view name, std::ptrdiff_t max, lock_options const& options = {})
-        : semaphore{name, max, options,
-                    [from = in.locks_, options](semaphore_slot const& of) { return from->make_slots(of, options); }}
+        : semaphore{in.locks_->make_semaphore(name, max, options), options}
     {
     }
 
@@ -155,7 +152,7 @@ public:
     /// Effects: `release(ec)`; errors are reported to `on_error`.
     void release() noexcept
     {
-        if (auto const one = permits_->let_go(); !one.empty()) return one.front().lock->unlock();
+        if (auto const one = permits_->let_go(1); !one.empty()) return one.front().lock->unlock();
         detail::report(on_error_, name(), {make_error_code(errc::not_owner), {}});
     }
 
@@ -166,7 +163,7 @@ public:
         auto const hook = on_error_;
         std::error_code ec;
         release(n, ec);
-        if (ec) detail::report(hook, of->sizes().name(), {ec, std::to_string(n) + " permits"});
+        if (ec) detail::report(hook, of->name(), {ec, std::to_string(n) + " permits"});
     } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or the hook cannot be copied; their leases end
     }
 
@@ -180,7 +177,7 @@ public:
     void release(std::error_code& ec) noexcept
     {
         ec = make_error_code(errc::not_owner);
-        if (auto const one = permits_->let_go(); !one.empty()) one.front().lock->unlock(ec);
+        if (auto const one = permits_->let_go(1); !one.empty()) one.front().lock->unlock(ec);
     }
 
     /// Effects: gives back `n` of the permits that this object has by `acquire` and its siblings, chosen as above; if
@@ -200,7 +197,7 @@ public:
     /// masters, and of ZooKeeper, each slot is asked for at a time of its own during the call: every permit that is
     /// held all that time counts. Masters that do not answer are taken to have whatever makes a slot count.
     /// Throws: `error`: `unavailable` if no quorum could be asked; `misconfigured`: a right is missing.
-    [[nodiscard]] std::ptrdiff_t permits_in_use() const { return permits_->sizes().held(); }
+    [[nodiscard]] std::ptrdiff_t permits_in_use() const { return permits_->permits_in_use(); }
 
     /// As above; 0 if `ec` is an error.
     [[nodiscard]] std::ptrdiff_t permits_in_use(std::error_code& ec) const noexcept
@@ -223,18 +220,15 @@ public:
     }
 
     /// Returns: how many permits there are, as this object says.
-    [[nodiscard]] std::ptrdiff_t max() const noexcept { return permits_->sizes().max(); }
+    [[nodiscard]] std::ptrdiff_t max() const noexcept { return permits_->max(); }
 
     /// Returns: the name that it was made with.
-    [[nodiscard]] std::string const& name() const noexcept { return permits_->sizes().name(); }
+    [[nodiscard]] std::string const& name() const noexcept { return permits_->name(); }
 
 protected:
-    /// Makes the slots of a semaphore.
-    using slot_maker = detail::slot_sizes::maker;
-
-    /// As the public one, with slots that `make` makes. It is kept for `resize`.
-    semaphore(std::string_view name, std::ptrdiff_t max, lock_options const& options, slot_maker make)
-        : semaphore_calls{name, max, std::move(make)}, on_error_{options.on_error}
+    /// As the public one, with the permits of `object`.
+    semaphore(std::shared_ptr<detail::semaphore_object> object, lock_options const& options)
+        : semaphore_calls{std::move(object)}, on_error_{options.on_error}
     {
     }
 
@@ -256,14 +250,7 @@ private:
 
     bool take(std::ptrdiff_t n, detail::patience const& p, std::stop_token const& stop)
     {
-        return permits_->keep(take_slots(n, p, stop));
-    }
-
-    /// Returns: `n` slots that are held now; none if the time passed, or after a stop.
-    detail::held_slots take_slots(std::ptrdiff_t n, detail::patience const& p, std::stop_token const& stop)
-    {
-        if (permits_->in_child()) throw detail::made_before_fork(name());
-        return permits_->sizes().take(n, *turn_, p, stop);
+        return permits_->keep(permits_->take(n, p, stop));
     }
 
     detail::error_hook on_error_;

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/adapters/permit_source.hpp>
-#include <holdfast/adapters/permits.hpp>
-#include <holdfast/adapters/slot_sizes.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
-#include <holdfast/core/slot_source.hpp>
-#include <holdfast/core/store.hpp>
+#include <holdfast/core/semaphore_object.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <stop_token>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -70,31 +65,21 @@ public:
     }
 
 protected:
-    /// Effects: has the slots that `make` makes, which is kept for `semaphore::resize`.
-    semaphore_calls(std::string_view name, std::ptrdiff_t max, detail::slot_sizes::maker make)
-        : permits_{std::make_shared<detail::permits>(name, max, std::move(make))},
-          turn_{permits_->sizes().current()->source->make_turn()}
-    {
-    }
+    /// Effects: has the permits of `object`.
+    explicit semaphore_calls(std::shared_ptr<detail::semaphore_object> object) noexcept : permits_{std::move(object)} {}
 
     /// Effects: gives back all permits, and cancels what waits.
-    ~semaphore_calls()
-    {
-        permits_->close();
-        turn_->close();
-    }
+    ~semaphore_calls() { permits_->close(); }
 
-    /// Has the slots.
-    std::shared_ptr<detail::permits> const permits_;  // NOLINT(*-non-private-member-variables-in-classes)
-    /// The lock of the caller that collects several permits.
-    std::shared_ptr<detail::lock_object> const turn_;  // NOLINT(*-non-private-member-variables-in-classes)
+    /// Has the permits.
+    std::shared_ptr<detail::semaphore_object> const permits_;  // NOLINT(*-non-private-member-variables-in-classes)
 
 private:
     friend struct detail::async_access;
 
     [[nodiscard]] std::shared_ptr<detail::async_source> async_permit_source(std::ptrdiff_t n) const
     {
-        return std::make_shared<detail::permit_source>(permits_, turn_, n);
+        return permits_->source(n);
     }
 };
 

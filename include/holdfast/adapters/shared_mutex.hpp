@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/adapters/shared_holds.hpp>
 #include <holdfast/adapters/shared_mutex_calls.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/access.hpp>
@@ -11,6 +10,7 @@
 #include <holdfast/core/lock.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
+#include <holdfast/core/shared_object.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/report.hpp>
 
@@ -58,9 +58,7 @@ public:
     /// Effects: prepares a lock; no I/O.
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or the store has no such lock.
     shared_mutex(store const& in, std::string_view name, lock_options const& options = {})
-        : shared_mutex{options, [locks = in.locks_, name = std::string{name}, options](access mode) {
-                           return locks->make_shared_mutex(name, mode, options);
-                       }}
+        : shared_mutex{in.locks_->make_shared_mutex(name, options), options}
     {
     }
 
@@ -255,9 +253,9 @@ public:
     [[nodiscard]] std::string const& name() const noexcept { return writer_->name(); }
 
 protected:
-    /// As the public one, with holds of each mode that `make` makes.
-    shared_mutex(lock_options const& options, std::function<std::unique_ptr<detail::lock_object>(access)> const& make)
-        : shared_mutex_calls{make}, on_error_{options.on_error}
+    /// As the public one, with these sides.
+    shared_mutex(detail::shared_sides sides, lock_options const& options)
+        : shared_mutex_calls{std::move(sides)}, on_error_{options.on_error}
     {
     }
 
@@ -276,7 +274,7 @@ private:
         return {.deadline = std::max(to_boot_clock(t), boot_clock::time_point{})};
     }
 
-    [[nodiscard]] bool keep(detail::shared_holds::object const& one) noexcept
+    [[nodiscard]] bool keep(detail::shared_object::object const& one) noexcept
     {
         if (one) readers_->keep(one);
         return one != nullptr;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/adapters/shared_holds.hpp>
 #include <holdfast/core/abi.hpp>
-#include <holdfast/core/access.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/shared_object.hpp>
 #include <holdfast/core/store.hpp>
 
 #include <chrono>
@@ -67,10 +66,9 @@ public:
     }
 
 protected:
-    /// Effects: has holds of each mode that `make` makes.
-    explicit shared_mutex_calls(std::function<std::unique_ptr<detail::lock_object>(access)> const& make)
-        : writer_{make(access::exclusive)},
-          readers_{std::make_shared<detail::shared_holds>([make] { return make(access::shared); })}
+    /// Effects: has these sides.
+    explicit shared_mutex_calls(detail::shared_sides sides) noexcept
+        : writer_{std::move(sides.exclusive)}, readers_{std::move(sides.shared)}
     {
     }
 
@@ -84,7 +82,7 @@ protected:
     /// Takes the exclusive hold.
     std::shared_ptr<detail::lock_object> const writer_;  // NOLINT(*-non-private-member-variables-in-classes)
     /// Has the shared holds.
-    std::shared_ptr<detail::shared_holds> const readers_;  // NOLINT(*-non-private-member-variables-in-classes)
+    std::shared_ptr<detail::shared_object> const readers_;  // NOLINT(*-non-private-member-variables-in-classes)
 
 private:
     friend struct detail::async_access;

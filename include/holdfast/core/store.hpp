@@ -6,14 +6,15 @@
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/joint_object.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/lock_stats.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/result.hpp>
-#include <holdfast/core/semaphore_slot.hpp>
-#include <holdfast/core/slot_source.hpp>
+#include <holdfast/core/semaphore_object.hpp>
+#include <holdfast/core/shared_object.hpp>
 #include <holdfast/core/token.hpp>
 
 #include <chrono>
@@ -84,6 +85,14 @@ public:
         return {};
     }
 
+    /// Returns: the hold of a `multi_mutex` of the locks of `all`, of which this is the first. They are taken in their
+    /// order.
+    [[nodiscard]] virtual std::shared_ptr<joint_object> make_joint(std::vector<std::shared_ptr<lock_object>> /*all*/,
+                                                                   std::string const& /*name*/)
+    {
+        throw error{errc::misconfigured, "this lock cannot be taken together with others"};
+    }
+
     /// Effects: as `unlock(ec)`, without regard to `min_hold`.
     virtual void unlock_early(std::error_code& ec) noexcept { unlock(ec); }
 
@@ -125,13 +134,9 @@ public:
 
     [[nodiscard]] virtual std::unique_ptr<lock_object> make_mutex(std::string_view name, lock_options options) = 0;
 
-    /// Returns: what takes one mode of the `shared_mutex` of that name. Each object for the shared mode has a lease of
-    /// its own.
-    [[nodiscard]] virtual std::unique_ptr<lock_object> make_shared_mutex(std::string_view name, access mode,
-                                                                         lock_options options) = 0;
-
-    /// Returns: what makes the slots of the semaphore `of.semaphore`, of `of.permits`.
-    [[nodiscard]] virtual std::unique_ptr<slot_source> make_slots(semaphore_slot of, lock_options options) = 0;
+    [[nodiscard]] virtual shared_sides make_shared_mutex(std::string_view name, lock_options const& options) = 0;
+    [[nodiscard]] virtual std::shared_ptr<semaphore_object> make_semaphore(std::string_view name, std::ptrdiff_t max,
+                                                                           lock_options const& options) = 0;
 
     [[nodiscard]] virtual lock_stats stats() const = 0;
     virtual void observe(lock_observer f) = 0;

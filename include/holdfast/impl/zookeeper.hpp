@@ -13,6 +13,7 @@
 #include <holdfast/core/store.hpp>
 #include <holdfast/impl/urls.hpp>
 #include <holdfast/lock/client_context.hpp>
+#include <holdfast/lock/slot_semaphore.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
 #include <holdfast/zookeeper/opened.hpp>
@@ -35,7 +36,7 @@
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
 /// The implementation of a `session`.
-class opened_session final : public session_access {
+class opened_session final : public session_access, public std::enable_shared_from_this<opened_session> {
 public:
     using client_context = holdfast::detail::client_context;
 
@@ -69,27 +70,23 @@ public:
         return context_->make_mutex(locks_->make_key(name, nodes), std::move(options));
     }
 
-    [[nodiscard]] std::unique_ptr<holdfast::detail::lock_object>
-    make_shared_mutex(std::string_view name, access mode, lock_options options, node_options nodes) override
+    [[nodiscard]] holdfast::detail::shared_sides make_shared_mutex(std::string_view name, lock_options const& options,
+                                                                   node_options nodes) override
     {
-        check_name(name);
-        return context_->make_shared_mutex(locks_->make_shared_key(name, mode, nodes), std::move(options));
+        return client_context::make_sides(
+            [self = shared_from_this(), name = std::string{name}, options, nodes](access mode) {
+                check_name(name);
+                return self->context_->make_shared_mutex(self->locks_->make_shared_key(name, mode, nodes), options);
+            });
     }
 
-    [[nodiscard]] std::unique_ptr<holdfast::detail::slot_source> make_slots(semaphore_slot of, lock_options options,
-                                                                            node_options nodes) override
+    [[nodiscard]] std::shared_ptr<holdfast::detail::semaphore_object>
+    make_semaphore(std::string_view name, std::ptrdiff_t max, lock_options const& options, node_options nodes) override
     {
-        bool const of_curator = nodes.permits == permits::curator;
-        if (of_curator && (nodes.queueing == queueing::none || nodes.naming != naming::curator))
-            throw holdfast::detail::error_of(
-                of.semaphore,
-                {make_error_code(holdfast::errc::misconfigured),
-                 "permits::curator has a queue with Curator's names; leave queueing and naming as they are"});
-        std::vector<shared_key> keys;
-        for (of.slot = 0; of.slot < of.permits; ++of.slot)
-            keys.push_back(of_curator ? locks_->make_permit_key(of) : locks_->make_slot_key(of, nodes));
-        auto turn = locks_->make_key(client_context::turn_of(of), nodes);
-        return context_->make_slots(of, std::move(keys), std::move(turn), std::move(options));
+        return std::make_shared<holdfast::detail::slot_semaphore>(
+            name, max, [self = shared_from_this(), options, nodes](semaphore_slot const& of) {
+                return self->make_slots(of, options, nodes);
+            });
     }
 
     [[nodiscard]] participants contenders(std::string const& name, node_options nodes) override
@@ -107,6 +104,22 @@ public:
     }
 
 private:
+    [[nodiscard]] std::unique_ptr<holdfast::detail::slot_source> make_slots(semaphore_slot of, lock_options options,
+                                                                            node_options nodes)
+    {
+        bool const of_curator = nodes.permits == permits::curator;
+        if (of_curator && (nodes.queueing == queueing::none || nodes.naming != naming::curator))
+            throw holdfast::detail::error_of(
+                of.semaphore,
+                {make_error_code(holdfast::errc::misconfigured),
+                 "permits::curator has a queue with Curator's names; leave queueing and naming as they are"});
+        std::vector<shared_key> keys;
+        for (of.slot = 0; of.slot < of.permits; ++of.slot)
+            keys.push_back(of_curator ? locks_->make_permit_key(of) : locks_->make_slot_key(of, nodes));
+        auto turn = locks_->make_key(client_context::turn_of(of), nodes);
+        return context_->make_slots(of, std::move(keys), std::move(turn), std::move(options));
+    }
+
     std::shared_ptr<session_store> locks_;
     std::shared_ptr<client_context> context_;
 };

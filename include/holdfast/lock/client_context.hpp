@@ -9,6 +9,10 @@
 #include <holdfast/core/make_as.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
+#include <holdfast/core/semaphore_object.hpp>
+#include <holdfast/core/semaphore_slot.hpp>
+#include <holdfast/core/shared_object.hpp>
+#include <holdfast/core/slot_source.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/client_slots.hpp>
 #include <holdfast/lock/failure_reports.hpp>
@@ -16,6 +20,8 @@
 #include <holdfast/lock/mutex_object.hpp>
 #include <holdfast/lock/renewer.hpp>
 #include <holdfast/lock/report.hpp>
+#include <holdfast/lock/shared_holds.hpp>
+#include <holdfast/lock/slot_semaphore.hpp>
 #include <holdfast/lock/wait_queue.hpp>
 
 #include <cstddef>
@@ -56,15 +62,25 @@ public:
         return make_mutex(store_->make_key(name), std::move(options));
     }
 
-    [[nodiscard]] std::unique_ptr<lock_object> make_shared_mutex(std::string_view name, access mode,
-                                                                 lock_options options) override
+    [[nodiscard]] shared_sides make_shared_mutex(std::string_view name, lock_options const& options) override
     {
-        check_name(name);
-        if (in_child()) throw made_before_fork(name);
-        return make_shared_mutex(store_->make_shared_key(name, mode), std::move(options));
+        return make_sides([self = shared_from_this(), name = std::string{name}, options](access mode) {
+            check_name(name);
+            if (self->in_child()) throw made_before_fork(name);
+            return self->make_shared_mutex(self->store_->make_shared_key(name, mode), options);
+        });
     }
 
-    /// As above, for a key that the store has made. Throws: `error` (`misconfigured`).
+    /// Returns: both sides of a `shared_mutex`, with holds of each mode that `make` makes.
+    [[nodiscard]] static shared_sides make_sides(std::function<std::unique_ptr<lock_object>(access)> make)
+    {
+        std::shared_ptr<lock_object> exclusive = make(access::exclusive);
+        return {std::move(exclusive),
+                std::make_shared<shared_holds>([make = std::move(make)] { return make(access::shared); })};
+    }
+
+    /// Returns: what takes one mode of the `shared_mutex` of `key`, which the store has made. Each object for the shared
+    /// mode has a lease of its own. Throws: `error` (`misconfigured`).
     [[nodiscard]] std::unique_ptr<lock_object> make_shared_mutex(shared_key key, lock_options options)
     {
         if (options.min_hold.count() != 0)
@@ -90,7 +106,16 @@ public:
                                                   shared_options(std::move(options)));
     }
 
-    [[nodiscard]] std::unique_ptr<slot_source> make_slots(semaphore_slot of, lock_options options) override
+    [[nodiscard]] std::shared_ptr<semaphore_object> make_semaphore(std::string_view name, std::ptrdiff_t max,
+                                                                   lock_options const& options) override
+    {
+        return std::make_shared<slot_semaphore>(
+            name, max,
+            [self = shared_from_this(), options](semaphore_slot const& of) { return self->make_slots(of, options); });
+    }
+
+    /// Returns: what makes the slots of the semaphore `of.semaphore`, of `of.permits`.
+    [[nodiscard]] std::unique_ptr<slot_source> make_slots(semaphore_slot of, lock_options options)
     {
         auto turn = store_->make_key(turn_of(of));
         std::vector<shared_key> keys;

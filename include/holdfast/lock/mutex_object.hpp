@@ -5,6 +5,7 @@
 #include <holdfast/core/announcer.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/joint_object.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/store.hpp>
@@ -13,6 +14,7 @@
 #include <holdfast/lock/async_call.hpp>
 #include <holdfast/lock/inspection.hpp>
 #include <holdfast/lock/joint_call.hpp>
+#include <holdfast/lock/joint_locks.hpp>
 #include <holdfast/lock/lock_call.hpp>
 #include <holdfast/lock/mutex_state.hpp>
 #include <holdfast/lock/report.hpp>
@@ -145,6 +147,12 @@ public:
         return queue_->in_child() ? nullptr : &queue_->renewer().calls;
     }
     [[nodiscard]] std::string address() const override { return queue_->store().address_of(*queue_->key()); }
+
+    [[nodiscard]] std::shared_ptr<joint_object> make_joint(std::vector<std::shared_ptr<lock_object>> all,
+                                                           std::string const& name) override
+    {
+        return std::make_shared<joint_locks>(std::move(all), name);
+    }
 
     [[nodiscard]] std::optional<owner_token> held_token() const override { return queue_->token_of(*state_); }
     [[nodiscard]] lock_report inspect() override { return operators().inspect(queue_->key()); }

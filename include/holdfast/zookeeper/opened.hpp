@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/access.hpp>
 #include <holdfast/core/options.hpp>
+#include <holdfast/core/semaphore_object.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
 #include <holdfast/zookeeper/session_options.hpp>
@@ -46,10 +47,10 @@ public:
     virtual bool connect_for(std::chrono::milliseconds d) = 0;
     [[nodiscard]] virtual std::unique_ptr<holdfast::detail::lock_object>
     make_mutex(std::string_view name, lock_options options, node_options nodes) = 0;
-    [[nodiscard]] virtual std::unique_ptr<holdfast::detail::lock_object>
-    make_shared_mutex(std::string_view name, access mode, lock_options options, node_options nodes) = 0;
-    [[nodiscard]] virtual std::unique_ptr<holdfast::detail::slot_source>
-    make_slots(semaphore_slot of, lock_options options, node_options nodes) = 0;
+    [[nodiscard]] virtual holdfast::detail::shared_sides
+    make_shared_mutex(std::string_view name, lock_options const& options, node_options nodes) = 0;
+    [[nodiscard]] virtual std::shared_ptr<holdfast::detail::semaphore_object>
+    make_semaphore(std::string_view name, std::ptrdiff_t max, lock_options const& options, node_options nodes) = 0;
     [[nodiscard]] virtual participants contenders(std::string const& name, node_options nodes) = 0;
 };
 

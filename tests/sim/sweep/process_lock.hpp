@@ -13,7 +13,9 @@
 #include <holdfast/core/semaphore_slot.hpp>
 #include <holdfast/core/slot_source.hpp>
 #include <holdfast/core/store.hpp>
+#include <holdfast/lock/joint_locks.hpp>
 #include <holdfast/lock/outage.hpp>
+#include <holdfast/lock/slot_semaphore.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/redis/joint_operation.hpp>
 #include <holdfast/redis/operator_questions.hpp>
@@ -280,6 +282,12 @@ public:
         throw detail::error_of(name(), {got->code, {}});
     }
 
+    [[nodiscard]] std::shared_ptr<detail::joint_object>
+    make_joint(std::vector<std::shared_ptr<detail::lock_object>> all, std::string const& name) override
+    {
+        return std::make_shared<detail::joint_locks>(std::move(all), name);
+    }
+
     void unlock() noexcept override
     {
         std::error_code ignored;
@@ -468,9 +476,12 @@ private:
 class process_semaphore final : public semaphore {
 public:
     process_semaphore(sim::client& of, std::string_view name, std::ptrdiff_t max, lock_options const& options)
-        : semaphore{name, max, options, [&of, options](semaphore_slot const& slots) {
-                        return std::make_unique<process_slots>(of, slots, options);
-                    }}
+        : semaphore{std::make_shared<detail::slot_semaphore>(name, max,
+                                                             [&of, options](semaphore_slot const& slots) {
+                                                                 return std::make_unique<process_slots>(of, slots,
+                                                                                                        options);
+                                                             }),
+                    options}
     {
     }
 };

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/adapters/permits.hpp>
-#include <holdfast/adapters/slot_batch.hpp>
-#include <holdfast/adapters/slot_set.hpp>
-#include <holdfast/adapters/slot_sizes.hpp>
-#include <holdfast/adapters/slot_wait.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
@@ -15,6 +10,11 @@
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/announce.hpp>
+#include <holdfast/lock/permits.hpp>
+#include <holdfast/lock/slot_batch.hpp>
+#include <holdfast/lock/slot_set.hpp>
+#include <holdfast/lock/slot_sizes.hpp>
+#include <holdfast/lock/slot_wait.hpp>
 
 #include <cstddef>
 #include <memory>

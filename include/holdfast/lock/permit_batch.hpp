@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/adapters/permit_call.hpp>
-#include <holdfast/adapters/permits.hpp>
-#include <holdfast/adapters/slot_batch.hpp>
-#include <holdfast/adapters/slot_sizes.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
@@ -14,6 +10,10 @@
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/announce.hpp>
+#include <holdfast/lock/permit_call.hpp>
+#include <holdfast/lock/permits.hpp>
+#include <holdfast/lock/slot_batch.hpp>
+#include <holdfast/lock/slot_sizes.hpp>
 
 #include <cstddef>
 #include <memory>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/adapters/slot_wait.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
@@ -9,8 +8,10 @@
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/random.hpp>
 #include <holdfast/core/result.hpp>
+#include <holdfast/core/semaphore_object.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/several_locks.hpp>
+#include <holdfast/lock/slot_wait.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -71,17 +72,14 @@ public:
         for (auto const& one : slots_) one->close();
     }
 
-    /// Each slot costs a waiting thread a request.
-    static constexpr std::ptrdiff_t most = 1'000;
-
     /// Throws: `error` (`misconfigured`) if there is no semaphore of `name` with `max` permits.
     static void check(std::string_view name, std::ptrdiff_t max)
     {
         check_name(name);
-        if (max < 1 || max > most)
-            throw error_of(name, {make_error_code(errc::misconfigured), "a semaphore of " + std::to_string(max) +
-                                                                            " permits; 1 to " + std::to_string(most) +
-                                                                            " are possible"});
+        if (max < 1 || max > semaphore_object::most)
+            throw error_of(name, {make_error_code(errc::misconfigured),
+                                  "a semaphore of " + std::to_string(max) + " permits; 1 to " +
+                                      std::to_string(semaphore_object::most) + " are possible"});
     }
 
     /// Throws: `error` (`misconfigured`) if `n` permits cannot be taken at once.

@@ -4,7 +4,7 @@
 #include "support/catch.hpp"
 #include "support/code_of.hpp"
 
-#include <holdfast/adapters/slot_set.hpp>
+#include <holdfast/lock/slot_set.hpp>
 
 #include <chrono>
 #include <cstddef>

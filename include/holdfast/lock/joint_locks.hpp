@@ -7,6 +7,7 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/joint_hold.hpp>
+#include <holdfast/core/joint_object.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/make_as.hpp>
 #include <holdfast/core/result.hpp>
@@ -27,17 +28,14 @@
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
 /// The locks of one `multi_mutex`, in the order in which they are taken, and its present hold.
-class joint_locks final : public async_source, public std::enable_shared_from_this<joint_locks> {
+class joint_locks final : public joint_object, public std::enable_shared_from_this<joint_locks> {
 public:
-    using hold = std::shared_ptr<joint_hold>;
-
     joint_locks(std::vector<std::shared_ptr<lock_object>> locks, std::string name)
         : locks_{std::move(locks)}, name_{std::move(name)}
     {
     }
 
-    /// Effects: cancels asynchronous calls, also those that are begun later.
-    void close() noexcept
+    void close() noexcept override
     {
         if (!origin_.in_child()) {
             std::scoped_lock guard{mutex_};
@@ -47,8 +45,7 @@ public:
     }
     [[nodiscard]] bool closed() const noexcept { return closing_.stop_requested(); }
 
-    /// Effects: `made` is the present hold. Returns: false, and it is not, after `close`.
-    bool keep(hold made) noexcept
+    bool keep(hold made) noexcept override
     {
         if (origin_.in_child()) return true;  // the mutex may be locked for ever
         std::scoped_lock guard{mutex_};
@@ -57,16 +54,14 @@ public:
         return true;
     }
 
-    /// Returns: the present hold; null if there is none.
-    [[nodiscard]] hold held() const noexcept
+    [[nodiscard]] hold held() const noexcept override
     {
         if (origin_.in_child()) return nullptr;
         std::scoped_lock guard{mutex_};
         return hold_;
     }
 
-    /// Effects: there is no present hold any more. Returns: what it was, and the caller is to give back.
-    [[nodiscard]] hold let_go() noexcept
+    [[nodiscard]] hold let_go() noexcept override
     {
         if (origin_.in_child()) return nullptr;
         std::scoped_lock guard{mutex_};

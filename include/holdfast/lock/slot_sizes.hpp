@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/adapters/slot_batch.hpp>
-#include <holdfast/adapters/slot_set.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
@@ -12,6 +10,8 @@
 #include <holdfast/core/semaphore_slot.hpp>
 #include <holdfast/core/slot_source.hpp>
 #include <holdfast/core/store.hpp>
+#include <holdfast/lock/slot_batch.hpp>
+#include <holdfast/lock/slot_set.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/adapters/slot_batch.hpp>
-#include <holdfast/adapters/slot_sizes.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/fork_guard.hpp>
+#include <holdfast/core/semaphore_object.hpp>
 #include <holdfast/lock/report.hpp>
+#include <holdfast/lock/slot_sizes.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/adapters/permit_batch.hpp>
-#include <holdfast/adapters/permit_call.hpp>
-#include <holdfast/adapters/permits.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/lease.hpp>
+#include <holdfast/core/semaphore_object.hpp>
 #include <holdfast/core/store.hpp>
+#include <holdfast/lock/permit_batch.hpp>
+#include <holdfast/lock/permit_call.hpp>
+#include <holdfast/lock/permits.hpp>
 #include <holdfast/lock/report.hpp>
 
 #include <algorithm>
@@ -37,7 +38,7 @@ public:
     {
         if (of_->in_child()) throw made_before_fork(of_->sizes().name());
         if (n_ == 1) return taken_over(std::make_shared<one_permit>(of_), hold);
-        auto const n = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(n_, 0, slot_set::most + 1));
+        auto const n = static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(n_, 0, semaphore_object::most + 1));
         return taken_over(std::make_shared<permit_batch>(of_, turn_, n), hold);
     }
 

@@ -7,6 +7,7 @@
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/name.hpp>
+#include <holdfast/core/shared_object.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/report.hpp>
 
@@ -34,17 +35,14 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// | kept, by `lock_shared` | `let_go` → in use |
 ///
 /// An asynchronous call has an object in use as well, by a `one_hold`.
-class shared_holds final : public async_source, public std::enable_shared_from_this<shared_holds> {
+class shared_holds final : public shared_object, public std::enable_shared_from_this<shared_holds> {
 public:
     using maker = std::function<std::unique_ptr<lock_object>()>;
-    using object = std::shared_ptr<lock_object>;
 
     /// Effects: makes the first object. Throws: what `make` throws.
     explicit shared_holds(maker make) : make_{std::make_shared<maker const>(std::move(make))} { put_back(take()); }
 
-    /// Effects: gives back all that are held, together: it waits for the answer to the last one only. What is taken
-    /// from now on is closed.
-    void close() noexcept
+    void close() noexcept override
     {
         if (origin_.in_child()) return;
         std::vector<entry> all;
@@ -79,10 +77,7 @@ public:
         return hold_of(std::move(one));
     }
 
-    /// Effects: takes a shared hold, as long as `p` allows and `stop` is not requested. Returns: its object, which is
-    /// in use; null if the time passed while the lock was held exclusively, or after a stop. Throws: what
-    /// `mutex::lock` throws.
-    [[nodiscard]] object lock(patience const& p, std::stop_token const& stop)
+    [[nodiscard]] object lock(patience const& p, std::stop_token const& stop) override
     {
         if (origin_.in_child()) throw made_before_fork(name_);
         auto one = take();
@@ -96,8 +91,10 @@ public:
         return nullptr;
     }
 
+    void keep(object const& one) noexcept override { keep(one, std::this_thread::get_id()); }
+
     /// Effects: the hold of `one` is kept, as one of the thread `by`.
-    void keep(object const& one, std::thread::id by = std::this_thread::get_id()) noexcept
+    void keep(object const& one, std::thread::id by) noexcept
     {
         if (origin_.in_child()) return;
         std::scoped_lock guard{mutex_};
@@ -107,9 +104,7 @@ public:
         }
     }
 
-    /// Returns: the hold of those kept that this thread took last; if it has none, the oldest; null if none is kept.
-    /// It stays kept.
-    [[nodiscard]] object current() noexcept
+    [[nodiscard]] object current() noexcept override
     {
         if (origin_.in_child()) return nullptr;  // the mutex may be locked for ever
         std::scoped_lock guard{mutex_};
@@ -117,8 +112,7 @@ public:
         return found ? found->what : nullptr;
     }
 
-    /// Effects: the same hold is in use, and to be given back by the caller. Returns: its object; null if none is kept.
-    [[nodiscard]] object let_go() noexcept
+    [[nodiscard]] object let_go() noexcept override
     {
         if (origin_.in_child()) return nullptr;
         std::scoped_lock guard{mutex_};
@@ -128,15 +122,13 @@ public:
         return found->what;
     }
 
-    /// Effects: the hold of `one`, which `let_go` returned, is kept as before.
-    void keep_again(object const& one) noexcept
+    void keep_again(object const& one) noexcept override
     {
         std::scoped_lock guard{mutex_};
         if (auto* const found = find(one)) found->taken = found->before;
     }
 
-    /// Effects: `one`, which is in use and holds nothing now, may be taken again.
-    void put_back(object const& one) noexcept
+    void put_back(object const& one) noexcept override
     {
         if (origin_.in_child()) return;
         std::scoped_lock guard{mutex_};

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/core/async_object.hpp>
+#include <holdfast/core/error.hpp>
+#include <holdfast/core/make_as.hpp>
+#include <holdfast/core/semaphore_object.hpp>
+#include <holdfast/core/store.hpp>
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <utility>
+
+namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// Gives several locks back at once, and waits for all outcomes.
+class joint_release : public std::enable_shared_from_this<joint_release> {
+public:
+    /// Effects: gives back `one`.
+    void begin(lock_object& one) noexcept
+    {
+        try {
+            auto told = make_as<async_result, answer>(shared_from_this());
+            pending(1);
+            try {
+                return one.begin_unlock(one.lease(), std::move(told));
+            } catch (...) {
+                pending(-1);
+                throw;
+            }
+        } catch (...) {  // without the means to do so in the background
+            std::error_code why;
+            one.unlock(why);
+            note(why);
+        }
+    }
+
+    /// Effects: gives back `all`, and waits. Returns: as `wait`; `not_owner` if there is none.
+    [[nodiscard]] std::error_code give_back(held_slots const& all) noexcept
+    {
+        for (auto const& one : all) begin(*one.lock);
+        return all.empty() ? make_error_code(errc::not_owner) : wait();
+    }
+
+    /// Effects: waits for all. Returns: no error; `lease_lost` if one was lost; otherwise why the outcome of one is not
+    /// known.
+    [[nodiscard]] std::error_code wait() noexcept
+    {
+        std::unique_lock guard{mutex_};
+        changed_.wait(guard, [this] { return pending_ == 0; });
+        return worst_;
+    }
+
+private:
+    class answer final : public async_result {
+    public:
+        explicit answer(std::shared_ptr<joint_release> of) noexcept : of_{std::move(of)} {}
+        void deliver(std::error_code ec, bool /*held*/) noexcept override
+        {
+            of_->note(ec);
+            of_->pending(-1);
+        }
+
+    private:
+        std::shared_ptr<joint_release> const of_;
+    };
+
+    void note(std::error_code why) noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        if (why && (!worst_ || why == errc::lease_lost)) worst_ = why;
+    }
+
+    void pending(int by) noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        pending_ += by;
+        changed_.notify_all();
+    }
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    int pending_ = 0;
+    std::error_code worst_;
+};
+
+}  // namespace holdfast::detail
