@@ -9,7 +9,8 @@
 # cppcheck gcovr valgrind nft aspell doxygen lintian dpkg-buildpackage (commands), hiredis openssl zookeeper-client libpq
 # asio boost catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run it), curator kazoo redis-py
 # prometheus-client matplotlib (of some Python). On Debian and its kin the missing ones, and only these, are installed
-# with apt, as root or through sudo; elsewhere they are named, and the script ends with 2.
+# with apt, as root or through sudo, unless another package would be removed for them; elsewhere they are named, and the
+# script ends with 2.
 # After it $HOLDFAST_CLANG is the name of a Clang of 16 or later, if there is one.
 
 holdfast_need()
@@ -21,6 +22,15 @@ holdfast_need()
   [ ${#missing[@]} -eq 0 ] || holdfast_install "${missing[@]}" || exit 2
   HOLDFAST_CLANG=$(holdfast_clang) || HOLDFAST_CLANG=
   export HOLDFAST_CLANG
+}
+
+# holdfast_want WHAT... does the same, but goes on without those that cannot be had, and says so.
+holdfast_want()
+{
+  local what
+  for what in "$@"; do
+    (holdfast_need "$what") || echo "Going on without $what." >&2
+  done
 }
 
 holdfast_has()
@@ -201,5 +211,5 @@ holdfast_install()
 holdfast_apt()
 {
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=300 \
-    --no-install-recommends "$@" >>"$log" 2>&1 </dev/null
+    --no-remove --no-install-recommends "$@" >>"$log" 2>&1 </dev/null
 }

@@ -11,7 +11,8 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=../cmake/packages.sh
 . "$root/cmake/packages.sh"
-holdfast_need g++ hiredis zookeeper-client asio boost catch2 clang-tidy cppcheck
+holdfast_need g++ hiredis zookeeper-client asio catch2 clang-tidy cppcheck
+holdfast_want boost
 cd "$root"
 
 # One file with every header costs a fraction of one for each: most of the time goes into the standard's. locks.cpp has the templates

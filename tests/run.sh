@@ -27,7 +27,7 @@ jobs=${HOLDFAST_JOBS:-$(nproc)}
 
 debian=()
 if command -v apt-get >/dev/null; then debian=(make file dpkg-buildpackage lintian); fi
-needs=(g++ cmake ninja hiredis openssl redis-server zookeeper-client asio boost zookeeper-server kazoo curator prometheus-client catch2 python3 cli11 nft)
+needs=(g++ cmake ninja hiredis openssl redis-server zookeeper-client asio zookeeper-server kazoo curator prometheus-client catch2 python3 cli11 nft)
 options=("-DHOLDFAST_UNITY=${HOLDFAST_UNITY:-OFF}" "-DHOLDFAST_TESTS_TOGETHER=${HOLDFAST_TOGETHER:-1}")
 options+=("-DCMAKE_DISABLE_FIND_PACKAGE_zookeeper=$([ "${HOLDFAST_ZOOKEEPER:-ON}" = OFF ] && echo ON || echo OFF)")
 options+=("-DHOLDFAST_TEST_AREAS=$(tr ' ' ';' <<<"${HOLDFAST_AREAS:-}")")
@@ -40,6 +40,9 @@ else
   # The presets name Clang 16, not every system has just that.
   options+=("-DCMAKE_CXX_COMPILER=$HOLDFAST_CLANG")
 fi
+
+# Another version of Boost may be here, and in the way.
+[ "${HOLDFAST_BOOST:-ON}" = OFF ] || holdfast_want boost
 
 # ThreadSanitizer cannot map its shadow where the kernel scatters addresses widely; the build runs the
 # tests, too, to list them.

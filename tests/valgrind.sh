@@ -21,7 +21,8 @@ build=$(realpath -m "${HOLDFAST_BUILD_DIR:-$root/build/$preset}")
 areas=("$@")
 [ ${#areas[@]} -gt 0 ] || areas=(core lock adapters quorum redis zookeeper conformance)
 
-holdfast_need g++ cmake ninja hiredis redis-server zookeeper-client asio boost catch2 python3 valgrind
+holdfast_need g++ cmake ninja hiredis redis-server zookeeper-client asio catch2 python3 valgrind
+holdfast_want boost
 cd "$root"
 cmake --preset "$preset" -B "$build" >/dev/null
 cmake --build "$build" -j "${HOLDFAST_JOBS:-$(nproc)}" --target "${areas[@]/#/holdfast_test_}"

@@ -49,7 +49,8 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-holdfast_need g++ cmake ninja hiredis asio redis-server zookeeper-client zookeeper-server cli11 nlohmann_json matplotlib redis-py
+holdfast_need g++ cmake ninja hiredis asio redis-server zookeeper-client zookeeper-server cli11 nlohmann_json redis-py
+holdfast_want matplotlib
 cd "$root"
 cmake --preset benchmark -B "$build" >/dev/null
 cmake --build "$build" --target holdfast_benchmark -j "${HOLDFAST_JOBS:-$(nproc)}"
@@ -74,9 +75,9 @@ fi
 status=0
 "$build/tests/benchmark/holdfast_benchmark" --results "$results" "${arguments[@]}" || status=$?
 [ $status -le 1 ] || exit $status
-"$(holdfast_plotting_python)" "$here/plot.py" "$results/benchmark.json" "$results/benchmark.svg"
-if grep -q '"P7"' "$results/benchmark.json"; then
-  "$(holdfast_plotting_python)" "$here/plot_crowd.py" "$results/benchmark.json" "$results/crowd.svg"
+if python=$(holdfast_plotting_python); then
+  "$python" "$here/plot.py" "$results/benchmark.json" "$results/benchmark.svg"
+  ! grep -q '"P7"' "$results/benchmark.json" || "$python" "$here/plot_crowd.py" "$results/benchmark.json" "$results/crowd.svg"
 fi
 printf '\nStored in %s\n' "$(realpath --relative-to="$OLDPWD" "$results")"
 exit $status
