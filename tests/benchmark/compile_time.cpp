@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// P11: what a file costs that locks, beside what else is in it. Processor time of the compiler, as nothing else in it
-// waits.
+// P11: what a file costs that locks, and the one that makes a client. Processor time of the compiler, as nothing else
+// in it waits.
 #include "paired.hpp"
 #include "support/temporary_folder.hpp"
 #include "workloads.hpp"
@@ -10,9 +10,9 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <optional>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 namespace holdfast::benchmark {
 namespace {
@@ -55,24 +55,35 @@ void compile_time(run_options const& options, report& to)
 {
     schedule const turns{.repetitions = options.quick ? 1 : 5, .turns = 1, .warm_up = options.quick ? 0 : 1};
     ::setenv("CCACHE_DISABLE", "1", 1);
-    std::string const what = "compile one file that locks";
-    for (std::string const optimisation : {"-O2", "-O0"}) {
-        auto const flags = optimisation + " " HOLDFAST_COMPILE_OPTIONS;
-        compiler const separate{"holdfast.cpp", flags + " -DHOLDFAST_COMPILED"};
-        compiler const header_only{"holdfast.cpp", flags};
-        compiler const bare{"bare.cpp", flags};
-        auto const [apart, whole, hiredis] = take_turns(turns, separate, header_only, bare);
-        for (auto const& [seconds, how] : {std::pair{&apart, ", separately, "}, std::pair{&whole, ", header-only, "}}) {
-            auto const name = what + how + optimisation;
-            to.add({.workload = "P11", .what = name, .values = *seconds, .unit = "s", .goal = target::at_most(2)});
-            to.add(compare_times("P11", name, "hiredis and standard headers", *seconds, hiredis, std::nullopt));
+    std::string const ours = " " HOLDFAST_COMPILE_OPTIONS;
+    std::string const before = HOLDFAST_VERSION_0_1;
+    for (std::string const level : {"-O2", "-O0"}) {
+        compiler const locks{"locks.cpp", level + ours};
+        compiler const standard{"standard.cpp", level};
+        compiler const bare{"bare.cpp", level + ours};
+        compiler const separate{"client.cpp", level + ours + " -DHOLDFAST_COMPILED"};
+        compiler const client{"client.cpp", level + ours};
+        auto const [locking, headers, hiredis, apart, whole] =
+            take_turns(turns, locks, standard, bare, separate, client);
+        auto const what_locks = "compile a file that only locks, " + level;
+        auto const what_makes = "compile the file that makes a client, " + level;
+        to.add(compare_times("P11", what_locks, "the standard headers that it names", locking, headers,
+                             target::at_most(1.3)));
+        to.add(compare_times("P11", what_makes + ", separately", "hiredis and standard headers", apart, hiredis,
+                             std::nullopt));
+        to.add(compare_times("P11", what_makes, "hiredis and standard headers", whole, hiredis, std::nullopt));
+        if (!before.empty()) {
+            compiler const old{"client.cpp", level + " -I'" + before + "'" + ours};
+            auto const [now, then] = take_turns(turns, client, old);
+            to.add(compare_times("P11", what_makes, "version 0.1", now, then, target::at_most(0.7)));
         }
         if (options.redis_plus_plus.empty()) continue;
-        compiler const theirs{"redis_plus_plus.cpp", flags + " " + options.redis_plus_plus};
-        auto const [ours, redis_plus_plus] = take_turns(turns, separate, theirs);
-        to.add(compare_times("P11", what + ", separately, " + optimisation, "redis-plus-plus", ours, redis_plus_plus,
-                             target::at_most(0.8)));
+        compiler const theirs{"redis_plus_plus.cpp", level + ours + " " + options.redis_plus_plus};
+        auto const [now, redis_plus_plus] = take_turns(turns, locks, theirs);
+        to.add(compare_times("P11", what_locks, "redis-plus-plus", now, redis_plus_plus, target::at_most(0.6)));
     }
+    if (before.empty())
+        to.skip("P11", "not compared with version 0.1, which is not in the history of this source tree");
     if (options.redis_plus_plus.empty())
         to.skip(
             "P11",
