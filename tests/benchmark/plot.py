@@ -2,7 +2,7 @@
 """Draws the results of a benchmark run: plot.py benchmark.json benchmark.svg
 
 A panel for each kind of figure, for less is better in one and more in another; a dot is the median over the repetitions, its
-whiskers reach to the least and the greatest, and a bar across marks the target.
+whiskers reach to the least and the greatest, and a bar across marks the target. Crowds are drawn by plot_crowd.py.
 """
 
 import json
@@ -11,6 +11,7 @@ import sys
 import matplotlib
 
 matplotlib.use("Agg")
+matplotlib.rcParams["svg.fonttype"] = "none"
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: E402
@@ -26,7 +27,8 @@ def number(value):
 def panels(rows):
     """Times, rates, and figures that are no ratio, each with its title and how far a row is: a ratio, or the share of its target."""
     ratios = [row for row in rows if row["unit"] == "×"]
-    absolute = [row for row in rows if row["unit"] != "×" and "target" in row]
+    # None, as of lost leases, has no place on a log scale: it is in the table.
+    absolute = [row for row in rows if row["unit"] != "×" and "target" in row and min(row["target"]["value"], *row["values"]) > 0]
     times = [row for row in ratios if not row["ours"].endswith("/s")]
     rates = [row for row in ratios if row["ours"].endswith("/s")]
     found = [
@@ -53,7 +55,7 @@ def draw(axes, title, rows, scale):
             axes.plot([goal, goal], [place - 0.32, place + 0.32], color=TARGET, linewidth=3, zorder=3)
         what = row["what"] + ("\n" + "vs. " + row["rival"] if row["rival"] else "")
         axes.text(-0.02, place, what, transform=axes.get_yaxis_transform(), ha="right", va="center", fontsize=8.5, linespacing=1.3)
-        axes.text(-0.66, place, row["workload"], transform=axes.get_yaxis_transform(), ha="left", va="center", fontsize=9, fontweight="bold")
+        axes.text(-1.14, place, row["workload"], transform=axes.get_yaxis_transform(), ha="left", va="center", fontsize=9, fontweight="bold")
         figure = number(row["value"]) + ("×" if row["unit"] == "×" else row["unit"] if row["unit"] == "/s" else " " + row["unit"])
         if "target" in row:
             figure += f"  ({'≤' if row['target']['at_most'] else '≥'} {row['target']['value']:,g})"
@@ -77,17 +79,17 @@ def draw(axes, title, rows, scale):
 def main(source, destination):
     with open(source, encoding="utf-8") as file:
         results = json.load(file)
-    shown = panels(results["rows"])
+    shown = panels([row for row in results["rows"] if row["workload"] != "P7"])  # which has a picture of its own
     if not shown:
-        sys.exit("there is nothing to draw")
+        return
 
     heights = [len(rows) for _, rows, _ in shown]
     row_height, gap, head, foot = 0.46, 0.95, 1.15, 0.75
     height = head + foot + row_height * sum(heights) + gap * (len(shown) - 1)
-    figure = plt.figure(figsize=(12.5, height))
+    figure = plt.figure(figsize=(15, height))
     top = height - head
     for (title, rows, scale), count in zip(shown, heights):
-        axes = figure.add_axes((0.385, (top - row_height * count) / height, 0.485, row_height * count / height))
+        axes = figure.add_axes((0.47, (top - row_height * count) / height, 0.4, row_height * count / height))
         draw(axes, title, rows, scale)
         top -= row_height * count + gap
 
