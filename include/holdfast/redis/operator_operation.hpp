@@ -33,8 +33,8 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// | all have answered, or cannot be asked | done |
 /// | one node timeout without an answer | done, if a majority has answered |
 /// | that, and the time for a connection | the other answers are missing; done |
-template <class R, class T>
-class operator_operation : public operation<result<R>>, public running_operation {
+template <class R>
+class operator_operation : public operation<result<R>>, public listener, public running {
 public:
     operator_operation(operator_operation const&) = delete;
     operator_operation& operator=(operator_operation const&) = delete;
@@ -97,8 +97,8 @@ protected:
     };
 
     /// `first`: the value of the first question to each node.
-    operator_operation(T& way, command what, lost_answer then, std::uint64_t first = 0)
-        : running_operation{way.size()},
+    operator_operation(transport& way, command what, lost_answer then, std::uint64_t first = 0)
+        : listener{way.size()},
           transport_{way},
           errors_{way.size()},
           what_{std::move(what)},
@@ -215,7 +215,7 @@ private:
         transport_.ended(*this);
     }
 
-    T& transport_;
+    transport& transport_;
     node_errors errors_;
     command what_;
     lost_answer const then_;
