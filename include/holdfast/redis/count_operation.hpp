@@ -29,9 +29,8 @@ public:
     /// `keys`: of slot 0. Requires: there are `slots` of them.
     count_operation(transport& way, shared_keys keys, std::size_t slots)
         : operator_operation{way,
-                             {.what = command::verb::count, .keys = std::move(keys), .token = {}},
-                             lost_answer::repeat,
-                             slots},
+                             {.what = command::verb::count, .keys = std::move(keys), .token = {}, .value = slots},
+                             lost_answer::repeat},
           slots_{slots}
     {
     }

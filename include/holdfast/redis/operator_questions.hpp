@@ -209,11 +209,10 @@ private:
         return std::make_shared<lock_keys const>(text + '*');
     }
 
-    bool more(unsigned node, answer const& a, command& next) override
+    std::uint64_t next(unsigned node, answer const& a) override
     {
         for (auto const& name : a.report->names) where_[name].add(node);
-        next.value = a.report->cursor;
-        return next.value != 0;
+        return a.report->cursor;
     }
 
     [[nodiscard]] result<std::vector<std::string>> evaluate() const override

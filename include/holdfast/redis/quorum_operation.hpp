@@ -14,7 +14,7 @@
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// Runs an `extend_machine` or a `release_machine` over a transport.
+/// Runs a machine over a transport that sends the same to every node.
 template <class Operation, class Machine>
 class quorum_operation : public machine_operation<Operation, Machine> {
     using base = machine_operation<Operation, Machine>;
@@ -41,6 +41,9 @@ protected:
 
     [[nodiscard]] command& request() noexcept { return request_; }
 
+    /// Returns: what to send to `node`.
+    [[nodiscard]] virtual command request_for(unsigned /*node*/) noexcept { return request_; }
+
 private:
     bool act(quorum::poll_step const& step) noexcept override
     {
@@ -48,16 +51,6 @@ private:
         step.ask.for_each([&](unsigned node) { this->send(node, request_for(node)); });
         if (step.done) this->stop_asking();
         return step.done;
-    }
-
-    /// Returns: what to send to `node`. An extension asks for the node's vote if the node lost it or never gave it, and
-    /// has one.
-    [[nodiscard]] command request_for(unsigned node) noexcept
-    {
-        auto c = request_;
-        if (c.what == command::verb::extend && transport_.may_reacquire(node, c.token, transport_.now()))
-            c.what = command::verb::reacquire;
-        return c;
     }
 
     command request_;
@@ -95,6 +88,14 @@ public:
     [[nodiscard]] bool release_requested() const noexcept override { return release_requested_; }
 
 private:
+    /// It asks for the node's vote if the node lost it or never gave it, and has one.
+    [[nodiscard]] command request_for(unsigned node) noexcept override
+    {
+        auto c = request();
+        if (transport_.may_reacquire(node, c.token, transport_.now())) c.what = command::verb::reacquire;
+        return c;
+    }
+
     bool release_requested_ = false;
 };
 
