@@ -8,7 +8,7 @@
 #include "support/redis_rights.hpp"
 
 #include <holdfast/redis.hpp>
-#include <holdfast/redis/holder_scripts.hpp>
+#include <holdfast/redis/script_table.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -66,15 +66,6 @@ private:
 
 }  // namespace
 
-TEST_CASE("the scripts with a record of the holder are called by the SHA-1 of their text")
-{
-    redis_server server;
-    for (auto const* s : scripts::with_holder)
-        CHECK(server.command({"SCRIPT", "LOAD", std::string{s->text}}).text == s->sha1);
-    for (auto const* s : scripts::of_operators)
-        CHECK(server.command({"SCRIPT", "LOAD", std::string{s->text}}).text == s->sha1);
-}
-
 TEST_CASE("a record is there as long as the lock, and says what docs/redis.md says")
 {
     redis_server server;
@@ -108,7 +99,7 @@ TEST_CASE("a client that leaves no record writes no key for it, and its scripts 
     CHECK_FALSE(holdfast::test::exists(server, record));
     m.extend(2h);
     m.unlock();
-    for (auto const* s : scripts::with_holder)
+    for (auto const* s : scripts::of_mutex_with_holder)
         CHECK(server.command({"SCRIPT", "EXISTS", std::string{s->sha1}}).elements.at(0).integer == 0);
     for (auto const* s : {&scripts::acquire_by_clock, &scripts::extend, &scripts::release})
         CHECK(server.command({"SCRIPT", "EXISTS", std::string{s->sha1}}).elements.at(0).integer == 1);

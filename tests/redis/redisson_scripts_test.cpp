@@ -17,7 +17,6 @@
 #include <cctype>
 #include <chrono>
 #include <memory>
-#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -86,17 +85,6 @@ struct fixture {
 };
 
 }  // namespace
-
-TEST_CASE("the scripts of Redisson's layout are called by the SHA-1 of their text")
-{
-    redis_server server;
-    std::set<std::string> different;
-    for (auto const* s : redisson::all) {
-        CHECK(server.command({"SCRIPT", "LOAD", std::string{s->text}}).text == s->sha1);
-        different.emplace(s->sha1);
-    }
-    CHECK(different.size() == redisson::all.size());
-}
 
 TEST_CASE("each command in Redisson's layout has the script that its mode and its verb say")
 {

@@ -29,7 +29,7 @@ namespace {
 
 /// One who asks for an extension and waits for the answer without end: in a quorum, others may decide long before he
 /// has it.
-class patient final : public holdfast::redis::running_operation, private holdfast::completion {
+class patient final : public holdfast::redis::listener, public holdfast::io::running, private holdfast::completion {
 public:
     explicit patient(socket_transport& on) : on_{on} {}
     patient(patient const&) = delete;

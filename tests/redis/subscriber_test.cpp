@@ -7,6 +7,8 @@
 
 #include <holdfast/io/poll_for.hpp>
 #include <holdfast/io/reactor.hpp>
+#include <holdfast/io/running.hpp>
+#include <holdfast/redis/listener.hpp>
 #include <holdfast/redis/server_news.hpp>
 #include <holdfast/redis/server_record.hpp>
 #include <holdfast/redis/server_status.hpp>
@@ -52,7 +54,7 @@ std::string message(std::string_view channel) { return array({"message", channel
 std::string subscribed(std::string_view channel) { return array({"subscribe", channel}, ":1\r\n"); }
 
 /// Watches, and notes what it is told.
-class watcher final : public holdfast::redis::running_operation {
+class watcher final : public holdfast::redis::listener, public holdfast::io::running {
 public:
     void on_answer(unsigned, holdfast::redis::answer const&, boot_clock::time_point) override {}
     void on_watching(unsigned, boot_clock::time_point) override { watching = true; }

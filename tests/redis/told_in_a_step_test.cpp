@@ -7,6 +7,7 @@
 
 #include <holdfast/redis/acquire_operation.hpp>
 #include <holdfast/redis/quorum_operation.hpp>
+#include <holdfast/redis/transport.hpp>
 
 #include <chrono>
 #include <functional>
@@ -29,36 +30,27 @@ using verb = command::verb;
 namespace {
 
 /// A transport that a test lets do what it wants while something is sent.
-struct rude_transport {
+struct rude_transport : holdfast::redis::transport {
     using sending = std::function<std::error_code(unsigned node, command const& c, listener* whom)>;
 
-    explicit rude_transport(sending f) : on_send{std::move(f)} {}
+    explicit rude_transport(sending f) : transport{3, 1, 0ms}, on_send{std::move(f)} {}
 
-    [[nodiscard]] static unsigned size() { return 3; }
-    [[nodiscard]] static boot_clock::time_point now() { return t0; }
-    [[nodiscard]] static std::chrono::milliseconds node_timeout() { return 100ms; }
-    [[nodiscard]] static holdfast::redis::fence_source fencing() { return holdfast::redis::fence_source::counter; }
-    [[nodiscard]] static std::uint64_t proposal(boot_clock::time_point) { return 0; }
-    [[nodiscard]] static std::chrono::microseconds max_lead() { return {}; }
-    [[nodiscard]] static owner_token fresh_token() { return owner_token::fresh(); }
-    [[nodiscard]] static std::uint64_t random() { return 1; }
-    [[nodiscard]] static std::string describe(unsigned n, std::error_code) { return std::to_string(n); }
-    static void began(owner_token const&) {}
-    static void refused(unsigned, owner_token const&) {}
-    [[nodiscard]] static bool may_reacquire(unsigned, owner_token const&, boot_clock::time_point) { return false; }
-    [[nodiscard]] static std::error_code may_vote(unsigned, boot_clock::time_point) { return {}; }
-    [[nodiscard]] static bool undecided(unsigned, boot_clock::time_point) { return false; }
-    [[nodiscard]] static std::error_code watch(unsigned, std::string const&, listener*, bool) { return {}; }
-    static void unwatch(std::string const&, listener*) {}
-    [[nodiscard]] static holdfast::redis::waiter_id enter(listener*) { return {}; }
-    static void leave(holdfast::redis::waiter_id const&) {}
-    [[nodiscard]] static bool calls() { return false; }
-    [[nodiscard]] static bool calls(unsigned) { return false; }
-    [[nodiscard]] static bool cannot_call(unsigned) { return false; }
-    [[nodiscard]] static bool queues(unsigned) { return true; }
-    [[nodiscard]] static std::int64_t score(boot_clock::time_point) { return 0; }
+    [[nodiscard]] boot_clock::time_point now() const noexcept override { return t0; }
+    [[nodiscard]] std::chrono::milliseconds node_timeout() const noexcept override { return 100ms; }
+    [[nodiscard]] std::chrono::milliseconds connect_timeout() const noexcept override { return 100ms; }
+    [[nodiscard]] owner_token fresh_token() override { return owner_token::fresh(); }
+    [[nodiscard]] std::uint64_t random() noexcept override { return 1; }
+    [[nodiscard]] std::string describe(unsigned n, std::error_code) override { return std::to_string(n); }
+    void refused(unsigned, owner_token const&) noexcept override {}
+    [[nodiscard]] bool may_reacquire(unsigned, owner_token const&, boot_clock::time_point) const noexcept override
+    {
+        return false;
+    }
+    [[nodiscard]] std::error_code may_vote(unsigned, boot_clock::time_point) noexcept override { return {}; }
+    std::error_code watch(unsigned, std::string const&, listener*, bool) noexcept override { return {}; }
+    [[nodiscard]] bool queues(unsigned) const noexcept override { return true; }
 
-    std::error_code send(unsigned node, command const& c, listener* whom)
+    std::error_code send(unsigned node, command const& c, listener* whom) noexcept override
     {
         if (!whom) {
             log += " release" + std::to_string(node);
@@ -75,14 +67,14 @@ struct rude_transport {
     {
         if (in_flight.erase(node) != 0) whom->on_answer(node, failed(errc::cannot_connect), now());
     }
-    void forget(unsigned node, listener*) { in_flight.erase(node); }
-    void give_up(unsigned node, listener*) { in_flight.erase(node); }
-    void begin(holdfast::redis::running_operation&, holdfast::completion&) {}
-    void updated(holdfast::redis::running_operation&) { ++updates; }
-    void ended(holdfast::redis::running_operation&) { has_ended = true; }
-    void abandon(holdfast::redis::running_operation&) { has_ended = true; }
-    void lock() {}
-    void unlock() {}
+    void forget(unsigned node, listener*) noexcept override { in_flight.erase(node); }
+    void give_up(unsigned node, listener*) noexcept override { in_flight.erase(node); }
+    void begin(holdfast::io::running&, holdfast::completion&) override {}
+    void updated(holdfast::io::running&) override { ++updates; }
+    void ended(holdfast::io::running&) override { has_ended = true; }
+    void abandon(holdfast::io::running&) override { has_ended = true; }
+    void lock() override {}
+    void unlock() noexcept override {}
 
     sending on_send;
     std::string log;
@@ -107,7 +99,7 @@ struct first_fails_at_second : rude_transport {
     }
 };
 
-using acquire = holdfast::redis::acquire_operation<rude_transport>;
+using acquire = holdfast::redis::acquire_operation;
 
 shared_keys orders() { return std::make_shared<lock_keys const>("orders"); }
 
@@ -146,7 +138,7 @@ TEST_CASE("a renewal whose earlier request fails while it asks another node coun
 {
     first_fails_at_second t;
     silent done;
-    holdfast::redis::extend_operation<rude_transport> e{t, orders(), owner_token::fresh(), 10s};
+    holdfast::redis::extend_operation e{t, orders(), owner_token::fresh(), 10s};
     e.start(done);
     CHECK(t.has_ended);
     CHECK(t.in_flight.empty());

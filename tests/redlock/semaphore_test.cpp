@@ -201,13 +201,6 @@ TEST_CASE("a count of permits does not depend on what the keys of the slots hold
     CHECK(jobs.permits_in_use() == 2);
 }
 
-TEST_CASE("the scripts of a slot are called by the SHA-1 of their text")
-{
-    redis_server server;
-    for (auto const* s : holdfast::redis::scripts::of_slots)
-        CHECK(server.command({"SCRIPT", "LOAD", std::string{s->text}}).text == s->sha1);
-}
-
 TEST_CASE("a permit is renewed, told and released with a record of its holder, too")
 {
     redis_server server;

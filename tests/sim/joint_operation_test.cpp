@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using taking = redis::joint_operation<sim::transport>;
+using taking = redis::joint_operation;
 
 /// A server and two clients.
 struct fixture {
@@ -66,7 +66,7 @@ struct fixture {
 
     void release(sim::transport& t, redis::shared_keys const& key, owner_token const& token)
     {
-        redis::release_operation<sim::transport> giving{t, key};
+        redis::release_operation giving{t, key};
         giving.bind(token);
         sim::call call{t.client()};
         giving.start(call);

@@ -41,7 +41,7 @@ struct fixture {
     /// Returns: what an acquire on `t` that gives up after `patience` came to.
     static result<grant> acquire(sim::transport& t, boot_clock::duration patience = 50ms)
     {
-        redis::acquire_operation<sim::transport> operation{t, key, {.ttl = 300ms, .deadline = t.now() + patience}};
+        redis::acquire_operation operation{t, key, {.ttl = 300ms, .deadline = t.now() + patience}};
         sim::call call{t.client()};
         operation.start(call);
         REQUIRE(call.run_until(t.now() + 1s));
@@ -57,7 +57,7 @@ TEST_CASE("a lock is taken, refused to another, and given back over the simulate
     auto const got = fixture::acquire(f.way);
     REQUIRE(got);
     CHECK(fixture::acquire(f.other_way).code() == errc::timed_out);
-    redis::release_operation<sim::transport> release{f.way, key};
+    redis::release_operation release{f.way, key};
     release.bind(got->token);
     sim::call releasing{f.one};
     release.start(releasing);
@@ -126,7 +126,7 @@ TEST_CASE("a clock that a slow greeting showed only roughly is looked at again o
 TEST_CASE("what is for a paused client waits, its clock runs on")
 {
     fixture f;
-    redis::acquire_operation<sim::transport> operation{f.way, key, {.ttl = 300ms, .once = true}};
+    redis::acquire_operation operation{f.way, key, {.ttl = 300ms, .once = true}};
     sim::call call{f.one};
     operation.start(call);
     f.one.pause(400ms);
@@ -145,10 +145,10 @@ TEST_CASE("a connection that breaks is made again, and the question put again")
     auto const got = fixture::acquire(f.way);
     REQUIRE(got);
     for (unsigned node = 0; node < 5; ++node) f.servers.hang(node, 35ms);
-    redis::extend_operation<sim::transport> extend{f.way, key, got->token, 300ms};
+    redis::extend_operation extend{f.way, key, got->token, 300ms};
     sim::call extending{f.one};
     extend.start(extending);
-    redis::extend_operation<sim::transport> overdue{f.way, key, got->token, 300ms};
+    redis::extend_operation overdue{f.way, key, got->token, 300ms};
     sim::call waiting{f.one};
     overdue.start(waiting);
     f.run(30ms);  // nothing has been answered for more than half of the time that there is
@@ -164,8 +164,8 @@ TEST_CASE("a late answer to one question does not end a connection that has answ
     fixture f;
     auto const got = fixture::acquire(f.way);
     REQUIRE(got);
-    redis::extend_operation<sim::transport> late{f.way, key, got->token, 300ms};
-    redis::extend_operation<sim::transport> other{f.way, key, got->token, 300ms};
+    redis::extend_operation late{f.way, key, got->token, 300ms};
+    redis::extend_operation other{f.way, key, got->token, 300ms};
     f.world.become({.shortest_delay = 100us, .longest_delay = 100us});
     sim::call asking{f.one};
     other.start(asking);
@@ -180,7 +180,7 @@ TEST_CASE("a late answer to one question does not end a connection that has answ
     CHECK(f.way.connected());
     f.run(150ms);
     CHECK(f.way.connected());
-    redis::release_operation<sim::transport> release{f.way, key};  // after all of that
+    redis::release_operation release{f.way, key};  // after all of that
     release.bind(got->token);
     sim::call releasing{f.one};
     release.start(releasing);
@@ -203,13 +203,13 @@ struct waiting_fixture {
     sim::transport way{one, servers, options()};
     sim::transport other_way{other, servers, options()};
     result<grant> held = fixture::acquire(other_way);
-    redis::acquire_operation<sim::transport> operation{way, key, patient};
+    redis::acquire_operation operation{way, key, patient};
     sim::call waiting{one};
 
     waiting_fixture()
     {
         REQUIRE(held);
-        redis::extend_operation<sim::transport> extend{other_way, key, held->token, 1h};
+        redis::extend_operation extend{other_way, key, held->token, 1h};
         sim::call extending{other};
         extend.start(extending);
         REQUIRE(extending.run_until(other_way.now() + 1s));
@@ -228,7 +228,7 @@ struct waiting_fixture {
     /// Returns: how long after the lock is given back the other one has it.
     boot_clock::duration handed_over()
     {
-        redis::release_operation<sim::transport> release{other_way, key};
+        redis::release_operation release{other_way, key};
         release.bind(held->token);
         sim::call releasing{other};
         auto const begun = world.now();

@@ -22,19 +22,16 @@
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
 /// Runs a `quorum::acquire_machine` over a transport.
-template <Transport T>
-class acquire_operation final : public machine_operation<pending_acquire, quorum::acquire_machine, T> {
-    using base = machine_operation<pending_acquire, quorum::acquire_machine, T>;
-    using base::errors_, base::machine_, base::transport_, base::under_way_;
-
+class acquire_operation final : public machine_operation<pending_acquire, quorum::acquire_machine> {
 public:
-    acquire_operation(T& way, shared_keys keys, acquire_request const& request)
-        : base{way, quorum::acquire_machine{{.nodes = nodes_of(way),
-                                             .request = request,
-                                             .seed = way.random(),
-                                             // A writer that looks seldom would be forgotten; see `waiting_mark`.
-                                             .patience =
-                                                 keys->mode() == access::sole ? quorum::place_in_line::patience : 1}}},
+    acquire_operation(transport& way, shared_keys keys, acquire_request const& request)
+        : machine_operation{way,
+                            quorum::acquire_machine{
+                                {.nodes = way.nodes(),
+                                 .request = request,
+                                 .seed = way.random(),
+                                 // A writer that looks seldom would be forgotten; see `waiting_mark`.
+                                 .patience = keys->mode() == access::sole ? quorum::place_in_line::patience : 1}}},
           keys_{std::move(keys)},
           request_{request}
     {
@@ -47,15 +44,15 @@ public:
     /// told.
     ~acquire_operation() override
     {
-        if (!this->runs()) return;
+        if (!runs()) return;
         std::scoped_lock guard{transport_};
-        this->abandon(machine_.cancel(transport_.now()));
+        abandon(machine_.cancel(transport_.now()));
     }
 
     void cancel() noexcept override
     {
         std::scoped_lock guard{transport_};
-        if (!outcome_) this->perform(machine_.cancel(transport_.now()));
+        if (!outcome_) perform(machine_.cancel(transport_.now()));
     }
 
     /// Returns: whether rounds were lost and no quorum could be asked in any of them; nothing if no round is over.
@@ -101,11 +98,11 @@ public:
         auto const waited_for = under_way_;
         waited_for.for_each([&](unsigned node) {
             if (!under_way_.has(node) || now < machine_.wake_at() || !transport_.undecided(node, now)) return;
-            this->forget(node_set::of(node));
+            forget(node_set::of(node));
             errors_.note(node, errc::clock_not_compared);
-            this->perform(machine_.on_answer(node, quorum::answer::not_sent(errc::clock_not_compared), now));
+            perform(machine_.on_answer(node, quorum::answer::not_sent(errc::clock_not_compared), now));
         });
-        if (now >= machine_.wake_at()) base::on_time(now);
+        if (now >= machine_.wake_at()) machine_operation::on_time(now);
     }
 
     void on_answer(unsigned node, answer const& a, boot_clock::time_point now) override
@@ -116,36 +113,36 @@ public:
         if (watching_) listen_with_all(node);
         if (a.what == answer::kind::refused && !a.error && !queues_) known_.add(node);
         if (a.what == answer::kind::applied) known_.remove(node);
-        base::on_answer(node, a, now);
+        machine_operation::on_answer(node, a, now);
     }
 
     void on_watching(unsigned node, boot_clock::time_point now) override
     {
-        if (!outcome_) this->perform(machine_.on_watching(node, now));
+        if (!outcome_) perform(machine_.on_watching(node, now));
     }
 
     void on_released(unsigned node, boot_clock::time_point now) override
     {
-        if (!outcome_) this->perform(machine_.on_released(node, now));
+        if (!outcome_) perform(machine_.on_released(node, now));
     }
 
     void on_watch_failed(unsigned node, std::error_code why, boot_clock::time_point now) override
     {
         if (outcome_) return;
         if (why == holdfast::errc::misconfigured && listen_with_all(node)) {
-            if (!this->acting()) this->perform({});
+            if (!acting()) perform({});
             return;
         }
         deaf_.add(node);
         deaf_why_ = why;
-        if (!this->acting()) this->perform(next_deaf(now));
+        if (!acting()) perform(next_deaf(now));
     }
 
 private:
     bool act(quorum::acquire_step const& step) noexcept override
     {
-        this->give_up(step.give_up);
-        if (step.new_token || !step.roll_back.empty() || step.done) this->stop_asking();
+        give_up(step.give_up);
+        if (step.new_token || !step.roll_back.empty() || step.done) stop_asking();
         // Another server's clock may be known by now.
         if (waiter_ && queues_)
             score_ = transport_.score(entered_at_);  // mutant: one that asks again as if it came now
@@ -169,13 +166,13 @@ private:
                 bool const respects = request_.once ? request_.in_order : !transport_.cannot_call(node);
                 ask.use_queue = queues_ && respects && transport_.queues(node);
                 // mutant: no restart guard for readers
-                this->send(node, ask, no_token_ ? no_token_ : transport_.may_vote(node, now));
+                send(node, ask, no_token_ ? no_token_ : transport_.may_vote(node, now));
             });
         }
         if (!step.confirm.empty()) {
             auto confirm = make(command::verb::confirm);
             confirm.value = machine_.fence();
-            step.confirm.for_each([&](unsigned node) { this->send(node, confirm); });
+            step.confirm.for_each([&](unsigned node) { send(node, confirm); });
         }
         if (step.watch) {
             enter(transport_.now());
@@ -221,7 +218,7 @@ private:
     {
         while (deaf_.empty()) {
             if (unwatched_.empty()) return std::nullopt;
-            auto const node = base::take_first(unwatched_);
+            auto const node = take_first(unwatched_);
             bool const in_line = queues_ && waiter_ && score_ != 0;
             if (!in_line || !transport_.queues(node)) told_all_.add(node);
             auto const why = transport_.watch(node, channel_, this, in_line);
@@ -246,7 +243,7 @@ private:
 
     [[nodiscard]] quorum::acquire_step next_deaf(boot_clock::time_point now) noexcept
     {
-        auto const node = base::take_first(deaf_);
+        auto const node = take_first(deaf_);
         errors_.note(node, deaf_why_);
         return machine_.on_watch_failed(node, deaf_why_, now);
     }

@@ -89,8 +89,7 @@ public:
     [[nodiscard]] std::unique_ptr<pending_acquire> acquire(shared_key const& key,
                                                            acquire_request const& request) override
     {
-        return holdfast::detail::make_as<pending_acquire, acquire_operation<socket_transport>>(shard_of(key),
-                                                                                               keys_of(key), request);
+        return holdfast::detail::make_as<pending_acquire, acquire_operation>(shard_of(key), keys_of(key), request);
     }
 
     /// The masters of a Redlock would each take some.
@@ -103,21 +102,18 @@ public:
     [[nodiscard]] std::unique_ptr<pending_acquire_all> acquire_all(std::vector<acquire_claim> const& claims) override
     {
         auto& way = shard_of(claims.front().first);
-        return holdfast::detail::make_as<pending_acquire_all, joint_operation<socket_transport>>(way, claims,
-                                                                                                 never_joins_);
+        return holdfast::detail::make_as<pending_acquire_all, joint_operation>(way, claims, never_joins_);
     }
 
     [[nodiscard]] std::unique_ptr<pending_extend> extend(shared_key const& key, owner_token const& token,
                                                          std::chrono::milliseconds ttl) override
     {
-        return holdfast::detail::make_as<pending_extend, extend_operation<socket_transport>>(shard_of(key),
-                                                                                             keys_of(key), token, ttl);
+        return holdfast::detail::make_as<pending_extend, extend_operation>(shard_of(key), keys_of(key), token, ttl);
     }
 
     [[nodiscard]] std::unique_ptr<pending_release> release(shared_key const& key) override
     {
-        return holdfast::detail::make_as<pending_release, release_operation<socket_transport>>(shard_of(key),
-                                                                                               keys_of(key));
+        return holdfast::detail::make_as<pending_release, release_operation>(shard_of(key), keys_of(key));
     }
 
     std::uint32_t drive(shared_key const& key, holdfast::detail::parker& who,
@@ -138,41 +134,36 @@ public:
     [[nodiscard]] std::unique_ptr<pending_count> count_held(std::vector<shared_key> const& slots) override
     {
         auto const& first = slots.front();
-        return holdfast::detail::make_as<pending_count, count_operation<socket_transport>>(
-            shard_of(first), keys_of(first), slots.size());
+        return holdfast::detail::make_as<pending_count, count_operation>(shard_of(first), keys_of(first), slots.size());
     }
 
     [[nodiscard]] std::unique_ptr<pending_request> resize(shared_key const& slot,
                                                           std::chrono::milliseconds ttl) override
     {
         if (layout_ == layout::redisson) return {};
-        return std::make_unique<resize_operation<socket_transport>>(shard_of(slot), keys_of(slot), ttl);
+        return std::make_unique<resize_operation>(shard_of(slot), keys_of(slot), ttl);
     }
 
     [[nodiscard]] std::unique_ptr<pending_inspection> inspect(shared_key const& key) override
     {
-        return holdfast::detail::make_as<pending_inspection, inspect_operation<socket_transport>>(shard_of(key),
-                                                                                                  keys_of(key));
+        return holdfast::detail::make_as<pending_inspection, inspect_operation>(shard_of(key), keys_of(key));
     }
 
     [[nodiscard]] std::unique_ptr<pending_request> force_release(shared_key const& key) override
     {
-        return holdfast::detail::make_as<pending_request, force_release_operation<socket_transport>>(shard_of(key),
-                                                                                                     keys_of(key));
+        return holdfast::detail::make_as<pending_request, force_release_operation>(shard_of(key), keys_of(key));
     }
 
     [[nodiscard]] std::unique_ptr<pending_request> request_release(shared_key const& key) override
     {
         if (layout_ == layout::redisson) throw not_in_redisson(key->name(), "tell the holder of a lock anything");
-        return holdfast::detail::make_as<pending_request, request_release_operation<socket_transport>>(shard_of(key),
-                                                                                                       keys_of(key));
+        return holdfast::detail::make_as<pending_request, request_release_operation>(shard_of(key), keys_of(key));
     }
 
     [[nodiscard]] std::unique_ptr<pending_list> list(std::string_view prefix) override
     {
         if (layout_ == layout::redisson) throw not_in_redisson({}, "tell locks from other hashes");
-        return holdfast::detail::make_as<pending_list, list_operation<socket_transport>>(*shards_.front(), key_prefix_,
-                                                                                         prefix);
+        return holdfast::detail::make_as<pending_list, list_operation>(*shards_.front(), key_prefix_, prefix);
     }
 
     [[nodiscard]] std::string refused_lease(std::chrono::milliseconds ttl) const override

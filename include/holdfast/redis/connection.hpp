@@ -8,7 +8,6 @@
 #include <holdfast/redis/node.hpp>
 #include <holdfast/redis/protocol.hpp>
 #include <holdfast/redis/server_record.hpp>
-#include <holdfast/redis/transport.hpp>
 
 #include <chrono>
 #include <memory>

@@ -24,17 +24,13 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// | fewer                                       | is not counted: no owner has a majority |
 ///
 /// So none is missing that was held through the whole question.
-template <class T>
-class count_operation final : public operator_operation<std::size_t, T> {
-    using base = operator_operation<std::size_t, T>;
-
+class count_operation final : public operator_operation<std::size_t> {
 public:
     /// `keys`: of slot 0. Requires: there are `slots` of them.
-    count_operation(T& way, shared_keys keys, std::size_t slots)
-        : base{way,
-               {.what = command::verb::count, .keys = std::move(keys), .token = {}},
-               base::lost_answer::repeat,
-               slots},
+    count_operation(transport& way, shared_keys keys, std::size_t slots)
+        : operator_operation{way,
+                             {.what = command::verb::count, .keys = std::move(keys), .token = {}, .value = slots},
+                             lost_answer::repeat},
           slots_{slots}
     {
     }
@@ -42,10 +38,10 @@ public:
 private:
     [[nodiscard]] result<std::size_t> evaluate() const override
     {
-        if (this->answered().size() < this->majority()) return this->unanswered();
-        auto const silent = this->size() - this->answered().size();
+        if (answered().size() < majority()) return unanswered();
+        auto const silent = size() - answered().size();
         std::size_t held = 0;
-        for (std::size_t slot = 0; slot < slots_; ++slot) held += most_of(slot) + silent >= this->majority() ? 1U : 0U;
+        for (std::size_t slot = 0; slot < slots_; ++slot) held += most_of(slot) + silent >= majority() ? 1U : 0U;
         return held;
     }
 
@@ -53,11 +49,11 @@ private:
     [[nodiscard]] unsigned most_of(std::size_t slot) const
     {
         unsigned most = 0;
-        this->answered().for_each([&](unsigned node) {
+        answered().for_each([&](unsigned node) {
             std::string_view const owner = owner_at(node, slot);
             if (owner.empty()) return;
             unsigned same = 0;
-            this->answered().for_each([&](unsigned other) { same += owner_at(other, slot) == owner ? 1U : 0U; });
+            answered().for_each([&](unsigned other) { same += owner_at(other, slot) == owner ? 1U : 0U; });
             most = std::max(most, same);
         });
         return most;
@@ -65,7 +61,7 @@ private:
 
     [[nodiscard]] std::string_view owner_at(unsigned node, std::size_t slot) const
     {
-        return this->answer_of(node).report->names[slot];
+        return answer_of(node).report->names[slot];
     }
 
     std::size_t slots_;

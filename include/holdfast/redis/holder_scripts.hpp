@@ -4,7 +4,6 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/redis/scripts.hpp>
 
-#include <array>
 #include <string_view>
 
 namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
@@ -176,11 +175,6 @@ return all
 )lua",
                               "f12529d116bec91fc626d7422bb70336fbb34ad6"};
 
-/// Those with a record of the holder, in the order of `scripts::all` without `confirm`.
-inline constexpr std::array<script const*, 7> with_holder{
-    &acquire_and_tell,   &acquire_by_clock_and_tell, &acquire_by_count_and_tell, &extend_and_hear,
-    &reacquire_and_tell, &release_and_erase,         &give_back_and_erase};
-
 // resize: KEYS slot 0; ARGV '' permits ttl. The number of permits is kept as `permit_scripts` says, beside the slots.
 // One that does not expire is replaced by one that does not. Answers 1; an error if the key is no string.
 inline constexpr script resize{R"lua(
@@ -195,9 +189,5 @@ end
 return 1
 )lua",
                                "54960330ee985092209cbe926f54c23a6be50016"};
-
-/// What operators ask, in the order of the verbs.
-inline constexpr std::array<script const*, 6> of_operators{&inspect, &force_release, &request_release,
-                                                           &list,    &count,         &resize};
 
 }  // namespace holdfast::redis::scripts

@@ -4,7 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/redis/error.hpp>
-#include <holdfast/redis/transport.hpp>
+#include <holdfast/redis/listener.hpp>
 #include <holdfast/redis/waiter_id.hpp>
 
 #include <chrono>

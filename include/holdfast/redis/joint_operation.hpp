@@ -36,12 +36,11 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// | an error, no answer for one node timeout, cancel, destroyed | all are given back; done |
 ///
 /// All are given back although the server may have taken none: the script can have failed in the middle.
-template <Transport T>
-class joint_operation final : public pending_acquire_all, public running_operation {
+class joint_operation final : public pending_acquire_all, public listener, public running {
 public:
     /// `hopeless` is set if the server never does this for its user. Requires: `way` has one node.
-    joint_operation(T& way, std::vector<acquire_claim> const& claims, std::atomic<bool>& hopeless)
-        : running_operation{1}, transport_{way}, errors_{1}, hopeless_{hopeless}, grants_(claims.size())
+    joint_operation(transport& way, std::vector<acquire_claim> const& claims, std::atomic<bool>& hopeless)
+        : listener{1}, transport_{way}, errors_{1}, hopeless_{hopeless}, grants_(claims.size())
     {
         auto all = std::make_shared<std::vector<joint_member>>();
         for (auto const& one : claims)
@@ -175,7 +174,7 @@ private:
         if (std::exchange(runs_, false)) transport_.ended(*this);
     }
 
-    T& transport_;
+    transport& transport_;
     node_errors errors_;
     std::atomic<bool>& hopeless_;
     std::shared_ptr<std::vector<joint_member>> members_;

@@ -18,8 +18,8 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 
 /// Runs a machine of `quorum/` over a transport: keeps whom it has asked, and tells it what became of that. `Operation`
 /// is the interface for its caller; a derived class does what a step says.
-template <class Operation, class Machine, Transport T>
-class machine_operation : public Operation, public running_operation {
+template <class Operation, class Machine>
+class machine_operation : public Operation, public listener, public running {
 public:
     machine_operation(machine_operation const&) = delete;
     machine_operation& operator=(machine_operation const&) = delete;
@@ -57,11 +57,8 @@ public:
 protected:
     using step_type = decltype(std::declval<Machine&>().start({}));
 
-    machine_operation(T& transport, Machine machine)
-        : running_operation{transport.size()},
-          transport_{transport},
-          errors_{transport.size()},
-          machine_{std::move(machine)}
+    machine_operation(transport& way, Machine machine)
+        : listener{way.size()}, transport_{way}, errors_{way.size()}, machine_{std::move(machine)}
     {
     }
 
@@ -161,10 +158,10 @@ protected:
         under_way_ = under_way_ - nodes;
     }
 
-    T& transport_;        // NOLINT(*-non-private-member-variables-in-classes)
-    node_errors errors_;  // NOLINT(*-non-private-member-variables-in-classes)
-    Machine machine_;     // NOLINT(*-non-private-member-variables-in-classes)
-    node_set under_way_;  // NOLINT(*-non-private-member-variables-in-classes)
+    transport& transport_;  // NOLINT(*-non-private-member-variables-in-classes)
+    node_errors errors_;    // NOLINT(*-non-private-member-variables-in-classes)
+    Machine machine_;       // NOLINT(*-non-private-member-variables-in-classes)
+    node_set under_way_;    // NOLINT(*-non-private-member-variables-in-classes)
 
 private:
     node_set unsent_;  // what a step said could not be sent to them; the machine must still be told

@@ -7,10 +7,10 @@
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/eligibility.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/listener.hpp>
 #include <holdfast/redis/node_reach.hpp>
 #include <holdfast/redis/pending_command.hpp>
 #include <holdfast/redis/pipeline.hpp>
-#include <holdfast/redis/transport.hpp>
 
 #include <chrono>
 #include <new>
@@ -37,7 +37,7 @@ public:
     /// Effects: a record of the holder says `text`, which is kept by the caller, over connections from now on.
     void name_holder(std::string_view text) noexcept { holder_ = text; }
 
-    /// Effects: see `Transport`. A roll-back makes no connection: what was in flight when the last one broke is rolled
+    /// Effects: see `transport`. A roll-back makes no connection: what was in flight when the last one broke is rolled
     /// back over the next one in any case.
     std::error_code send(command const& c, listener* whom, boot_clock::time_point now) noexcept
     try {
@@ -68,7 +68,7 @@ public:
         if (pipeline_.stopped(now)) disconnect_silent(now);
     }
 
-    /// Effects: see `Transport`. A connection that is being made, or was just made, still has its time.
+    /// Effects: see `transport`. A connection that is being made, or was just made, still has its time.
     void give_up(listener& whom, boot_clock::time_point now) noexcept
     {
         if (pipeline_.give_up(whom, now)) disconnect_silent(now);
@@ -93,7 +93,7 @@ public:
         return up() && !undecided(now) ? votes_.may_vote(index_, now) : std::error_code{};
     }
 
-    /// Returns: see `Transport`.
+    /// Returns: see `transport`.
     [[nodiscard]] bool may_reacquire(owner_token const& token, boot_clock::time_point now) const noexcept
     {
         if (!pipeline_.may_reacquire(token) || undecided(now)) return false;

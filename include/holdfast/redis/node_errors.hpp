@@ -24,8 +24,7 @@ public:
 
     /// Returns: `code`, which came from `node`, with the reasons of all nodes that failed. Those with other reasons
     /// come first, because the message of `code` follows them all. Called without the transport's lock.
-    template <Transport T>
-    [[nodiscard]] failure explain(T& to, std::error_code code, unsigned node, std::string_view what = {}) const
+    [[nodiscard]] failure explain(transport& to, std::error_code code, unsigned node, std::string_view what = {}) const
     {
         failure why{code, std::string{what}, node == max_nodes ? std::string{} : to.describe(node, {})};
         auto add = [&, first = true](std::string const& text, char const* between) mutable {

@@ -26,13 +26,11 @@
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
 /// Asks who has a lock. The holder is who has a majority of the nodes.
-template <class T>
-class inspect_operation final : public operator_operation<lock_report, T> {
-    using base = operator_operation<lock_report, T>;
-
+class inspect_operation final : public operator_operation<lock_report> {
 public:
-    inspect_operation(T& way, shared_keys keys)
-        : base{way, {.what = command::verb::inspect, .keys = std::move(keys), .token = {}}, base::lost_answer::repeat}
+    inspect_operation(transport& way, shared_keys keys)
+        : operator_operation{
+              way, {.what = command::verb::inspect, .keys = std::move(keys), .token = {}}, lost_answer::repeat}
     {
     }
 
@@ -41,23 +39,22 @@ private:
     {
         std::map<std::string_view, std::vector<node_report const*>> owners;
         unsigned most = 0;
-        for (unsigned node = 0; node < this->size(); ++node) {
-            if (!this->answered().has(node)) continue;
-            auto const* const said = this->answer_of(node).report.get();
+        for (unsigned node = 0; node < size(); ++node) {
+            if (!answered().has(node)) continue;
+            auto const* const said = answer_of(node).report.get();
             if (!said) continue;  // it is free there
             auto& same = owners[said->digest];
             same.push_back(said);
             most = std::max(most, static_cast<unsigned>(same.size()));
         }
-        auto const silent = this->size() - this->answered().size();
-        if (this->answered().size() < this->majority()) return this->unanswered();
+        auto const silent = size() - answered().size();
+        if (answered().size() < majority()) return unanswered();
         for (auto const& [digest, same] : owners)
-            if (same.size() >= this->majority())
-                return lock_report{.holder = holder_of(same), .lease = std::string{digest}};
-        if (most + silent < this->majority()) return lock_report{};  // no client has a majority
-        auto why = this->unanswered();
+            if (same.size() >= majority()) return lock_report{.holder = holder_of(same), .lease = std::string{digest}};
+        if (most + silent < majority()) return lock_report{};  // no client has a majority
+        auto why = unanswered();
         why.code = make_error_code(holdfast::errc::unavailable);
-        why.detail = "undecided: of " + std::to_string(this->size()) + " masters, " + std::to_string(most) +
+        why.detail = "undecided: of " + std::to_string(size()) + " masters, " + std::to_string(most) +
                      " say that it is held by the same owner, and " + std::to_string(silent) + " do not answer; " +
                      why.detail;
         return why;
@@ -75,9 +72,9 @@ private:
             if (fence != h.fencing_token) h.fencing_token = 0;
         }
         // A master that granted the lock with a greater fence may have been asked too late, or be silent now.
-        if (same.size() < this->size()) h.fencing_token = 0;
+        if (same.size() < size()) h.fencing_token = 0;
         // Held as long as a majority has the key.
-        auto const last = left.begin() + static_cast<std::ptrdiff_t>(this->majority()) - 1;
+        auto const last = left.begin() + static_cast<std::ptrdiff_t>(majority()) - 1;
         holdfast::detail::insertion_sort(left.begin(), left.end(), std::greater<>{});
         if (*last != std::chrono::milliseconds::max()) h.remaining = *last;
         return h;
@@ -111,26 +108,22 @@ private:
 };
 
 /// Deletes the key of a lock on every node.
-template <class T>
-class force_release_operation final : public operator_operation<bool, T> {
-    using base = operator_operation<bool, T>;
-
+class force_release_operation final : public operator_operation<bool> {
 public:
-    force_release_operation(T& way, shared_keys keys)
-        : base{way,
-               {.what = command::verb::force_release, .keys = std::move(keys), .token = {}},
-               base::lost_answer::unknown}
+    force_release_operation(transport& way, shared_keys keys)
+        : operator_operation{
+              way, {.what = command::verb::force_release, .keys = std::move(keys), .token = {}}, lost_answer::unknown}
     {
     }
 
 private:
     [[nodiscard]] result<bool> evaluate() const override
     {
-        if (this->answered().size() < this->majority()) return this->unanswered();
+        if (answered().size() < majority()) return unanswered();
         unsigned deleted = 0;
-        for (unsigned node = 0; node < this->size(); ++node) {
-            if (!this->answered().has(node)) continue;
-            auto const& a = this->answer_of(node);
+        for (unsigned node = 0; node < size(); ++node) {
+            if (!answered().has(node)) continue;
+            auto const& a = answer_of(node);
             if (a.other_type)
                 return failure{make_error_code(holdfast::errc::misconfigured),
                                "its key holds a value of another type: no lock of this kind has put it there, and it "
@@ -142,33 +135,29 @@ private:
 };
 
 /// Marks the record of a lock's holder on every node.
-template <class T>
-class request_release_operation final : public operator_operation<bool, T> {
-    using base = operator_operation<bool, T>;
-
+class request_release_operation final : public operator_operation<bool> {
 public:
-    request_release_operation(T& way, shared_keys keys)
-        : base{way,
-               {.what = command::verb::request_release, .keys = std::move(keys), .token = {}},
-               base::lost_answer::repeat}
+    request_release_operation(transport& way, shared_keys keys)
+        : operator_operation{
+              way, {.what = command::verb::request_release, .keys = std::move(keys), .token = {}}, lost_answer::repeat}
     {
     }
 
 private:
     [[nodiscard]] result<bool> evaluate() const override
     {
-        if (this->answered().size() < this->majority()) return this->unanswered();
+        if (answered().size() < majority()) return unanswered();
         unsigned marked = 0;
         unsigned free = 0;
-        for (unsigned node = 0; node < this->size(); ++node) {
-            if (!this->answered().has(node)) continue;
-            auto const& a = this->answer_of(node);
+        for (unsigned node = 0; node < size(); ++node) {
+            if (!answered().has(node)) continue;
+            auto const& a = answer_of(node);
             marked += a.what == answer::kind::applied ? 1 : 0;
             free += a.what == answer::kind::refused && !a.no_record ? 1 : 0;
         }
         // A renewal hears of it from any master whose answer counts, and a majority of them counts.
-        if (marked >= this->majority()) return true;
-        if (free > this->size() - this->majority()) return false;
+        if (marked >= majority()) return true;
+        if (free > size() - majority()) return false;
         return failure{
             make_error_code(holdfast::errc::misconfigured),
             "its holder cannot be told: there is no record of it, which a client keeps if name_holder is set "
@@ -178,37 +167,31 @@ private:
 
 /// Changes the number of permits of a semaphore on every node, to that of `keys`. Yields `true` if a majority has it:
 /// none of the others can grant a slot for another number.
-template <class T>
-class resize_operation final : public operator_operation<bool, T> {
-    using base = operator_operation<bool, T>;
-
+class resize_operation final : public operator_operation<bool> {
 public:
-    resize_operation(T& way, shared_keys keys, std::chrono::milliseconds ttl)
-        : base{way,
-               {.what = command::verb::resize, .keys = std::move(keys), .token = {}, .ttl = ttl},
-               base::lost_answer::same_again}
+    resize_operation(transport& way, shared_keys keys, std::chrono::milliseconds ttl)
+        : operator_operation{way,
+                             {.what = command::verb::resize, .keys = std::move(keys), .token = {}, .ttl = ttl},
+                             lost_answer::same_again}
     {
     }
 
 private:
     [[nodiscard]] result<bool> evaluate() const override
     {
-        if (this->answered().size() < this->majority()) return this->unanswered();
+        if (answered().size() < majority()) return unanswered();
         return true;
     }
 };
 
 /// Asks for the names of the locks that are held on a majority of the nodes.
-template <class T>
-class list_operation final : public operator_operation<std::vector<std::string>, T> {
-    using base = operator_operation<std::vector<std::string>, T>;
-
+class list_operation final : public operator_operation<std::vector<std::string>> {
 public:
     /// Lists the keys that begin with `key_prefix` and `prefix`, without `key_prefix`.
-    list_operation(T& way, std::string_view key_prefix, std::string_view prefix)
-        : base{way,
-               {.what = command::verb::list, .keys = pattern_of(key_prefix, prefix), .token = {}},
-               base::lost_answer::repeat},
+    list_operation(transport& way, std::string_view key_prefix, std::string_view prefix)
+        : operator_operation{way,
+                             {.what = command::verb::list, .keys = pattern_of(key_prefix, prefix), .token = {}},
+                             lost_answer::repeat},
           cut_{key_prefix.size()}
     {
     }
@@ -226,19 +209,18 @@ private:
         return std::make_shared<lock_keys const>(text + '*');
     }
 
-    bool more(unsigned node, answer const& a, command& next) override
+    std::uint64_t next(unsigned node, answer const& a) override
     {
         for (auto const& name : a.report->names) where_[name].add(node);
-        next.value = a.report->cursor;
-        return next.value != 0;
+        return a.report->cursor;
     }
 
     [[nodiscard]] result<std::vector<std::string>> evaluate() const override
     {
-        if (this->answered().size() < this->majority()) return this->unanswered();
+        if (answered().size() < majority()) return unanswered();
         std::vector<std::string> names;
         for (auto const& [name, nodes] : where_)
-            if (nodes.size() >= this->majority() && name.size() > cut_) names.push_back(name.substr(cut_));
+            if (nodes.size() >= majority() && name.size() > cut_) names.push_back(name.substr(cut_));
         return names;
     }
 

@@ -6,8 +6,8 @@
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/listener.hpp>
 #include <holdfast/redis/script_forms.hpp>
-#include <holdfast/redis/transport.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -5,7 +5,6 @@
 #include <holdfast/redis/holder_scripts.hpp>
 #include <holdfast/redis/scripts.hpp>
 
-#include <array>
 #include <string_view>
 
 namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
@@ -90,12 +89,5 @@ inline constexpr script extend_slot_and_hear{joined<parts::take_number, parts::k
 inline constexpr script reacquire_slot_and_tell{
     joined<parts::take_number, parts::keep_number, parts::decline_number, reacquire_and_tell_text>,
     "836df0055b32ba48420c588dd5d994f55970e2d2"};
-
-/// Those of a slot, in the order of the fence's sources, then extend and reacquire; without a record of the holder, and
-/// with one.
-inline constexpr std::array<script const*, 10> of_slots{
-    &acquire_slot,         &acquire_slot_by_clock,  &acquire_slot_by_count,          &extend_slot,
-    &reacquire_slot,       &acquire_slot_and_tell,  &acquire_slot_by_clock_and_tell, &acquire_slot_by_count_and_tell,
-    &extend_slot_and_hear, &reacquire_slot_and_tell};
 
 }  // namespace holdfast::redis::scripts

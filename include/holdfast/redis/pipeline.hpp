@@ -5,12 +5,12 @@
 #include <holdfast/core/token.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/listener.hpp>
 #include <holdfast/redis/node_reach.hpp>
 #include <holdfast/redis/pending_command.hpp>
 #include <holdfast/redis/pulse.hpp>
 #include <holdfast/redis/release_retries.hpp>
 #include <holdfast/redis/script_forms.hpp>
-#include <holdfast/redis/transport.hpp>
 #include <holdfast/redis/vote_ledger.hpp>
 
 #include <algorithm>

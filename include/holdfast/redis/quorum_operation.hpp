@@ -14,10 +14,10 @@
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// Runs an `extend_machine` or a `release_machine` over a transport.
-template <class Operation, class Machine, Transport T>
-class quorum_operation : public machine_operation<Operation, Machine, T> {
-    using base = machine_operation<Operation, Machine, T>;
+/// Runs a machine over a transport that sends the same to every node.
+template <class Operation, class Machine>
+class quorum_operation : public machine_operation<Operation, Machine> {
+    using base = machine_operation<Operation, Machine>;
 
 public:
     quorum_operation(quorum_operation const&) = delete;
@@ -26,7 +26,7 @@ public:
 protected:
     using base::transport_;
 
-    quorum_operation(T& way, command request, Machine machine)
+    quorum_operation(transport& way, command request, Machine machine)
         : base{way, std::move(machine)}, request_{std::move(request)}
     {
     }
@@ -41,6 +41,9 @@ protected:
 
     [[nodiscard]] command& request() noexcept { return request_; }
 
+    /// Returns: what to send to `node`.
+    [[nodiscard]] virtual command request_for(unsigned /*node*/) noexcept { return request_; }
+
 private:
     bool act(quorum::poll_step const& step) noexcept override
     {
@@ -50,79 +53,71 @@ private:
         return step.done;
     }
 
-    /// Returns: what to send to `node`. An extension asks for the node's vote if the node lost it or never gave it, and
-    /// has one.
-    [[nodiscard]] command request_for(unsigned node) noexcept
-    {
-        auto c = request_;
-        if (c.what == command::verb::extend && transport_.may_reacquire(node, c.token, transport_.now()))
-            c.what = command::verb::reacquire;
-        return c;
-    }
-
     command request_;
 };
 
-template <Transport T>
-class extend_operation final : public quorum_operation<pending_extend, quorum::extend_machine, T> {
+class extend_operation final : public quorum_operation<pending_extend, quorum::extend_machine> {
 public:
-    extend_operation(T& transport, shared_keys const& keys, owner_token const& token, std::chrono::milliseconds ttl)
-        : quorum_operation<pending_extend, quorum::extend_machine, T>{
-              transport,
-              {.what = command::verb::extend, .keys = keys, .token = token, .ttl = ttl},
-              {nodes_of(transport), ttl}}
+    extend_operation(transport& way, shared_keys const& keys, owner_token const& token, std::chrono::milliseconds ttl)
+        : quorum_operation{
+              way, {.what = command::verb::extend, .keys = keys, .token = token, .ttl = ttl}, {way.nodes(), ttl}}
     {
     }
 
     void cancel() noexcept override
     {
-        std::scoped_lock guard{this->transport_};
-        this->end();
+        std::scoped_lock guard{transport_};
+        end();
     }
 
     /// A node that lacks the lock and has no vote says why it has none.
     void on_answer(unsigned node, answer const& a, boot_clock::time_point now) override
     {
         release_requested_ = release_requested_ || a.release_requested;
-        quorum_operation<pending_extend, quorum::extend_machine, T>::on_answer(node, a, now);
-        if (a.what == answer::kind::refused && !a.error) this->errors_.note(node, this->transport_.may_vote(node, now));
+        quorum_operation::on_answer(node, a, now);
+        if (a.what == answer::kind::refused && !a.error) errors_.note(node, transport_.may_vote(node, now));
     }
 
     [[nodiscard]] result<boot_clock::time_point> outcome() const override
     {
-        auto const got = this->machine_.outcome();
+        auto const got = machine_.outcome();
         if (!got.error) return got.valid_until;
-        return this->errors_.explain(this->transport_, got.error, got.node, "renewal");
+        return errors_.explain(transport_, got.error, got.node, "renewal");
     }
 
     [[nodiscard]] bool release_requested() const noexcept override { return release_requested_; }
 
 private:
+    /// It asks for the node's vote if the node lost it or never gave it, and has one.
+    [[nodiscard]] command request_for(unsigned node) noexcept override
+    {
+        auto c = request();
+        if (transport_.may_reacquire(node, c.token, transport_.now())) c.what = command::verb::reacquire;
+        return c;
+    }
+
     bool release_requested_ = false;
 };
 
-template <Transport T>
-class release_operation final : public quorum_operation<pending_release, quorum::release_machine, T> {
+class release_operation final : public quorum_operation<pending_release, quorum::release_machine> {
 public:
-    release_operation(T& transport, shared_keys const& keys)
-        : quorum_operation<pending_release, quorum::release_machine, T>{
-              transport,
-              {.what = command::verb::release, .keys = keys, .token = {}},
-              quorum::release_machine{nodes_of(transport)}}
+    release_operation(transport& way, shared_keys const& keys)
+        : quorum_operation{
+              way, {.what = command::verb::release, .keys = keys, .token = {}}, quorum::release_machine{way.nodes()}}
     {
     }
 
-    void bind(owner_token const& token) noexcept override { this->request().token = token; }
+    void bind(owner_token const& token) noexcept override { request().token = token; }
     void cancel() noexcept override {}
 
     [[nodiscard]] failure outcome() const override
     {
-        auto const code = this->machine_.outcome();
+        auto const code = machine_.outcome();
         if (code == holdfast::errc::not_owner || !code) return {code, {}};
-        return this->errors_.explain(this->transport_, code, this->machine_.failed_node());
+        return errors_.explain(transport_, code, machine_.failed_node());
     }
 
-    [[nodiscard]] bool others_wait() const noexcept override { return this->machine_.others_wait(); }
+    [[nodiscard]] bool others_wait() const noexcept override { return machine_.others_wait(); }
 };
 
 }  // namespace holdfast::redis

@@ -5,7 +5,6 @@
 #include <holdfast/redis/scripts.hpp>
 #include <holdfast/redis/shared_scripts.hpp>
 
-#include <array>
 #include <string_view>
 
 namespace holdfast::inline HOLDFAST_ABI::redis::scripts::redisson {
@@ -269,22 +268,5 @@ inline constexpr script release_shared{joined<parts::owner_of, parts::timeouts, 
 inline constexpr script inspect{parts::report, "19d5c03fc5b59eb225f0bf0c86117231ae0e70e5"};
 inline constexpr script force_release{joined<parts::break_lock, parts::wake_one, parts::tell>,
                                       "02257bd5e5c9f8649e4d584b54fa1457c5c4572c"};
-
-/// For each access, in its order: to acquire without a fence and with one, to extend, to release. Then those of
-/// operators.
-inline constexpr std::array<script const*, 14> all{&acquire,
-                                                   &acquire_by_clock,
-                                                   &extend,
-                                                   &release,
-                                                   &acquire_exclusive,
-                                                   &acquire_exclusive_by_clock,
-                                                   &extend_exclusive,
-                                                   &release_exclusive,
-                                                   &acquire_shared,
-                                                   &acquire_shared_by_clock,
-                                                   &extend_shared,
-                                                   &release_shared,
-                                                   &inspect,
-                                                   &force_release};
 
 }  // namespace holdfast::redis::scripts::redisson

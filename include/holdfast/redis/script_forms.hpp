@@ -4,8 +4,10 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/script.hpp>
 #include <holdfast/redis/script_table.hpp>
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <system_error>
@@ -30,11 +32,10 @@ enum class script_form {
 /// that is farther away than the others. So it is the next command, of whatever operation, that sends the text.
 class script_forms {
 public:
-    script_forms() noexcept { as_text_.fill(true); }
-
     [[nodiscard]] script_form next(command const& c) const noexcept
     {
-        return as_text_[script_number(c)] ? script_form::by_text : script_form::by_hash;
+        bool const known = std::find(known_.begin(), known_.end(), &script_of(c)) != known_.end();
+        return known ? script_form::by_hash : script_form::by_text;
     }
 
     /// Returns: whether the user may use the queues of waiters, as far as is known.
@@ -61,7 +62,13 @@ public:
     {
         if (!why && c.queue_refused) queues_ = false;  // it was not for a right that is missing in any case
         if (!why && c.holder_refused) holders_ = false;
-        if (!why || why == errc::no_script) as_text_[script_number(c)] = why && form == script_form::by_hash;
+        if (why && why != errc::no_script) return;
+        auto const* const one = &script_of(c);
+        script const* const none = nullptr;
+        if (why && form == script_form::by_hash)
+            std::replace(known_.begin(), known_.end(), one, none);
+        else if (std::find(known_.begin(), known_.end(), one) == known_.end())
+            *std::find(known_.begin(), known_.end(), none) = one;
     }
 
     /// Returns: whether `c` failed with `why` because the user may not use the queue or the record, perhaps.
@@ -73,7 +80,7 @@ public:
 private:
     bool queues_ = true;
     bool holders_ = true;
-    std::array<bool, number_of_scripts> as_text_{};
+    std::array<script const*, most_scripts> known_{};  ///< the server has run them; null for no more
 };
 
 }  // namespace holdfast::redis

@@ -14,7 +14,6 @@
 #include <holdfast/redis/server_status.hpp>
 #include <holdfast/redis/subscriber.hpp>
 #include <holdfast/redis/transport.hpp>
-#include <holdfast/redis/transport_base.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -46,11 +45,11 @@ struct pool_options {
 /// The connections to the real servers of a lock: one Redis, or the masters of a Redlock. There is one to each for
 /// commands, and one for news of releases. Thread-safe. Connections are made when they are needed; waiting threads run
 /// them.
-class socket_transport final : public transport_base, private greeting_listener {
+class socket_transport final : public transport, private greeting_listener {
 public:
     /// `orphaned`: see `io::reactor`.
     socket_transport(pool_options const& options, io::wake_up const* orphaned)
-        : transport_base{static_cast<unsigned>(options.servers.size()), random_bits(), options.restart_guard},
+        : transport{static_cast<unsigned>(options.servers.size()), random_bits(), options.restart_guard},
           options_{options},
           reactor_{2 * options_.servers.size(), orphaned},
           seed_{random_bits()}
@@ -62,15 +61,16 @@ public:
         }
     }
 
-    // See `Transport`.
+    // See `transport`.
 
     [[nodiscard]] boot_clock::time_point now() const noexcept override { return boot_clock::now(); }
-    [[nodiscard]] std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }
+    [[nodiscard]] std::chrono::milliseconds node_timeout() const noexcept override { return options_.node_timeout; }
+    [[nodiscard]] std::chrono::milliseconds connect_timeout() const noexcept override
+    {
+        return options_.connect_timeout;
+    }
 
-    /// Returns: how long each step of making a connection may take.
-    [[nodiscard]] std::chrono::milliseconds connect_timeout() const noexcept { return options_.connect_timeout; }
-
-    [[nodiscard]] std::string describe(unsigned n, std::error_code why)
+    [[nodiscard]] std::string describe(unsigned n, std::error_code why) override
     {
         auto const name = options_.servers[n].describe();
         if (!why) return name;
@@ -95,41 +95,40 @@ public:
         return s;
     }
 
-    [[nodiscard]] std::error_code may_vote(unsigned n, boot_clock::time_point now) noexcept
+    [[nodiscard]] std::error_code may_vote(unsigned n, boot_clock::time_point now) noexcept override
     {
-        servers_[n]->commands.discard_outdated(now);
-        return noted_vote(n, now);
+        auto const why = transport::may_vote(n, now);
+        note_vote(n, why);
+        return why;
     }
 
-    [[nodiscard]] bool queues(unsigned n) const noexcept { return options_.subscribe && transport_base::queues(n); }
+    [[nodiscard]] bool queues(unsigned n) const noexcept override { return options_.subscribe && transport::queues(n); }
 
-    std::error_code watch(unsigned n, std::string const& channel, listener* whom, bool in_line) noexcept
+    std::error_code watch(unsigned n, std::string const& channel, listener* whom, bool in_line) noexcept override
     {
         if (!options_.subscribe) return std::make_error_code(std::errc::operation_not_supported);
-        return transport_base::watch(n, channel, whom, in_line);
+        return transport::watch(n, channel, whom, in_line);
     }
 
-    [[nodiscard]] static owner_token fresh_token() { return owner_token::fresh(); }
+    [[nodiscard]] owner_token fresh_token() override { return owner_token::fresh(); }
+    [[nodiscard]] std::uint64_t random() noexcept override { return seed_.fetch_add(1, std::memory_order_relaxed); }
 
-    /// For jitter, which must differ but need not be secret.
-    [[nodiscard]] std::uint64_t random() noexcept { return seed_.fetch_add(1, std::memory_order_relaxed); }
-
-    void begin(io::running& one, completion& done) { reactor_.begin(one, done); }
-    void updated(io::running& one) noexcept { reactor_.updated(one); }
-    void ended(io::running& one) noexcept { reactor_.ended(one); }
-    void abandon(io::running& one) noexcept { reactor_.abandon(one); }
+    void begin(running& one, completion& done) override { reactor_.begin(one, done); }
+    void updated(running& one) noexcept override { reactor_.updated(one); }
+    void ended(running& one) noexcept override { reactor_.ended(one); }
+    void abandon(running& one) noexcept override { reactor_.abandon(one); }
 
     [[nodiscard]] io::reactor& reactor() noexcept { return reactor_; }
 
     /// Effects: also gives up connections that have not answered in time, since no operation is in the middle of a step
     /// here.
-    void lock()
+    void lock() override
     {
         reactor_.lock();
         discard_unanswered();
     }
 
-    void unlock() noexcept { reactor_.unlock(); }
+    void unlock() noexcept override { reactor_.unlock(); }
 
 private:
     struct server {
@@ -167,15 +166,13 @@ private:
         decide(now);
         keep_up();
         for (unsigned n = 0; n < size(); ++n)
-            if (servers_[n]->commands.up()) static_cast<void>(noted_vote(n, now));
+            if (servers_[n]->commands.up()) note_vote(n, servers_[n]->commands.may_vote(now));
     }
 
-    /// Returns: as `may_vote`. Notes if the node has no vote.
-    [[nodiscard]] std::error_code noted_vote(unsigned n, boot_clock::time_point now) noexcept
+    /// Effects: notes why the node has no vote, unless it has one.
+    void note_vote(unsigned n, std::error_code why) noexcept
     {
-        auto const why = servers_[n]->commands.may_vote(now);
         if (why) servers_[n]->record.failed(why, [&] { return detail(n, why); });
-        return why;
     }
 
     /// Returns: more about `why`, the error of a node, than its own message.
@@ -214,7 +211,5 @@ private:
     std::vector<std::unique_ptr<server>> servers_;
     std::atomic<std::uint64_t> seed_;
 };
-
-static_assert(Transport<socket_transport>);
 
 }  // namespace holdfast::redis

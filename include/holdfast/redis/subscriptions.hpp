@@ -5,7 +5,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/redis/error.hpp>
-#include <holdfast/redis/transport.hpp>
+#include <holdfast/redis/listener.hpp>
 
 #include <algorithm>
 #include <chrono>

@@ -4,177 +4,255 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/operation.hpp>
+#include <holdfast/core/token.hpp>
 #include <holdfast/io/running.hpp>
 #include <holdfast/quorum/node_group.hpp>
-#include <holdfast/quorum/node_set.hpp>
 #include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/eligibility.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/inbox.hpp>
+#include <holdfast/redis/keys.hpp>
+#include <holdfast/redis/listener.hpp>
+#include <holdfast/redis/node.hpp>
+#include <holdfast/redis/subscriptions.hpp>
+#include <holdfast/redis/waiter_id.hpp>
 
-#include <concepts>
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
-using quorum::max_nodes;
-using quorum::node_set;
+using io::running;
 
-/// What a transport tells an operation: answers, and news of the lock it watches. One call at a time.
-class listener {
-public:
-    explicit listener(unsigned nodes = max_nodes) : links_(nodes) {}
-    listener(listener const&) = delete;
-    listener& operator=(listener const&) = delete;
-
-    virtual void on_answer(unsigned node, answer const& a, boot_clock::time_point now) = 0;
-
-    /// The node now reports releases of the watched lock; earlier releases were not reported.
-    virtual void on_watching(unsigned node, boot_clock::time_point now) = 0;
-
-    /// The node cannot report releases; `why` is `misconfigured` if it never will.
-    virtual void on_watch_failed(unsigned node, std::error_code why, boot_clock::time_point now) = 0;
-
-    /// The watched lock was released on the node, or it is this waiter's turn there.
-    virtual void on_released(unsigned node, boot_clock::time_point now) = 0;
-
-    /// The node says `text` on a channel that this listener watches.
-    virtual void on_message(unsigned node, std::string_view /*text*/, boot_clock::time_point now)
-    {
-        on_released(node, now);
-    }
-
-protected:
-    virtual ~listener() = default;
-
-private:
-    friend class listener_link;
-    std::vector<void*> links_;
-};
-
-/// Gives a transport a place in each listener to note what is in flight for it on a node. It is found there, however
-/// much else is in flight.
-class listener_link {
-public:
-    static void set(listener& l, unsigned node, void* link) noexcept { l.links_[node] = link; }
-    [[nodiscard]] static void* get(listener const& l, unsigned node) noexcept { return l.links_[node]; }
-};
-
-/// An operation as its transport sees it.
-class running_operation : public listener, public io::running {
-protected:
-    using listener::listener;
-    ~running_operation() override = default;
-};
-
-/// The seam between the protocol and the connections to the servers: sockets, or a simulated network.
+/// The seam between the protocol and the connections to the servers: the nodes and their votes, whatever the way to the
+/// nodes is. A derived class has the connections: sockets, or a simulated network.
 ///
 /// - Calls are made with the transport's lock held (`lock()`/`unlock()` make it a *BasicLockable*), and so are those to
 ///   a listener.
-/// - `send(node, c, l)` sends `c` after everything that was sent to this node before. Its answer comes to `l`, later,
-///   never from inside `send`; null: no listener wants it. At most one answer for a listener is in flight on a node. If
-///   nothing can be sent, the code says why and no answer follows.
 /// - `send`, `watch` and `give_up` may find that a connection is over. Then what others wait for there fails at once,
 ///   from inside them; so does what the same listener waits for on another node.
-/// - `began(token)`: an owner token was drawn, and nothing of it was sent. `refused(node, token)`: the node has
-///   certainly refused it, and it is not used again.
-/// - `may_reacquire(node, token, now)`: whether a renewal may send a reacquire now: the node is connected, has a vote,
-///   and has not given it to `token`, and no release of `token` may still arrive.
-/// - `forget(node, l)`: `l` no longer wants the answer in flight. An acquire that has not been written is not sent.
-/// - `give_up(node, l)`: the answer in flight to `l` is overdue, and forgotten. If the node has answered nothing at all
-///   since it was asked, the connection is not used again, and every answer in flight on it is an error. Otherwise the
-///   connection stays, and only that answer is late: what is sent after it is answered after it.
-/// - `may_vote(node, now)`: no error, or why the node's grants do not count now.
-/// - `undecided(node, now)`: whether its vote depends on what other nodes will say.
-/// - `proposal(now)`: the value that missing counters begin with: ahead of every server's clock, in µs since 1970; 0
-///   for none.
-/// - `watch(node, channel, l, in_line)` tells `l` of releases on the node until `unwatch(channel, l)`. If it cannot
-///   report any now, the code says why; `l` is told when it can. With `in_line`, and where there is a queue
-///   (`queues(node)`), `l` is only told when it is its turn.
-/// - `enter(l)`: the waiter that `l` is until `leave(waiter)`; none for want of memory. `calls()`, `calls(node)`:
-///   whether any node, or this one, calls waiters now. `cannot_call(node)`: whether it was asked to call them, and
-///   cannot. `score(entered)`: the place in a queue of one that came then; 0 if no clock of a server is known.
-/// - `begin(operation, done)` runs the operation: from now on `on_time` is called when `wake_at()` has come.
-///   `updated(operation)`: its `wake_at()` may have changed. `ended(operation)`: it no longer runs, and `done` is told
-///   when the lock is given up. `abandon(operation)`: the same, and `done` is not told.
-/// - `describe(node, why)` names the node for messages, without secrets, and says more about `why`; no error: the name
-///   alone. Called without the lock.
-template <class T>
-concept Transport =
-    requires(T& transport, unsigned node, command const& c, listener* l, running_operation& operation, completion& done,
-             std::string const& channel, owner_token const& token, boot_clock::time_point now, std::error_code why) {
-        {
-            transport.size()
-        } -> std::convertible_to<unsigned>;
-        {
-            transport.now()
-        } -> std::same_as<boot_clock::time_point>;
-        {
-            transport.send(node, c, l)
-        } -> std::same_as<std::error_code>;
-        transport.began(token);
-        transport.refused(node, token);
-        {
-            transport.may_reacquire(node, token, now)
-        } -> std::same_as<bool>;
-        transport.forget(node, l);
-        transport.give_up(node, l);
-        {
-            transport.may_vote(node, now)
-        } -> std::same_as<std::error_code>;
-        {
-            transport.undecided(node, now)
-        } -> std::convertible_to<bool>;
-        {
-            transport.proposal(now)
-        } -> std::same_as<std::uint64_t>;
-        {
-            transport.max_lead()
-        } -> std::same_as<std::chrono::microseconds>;
-        {
-            transport.node_timeout()
-        } -> std::same_as<std::chrono::milliseconds>;
-        {
-            transport.fencing()
-        } -> std::same_as<fence_source>;
-        {
-            transport.watch(node, channel, l, true)
-        } -> std::same_as<std::error_code>;
-        transport.unwatch(channel, l);
-        {
-            transport.enter(l)
-        } -> std::same_as<waiter_id>;
-        transport.leave(waiter_id{});
-        {
-            transport.calls() || transport.calls(node) || transport.cannot_call(node) || transport.queues(node)
-        } -> std::same_as<bool>;
-        {
-            transport.score(now)
-        } -> std::same_as<std::int64_t>;
-        {
-            transport.fresh_token()
-        } -> std::same_as<owner_token>;
-        {
-            transport.random()
-        } -> std::same_as<std::uint64_t>;
-        transport.begin(operation, done);
-        transport.updated(operation);
-        transport.ended(operation);
-        transport.abandon(operation);
-        {
-            transport.describe(node, why)
-        } -> std::convertible_to<std::string>;
-        transport.lock();
-        transport.unlock();
+class transport {
+public:
+    transport(transport const&) = delete;
+    transport& operator=(transport const&) = delete;
+
+    virtual void lock() = 0;
+    virtual void unlock() noexcept = 0;
+
+    [[nodiscard]] virtual boot_clock::time_point now() const noexcept = 0;
+    [[nodiscard]] virtual std::chrono::milliseconds node_timeout() const noexcept = 0;
+    /// Returns: how long each step of making a connection may take.
+    [[nodiscard]] virtual std::chrono::milliseconds connect_timeout() const noexcept = 0;
+    [[nodiscard]] virtual owner_token fresh_token() = 0;
+    /// Returns: a number for jitter, which must differ but need not be secret.
+    [[nodiscard]] virtual std::uint64_t random() noexcept = 0;
+
+    /// Effects: runs the operation: from now on `on_time` is called when `wake_at()` has come.
+    virtual void begin(running& operation, completion& done) = 0;
+    /// Effects: notes that its `wake_at()` may have changed.
+    virtual void updated(running& operation) = 0;
+    /// Effects: it no longer runs, and its completion is told when the lock is given up.
+    virtual void ended(running& operation) = 0;
+    /// Effects: as `ended`, but its completion is not told.
+    virtual void abandon(running& operation) = 0;
+
+    /// Returns: the name of the node for messages, without secrets, and more about `why` unless that is no error.
+    /// Called without the lock.
+    [[nodiscard]] virtual std::string describe(unsigned n, std::error_code why) = 0;
+
+    [[nodiscard]] unsigned size() const noexcept { return size_; }
+
+    /// Returns: the nodes, as the machines ask them.
+    [[nodiscard]] quorum::node_group nodes() const noexcept
+    {
+        return {.size = size(), .timeout = node_timeout(), .overdue = errc::no_answer};
+    }
+
+    [[nodiscard]] fence_source fencing() const noexcept
+    {
+        return size() == 1 ? fence_source::clock : fence_source::counter;
+    }
+
+    /// Returns: the value that missing counters begin with: ahead of every server's clock, in µs since 1970; 0 for
+    /// none.
+    [[nodiscard]] std::uint64_t proposal(boot_clock::time_point now) const noexcept { return votes_.proposal(now); }
+    [[nodiscard]] std::chrono::microseconds max_lead() const noexcept { return votes_.max_lead(); }
+
+    /// Effects: notes that an owner token was drawn, and nothing of it was sent. One node alone has nothing to
+    /// reacquire: a key that is gone there is lost.
+    void began(owner_token const& token) noexcept
+    {
+        if (size() == 1) return;
+        for (auto const& one : nodes_) one.commands->began(token);
+    }
+
+    /// Effects: notes that the node has certainly refused the token, which is not used again.
+    virtual void refused(unsigned n, owner_token const& token) noexcept { nodes_[n].commands->refused(token); }
+
+    /// Effects: sends `c` after everything that was sent to this node before. Its answer comes to `whom`, later, never
+    /// from inside `send`; null: no listener wants it. At most one answer for a listener is in flight on a node.
+    /// Returns: if nothing can be sent, why; then no answer follows.
+    virtual std::error_code send(unsigned n, command const& c, listener* whom) noexcept
+    {
+        auto const why = nodes_[n].commands->send(c, whom, now());
+        if (nodes_[n].commands->up()) nodes_[n].releases->keep_up(now());
+        return why;
+    }
+
+    /// Effects: the answer in flight to `whom` is overdue, and forgotten. If the node has answered nothing at all since
+    /// it was asked, the connection is not used again, and every answer in flight on it is an error. Otherwise the
+    /// connection stays, and only that answer is late: what is sent after it is answered after it.
+    virtual void give_up(unsigned n, listener* whom) noexcept { nodes_[n].commands->give_up(*whom, now()); }
+
+    /// Effects: `whom` no longer wants the answer in flight. An acquire that has not been written is not sent.
+    virtual void forget(unsigned n, listener* whom) noexcept { nodes_[n].commands->forget(*whom); }
+
+    /// Returns: no error, or why the node's grants do not count now.
+    [[nodiscard]] virtual std::error_code may_vote(unsigned n, boot_clock::time_point now) noexcept
+    {
+        nodes_[n].commands->discard_outdated(now);
+        return nodes_[n].commands->may_vote(now);
+    }
+
+    /// Returns: whether a renewal may send a reacquire now: the node is connected, has a vote, and has not given it to
+    /// `token`, and no release of `token` may still arrive.
+    [[nodiscard]] virtual bool may_reacquire(unsigned n, owner_token const& token,
+                                             boot_clock::time_point now) const noexcept
+    {
+        return nodes_[n].commands->may_reacquire(token, now);
+    }
+
+    /// Returns: whether the vote of a node depends on what other nodes will say.
+    [[nodiscard]] bool undecided(unsigned n, boot_clock::time_point now) const noexcept
+    {
+        return nodes_[n].commands->undecided(now);
+    }
+
+    /// Effects: tells `whom` of releases on the node until `unwatch`. With `in_line`, and if the node has a queue, it
+    /// is only told when it is its turn. Returns: if it cannot report any now, why; `whom` is told when it can.
+    virtual std::error_code watch(unsigned n, std::string const& channel, listener* whom, bool in_line) noexcept
+    {
+        auto& releases = *nodes_[n].releases;
+        if (!in_line || !queues(n)) return releases.watch(channel, whom, now());
+        if (inbox_.begins(n)) return releases.watch(inbox_.channel(), &inbox_, now());
+        return inbox_.works(n) ? std::error_code{} : make_error_code(errc::cannot_connect);
+    }
+
+    void unwatch(std::string const& channel, listener* whom) noexcept
+    {
+        for (auto const& one : nodes_) one.releases->unwatch(channel, whom, now());
+    }
+
+    /// Returns: the waiter that `whom` is until `leave`; null: it is not called. None for want of memory.
+    [[nodiscard]] waiter_id enter(listener* whom) noexcept
+    try {
+        return whom ? inbox_.enter(*whom, reservation()) : inbox_.enter_without_call(reservation());
+    } catch (std::bad_alloc const&) {
+        return {};
+    }
+
+    void leave(waiter_id const& w) noexcept { inbox_.leave(w); }
+
+    /// Returns: whether any node calls waiters now.
+    [[nodiscard]] bool calls() const noexcept { return inbox_.works(); }
+    /// Returns: whether this node does.
+    [[nodiscard]] bool calls(unsigned n) const noexcept { return inbox_.works(n); }
+    /// Returns: whether it was asked to call them, and cannot.
+    [[nodiscard]] bool cannot_call(unsigned n) const noexcept { return inbox_.fails(n); }
+    /// Returns: whether it has queues of waiters.
+    [[nodiscard]] virtual bool queues(unsigned n) const noexcept
+    {
+        return nodes_[n].commands->queues() && !inbox_.refused(n);
+    }
+
+    /// Returns: the place in a queue of one that came then; 0 if no clock of a server is known.
+    [[nodiscard]] std::int64_t score(boot_clock::time_point entered) const noexcept
+    {
+        // What a client knows of a clock may be wrong by as long as its connection took.
+        if (size_ == 1) return -1 - std::chrono::duration_cast<std::chrono::microseconds>(now() - entered).count();
+        return static_cast<std::int64_t>(votes_.latest(entered));  // mutant: a place by the client's own clock
+    }
+
+protected:
+    /// `inbox_number`: no other client has it.
+    transport(unsigned size, std::uint64_t inbox_number, std::chrono::milliseconds restart_guard,
+              std::chrono::milliseconds fence_lifetime = shortest_fence_lifetime)
+        : size_{size},
+          votes_{size, restart_guard, fence_lifetime},
+          inbox_{inbox_number, [this](unsigned n, waiter_id const& w, std::string_view lock) { pass_on(n, w, lock); }}
+    {
+    }
+    virtual ~transport() = default;
+
+    /// Effects: these, which live as long as this, are the next node and what it reports.
+    void add(node& commands, subscriptions& releases) { nodes_.push_back({&commands, &releases}); }
+
+    /// Effects: connects again to where releases are to be reported, if the node itself can be reached.
+    void keep_up() noexcept
+    {
+        for (auto const& one : nodes_)
+            if (one.commands->up()) one.releases->keep_up(now());
+    }
+
+    [[nodiscard]] eligibility& votes() noexcept { return votes_; }
+    [[nodiscard]] eligibility const& votes() const noexcept { return votes_; }
+
+    /// Effects: a node has said what its clock shows, which may decide the votes of others.
+    void decide(boot_clock::time_point now) noexcept
+    {
+        for (auto const& one : nodes_) one.commands->decide(now);
+    }
+
+    /// Effects: gives up connections that have not answered in time. Requires: no operation is in the middle of a step.
+    void discard_unanswered() noexcept
+    {
+        for (auto const& one : nodes_) {
+            if (one.commands->busy()) one.commands->discard_unanswered(now());
+            if (one.releases->waits()) one.releases->discard_unanswered(now());
+        }
+    }
+
+private:
+    struct way {
+        node* commands;
+        subscriptions* releases;
     };
 
-/// Returns: the nodes of a transport, as the machines ask them.
-template <Transport T>
-[[nodiscard]] quorum::node_group nodes_of(T& transport)
-{
-    return {.size = transport.size(), .timeout = transport.node_timeout(), .overdue = errc::no_answer};
-}
+    /// Returns: for how long a lock is kept for a waiter here: by the time that is lost on the way to the farthest
+    /// node.
+    [[nodiscard]] std::chrono::milliseconds reservation() const noexcept
+    {
+        boot_clock::duration farthest{};
+        for (auto const& one : nodes_)
+            if (auto const d = one.commands->fastest(); d != boot_clock::duration::max())
+                farthest = std::max(farthest, d);
+        farthest = std::min<boot_clock::duration>(farthest, farthest_considered);
+        auto const d = waiter_id::shortest_reservation + std::chrono::ceil<std::chrono::milliseconds>(3 * farthest);
+        return std::min<std::chrono::milliseconds>(d, waiter_id::longest_reservation);
+    }
+
+    /// Farther than between continents. What took longer was late.
+    static constexpr std::chrono::milliseconds farthest_considered{66};
+
+    void pass_on(unsigned n, waiter_id const& w, std::string_view lock) noexcept
+    try {
+        auto keys = std::make_shared<lock_keys const>(std::string{lock});
+        send(n, {.what = command::verb::leave, .keys = std::move(keys), .token = {}, .waiter = w}, nullptr);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): the reservation runs out
+    }
+
+    unsigned size_;
+    eligibility votes_;
+    std::vector<way> nodes_;
+    inbox inbox_;
+};
 
 }  // namespace holdfast::redis

@@ -26,9 +26,9 @@ namespace holdfast::inline HOLDFAST_ABI::sim {
 class client {
 public:
     // The shipped operations, over the shipped pipeline and a simulated network.
-    using acquire_operation = redis::acquire_operation<transport>;
-    using extend_operation = redis::extend_operation<transport>;
-    using release_operation = redis::release_operation<transport>;
+    using acquire_operation = redis::acquire_operation;
+    using extend_operation = redis::extend_operation;
+    using release_operation = redis::release_operation;
 
     /// Throws: `error` (`misconfigured`) if no file of the program includes `program_clock.hpp`.
     explicit client(store& s, sim::clock c = {})

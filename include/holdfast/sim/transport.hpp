@@ -2,11 +2,12 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
+#include <holdfast/core/operation.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/eligibility.hpp>
 #include <holdfast/redis/transport.hpp>
-#include <holdfast/redis/transport_base.hpp>
 #include <holdfast/sim/connection.hpp>
 #include <holdfast/sim/host.hpp>
 #include <holdfast/sim/network.hpp>
@@ -41,12 +42,12 @@ struct transport_options {
     std::string_view holder{};
 };
 
-/// One client's connections to the servers of a simulated network. A `redis::Transport`: the operations that run over
-/// sockets run over it, too.
-class transport final : public redis::transport_base {
+/// One client's connections to the servers of a simulated network. The operations that run over sockets run over it,
+/// too.
+class transport final : public redis::transport {
 public:
     transport(host& client, network& servers, transport_options const& options)
-        : transport_base{servers.size(), client.random(), guard_of(options), options.fence_lifetime},
+        : redis::transport{servers.size(), client.random(), guard_of(options), options.fence_lifetime},
           client_{client},
           options_{options}
     {
@@ -82,38 +83,43 @@ public:
         return std::all_of(connections_.begin(), connections_.end(), [](connection const& c) { return c.up(); });
     }
 
-    /// Effects: see `redis::Transport`, here and below.
+    /// Effects: see `redis::transport`, here and below.
     [[nodiscard]] boot_clock::time_point now() const noexcept override { return client_.now(); }
 
-    [[nodiscard]] std::error_code may_vote(unsigned node, boot_clock::time_point now)
+    [[nodiscard]] std::error_code may_vote(unsigned node, boot_clock::time_point now) noexcept override
     {
-        auto& one = connections_[node];
-        one.discard_outdated(now);
-        auto const why = one.may_vote(now);
+        auto const why = redis::transport::may_vote(node, now);
         if (why) ++client_.world().happened().votes_refused;
         return why;
     }
 
-    [[nodiscard]] std::chrono::milliseconds node_timeout() const noexcept { return options_.node_timeout; }
-    [[nodiscard]] std::chrono::milliseconds connect_timeout() const noexcept { return options_.connect_timeout; }
-    [[nodiscard]] owner_token fresh_token() const noexcept
+    [[nodiscard]] std::chrono::milliseconds node_timeout() const noexcept override { return options_.node_timeout; }
+    [[nodiscard]] std::chrono::milliseconds connect_timeout() const noexcept override
+    {
+        return options_.connect_timeout;
+    }
+
+    [[nodiscard]] owner_token fresh_token() noexcept override
     {
         auto const high = random();
         return owner_token::from_bits(high, random());
     }
 
-    [[nodiscard]] std::uint64_t random() const noexcept { return client_.random(); }
-    [[nodiscard]] std::string describe(unsigned node, std::error_code) const { return "node " + std::to_string(node); }
+    [[nodiscard]] std::uint64_t random() noexcept override { return client_.random(); }
+    [[nodiscard]] std::string describe(unsigned node, std::error_code) override
+    {
+        return "node " + std::to_string(node);
+    }
 
-    void lock() { discard_unanswered(); }
-    void unlock() const noexcept {}
+    void lock() override { discard_unanswered(); }
+    void unlock() noexcept override {}
 
-    void begin(redis::running_operation& operation, completion& done)
+    void begin(redis::running& operation, completion& done) override
     {
         running_.push_back({&operation, &done, 0, boot_clock::time_point::max()});
     }
 
-    void updated(redis::running_operation& operation)
+    void updated(redis::running& operation) override
     {
         auto& r = *find(operation);
         if (r.wake_at == operation.wake_at()) return;
@@ -123,7 +129,7 @@ public:
         client_.at(client_.when(r.wake_at), [this, timer = r.timer] { on_timer(timer); });
     }
 
-    void ended(redis::running_operation& operation)
+    void ended(redis::running& operation) override
     {
         auto const found = find(operation);
         if (found == running_.end()) return;
@@ -132,14 +138,14 @@ public:
         done->complete();
     }
 
-    void abandon(redis::running_operation& operation)
+    void abandon(redis::running& operation) override
     {
         if (auto const found = find(operation); found != running_.end()) running_.erase(found);
     }
 
 private:
     struct running {
-        redis::running_operation* operation;
+        redis::running* operation;
         completion* done;
         std::uint64_t timer;
         boot_clock::time_point wake_at;
@@ -151,7 +157,7 @@ private:
         return options.restart_guard;  // mutant: a guard as long as the client's own ttl
     }
 
-    [[nodiscard]] std::vector<running>::iterator find(redis::running_operation const& operation)
+    [[nodiscard]] std::vector<running>::iterator find(redis::running const& operation)
     {
         return std::find_if(running_.begin(), running_.end(),
                             [&](running const& r) { return r.operation == &operation; });
@@ -171,7 +177,5 @@ private:
     std::vector<running> running_;
     std::uint64_t timers_ = 0;
 };
-
-static_assert(redis::Transport<transport>);
 
 }  // namespace holdfast::sim

@@ -84,7 +84,7 @@ private:
             return;
         }
         if (what == 1) {
-            redis::list_operation<sim::transport> asking{me.way(), "", "ord"};
+            redis::list_operation asking{me.way(), "", "ord"};
             auto const names = thread_waits::result_of(asking, "orders");
             if (names.size() > 1 || (names.size() == 1 && names.front() != "orders"))
                 breach("list", "a lock is listed that there is not");

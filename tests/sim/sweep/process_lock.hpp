@@ -357,7 +357,7 @@ public:
             queues.push_back(queue);
             claims.push_back(queue->claim());
         }
-        redis::joint_operation<sim::transport> asking{client.way(), claims, hopeless_};
+        redis::joint_operation asking{client.way(), claims, hopeless_};
         thread_waits told;
         bool ended = false;
         {
@@ -374,17 +374,14 @@ public:
         return {detail::joint_outcome::kind::refused, asking.blocker()};
     }
 
-    [[nodiscard]] lock_report inspect() override
-    {
-        return ask<lock_report, redis::inspect_operation<sim::transport>>();
-    }
-    bool force_release() override { return ask<bool, redis::force_release_operation<sim::transport>>(); }
-    bool request_release() override { return ask<bool, redis::request_release_operation<sim::transport>>(); }
+    [[nodiscard]] lock_report inspect() override { return ask<lock_report, redis::inspect_operation>(); }
+    bool force_release() override { return ask<bool, redis::force_release_operation>(); }
+    bool request_release() override { return ask<bool, redis::request_release_operation>(); }
 
     /// Effects: the number of permits in use is that of this slot.
     void resize()
     {
-        redis::resize_operation<sim::transport> asking{queue_->client().way(), queue_->key(), queue_->ttl()};
+        redis::resize_operation asking{queue_->client().way(), queue_->key(), queue_->ttl()};
         static_cast<void>(thread_waits::result_of(asking, name()));
     }
 

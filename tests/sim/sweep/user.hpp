@@ -79,7 +79,7 @@ public:
                 continue;
             }
             auto const asked = begin_call(call::kind::acquire, record_.claims.size() + unclaimed);
-            redis::acquire_operation<sim::transport> acquire{way_, key, wish};
+            redis::acquire_operation acquire{way_, key, wish};
             note("wants the lock", static_cast<std::uint64_t>(options_->ttl.count()));
             sim::call asking{me_};
             acquire.start(asking);
@@ -108,7 +108,7 @@ public:
     /// Takes the lock once, however long that takes, and gives it back.
     sim::process inherit()
     {
-        redis::acquire_operation<sim::transport> acquire{
+        redis::acquire_operation acquire{
             way_,
             keys_.alone,
             {.ttl = plan_.ttl, .retry = {.first = std::chrono::microseconds{500}, .most = plan_.ttl}}};
@@ -127,7 +127,7 @@ public:
                                   .ended = me_.present(),
                                   .first_fence = got->fence,
                                   .last_fence = got->fence});
-        redis::release_operation<sim::transport> release{way_, keys_.alone};
+        redis::release_operation release{way_, keys_.alone};
         release.bind(got->token);
         sim::call releasing{me_};
         release.start(releasing);
@@ -168,7 +168,7 @@ private:
                        : lease.ttl();
             lease.ask(length);
             auto const asked = begin_call(call::kind::renew, mine);
-            redis::extend_operation<sim::transport> extend{way_, key, got.token, length};
+            redis::extend_operation extend{way_, key, got.token, length};
             sim::call extending{me_};
             extend.start(extending);
             auto const answered = co_await extending.ended_by();
@@ -200,7 +200,7 @@ private:
         auto const& other_key = key == keys_.alone ? keys_.together : keys_.alone;
         if (!lost && other_key && one_in(3)) {
             auto const wish = beside(got.token);
-            redis::acquire_operation<sim::transport> acquire{way_, other_key, wish};
+            redis::acquire_operation acquire{way_, other_key, wish};
             sim::call asking{me_};
             acquire.start(asking);
             auto const done_at = co_await asking.ended_by();
@@ -220,7 +220,7 @@ private:
         record_.claims[mine].ended = std::min(record_.claims[mine].ended, me_.present());
         note("releases, fence", got.fence);
         auto const asked = begin_call(call::kind::release, mine);
-        redis::release_operation<sim::transport> release{way_, key};
+        redis::release_operation release{way_, key};
         release.bind(got.token);
         sim::call releasing{me_};
         release.start(releasing);
