@@ -66,6 +66,7 @@ private:
 enum class zookeeper_request : std::int32_t {
     erase = 2,
     get_data = 4,
+    set_data = 5,
     get_children = 8,
     create = 15,
     create_container = 19

@@ -111,6 +111,35 @@ TEST_CASE("a release that cannot be confirmed in time is done in the background"
     CHECK(m.try_lock_for(1min));
 }
 
+TEST_CASE("a lock that is broken without an answer may be free or not, and says so")
+{
+    auto const nodes = GENERATE(node_options{}, node_options{.queueing = queueing::none});
+    zookeeper_server server;
+    proxy way{server.port(), zookeeper_packets};
+    auto here = connected(server.address());
+    auto there = connected(way.address(), {.session_timeout = 1min, .operation_timeout = 500ms});
+    mutex holder{here, "/orders", {}, nodes};
+    mutex of_operator{there, "/orders", {}, nodes};
+    holder.lock();
+    std::error_code ec;
+
+    way.hold(of(zookeeper_request::set_data));  // asking again does no harm
+    CHECK_FALSE(of_operator.request_release(ec));
+    CHECK(ec == errc::unavailable);
+    way.let_go();
+
+    way.hold(of(zookeeper_request::erase));
+    CHECK_FALSE(of_operator.force_unlock(ec));
+    CHECK(ec == errc::outcome_unknown);
+    way.let_go();
+    CHECK(eventually([&] { return !holder.holder(); }));
+
+    way.freeze();
+    CHECK_FALSE(of_operator.force_unlock(ec));  // nothing was deleted
+    CHECK(ec == errc::unavailable);
+    way.pass();
+}
+
 TEST_CASE("an acquire that ends while its create is under way leaves nothing", "[lesson-15]")
 {
     zookeeper_server server;

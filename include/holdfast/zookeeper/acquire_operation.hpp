@@ -24,7 +24,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -112,7 +111,7 @@ private:
     void on_connected(std::int64_t in) override
     {
         if (stages_.outdated(in)) {
-            if (machine_->left_something()) static_cast<void>(erase(session(), machine_->what_is_left()));
+            undo(session(), *machine_);
             machine_ = stages_.begin(only_attempt_);
         }
         machine_->connected(in);
@@ -145,11 +144,7 @@ private:
     {
         session().detach(*this);
         if (undoing_) return undoing_->leave();
-        try {
-            if (machine_->left_something()) static_cast<void>(erase(session(), machine_->what_is_left()));
-        } catch (std::bad_alloc const&) {
-            session().abandon_session(machine_->session());  // the node goes with it
-        }
+        undo(session(), *machine_);
     }
 
     /// Effects: goes on until it must wait for something or has ended. Without memory it ends, and so does the session
@@ -231,7 +226,7 @@ private:
     {
         if (machine_->session() != session().session() || stages_.outdated(session().session())) {
             if (key_->max() != 0) return fail(now, errc::session_expired);  // its place in the queue is gone, too
-            if (machine_->left_something()) static_cast<void>(erase(session(), machine_->what_is_left()));
+            undo(session(), *machine_);
             begin_stage();
             return now;  // a cancel that came with the end of the session has not been looked at
         }

@@ -57,11 +57,12 @@ public:
 private:
     void on_line(participants line) override
     {
+        auto const node =
+            line.empty() ? std::string{} : path_of(line.front()) + std::to_string(line.front().fencing_token);
         // Asked again, because the answer was lost, after the node has gone: that was it, or its owner gave it back.
-        if (line.empty() ||
-            (!first_.empty() && path_of(line.front()) + std::to_string(line.front().fencing_token) != first_))
-            return end(!first_.empty());
-        first_ = path_of(line.front()) + std::to_string(line.front().fencing_token);
+        if (node.empty() || (!first_.empty() && node != first_)) return end(!first_.empty());
+        first_ = node;
+        in_doubt_ = true;
         change({request::kind::erase, path_of(line.front())});
     }
 

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
-#include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/node_key.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/opened.hpp>
@@ -12,7 +11,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,20 +19,19 @@
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// Asks which clients have a lock or wait for it, and does something then. Fails with `unavailable` if no server
-/// answers within the operation timeout.
+/// Asks which clients have a lock or wait for it, and does something then.
 template <class R>
 class line_operation : public question_operation<R> {
     using base = question_operation<R>;
 
 public:
     line_operation(std::shared_ptr<session_core> in, std::shared_ptr<node_key const> key)
-        : base{std::move(in), key->name()}, key_{std::move(key)}
+        : base{std::move(in), key->name(), key->path()}, key_{std::move(key)}
     {
     }
 
 protected:
-    using base::session, base::end, base::explained;
+    using base::end, base::fail, base::send, base::path, base::in_doubt_;
 
     /// Effects: acts on the line, by `end` or by `change`.
     virtual void on_line(participants line) = 0;
@@ -44,59 +41,51 @@ protected:
 
     /// Effects: sends `what`, which changes something; the answer goes to `on_changed`. If that is lost, asks for the
     /// line again.
-    void change(request what) { session().perform(*this, {{std::move(what), change_tag}}); }
+    void change(request what) { send(change_tag, std::move(what)); }
 
     /// Returns: the path of the node of `who`.
     [[nodiscard]] std::string path_of(participant const& who) const
     {
-        return key_->queued() ? key_->path() + '/' + who.node : key_->path();
+        return key_->queued() ? path() + '/' + who.node : path();
     }
 
 private:
-    static constexpr unsigned list_tag = 0;
-    static constexpr unsigned first_node_tag = 1;
+    static constexpr unsigned list_tag = ~0U - 1;
     static constexpr unsigned change_tag = ~0U;
-
-    [[nodiscard]] std::string const& about() const noexcept override { return key_->path(); }
 
     void ask() override
     {
         line_.clear();
-        if (key_->queued()) return session().perform(*this, {{{request::kind::children, key_->path()}, list_tag}});
-        line_.push_back({0, {key_->path()}});
-        ask_all();
+        if (key_->queued()) return send(list_tag, {request::kind::children, path()});
+        line_.push_back({0, {path()}});
+        ask_for_nodes();
     }
 
     void on_reply(unsigned tag, reply const& r) override
     {
-        if (r.what == answer::refused) return end(explained(r.code));
+        if (tag == change_tag) in_doubt_ = false;
+        if (r.what == answer::refused) return fail(r.code);
         if (tag == change_tag) return on_changed(r);
         if (tag == list_tag) {
             for (auto& c : contenders_among(r.children)) line_.push_back({c.sequence, {std::move(c.name)}});
-            return ask_all();
+            return ask_for_nodes();
         }
         // In the plain form, a node that does not end with a session is no lock.
-        if (r.what == answer::ok && (key_->queued() || (r.stat.owner != 0 && r.stat.owner != container_owner))) {
-            auto& who = line_.at(tag - first_node_tag).second;
-            who.content = r.text;
-            who.fencing_token = first_token_of(r.stat.czxid);
-            who.since = std::chrono::system_clock::time_point{std::chrono::milliseconds{r.stat.ctime}};
-        }
-        if (--open_ == 0) finish();
+        if (r.what != answer::ok || !(key_->queued() || r.stat.ephemeral())) return;
+        auto& who = line_.at(tag).second;
+        who.content = r.text;
+        who.fencing_token = first_token_of(r.stat.czxid);
+        who.since = std::chrono::system_clock::time_point{std::chrono::milliseconds{r.stat.ctime}};
     }
 
-    void ask_all()
+    void ask_for_nodes()
     {
-        if (line_.empty()) return on_line({});
-        std::vector<action> actions;
-        for (auto const& [sequence, who] : line_)
-            actions.push_back(
-                {{request::kind::data, path_of(who)}, first_node_tag + static_cast<unsigned>(actions.size())});
-        open_ = actions.size();
-        session().perform(*this, actions);
+        std::vector<request> all;
+        for (auto const& one : line_) all.push_back({request::kind::data, path_of(one.second)});
+        base::send_all(std::move(all));
     }
 
-    void finish()
+    void on_all() override
     {
         std::erase_if(line_, [](auto const& one) { return one.second.fencing_token == 0; });  // gone meanwhile
         std::sort(line_.begin(), line_.end(), [](auto const& a, auto const& b) {
@@ -109,7 +98,6 @@ private:
 
     std::shared_ptr<node_key const> const key_;
     std::vector<std::pair<std::uint32_t, participant>> line_;  // in the order of their sequences
-    std::size_t open_ = 0;                                     // how many are not answered
 };
 
 }  // namespace holdfast::zookeeper

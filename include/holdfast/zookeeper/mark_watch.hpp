@@ -59,7 +59,7 @@ private:
     auto& number = *of;
     if (number.uses == 0) return false;
     if (number.agreed(made.session())) {
-        static_cast<void>(erase(session, made.what_is_left()));
+        undo(session, made);
         return true;
     }
     number.mark = made.what_is_left();

@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/token.hpp>
 #include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/erase_machine.hpp>
 #include <holdfast/zookeeper/permit_number.hpp>
@@ -81,6 +82,30 @@ inline std::shared_ptr<node_cleanup> erase(session_core& session, leftover what)
     auto one = std::make_shared<node_cleanup>(session, std::move(what));
     session.keep(one);
     return one;
+}
+
+/// Effects: removes what `machine` has left, in the background. Without memory the session ends, and the node with it.
+inline void undo(session_core& session, acquire_machine const& machine) noexcept
+try {
+    if (machine.left_something()) static_cast<void>(erase(session, machine.what_is_left()));
+} catch (...) {
+    session.abandon_session(machine.session());
+}
+
+/// Effects: ends the lease of `token`, and removes its node in the background. Returns: the operation that does it; null
+/// without memory: then the session's thread does it. Requires: it has a node.
+inline std::shared_ptr<node_cleanup> give_back(session_core& session, owner_token const& token) noexcept
+{
+    auto* const node = session.held().find(token);
+    try {
+        auto one = erase(session, node->what);  // before it is forgotten: there may be no memory for it
+        session.held().forget(token);
+        return one;
+    } catch (std::bad_alloc const&) {
+        node->ends = {};
+        session.wake_thread();
+        return nullptr;
+    }
 }
 
 /// Effects: removes the mark of `number`, if its session still is that of `session`. Without memory, the session ends.

@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/ended_operations.hpp>
 #include <holdfast/core/operation.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
 #include <holdfast/zookeeper/session_operation.hpp>
@@ -44,14 +45,14 @@ public:
 protected:
     explicit pending_operation(std::shared_ptr<session_core> in) : session_{std::move(in)} {}
 
-    void begin(completion& done) noexcept { session_->begin(*this, done); }
+    void begin(completion& done) noexcept { holdfast::detail::ended_operations::bind(*this, done); }
 
     void end(outcome_type outcome) noexcept
     {
         if (outcome_) return;
         outcome_.emplace(std::move(outcome));
         session_->detach(*this);
-        session_->end(*this);
+        session_->mutex().end(*this);
     }
 
     [[nodiscard]] session_core& session() const noexcept { return *session_; }

@@ -155,15 +155,7 @@ private:
         auto const place = std::exchange(place_, std::nullopt);
         if (!place) return;
         std::scoped_lock guard{session_->mutex()};
-        auto* const node = session_->held().find(*place);
-        if (!node) return;
-        try {
-            static_cast<void>(erase(*session_, node->what));
-            session_->held().forget(*place);
-        } catch (std::bad_alloc const&) {
-            node->ends = {};  // the session's thread removes it
-            session_->wake_thread();
-        }
+        if (session_->held().find(*place)) static_cast<void>(give_back(*session_, *place));
     }
 
     void finish(result<grant> outcome) noexcept

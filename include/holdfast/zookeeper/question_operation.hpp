@@ -3,14 +3,17 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
 #include <holdfast/core/operation.hpp>
 #include <holdfast/core/result.hpp>
+#include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/pending_operation.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
 
-#include <chrono>
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -18,18 +21,20 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// Asks the servers something that changes with no session: if an answer is lost, all is asked for again. Fails with
-/// `unavailable` if no server answers within the operation timeout.
+/// Asks the servers something that ends with no session: if an answer is lost, all is asked for again. Fails with
+/// `unavailable` if no server answers within the operation timeout; with `outcome_unknown` if a change is in doubt then.
 template <class R>
 class question_operation : public pending_operation<operation<result<R>>> {
     using base = pending_operation<operation<result<R>>>;
 
 public:
-    /// `lock`: the name of the lock that is asked about; empty for none.
-    question_operation(std::shared_ptr<session_core> in, std::string lock) : base{std::move(in)}, lock_{std::move(lock)}
+    /// `lock`: the name of the lock that is asked about; empty for none. `path`: the one that a failure names.
+    question_operation(std::shared_ptr<session_core> in, std::string lock, std::string path)
+        : base{std::move(in)}, lock_{std::move(lock)}, path_{std::move(path)}
     {
     }
 
@@ -50,27 +55,67 @@ protected:
     virtual void ask() = 0;
     /// Effects: acts on an answer to what was sent with `tag`.
     virtual void on_reply(unsigned tag, reply const& r) = 0;
-    /// Returns: the path that a failure names.
-    [[nodiscard]] virtual std::string const& about() const noexcept = 0;
-
-    /// Effects: gives the servers an operation timeout from now on.
-    void wait_for_answers() { session().look_at(*this, timeout_after(boot_clock::now())); }
-
-    [[nodiscard]] failure explained(std::error_code why) const { return {why, session().explanation(why, about())}; }
-
-private:
-    void on_time(boot_clock::time_point) noexcept override
-    try {
-        if (canceled()) return end(std::make_error_code(std::errc::operation_canceled));
-        end(explained(make_error_code(session().connected() ? errc::no_answer : errc::not_connected)));
-    } catch (std::bad_alloc const&) {
-        end(std::make_error_code(std::errc::not_enough_memory));
-    }
+    /// Effects: acts on the end of `send_all`.
+    virtual void on_all() {}
+    /// Effects: what was sent with `tag` has to be sent again; all is.
+    virtual void on_undecided(unsigned /*tag*/, reply const& /*r*/) {}
 
     void on_expired() noexcept override
     {
         asked_ = false;
         if (session().refused()) end(session().refused());
+    }
+
+    void send(unsigned tag, request what) { session().perform(*this, {{std::move(what), tag}}); }
+
+    /// Effects: sends `all`, 64 at a time; their tags are their places. From each answer on, the servers have another
+    /// operation timeout.
+    void send_all(std::vector<request> all)
+    {
+        wait_for_answers();
+        all_ = std::move(all);
+        next_ = 0;
+        send_more();
+    }
+
+    /// Effects: after a while, all is asked for again.
+    void ask_again() noexcept
+    {
+        asked_ = false;
+        session().go_on_later();
+    }
+
+    /// Effects: ends with `why`, explained.
+    virtual void fail(std::error_code why) { end(failure{why, session().explanation(why, path_)}); }
+
+    [[nodiscard]] std::string const& path() const noexcept { return path_; }
+
+    bool in_doubt_ = false;  ///< something may have been changed, and no answer says so
+
+private:
+    static constexpr std::size_t at_once = 64;
+
+    /// Effects: gives the servers an operation timeout from now on.
+    void wait_for_answers() { session().look_at(*this, timeout_after(boot_clock::now())); }
+
+    void send_more()
+    {
+        std::vector<action> some;
+        for (auto const stop = std::min(all_.size(), next_ + at_once); next_ < stop; ++next_)
+            some.push_back({std::move(all_[next_]), static_cast<unsigned>(next_)});
+        open_ = some.size();
+        if (open_ == 0) return on_all();
+        session().perform(*this, some);
+    }
+
+    void on_time(boot_clock::time_point) noexcept override
+    try {
+        fail(canceled()              ? std::make_error_code(std::errc::operation_canceled)
+             : in_doubt_             ? make_error_code(holdfast::errc::outcome_unknown)
+             : session().connected() ? make_error_code(errc::no_answer)
+                                     : make_error_code(errc::not_connected));
+    } catch (std::bad_alloc const&) {
+        end(std::make_error_code(std::errc::not_enough_memory));
     }
 
     void on_connected(std::int64_t) override
@@ -83,14 +128,22 @@ private:
     void on_answer(unsigned tag, reply const& r) override
     {
         if (ended() || !asked_) return;
-        if (r.undecided())
+        if (r.undecided()) {
             asked_ = false;
-        else
-            on_reply(tag, r);
+            return on_undecided(tag, r);
+        }
+        on_reply(tag, r);
+        if (ended() || tag >= all_.size()) return;
+        wait_for_answers();
+        if (--open_ == 0) send_more();
     }
 
     std::string const lock_;
+    std::string const path_;
     bool asked_ = false;
+    std::vector<request> all_;
+    std::size_t next_ = 0;  // the first of them that was not sent
+    std::size_t open_ = 0;  // how many answers are to come
 };
 
 }  // namespace holdfast::zookeeper

@@ -13,7 +13,6 @@
 
 #include <memory>
 #include <mutex>
-#include <new>
 #include <system_error>
 #include <utility>
 
@@ -47,18 +46,11 @@ public:
         limit_ = timeout_after(now);
         std::scoped_lock guard{session().mutex()};
         begin(done);
-        auto* const node = session().held().find(token_);
-        if (!node) return end(make_error_code(holdfast::errc::not_owner));
-        try {
-            cleanup_ = erase(session(), node->what);  // before it is forgotten: there may be no memory for it
-            session().held().forget(token_);
-            cleanup_->tell(*this, limit_);
-            on_time(now);
-        } catch (std::bad_alloc const&) {
-            node->ends = {};  // the session's thread removes it
-            session().wake_thread();
-            end(std::make_error_code(std::errc::not_enough_memory));
-        }
+        if (!session().held().find(token_)) return end(make_error_code(holdfast::errc::not_owner));
+        cleanup_ = give_back(session(), token_);
+        if (!cleanup_) return end(std::make_error_code(std::errc::not_enough_memory));
+        cleanup_->tell(*this, limit_);
+        on_time(now);
     }
 
     void cancel() noexcept override {}

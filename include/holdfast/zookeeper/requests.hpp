@@ -67,6 +67,9 @@ struct node_stat {
     std::int64_t czxid = 0;  ///< the transaction that made the node
     std::int64_t owner = 0;  ///< the session that the node ends with
     std::int64_t ctime = 0;  ///< when it was made, by the server's clock, in ms since 1970
+
+    /// Returns: whether the node ends with a session.
+    [[nodiscard]] bool ephemeral() const noexcept { return owner != 0 && owner != container_owner; }
 };
 
 /// How many fencing tokens each node has: as many as a lease can use.

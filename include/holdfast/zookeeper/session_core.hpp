@@ -4,7 +4,6 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/name.hpp>
-#include <holdfast/core/operation.hpp>
 #include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/held_nodes.hpp>
@@ -158,10 +157,6 @@ public:
         detach(who);
         auto const last = std::move(who.kept_);
     }
-
-    /// Effects: tells `done`, with the mutex unlocked, when `end` was called with `one`.
-    static void begin(session_operation& one, completion& done) noexcept { session_mutex::begin(one, done); }
-    void end(session_operation& one) noexcept { mutex_.end(one); }
 
     /// Effects: the thread looks at `one` by `t`, if it is attached. It is woken only if it sleeps for longer.
     void look_at(session_operation& one, boot_clock::time_point t) noexcept

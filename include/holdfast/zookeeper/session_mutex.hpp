@@ -34,12 +34,6 @@ public:
     /// Returns: whether this thread is completing operations.
     [[nodiscard]] static bool completing() noexcept { return completing_; }
 
-    /// Effects: `done` is told when `one` has ended.
-    static void begin(holdfast::detail::ending& one, completion& done) noexcept
-    {
-        holdfast::detail::ended_operations::bind(one, done);
-    }
-
     /// Effects: completes `one` when it is unlocked.
     void end(holdfast::detail::ending& one) noexcept { ended_.add(one); }
 
