@@ -8,6 +8,7 @@
 #include <holdfast/core/make_as.hpp>
 #include <holdfast/core/token.hpp>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -25,6 +26,22 @@ struct patience {
     bool once = false;                    ///< a single attempt, without a wait; `deadline` has no effect
     std::optional<owner_token> beside{};  ///< see `acquire_request::beside`
     joint_request* joint = nullptr;       ///< it is asked for together with others; a single attempt
+
+    /// Returns: for `d` at most.
+    template <class Rep, class Period>
+    [[nodiscard]] static patience in(std::chrono::duration<Rep, Period> const& d)
+    {
+        return {.deadline = saturating_add(boot_clock::now(), d)};
+    }
+
+    /// Returns: until `t` at the latest.
+    template <class Clock, class Duration>
+    [[nodiscard]] static patience until(std::chrono::time_point<Clock, Duration> const& t)
+    {
+        auto const deadline = to_boot_clock(t);
+        constexpr boot_clock::time_point earliest{};  // earlier points have passed as well
+        return {.deadline = deadline < earliest ? earliest : deadline};
+    }
 
     /// Returns: until when it may wait before it asks.
     [[nodiscard]] boot_clock::time_point may_wait_until() const noexcept
