@@ -99,7 +99,7 @@ private:
         /// What was not given back is kept: it could not be begun.
         ~one_joint() override
         {
-            if (hold_ && !of_->keep(hold_)) give_back(lease());
+            if (hold_ && !of_->keep(hold_)) give_back(lease(), rest::as_said);
         }
 
         /// Effects: has `of`, which may be null.
@@ -140,18 +140,18 @@ private:
             give_last(std::move(answered));
         }
 
-        void give_back(holdfast::lease const& of) noexcept override
+        void give_back(holdfast::lease const& of, rest then) noexcept override
         {
             if (!hold_ || of != lease() || of_->origin_.in_child()) return;
             over_ = std::move(hold_);
             over_->release();
-            for (auto n = locks().size(); n-- > 0;) locks()[n]->give_back(leases_[n]);
+            for (auto n = locks().size(); n-- > 0;) locks()[n]->give_back(leases_[n], then);
             released();
         }
 
         void leave() noexcept override
         {
-            if (!of_->keep(hold_)) return give_back(lease());
+            if (!of_->keep(hold_)) return give_back(lease(), rest::as_said);
             hold_ = nullptr;
         }
         [[nodiscard]] holdfast::lease lease() const override { return holdfast::lease{hold_}; }
@@ -213,7 +213,8 @@ private:
         /// Effects: gives back what was taken in vain, which is free at once, whatever its `min_hold`.
         void give_all() noexcept
         {
-            for (; !leases_.empty(); leases_.pop_back()) locks()[leases_.size() - 1]->give_back_early(leases_.back());
+            for (; !leases_.empty(); leases_.pop_back())
+                locks()[leases_.size() - 1]->give_back(leases_.back(), rest::none);
         }
 
         void fail(std::error_code ec) noexcept

@@ -226,7 +226,7 @@ private:
         {
             std::error_code ignored;  // it ends with its lease
             // mutant: what was taken in vain kept
-            one->object_->unlock_early(ignored);
+            one->object_->unlock(ignored, detail::rest::none);
         }
     };
 

@@ -98,12 +98,12 @@ public:
         }
     }
 
-    void give_back(holdfast::lease const& of) noexcept override
+    void give_back(holdfast::lease const& of, rest then) noexcept override
     {
         if (!hold_ || of != lease() || of_->in_child()) return;
         over_ = std::move(hold_);
         over_->release();
-        for (auto const& one : slots_) one.lock->give_back(one.lock->lease());
+        for (auto const& one : slots_) one.lock->give_back(one.lock->lease(), then);
         released();
     }
 
@@ -168,7 +168,7 @@ private:
         at_stop_.reset();
         at_change_.reset();
         if (turn_lease_ == holdfast::lease{}) return;
-        turn_->give_back_early(turn_lease_);
+        turn_->give_back(turn_lease_, rest::none);
         turn_lease_ = {};
     }
 
@@ -224,7 +224,7 @@ private:
     {
         slots_.remove_if([](held_slot const& one) {
             if (one.lock->lease().still_held()) return false;
-            one.lock->give_back_early(one.lock->lease());
+            one.lock->give_back(one.lock->lease(), rest::none);
             return true;
         });
     }
@@ -232,7 +232,8 @@ private:
     /// Effects: gives back what was taken in vain, which is free at once, whatever its `min_hold`.
     void give_all() noexcept
     {
-        for (; !slots_.empty(); slots_.pop_back()) slots_.back().lock->give_back_early(slots_.back().lock->lease());
+        for (; !slots_.empty(); slots_.pop_back())
+            slots_.back().lock->give_back(slots_.back().lock->lease(), rest::none);
     }
 
     void fail(std::error_code ec) noexcept

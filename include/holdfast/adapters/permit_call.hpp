@@ -75,10 +75,10 @@ public:
         mine()->begin_unlock(hold, std::move(told));
         has_ = false;
     }
-    void give_back(holdfast::lease const& hold) noexcept override
+    void give_back(holdfast::lease const& hold, rest then) noexcept override
     {
         has_ = false;
-        mine()->give_back(hold);
+        mine()->give_back(hold, then);
     }
     void leave() noexcept override
     {
@@ -211,7 +211,7 @@ private:
         if (slot && of_->closing().stop_requested()) {  // the end of the semaphore gave it back to this call
             auto const lock = one.front().lock;
             one.clear();
-            lock->give_back_early(lock->lease());
+            lock->give_back(lock->lease(), rest::none);
             ec = std::make_error_code(std::errc::operation_canceled);
         }
         if (one.empty() && goes_on(ec)) return;
@@ -220,7 +220,7 @@ private:
         has(std::move(one));
         detail::deliver(slots().at(0)->calls(), std::move(told_), [=](async_result& whom) { whom.deliver(ec, held); });
     } catch (std::bad_alloc const&) {
-        if (slot) slots().at(*slot)->give_back_early(slots().at(*slot)->lease());
+        if (slot) slots().at(*slot)->give_back(slots().at(*slot)->lease(), rest::none);
         detail::deliver(slots().at(0)->calls(), std::move(told_), [](async_result& whom) {
             whom.deliver(std::make_error_code(std::errc::not_enough_memory), false);
         });

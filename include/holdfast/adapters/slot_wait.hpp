@@ -148,7 +148,7 @@ private:
         void deliver(std::error_code ec, bool held) noexcept override
         {
             // mutant: two permits granted at once and both kept
-            if (held && !of_->wins(slot_)) object_->give_back_early(object_->lease());
+            if (held && !of_->wins(slot_)) object_->give_back(object_->lease(), rest::none);
             of_->ended(slot_, ec);
             if (of_->told_) of_->told_();
         }

@@ -9,6 +9,7 @@
 #include <holdfast/core/token.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -49,6 +50,9 @@ struct patience {
         return once ? boot_clock::time_point::min() : deadline;
     }
 };
+
+/// Whether a lease that is given up is kept until the `min_hold` of its options is over: `none` if it was not used.
+enum class rest : std::uint8_t { as_said, none };
 
 /// Called once with the result of an asynchronous call.
 class async_result {
@@ -115,7 +119,7 @@ public:
     virtual void begin_unlock(holdfast::lease const& hold, std::unique_ptr<async_result> told) = 0;
 
     /// Effects: as `unlock`, if `hold` is still the hold of this object; does not wait for the answer.
-    virtual void give_back(holdfast::lease const& hold) noexcept = 0;
+    virtual void give_back(holdfast::lease const& hold, rest then = rest::as_said) noexcept = 0;
 
     /// Effects: the hold is left to the user, to give back by a member of the object that it was taken for.
     virtual void leave() noexcept {}
