@@ -8,7 +8,6 @@
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/joint_hold.hpp>
 #include <holdfast/core/lease.hpp>
-#include <holdfast/core/make_as.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/announce.hpp>
@@ -130,7 +129,7 @@ private:
             told_ = std::move(told);
             std::unique_ptr<async_result> answered;
             try {
-                answered = make_as<async_result, answer>(shared_from_this(), &one_joint::given);
+                answered = result_to(shared_from_this(), &one_joint::given);
             } catch (...) {
                 told_ = nullptr;
                 throw;
@@ -158,19 +157,6 @@ private:
         [[nodiscard]] bool closed() const noexcept override { return of_->closed(); }
 
     private:
-        /// The receiver of one call.
-        class answer final : public async_result {
-        public:
-            using member = void (one_joint::*)(std::error_code, bool);
-
-            answer(std::shared_ptr<one_joint> of, member then) noexcept : of_{std::move(of)}, then_{then} {}
-            void deliver(std::error_code ec, bool held) noexcept override { ((*of_).*then_)(ec, held); }
-
-        private:
-            std::shared_ptr<one_joint> const of_;
-            member const then_;
-        };
-
         struct cancel {
             std::stop_source* what;
             void operator()() const noexcept { what->request_stop(); }
@@ -185,8 +171,7 @@ private:
         void take_next()
         {
             asked_ = leases_.size();
-            locks()[asked_]->begin_lock(limit_, stop_.get_token(),
-                                        make_as<async_result, answer>(shared_from_this(), &one_joint::taken));
+            locks()[asked_]->begin_lock(limit_, stop_.get_token(), result_to(shared_from_this(), &one_joint::taken));
         }
 
         /// Effects: acts on the answer to a lock that was asked for.
@@ -242,7 +227,7 @@ private:
             leases_.pop_back();
             while (!leases_.empty()) {
                 try {
-                    return give_last(make_as<async_result, answer>(shared_from_this(), &one_joint::given));
+                    return give_last(result_to(shared_from_this(), &one_joint::given));
                 } catch (...) {  // without memory for the answer, it is not waited for
                     locks()[leases_.size() - 1]->give_back(leases_.back());
                     leases_.pop_back();

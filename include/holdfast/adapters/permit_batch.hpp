@@ -90,7 +90,7 @@ public:
         for (auto const& one : slots) {
             auto const mine = one.lock->lease();
             try {
-                one.lock->begin_unlock(mine, std::make_unique<answer>(self, &permit_batch::given));
+                one.lock->begin_unlock(mine, result_to(self, &permit_batch::given));
             } catch (...) {
                 one.lock->give_back(mine);
                 given(current_exception_code(), false);
@@ -116,19 +116,6 @@ public:
     [[nodiscard]] bool closed() const noexcept override { return of_->closing().stop_requested(); }
 
 private:
-    /// The receiver of one call.
-    class answer final : public async_result {
-    public:
-        using member = void (permit_batch::*)(std::error_code, bool);
-
-        answer(std::shared_ptr<permit_batch> of, member then) noexcept : of_{std::move(of)}, then_{then} {}
-        void deliver(std::error_code ec, bool held) noexcept override { ((*of_).*then_)(ec, held); }
-
-    private:
-        std::shared_ptr<permit_batch> const of_;
-        member const then_;
-    };
-
     struct cancel {
         std::stop_source of;
         void operator()() const noexcept
@@ -175,7 +162,7 @@ private:
     void take_next(patience const& p)
     {
         taking_ = std::make_shared<one_permit>(of_);
-        taking_->begin_lock(p, round_.get_token(), std::make_unique<answer>(shared_from_this(), &permit_batch::taken));
+        taking_->begin_lock(p, round_.get_token(), result_to(shared_from_this(), &permit_batch::taken));
     }
 
     void wait_for_turn()
@@ -183,8 +170,7 @@ private:
         give_all();
         if (boot_clock::now() >= limit_.deadline) return fail(make_error_code(errc::timed_out));
         begin_round();
-        turn_->begin_lock(limit_, round_.get_token(),
-                          std::make_unique<answer>(shared_from_this(), &permit_batch::in_turn));
+        turn_->begin_lock(limit_, round_.get_token(), result_to(shared_from_this(), &permit_batch::in_turn));
     }
 
     /// Effects: acts on the answer of the turn.

@@ -11,7 +11,6 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
-#include <holdfast/core/make_as.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/announce.hpp>
@@ -92,16 +91,6 @@ public:
     [[nodiscard]] bool closed() const noexcept override { return mine()->closed(); }
 
 private:
-    /// The receiver of a try.
-    class answer final : public async_result {
-    public:
-        explicit answer(std::shared_ptr<one_permit> of) noexcept : of_{std::move(of)} {}
-        void deliver(std::error_code ec, bool held) noexcept override { of_->tried(ec, held); }
-
-    private:
-        std::shared_ptr<one_permit> const of_;
-    };
-
     struct cancel {
         std::shared_ptr<slot_wait> of;
         void operator()() const noexcept
@@ -145,7 +134,7 @@ private:
 
     void try_slot()
     {
-        slots().at(next())->begin_lock({.once = true}, stop_, make_as<async_result, answer>(shared_from_this()));
+        slots().at(next())->begin_lock({.once = true}, stop_, result_to(shared_from_this(), &one_permit::tried));
     }
 
     /// Effects: acts on the answer of the slot that was tried.
@@ -170,7 +159,6 @@ private:
         }
         cancel_on_stop_.emplace(stop_, cancel{all});
         cancel_on_change_.emplace(in_->replaced.get_token(), cancel{all});
-        slot_wait::begun const beginning{all};  // no result before all have begun
         try {
             for (std::size_t n = 0; n < slots().size() && !all->decided(); ++n) {
                 auto const slot = (first_ + n) % slots().size();
@@ -179,6 +167,7 @@ private:
         } catch (...) {
             all->fail(current_exception_code());
         }
+        all->begun();
     }
 
     /// Effects: ends if `all` has a result.

@@ -90,6 +90,27 @@ template <class F>
     return make_as<async_result, callback<F>>(std::move(f));
 }
 
+/// Calls a member of what made an asynchronous call, with the result.
+template <class Of>
+class member_result final : public async_result {
+public:
+    using member = void (Of::*)(std::error_code, bool);
+
+    member_result(std::shared_ptr<Of> of, member then) noexcept : of_{std::move(of)}, then_{then} {}
+    void deliver(std::error_code ec, bool held) noexcept override { ((*of_).*then_)(ec, held); }
+
+private:
+    std::shared_ptr<Of> const of_;
+    member const then_;
+};
+
+/// Returns: what calls the member `then` of `of`, which runs no user code. `of` lives until then.
+template <class Of>
+[[nodiscard]] std::unique_ptr<async_result> result_to(std::shared_ptr<Of> of, typename member_result<Of>::member then)
+{
+    return make_as<async_result, member_result<Of>>(std::move(of), then);
+}
+
 /// Returns: what calls `f(ec)` of what is told a result.
 [[nodiscard]] inline auto with_code(std::function<void(std::error_code)> f)
 {
