@@ -8,7 +8,6 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
-#include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock.hpp>
@@ -88,7 +87,7 @@ public:
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
     {
-        return object_->lock({.deadline = saturating_add(boot_clock::now(), d)}, stop);
+        return object_->lock(detail::patience::in(d), stop);
     }
 
     /// As `try_lock_for`, until a point of any clock. That clock is read once.
@@ -102,9 +101,7 @@ public:
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(std::stop_token const& stop, std::chrono::time_point<Clock, Duration> const& t)
     {
-        auto const deadline = to_boot_clock(t);
-        constexpr boot_clock::time_point earliest{};  // earlier points have passed as well
-        return object_->lock({.deadline = deadline < earliest ? earliest : deadline}, stop);
+        return object_->lock(detail::patience::until(t), stop);
     }
 
     /// Effects: `unlock(ec)`; errors are reported to `on_error`. As with `std::mutex`, the next holder of this lock may
@@ -173,7 +170,7 @@ public:
     void async_try_lock_for(std::chrono::nanoseconds d, std::function<void(std::error_code, bool)> f,
                             std::stop_token stop = {})
     {
-        object_->begin_lock({.deadline = saturating_add(boot_clock::now(), d)}, std::move(stop),
+        object_->begin_lock(detail::patience::in(d), std::move(stop),
                             detail::callback_of(detail::in_time(std::move(f))));
     }
 

@@ -205,3 +205,44 @@ TEST_CASE("whoever looks after it is told of each call that a thread is to make,
     go = true;
     calls.end();
 }
+
+namespace {
+
+/// What a user's function made for its thread, and takes long to be destroyed.
+struct slow_to_end {
+    std::atomic<bool>* begun = nullptr;
+    std::atomic<bool>* may_end = nullptr;
+
+    ~slow_to_end()
+    {
+        if (!begun) return;
+        *begun = true;
+        begun->notify_all();
+        may_end->wait(false);
+    }
+};
+
+thread_local slow_to_end of_this_thread;
+
+}  // namespace
+
+TEST_CASE("a thread that takes long to end, for an object of the user's, keeps neither the next call nor its caller")
+{
+    std::atomic<bool> ending{false};
+    std::atomic<bool> may_end{false};
+    std::atomic<bool> called{false};
+    announcer calls;
+    calls.stop([&] {
+        of_this_thread.begun = &ending;
+        of_this_thread.may_end = &may_end;
+    });
+    ending.wait(false);
+    calls.stop([&] { called = true; });  // returns, although that thread cannot end
+    CHECK(eventually([&] {
+        calls.tend(boot_clock::now());
+        return called.load();
+    }));
+    may_end = true;
+    may_end.notify_all();
+    calls.end();
+}

@@ -27,6 +27,7 @@ using holdfast::error;
 using holdfast::detail::async_result;
 using holdfast::detail::lock_object;
 using holdfast::detail::patience;
+using holdfast::detail::rest;
 using holdfast::detail::slot_set;
 using holdfast::test::code_of;
 using holdfast::test::contains;
@@ -85,12 +86,14 @@ public:
         });
     }
 
-    void give_back(holdfast::lease const&) noexcept override {}
-    void give_back_early(holdfast::lease const&) noexcept override { ++script_.given_back; }
+    void give_back(holdfast::lease const&, rest then) noexcept override
+    {
+        if (then == rest::none) ++script_.given_back;
+    }
     [[nodiscard]] holdfast::lease lease() const override { return {}; }
 
     void unlock() noexcept override {}
-    void unlock(std::error_code&) noexcept override {}
+    void unlock(std::error_code&, rest) noexcept override {}
     bool extend(std::chrono::milliseconds, std::error_code&) override { return false; }
     void extend(std::chrono::milliseconds) override {}
     [[nodiscard]] std::string const& name() const noexcept override { return name_; }

@@ -3,7 +3,7 @@
 
 #include <holdfast/adapters/semaphore.hpp>
 #include <holdfast/core/abi.hpp>
-#include <holdfast/core/clock.hpp>
+#include <holdfast/core/async_object.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lease_access.hpp>
@@ -11,7 +11,6 @@
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -58,7 +57,7 @@ public:
     template <class Clock, class Duration>
     [[nodiscard]] leased_permit(semaphore& s, std::chrono::time_point<Clock, Duration> const& t)
     {
-        take(s, {.deadline = std::max(to_boot_clock(t), boot_clock::time_point{})}, {});
+        take(s, detail::patience::until(t), {});
     }
 
     /// Effects: `s.acquire(stop)`.
@@ -68,7 +67,7 @@ public:
     template <class Rep, class Period>
     [[nodiscard]] leased_permit(semaphore& s, std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
     {
-        take(s, {.deadline = saturating_add(boot_clock::now(), d)}, stop);
+        take(s, detail::patience::in(d), stop);
     }
 
     /// Effects: takes over the permit that `s.release()` would give back, as one that was taken asynchronously: its

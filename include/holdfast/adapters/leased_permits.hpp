@@ -3,7 +3,7 @@
 
 #include <holdfast/adapters/semaphore.hpp>
 #include <holdfast/core/abi.hpp>
-#include <holdfast/core/clock.hpp>
+#include <holdfast/core/async_object.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/joint_hold.hpp>
 #include <holdfast/core/joint_release.hpp>
@@ -57,7 +57,7 @@ public:
     template <class Clock, class Duration>
     [[nodiscard]] leased_permits(semaphore& s, std::ptrdiff_t n, std::chrono::time_point<Clock, Duration> const& t)
     {
-        take(s, n, semaphore::until(t), {});
+        take(s, n, detail::patience::until(t), {});
     }
 
     /// Effects: `s.acquire(n, stop)`.
@@ -68,7 +68,7 @@ public:
     [[nodiscard]] leased_permits(semaphore& s, std::ptrdiff_t n, std::stop_token const& stop,
                                  std::chrono::duration<Rep, Period> const& d)
     {
-        take(s, n, semaphore::in(d), stop);
+        take(s, n, detail::patience::in(d), stop);
     }
 
     /// Effects: takes over the `n` permits that `s.release(n)` would give back. Postconditions: owns none if there are

@@ -3,7 +3,7 @@
 
 #include <holdfast/adapters/shared_mutex.hpp>
 #include <holdfast/core/abi.hpp>
-#include <holdfast/core/clock.hpp>
+#include <holdfast/core/async_object.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lease_access.hpp>
@@ -48,14 +48,14 @@ public:
     template <class Rep, class Period>
     [[nodiscard]] leased_shared_lock(shared_mutex& m, std::chrono::duration<Rep, Period> const& d)
     {
-        take(m, shared_mutex::until(d), {});
+        take(m, detail::patience::in(d), {});
     }
 
     /// Effects: waits until the lock is held, until `t` at the latest.
     template <class Clock, class Duration>
     [[nodiscard]] leased_shared_lock(shared_mutex& m, std::chrono::time_point<Clock, Duration> const& t)
     {
-        take(m, shared_mutex::until(t), {});
+        take(m, detail::patience::until(t), {});
     }
 
     /// Effects: waits until the lock is held, or `stop` is requested.
@@ -66,7 +66,7 @@ public:
     [[nodiscard]] leased_shared_lock(shared_mutex& m, std::stop_token const& stop,
                                      std::chrono::duration<Rep, Period> const& d)
     {
-        take(m, shared_mutex::until(d), stop);
+        take(m, detail::patience::in(d), stop);
     }
 
     /// Effects: takes over the hold of `other`, which owns none afterwards.

@@ -112,7 +112,7 @@ public:
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
     {
-        return take({.deadline = saturating_add(boot_clock::now(), d)}, stop);
+        return take(detail::patience::in(d), stop);
     }
 
     /// As `try_lock_for`, until a point of any clock. That clock is read once.
@@ -126,7 +126,7 @@ public:
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(std::stop_token const& stop, std::chrono::time_point<Clock, Duration> const& t)
     {
-        return take({.deadline = std::max(to_boot_clock(t), boot_clock::time_point{})}, stop);
+        return take(detail::patience::until(t), stop);
     }
 
     /// Effects: unlocks all, the last one taken first. No effect if they are not held.
@@ -194,8 +194,7 @@ public:
     void async_try_lock_for(std::chrono::nanoseconds d, std::function<void(std::error_code, bool)> f,
                             std::stop_token stop = {})
     {
-        detail::begin_lock_of(*joint_, {.deadline = saturating_add(boot_clock::now(), d)}, std::move(stop),
-                              detail::in_time(std::move(f)));
+        detail::begin_lock_of(*joint_, detail::patience::in(d), std::move(stop), detail::in_time(std::move(f)));
     }
 
     /// Effects: as `unlock(ec)`, but returns at once; `f(ec)` is called with its result, as above.
@@ -227,7 +226,7 @@ private:
         {
             std::error_code ignored;  // it ends with its lease
             // mutant: what was taken in vain kept
-            one->object_->unlock_early(ignored);
+            one->object_->unlock(ignored, detail::rest::none);
         }
     };
 

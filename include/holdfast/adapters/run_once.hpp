@@ -21,7 +21,7 @@ struct once_access {
     static void unlock_early(mutex& m) noexcept
     {
         std::error_code ignored;  // what cannot be given back ends with its lease
-        m.object_->unlock_early(ignored);
+        m.object_->unlock(ignored, rest::none);
     }
 };
 

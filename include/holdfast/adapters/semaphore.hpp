@@ -4,7 +4,6 @@
 #include <holdfast/adapters/semaphore_calls.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
-#include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/joint_release.hpp>
 #include <holdfast/core/lock.hpp>
@@ -102,14 +101,14 @@ public:
     template <class Rep, class Period>
     [[nodiscard]] bool try_acquire_for(std::ptrdiff_t n, std::chrono::duration<Rep, Period> const& d)
     {
-        return take(n, in(d), {});
+        return take(n, detail::patience::in(d), {});
     }
 
     /// As above; it also ends when `stop` is requested.
     template <class Rep, class Period>
     [[nodiscard]] bool try_acquire_for(std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
     {
-        return take(1, in(d), stop);
+        return take(1, detail::patience::in(d), stop);
     }
 
     /// As above, for `n` permits.
@@ -117,7 +116,7 @@ public:
     [[nodiscard]] bool try_acquire_for(std::ptrdiff_t n, std::stop_token const& stop,
                                        std::chrono::duration<Rep, Period> const& d)
     {
-        return take(n, in(d), stop);
+        return take(n, detail::patience::in(d), stop);
     }
 
     /// As `try_acquire_for`, until a point of any clock. That clock is read once.
@@ -131,14 +130,14 @@ public:
     template <class Clock, class Duration>
     [[nodiscard]] bool try_acquire_until(std::ptrdiff_t n, std::chrono::time_point<Clock, Duration> const& t)
     {
-        return take(n, until(t), {});
+        return take(n, detail::patience::until(t), {});
     }
 
     /// As above; it also ends when `stop` is requested.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_acquire_until(std::stop_token const& stop, std::chrono::time_point<Clock, Duration> const& t)
     {
-        return take(1, until(t), stop);
+        return take(1, detail::patience::until(t), stop);
     }
 
     /// As above, for `n` permits.
@@ -146,7 +145,7 @@ public:
     [[nodiscard]] bool try_acquire_until(std::ptrdiff_t n, std::stop_token const& stop,
                                          std::chrono::time_point<Clock, Duration> const& t)
     {
-        return take(n, until(t), stop);
+        return take(n, detail::patience::until(t), stop);
     }
 
     /// Effects: `release(ec)`; errors are reported to `on_error`.
@@ -235,18 +234,6 @@ protected:
 private:
     friend class leased_permit;
     friend class leased_permits;
-
-    template <class Duration>
-    [[nodiscard]] static detail::patience in(Duration const& d)
-    {
-        return {.deadline = saturating_add(boot_clock::now(), d)};
-    }
-
-    template <class TimePoint>
-    [[nodiscard]] static detail::patience until(TimePoint const& t)
-    {
-        return {.deadline = std::max(to_boot_clock(t), boot_clock::time_point{})};
-    }
 
     bool take(std::ptrdiff_t n, detail::patience const& p, std::stop_token const& stop)
     {

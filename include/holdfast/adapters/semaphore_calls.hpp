@@ -3,7 +3,6 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
-#include <holdfast/core/clock.hpp>
 #include <holdfast/core/semaphore_object.hpp>
 
 #include <chrono>
@@ -51,8 +50,8 @@ public:
     void async_try_acquire_for(std::ptrdiff_t n, std::chrono::nanoseconds d,
                                std::function<void(std::error_code, bool)> f, std::stop_token stop = {})
     {
-        detail::begin_lock_of(*async_permit_source(n), {.deadline = saturating_add(boot_clock::now(), d)},
-                              std::move(stop), detail::in_time(std::move(f)));
+        detail::begin_lock_of(*async_permit_source(n), detail::patience::in(d), std::move(stop),
+                              detail::in_time(std::move(f)));
     }
 
     /// Effects: as `semaphore::release(ec)`, but returns at once; `f(ec)` is called with its result, as above.

@@ -4,7 +4,7 @@
 #include <holdfast/adapters/shared_mutex_calls.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/access.hpp>
-#include <holdfast/core/clock.hpp>
+#include <holdfast/core/async_object.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock.hpp>
@@ -14,7 +14,6 @@
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/report.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -81,28 +80,28 @@ public:
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> const& d)
     {
-        return writer_->lock(until(d), {});
+        return writer_->lock(detail::patience::in(d), {});
     }
 
     /// As above; it also ends when `stop` is requested.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
     {
-        return writer_->lock(until(d), stop);
+        return writer_->lock(detail::patience::in(d), stop);
     }
 
     /// As `try_lock_for`, until a point of any clock. That clock is read once.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> const& t)
     {
-        return writer_->lock(until(t), {});
+        return writer_->lock(detail::patience::until(t), {});
     }
 
     /// As above; it also ends when `stop` is requested.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(std::stop_token const& stop, std::chrono::time_point<Clock, Duration> const& t)
     {
-        return writer_->lock(until(t), stop);
+        return writer_->lock(detail::patience::until(t), stop);
     }
 
     /// Effects: `unlock(ec)`; errors are reported to `on_error`.
@@ -140,21 +139,21 @@ public:
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> const& d)
     {
-        return keep(readers_->lock(until(d), {}));
+        return keep(readers_->lock(detail::patience::in(d), {}));
     }
 
     /// As above; it also ends when `stop` is requested.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_shared_for(std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
     {
-        return keep(readers_->lock(until(d), stop));
+        return keep(readers_->lock(detail::patience::in(d), stop));
     }
 
     /// As `try_lock_shared_for`, until a point of any clock. That clock is read once.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_shared_until(std::chrono::time_point<Clock, Duration> const& t)
     {
-        return keep(readers_->lock(until(t), {}));
+        return keep(readers_->lock(detail::patience::until(t), {}));
     }
 
     /// As above; it also ends when `stop` is requested.
@@ -162,7 +161,7 @@ public:
     [[nodiscard]] bool try_lock_shared_until(std::stop_token const& stop,
                                              std::chrono::time_point<Clock, Duration> const& t)
     {
-        return keep(readers_->lock(until(t), stop));
+        return keep(readers_->lock(detail::patience::until(t), stop));
     }
 
     /// Effects: `unlock_shared(ec)`; errors are reported to `on_error`.
@@ -261,18 +260,6 @@ protected:
 
 private:
     friend class leased_shared_lock;
-
-    template <class Rep, class Period>
-    [[nodiscard]] static detail::patience until(std::chrono::duration<Rep, Period> const& d)
-    {
-        return {.deadline = saturating_add(boot_clock::now(), d)};
-    }
-
-    template <class Clock, class Duration>
-    [[nodiscard]] static detail::patience until(std::chrono::time_point<Clock, Duration> const& t)
-    {
-        return {.deadline = std::max(to_boot_clock(t), boot_clock::time_point{})};
-    }
 
     [[nodiscard]] bool keep(detail::shared_object::object const& one) noexcept
     {

@@ -3,7 +3,6 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
-#include <holdfast/core/clock.hpp>
 #include <holdfast/core/shared_object.hpp>
 #include <holdfast/core/store.hpp>
 
@@ -36,7 +35,8 @@ public:
     void async_try_lock_for(std::chrono::nanoseconds d, std::function<void(std::error_code, bool)> f,
                             std::stop_token stop = {})
     {
-        writer_->begin_lock(for_at_most(d), std::move(stop), detail::callback_of(detail::in_time(std::move(f))));
+        writer_->begin_lock(detail::patience::in(d), std::move(stop),
+                            detail::callback_of(detail::in_time(std::move(f))));
     }
 
     /// Effects: as `shared_mutex::unlock(ec)`, but returns at once; `f(ec)` is called with its result, as above.
@@ -56,7 +56,7 @@ public:
     void async_try_lock_shared_for(std::chrono::nanoseconds d, std::function<void(std::error_code, bool)> f,
                                    std::stop_token stop = {})
     {
-        detail::begin_lock_of(*readers_, for_at_most(d), std::move(stop), detail::in_time(std::move(f)));
+        detail::begin_lock_of(*readers_, detail::patience::in(d), std::move(stop), detail::in_time(std::move(f)));
     }
 
     /// Effects: as `shared_mutex::unlock_shared(ec)`, but returns at once; `f(ec)` is called with its result.
@@ -89,11 +89,6 @@ private:
 
     [[nodiscard]] std::shared_ptr<detail::async_source> async_source() const noexcept { return writer_; }
     [[nodiscard]] std::shared_ptr<detail::async_source> async_shared_source() const noexcept { return readers_; }
-
-    [[nodiscard]] static detail::patience for_at_most(std::chrono::nanoseconds d) noexcept
-    {
-        return {.deadline = saturating_add(boot_clock::now(), d)};
-    }
 };
 
 }  // namespace holdfast

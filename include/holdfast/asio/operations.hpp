@@ -46,8 +46,7 @@ struct begin_lock {
     template <class Handler>
     void operator()(Handler&& handler, std::shared_ptr<async_source> const& from, time_limit limit) const
     {
-        patience p;
-        if (limit) p.deadline = saturating_add(boot_clock::now(), *limit);
+        auto const p = limit ? patience::in(*limit) : patience{};
         begin_call<Tells>(
             std::forward<Handler>(handler), [&] { return from->to_lock(); },
             [&](auto const& of, std::stop_token stop, std::unique_ptr<async_call> told) {

@@ -166,15 +166,22 @@ private:
         return true;
     }
 
-    /// Effects: starts one more thread. Returns: whether it started.
+    /// Effects: starts one more thread. Returns: whether it started. Requires: the mutex is locked.
     bool begin() noexcept
     try {
         std::size_t i = 0;
         while (i < most_threads && shared_->running[i]) ++i;
         if (i == most_threads) return false;
-        if (threads_[i].joinable()) threads_[i].join();  // it has ended, or is about to
+        // The one before it is about to end. The new one waits for that, not the caller, who has the mutex: objects that
+        // the user's functions made for their thread may take long to be destroyed.
+        auto const before = std::make_shared<std::thread>();
         signals_blocked const while_starting;
-        threads_[i] = std::thread{[s = shared_, i] { run(*s, i); }};
+        std::thread next{[s = shared_, i, before] {
+            static_cast<void>(std::scoped_lock{s->mutex});  // from here on it is known
+            if (before->joinable()) before->join();
+            run(*s, i);
+        }};
+        *before = std::exchange(threads_[i], std::move(next));
         shared_->running.set(i);
         return true;
     } catch (std::system_error const&) {

@@ -8,6 +8,8 @@
 #include <holdfast/core/make_as.hpp>
 #include <holdfast/core/token.hpp>
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,12 +28,31 @@ struct patience {
     std::optional<owner_token> beside{};  ///< see `acquire_request::beside`
     joint_request* joint = nullptr;       ///< it is asked for together with others; a single attempt
 
+    /// Returns: for `d` at most.
+    template <class Rep, class Period>
+    [[nodiscard]] static patience in(std::chrono::duration<Rep, Period> const& d)
+    {
+        return {.deadline = saturating_add(boot_clock::now(), d)};
+    }
+
+    /// Returns: until `t` at the latest.
+    template <class Clock, class Duration>
+    [[nodiscard]] static patience until(std::chrono::time_point<Clock, Duration> const& t)
+    {
+        auto const deadline = to_boot_clock(t);
+        constexpr boot_clock::time_point earliest{};  // earlier points have passed as well
+        return {.deadline = deadline < earliest ? earliest : deadline};
+    }
+
     /// Returns: until when it may wait before it asks.
     [[nodiscard]] boot_clock::time_point may_wait_until() const noexcept
     {
         return once ? boot_clock::time_point::min() : deadline;
     }
 };
+
+/// Whether a lease that is given up is kept until the `min_hold` of its options is over: `none` if it was not used.
+enum class rest : std::uint8_t { as_said, none };
 
 /// Called once with the result of an asynchronous call.
 class async_result {
@@ -69,6 +90,27 @@ template <class F>
     return make_as<async_result, callback<F>>(std::move(f));
 }
 
+/// Calls a member of what made an asynchronous call, with the result.
+template <class Of>
+class member_result final : public async_result {
+public:
+    using member = void (Of::*)(std::error_code, bool);
+
+    member_result(std::shared_ptr<Of> of, member then) noexcept : of_{std::move(of)}, then_{then} {}
+    void deliver(std::error_code ec, bool held) noexcept override { ((*of_).*then_)(ec, held); }
+
+private:
+    std::shared_ptr<Of> const of_;
+    member const then_;
+};
+
+/// Returns: what calls the member `then` of `of`, which runs no user code. `of` lives until then.
+template <class Of>
+[[nodiscard]] std::unique_ptr<async_result> result_to(std::shared_ptr<Of> of, typename member_result<Of>::member then)
+{
+    return make_as<async_result, member_result<Of>>(std::move(of), then);
+}
+
 /// Returns: what calls `f(ec)` of what is told a result.
 [[nodiscard]] inline auto with_code(std::function<void(std::error_code)> f)
 {
@@ -98,7 +140,7 @@ public:
     virtual void begin_unlock(holdfast::lease const& hold, std::unique_ptr<async_result> told) = 0;
 
     /// Effects: as `unlock`, if `hold` is still the hold of this object; does not wait for the answer.
-    virtual void give_back(holdfast::lease const& hold) noexcept = 0;
+    virtual void give_back(holdfast::lease const& hold, rest then = rest::as_said) noexcept = 0;
 
     /// Effects: the hold is left to the user, to give back by a member of the object that it was taken for.
     virtual void leave() noexcept {}

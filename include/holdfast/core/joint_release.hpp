@@ -4,7 +4,6 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/error.hpp>
-#include <holdfast/core/make_as.hpp>
 #include <holdfast/core/semaphore_object.hpp>
 #include <holdfast/core/store.hpp>
 
@@ -23,7 +22,7 @@ public:
     void begin(lock_object& one) noexcept
     {
         try {
-            auto told = make_as<async_result, answer>(shared_from_this());
+            auto told = result_to(shared_from_this(), &joint_release::answered);
             pending(1);
             try {
                 return one.begin_unlock(one.lease(), std::move(told));
@@ -55,18 +54,11 @@ public:
     }
 
 private:
-    class answer final : public async_result {
-    public:
-        explicit answer(std::shared_ptr<joint_release> of) noexcept : of_{std::move(of)} {}
-        void deliver(std::error_code ec, bool /*held*/) noexcept override
-        {
-            of_->note(ec);
-            of_->pending(-1);
-        }
-
-    private:
-        std::shared_ptr<joint_release> const of_;
-    };
+    void answered(std::error_code ec, bool /*held*/) noexcept
+    {
+        note(ec);
+        pending(-1);
+    }
 
     void note(std::error_code why) noexcept
     {

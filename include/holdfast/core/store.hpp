@@ -74,7 +74,7 @@ public:
 
     virtual bool lock(patience const& p, std::stop_token const& stop) = 0;
     virtual void unlock() noexcept = 0;
-    virtual void unlock(std::error_code& ec) noexcept = 0;
+    virtual void unlock(std::error_code& ec, rest then = rest::as_said) noexcept = 0;
 
     /// Effects: tries once to take the locks of `all`, of which this is the first, by one request: all or none. If one
     /// of them cannot be asked for so, nothing is asked.
@@ -93,9 +93,6 @@ public:
         throw error{errc::misconfigured, "this lock cannot be taken together with others"};
     }
 
-    /// Effects: as `unlock(ec)`, without regard to `min_hold`.
-    virtual void unlock_early(std::error_code& ec) noexcept { unlock(ec); }
-
     virtual bool extend(std::chrono::milliseconds ttl, std::error_code& ec) = 0;
     virtual void extend(std::chrono::milliseconds ttl) = 0;
     [[nodiscard]] virtual std::string const& name() const noexcept = 0;
@@ -111,9 +108,6 @@ public:
 
     /// Returns: the owner token of its hold; nothing if it has none.
     [[nodiscard]] virtual std::optional<owner_token> held_token() const { return std::nullopt; }
-
-    /// Effects: as `give_back`, without regard to `min_hold`: the hold was not used.
-    virtual void give_back_early(holdfast::lease const& hold) noexcept { give_back(hold); }
 
     // For operators; see the members of `mutex`.
     [[nodiscard]] virtual lock_report inspect() { throw no_operators(); }

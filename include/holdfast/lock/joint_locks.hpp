@@ -9,7 +9,6 @@
 #include <holdfast/core/joint_hold.hpp>
 #include <holdfast/core/joint_object.hpp>
 #include <holdfast/core/lease.hpp>
-#include <holdfast/core/make_as.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/announce.hpp>
@@ -94,7 +93,7 @@ private:
         /// What was not given back is kept: it could not be begun.
         ~one_joint() override
         {
-            if (hold_ && !of_->keep(hold_)) give_back(lease());
+            if (hold_ && !of_->keep(hold_)) give_back(lease(), rest::as_said);
         }
 
         /// Effects: has `of`, which may be null.
@@ -125,7 +124,7 @@ private:
             told_ = std::move(told);
             std::unique_ptr<async_result> answered;
             try {
-                answered = make_as<async_result, answer>(shared_from_this(), &one_joint::given);
+                answered = result_to(shared_from_this(), &one_joint::given);
             } catch (...) {
                 told_ = nullptr;
                 throw;
@@ -135,37 +134,24 @@ private:
             give_last(std::move(answered));
         }
 
-        void give_back(holdfast::lease const& of) noexcept override
+        void give_back(holdfast::lease const& of, rest then) noexcept override
         {
             if (!hold_ || of != lease() || of_->origin_.in_child()) return;
             over_ = std::move(hold_);
             over_->release();
-            for (auto n = locks().size(); n-- > 0;) locks()[n]->give_back(leases_[n]);
+            for (auto n = locks().size(); n-- > 0;) locks()[n]->give_back(leases_[n], then);
             released();
         }
 
         void leave() noexcept override
         {
-            if (!of_->keep(hold_)) return give_back(lease());
+            if (!of_->keep(hold_)) return give_back(lease(), rest::as_said);
             hold_ = nullptr;
         }
         [[nodiscard]] holdfast::lease lease() const override { return holdfast::lease{hold_}; }
         [[nodiscard]] bool closed() const noexcept override { return of_->closed(); }
 
     private:
-        /// The receiver of one call.
-        class answer final : public async_result {
-        public:
-            using member = void (one_joint::*)(std::error_code, bool);
-
-            answer(std::shared_ptr<one_joint> of, member then) noexcept : of_{std::move(of)}, then_{then} {}
-            void deliver(std::error_code ec, bool held) noexcept override { ((*of_).*then_)(ec, held); }
-
-        private:
-            std::shared_ptr<one_joint> const of_;
-            member const then_;
-        };
-
         struct cancel {
             std::stop_source* what;
             void operator()() const noexcept { what->request_stop(); }
@@ -180,8 +166,7 @@ private:
         void take_next()
         {
             asked_ = leases_.size();
-            locks()[asked_]->begin_lock(limit_, stop_.get_token(),
-                                        make_as<async_result, answer>(shared_from_this(), &one_joint::taken));
+            locks()[asked_]->begin_lock(limit_, stop_.get_token(), result_to(shared_from_this(), &one_joint::taken));
         }
 
         /// Effects: acts on the answer to a lock that was asked for.
@@ -208,7 +193,8 @@ private:
         /// Effects: gives back what was taken in vain, which is free at once, whatever its `min_hold`.
         void give_all() noexcept
         {
-            for (; !leases_.empty(); leases_.pop_back()) locks()[leases_.size() - 1]->give_back_early(leases_.back());
+            for (; !leases_.empty(); leases_.pop_back())
+                locks()[leases_.size() - 1]->give_back(leases_.back(), rest::none);
         }
 
         void fail(std::error_code ec) noexcept
@@ -236,7 +222,7 @@ private:
             leases_.pop_back();
             while (!leases_.empty()) {
                 try {
-                    return give_last(make_as<async_result, answer>(shared_from_this(), &one_joint::given));
+                    return give_last(result_to(shared_from_this(), &one_joint::given));
                 } catch (...) {  // without memory for the answer, it is not waited for
                     locks()[leases_.size() - 1]->give_back(leases_.back());
                     leases_.pop_back();

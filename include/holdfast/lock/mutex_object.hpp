@@ -111,8 +111,12 @@ public:
             queue->reports().unlock_failed(options->on_error, queue->name(), why);
     }
 
-    void unlock(std::error_code& ec) noexcept override { unlock(ec, release_queue::rest::as_said); }
-    void unlock_early(std::error_code& ec) noexcept override { unlock(ec, release_queue::rest::none); }
+    void unlock(std::error_code& ec, rest then) noexcept override
+    {
+        auto const queue = queue_;
+        several_locks::of_this_thread().gave_back(queue.get());
+        ec = queue->release(*state_, then).code;
+    }
 
     bool extend(std::chrono::milliseconds ttl, std::error_code& ec) override
     try {
@@ -171,8 +175,14 @@ public:
         std::make_shared<async_unlock_call>(queue_, std::move(told))->begin(*state_, hold);
     }
 
-    void give_back(holdfast::lease const& hold) noexcept override { give_back(hold, release_queue::rest::as_said); }
-    void give_back_early(holdfast::lease const& hold) noexcept override { give_back(hold, release_queue::rest::none); }
+    void give_back(holdfast::lease const& hold, rest then) noexcept override
+    {
+        auto const queue = queue_;
+        auto const options = state_->options;
+        auto const why = queue->release_hold(*state_, hold, then);
+        if (!why.code) return;
+        queue->reports().unlock_failed(hook_of(calls(), options), queue->name(), why);
+    }
 
 private:
     /// Returns: why the lease cannot be extended to `ttl`; empty if it can. Follows the ttl and a comma.
@@ -191,22 +201,6 @@ private:
     {
         queue_->reports().went_well(state_->options->on_error, name());
         several_locks::of_this_thread().granted(queue_.get(), this);
-    }
-
-    void give_back(holdfast::lease const& hold, release_queue::rest then) noexcept
-    {
-        auto const queue = queue_;
-        auto const options = state_->options;
-        auto const why = queue->release_hold(*state_, hold, then);
-        if (!why.code) return;
-        queue->reports().unlock_failed(hook_of(calls(), options), queue->name(), why);
-    }
-
-    void unlock(std::error_code& ec, release_queue::rest then) noexcept
-    {
-        auto const queue = queue_;
-        several_locks::of_this_thread().gave_back(queue.get());
-        ec = queue->release(*state_, then).code;
     }
 
     [[nodiscard]] inspection operators() const

@@ -90,7 +90,7 @@ public:
         for (auto const& one : slots) {
             auto const mine = one.lock->lease();
             try {
-                one.lock->begin_unlock(mine, std::make_unique<answer>(self, &permit_batch::given));
+                one.lock->begin_unlock(mine, result_to(self, &permit_batch::given));
             } catch (...) {
                 one.lock->give_back(mine);
                 given(current_exception_code(), false);
@@ -98,12 +98,12 @@ public:
         }
     }
 
-    void give_back(holdfast::lease const& of) noexcept override
+    void give_back(holdfast::lease const& of, rest then) noexcept override
     {
         if (!hold_ || of != lease() || of_->in_child()) return;
         over_ = std::move(hold_);
         over_->release();
-        for (auto const& one : slots_) one.lock->give_back(one.lock->lease());
+        for (auto const& one : slots_) one.lock->give_back(one.lock->lease(), then);
         released();
     }
 
@@ -116,19 +116,6 @@ public:
     [[nodiscard]] bool closed() const noexcept override { return of_->closing().stop_requested(); }
 
 private:
-    /// The receiver of one call.
-    class answer final : public async_result {
-    public:
-        using member = void (permit_batch::*)(std::error_code, bool);
-
-        answer(std::shared_ptr<permit_batch> of, member then) noexcept : of_{std::move(of)}, then_{then} {}
-        void deliver(std::error_code ec, bool held) noexcept override { ((*of_).*then_)(ec, held); }
-
-    private:
-        std::shared_ptr<permit_batch> const of_;
-        member const then_;
-    };
-
     struct cancel {
         std::stop_source of;
         void operator()() const noexcept
@@ -168,14 +155,14 @@ private:
         at_stop_.reset();
         at_change_.reset();
         if (turn_lease_ == holdfast::lease{}) return;
-        turn_->give_back_early(turn_lease_);
+        turn_->give_back(turn_lease_, rest::none);
         turn_lease_ = {};
     }
 
     void take_next(patience const& p)
     {
         taking_ = std::make_shared<one_permit>(of_);
-        taking_->begin_lock(p, round_.get_token(), std::make_unique<answer>(shared_from_this(), &permit_batch::taken));
+        taking_->begin_lock(p, round_.get_token(), result_to(shared_from_this(), &permit_batch::taken));
     }
 
     void wait_for_turn()
@@ -183,8 +170,7 @@ private:
         give_all();
         if (boot_clock::now() >= limit_.deadline) return fail(make_error_code(errc::timed_out));
         begin_round();
-        turn_->begin_lock(limit_, round_.get_token(),
-                          std::make_unique<answer>(shared_from_this(), &permit_batch::in_turn));
+        turn_->begin_lock(limit_, round_.get_token(), result_to(shared_from_this(), &permit_batch::in_turn));
     }
 
     /// Effects: acts on the answer of the turn.
@@ -224,7 +210,7 @@ private:
     {
         slots_.remove_if([](held_slot const& one) {
             if (one.lock->lease().still_held()) return false;
-            one.lock->give_back_early(one.lock->lease());
+            one.lock->give_back(one.lock->lease(), rest::none);
             return true;
         });
     }
@@ -232,7 +218,8 @@ private:
     /// Effects: gives back what was taken in vain, which is free at once, whatever its `min_hold`.
     void give_all() noexcept
     {
-        for (; !slots_.empty(); slots_.pop_back()) slots_.back().lock->give_back_early(slots_.back().lock->lease());
+        for (; !slots_.empty(); slots_.pop_back())
+            slots_.back().lock->give_back(slots_.back().lock->lease(), rest::none);
     }
 
     void fail(std::error_code ec) noexcept

@@ -6,7 +6,6 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
-#include <holdfast/core/make_as.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/announce.hpp>
@@ -75,10 +74,10 @@ public:
         mine()->begin_unlock(hold, std::move(told));
         has_ = false;
     }
-    void give_back(holdfast::lease const& hold) noexcept override
+    void give_back(holdfast::lease const& hold, rest then) noexcept override
     {
         has_ = false;
-        mine()->give_back(hold);
+        mine()->give_back(hold, then);
     }
     void leave() noexcept override
     {
@@ -92,16 +91,6 @@ public:
     [[nodiscard]] bool closed() const noexcept override { return mine()->closed(); }
 
 private:
-    /// The receiver of a try.
-    class answer final : public async_result {
-    public:
-        explicit answer(std::shared_ptr<one_permit> of) noexcept : of_{std::move(of)} {}
-        void deliver(std::error_code ec, bool held) noexcept override { of_->tried(ec, held); }
-
-    private:
-        std::shared_ptr<one_permit> const of_;
-    };
-
     struct cancel {
         std::shared_ptr<slot_wait> of;
         void operator()() const noexcept
@@ -145,7 +134,7 @@ private:
 
     void try_slot()
     {
-        slots().at(next())->begin_lock({.once = true}, stop_, make_as<async_result, answer>(shared_from_this()));
+        slots().at(next())->begin_lock({.once = true}, stop_, result_to(shared_from_this(), &one_permit::tried));
     }
 
     /// Effects: acts on the answer of the slot that was tried.
@@ -170,7 +159,6 @@ private:
         }
         cancel_on_stop_.emplace(stop_, cancel{all});
         cancel_on_change_.emplace(in_->replaced.get_token(), cancel{all});
-        slot_wait::begun const beginning{all};  // no result before all have begun
         try {
             for (std::size_t n = 0; n < slots().size() && !all->decided(); ++n) {
                 auto const slot = (first_ + n) % slots().size();
@@ -179,6 +167,7 @@ private:
         } catch (...) {
             all->fail(current_exception_code());
         }
+        all->begun();
     }
 
     /// Effects: ends if `all` has a result.
@@ -211,7 +200,7 @@ private:
         if (slot && of_->closing().stop_requested()) {  // the end of the semaphore gave it back to this call
             auto const lock = one.front().lock;
             one.clear();
-            lock->give_back_early(lock->lease());
+            lock->give_back(lock->lease(), rest::none);
             ec = std::make_error_code(std::errc::operation_canceled);
         }
         if (one.empty() && goes_on(ec)) return;
@@ -220,7 +209,7 @@ private:
         has(std::move(one));
         detail::deliver(slots().at(0)->calls(), std::move(told_), [=](async_result& whom) { whom.deliver(ec, held); });
     } catch (std::bad_alloc const&) {
-        if (slot) slots().at(*slot)->give_back_early(slots().at(*slot)->lease());
+        if (slot) slots().at(*slot)->give_back(slots().at(*slot)->lease(), rest::none);
         detail::deliver(slots().at(0)->calls(), std::move(told_), [](async_result& whom) {
             whom.deliver(std::make_error_code(std::errc::not_enough_memory), false);
         });

@@ -18,7 +18,6 @@
 #include <holdfast/lock/turns.hpp>
 #include <holdfast/lock/waiter.hpp>
 
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -33,9 +32,6 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 class release_queue : public lease_queue, public release_call::receiver {
 public:
     using lease_queue::lease_queue;
-
-    /// Whether a lease is kept until the `min_hold` of its options is over.
-    enum class rest : std::uint8_t { as_said, none };
 
     /// Effects: gives up what `owner` holds: to the next waiter, or back to the store; then it waits for the answer,
     /// unless the release may be deferred and no waiter is here. The next holder of the lock may destroy `owner`.

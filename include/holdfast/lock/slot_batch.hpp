@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
@@ -38,7 +39,7 @@ public:
             auto const& one = of_.at(slots_.back());
             slots_.pop_back();
             std::error_code ignored;  // it ends with its lease
-            slots_.empty() ? one->unlock_early(ignored) : one->give_back_early(one->lease());
+            slots_.empty() ? one->unlock(ignored, rest::none) : one->give_back(one->lease(), rest::none);
         }
     }
 
@@ -49,7 +50,7 @@ public:
                                          [&](std::size_t slot) { return of_.at(slot)->lease().still_held(); });
         for (auto slot = lost; slot != slots_.end(); ++slot) {
             std::error_code ignored;
-            of_.at(*slot)->unlock_early(ignored);
+            of_.at(*slot)->unlock(ignored, rest::none);
         }
         bool const none = lost == slots_.end();
         slots_.erase(lost, slots_.end());
@@ -115,7 +116,7 @@ private:
         explicit holder(lock_object& of) : of_{of}, lease_{of.lease()} {}
         holder(holder const&) = delete;
         holder& operator=(holder const&) = delete;
-        ~holder() { of_.give_back_early(lease_); }
+        ~holder() { of_.give_back(lease_, rest::none); }
         [[nodiscard]] holdfast::lease const& lease() const noexcept { return lease_; }
 
     private:

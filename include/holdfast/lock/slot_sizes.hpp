@@ -119,10 +119,7 @@ public:
     {
         for (;;) {
             auto const in = current();
-            auto const most = in->slots.size();
-            if (n < 1 || static_cast<std::size_t>(n) > most)
-                throw error_of(name(), {make_error_code(errc::misconfigured),
-                                        std::to_string(n) + " permits at once; it has " + std::to_string(most)});
+            in->slots.check_number(n);
             held_slots all(static_cast<std::size_t>(n));
             std::stop_source over;
             auto const end = [&over]() noexcept { over.request_stop(); };

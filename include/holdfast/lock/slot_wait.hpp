@@ -44,31 +44,22 @@ public:
     ~slot_wait() = default;
 
     /// Effects: `f` is called, with no lock held, when `settled` may have a result: no thread waits. `f` runs no user
-    /// code. To be called before any call is begun.
-    void tell(std::function<void()> f) { told_ = std::move(f); }
+    /// code. To be called before any call is begun. Until `begun` there is no result.
+    void tell(std::function<void()> f)
+    {
+        told_ = std::move(f);
+        beginning_ = true;
+    }
 
-    /// While it lives, calls are begun: no result is told before its end.
-    class begun {
-    public:
-        explicit begun(std::shared_ptr<slot_wait> of) noexcept : of_{std::move(of)}
+    /// Effects: notes that all calls were begun.
+    void begun() noexcept
+    {
         {
-            std::scoped_lock guard{of_->mutex_};
-            of_->beginning_ = true;
+            std::scoped_lock guard{mutex_};
+            beginning_ = false;
         }
-        begun(begun const&) = delete;
-        begun& operator=(begun const&) = delete;
-        ~begun()
-        {
-            {
-                std::scoped_lock guard{of_->mutex_};
-                of_->beginning_ = false;
-            }
-            of_->told_();
-        }
-
-    private:
-        std::shared_ptr<slot_wait> const of_;
-    };
+        told_();
+    }
 
     /// Effects: the wait has failed with `why`: a call could not be begun.
     void fail(std::error_code why) noexcept
@@ -148,7 +139,7 @@ private:
         void deliver(std::error_code ec, bool held) noexcept override
         {
             // mutant: two permits granted at once and both kept
-            if (held && !of_->wins(slot_)) object_->give_back_early(object_->lease());
+            if (held && !of_->wins(slot_)) object_->give_back(object_->lease(), rest::none);
             of_->ended(slot_, ec);
             if (of_->told_) of_->told_();
         }

@@ -291,10 +291,10 @@ public:
     void unlock() noexcept override
     {
         std::error_code ignored;
-        unlock(ignored);
+        unlock(ignored, detail::rest::as_said);
     }
 
-    void unlock(std::error_code& ec) noexcept override
+    void unlock(std::error_code& ec, detail::rest) noexcept override
     {
         auto const got = std::make_shared<answer::told>();
         got->to = threads::here();
@@ -331,7 +331,7 @@ public:
         queue_->release([one = std::shared_ptr{std::move(told)}](std::error_code ec) { one->deliver(ec, false); });
     }
 
-    void give_back(holdfast::lease const& hold) noexcept override
+    void give_back(holdfast::lease const& hold, detail::rest) noexcept override
     {
         if (hold == lease()) queue_->release([](std::error_code) {});
     }
