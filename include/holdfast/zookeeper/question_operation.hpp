@@ -27,6 +27,8 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
 /// Asks the servers something that ends with no session: if an answer is lost, all is asked for again. Fails with
 /// `unavailable` if no server answers within the operation timeout; with `outcome_unknown` if a change is in doubt then.
+/// From each answer on there is another timeout, unless as many came before an answer was lost: it ends, also if the
+/// connection breaks again and again.
 template <class R>
 class question_operation : public pending_operation<operation<result<R>>> {
     using base = pending_operation<operation<result<R>>>;
@@ -68,11 +70,9 @@ protected:
 
     void send(unsigned tag, request what) { session().perform(*this, {{std::move(what), tag}}); }
 
-    /// Effects: sends `all`, 64 at a time; their tags are their places. From each answer on, the servers have another
-    /// operation timeout.
+    /// Effects: sends `all`, 64 at a time; their tags are their places.
     void send_all(std::vector<request> all)
     {
-        wait_for_answers();
         all_ = std::move(all);
         next_ = 0;
         send_more();
@@ -122,6 +122,7 @@ private:
     {
         if (ended() || std::exchange(asked_, true)) return;
         session().forget_answers(*this);
+        answers_ = 0;
         ask();
     }
 
@@ -133,17 +134,22 @@ private:
             return on_undecided(tag, r);
         }
         on_reply(tag, r);
-        if (ended() || tag >= all_.size()) return;
-        wait_for_answers();
-        if (--open_ == 0) send_more();
+        if (ended()) return;
+        if (++answers_ > most_answers_) {
+            most_answers_ = answers_;
+            wait_for_answers();
+        }
+        if (tag < all_.size() && --open_ == 0) send_more();
     }
 
     std::string const lock_;
     std::string const path_;
     bool asked_ = false;
     std::vector<request> all_;
-    std::size_t next_ = 0;  // the first of them that was not sent
-    std::size_t open_ = 0;  // how many answers are to come
+    std::size_t next_ = 0;          // the first of them that was not sent
+    std::size_t open_ = 0;          // how many answers are to come
+    std::size_t answers_ = 0;       // that came since it was asked for all
+    std::size_t most_answers_ = 0;  // that ever came so
 };
 
 }  // namespace holdfast::zookeeper
