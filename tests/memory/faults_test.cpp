@@ -148,26 +148,6 @@ TEST_CASE("the outcome of an unlock whose answer is lost is unknown, although it
     CHECK(rival.try_lock());
 }
 
-TEST_CASE("what operators ask of a slow store in memory is answered late, and without an answer its outcome is unknown")
-{
-    store here;
-    mutex m{here, "orders", {.ttl = 1h}};
-    m.lock();
-    here.set_faults({.delay = 100ms});
-    auto const begun = boot_clock::now();
-    CHECK(here.holder("orders"));
-    CHECK(here.list("or").size() == 1);
-    CHECK(boot_clock::now() - begun >= 200ms);
-    here.set_faults({.lost_answers = 1, .operation_timeout = 50ms});
-    std::error_code ec;
-    CHECK_FALSE(here.force_unlock("orders", ec));
-    CHECK(ec == errc::outcome_unknown);
-    CHECK_FALSE(here.holder("orders"));
-    here.set_faults({.unavailable = true});
-    CHECK_FALSE(here.force_unlock("orders", ec));
-    CHECK(ec == errc::unavailable);
-}
-
 TEST_CASE("a renewal whose answer is lost is repeated before the lease ends")
 {
     store here;

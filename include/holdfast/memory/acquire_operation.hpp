@@ -10,8 +10,8 @@
 #include <holdfast/io/reactor.hpp>
 #include <holdfast/io/running.hpp>
 #include <holdfast/memory/data.hpp>
+#include <holdfast/memory/node.hpp>
 #include <holdfast/memory/permit_numbers.hpp>
-#include <holdfast/memory/request_fault.hpp>
 #include <holdfast/quorum/acquire_machine.hpp>
 #include <holdfast/quorum/answer.hpp>
 #include <holdfast/quorum/waiting_mark.hpp>
@@ -80,8 +80,6 @@ public:
     }
 
 private:
-    static constexpr auto never = request_fault::never;
-
     /// The entry in the store's line: it may be woken after the operation has ended.
     class line_entry final : public watcher {
     public:
@@ -142,9 +140,8 @@ private:
         token_ = owner_token::fresh();
         auto const sent = boot_clock::now();
         auto const fault = data_->next_fault();
-        arrives_at_ = fault.arrival(sent);
-        if (fault.unavailable)
-            return static_cast<void>(answer_ = quorum::answer::not_sent(make_error_code(errc::unavailable)));
+        arrives_at_ = arrival(fault, sent);
+        if (fault.unavailable) return static_cast<void>(answer_ = not_asked());
         if (request_.in_order && data_->others_are_first(key_->name(), place_))
             return static_cast<void>(answer_ = quorum::answer::refused(time_for_others));
         if (auto const* const slot = dynamic_cast<slot_key const*>(key_.get()))

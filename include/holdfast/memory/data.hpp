@@ -11,7 +11,6 @@
 #include <holdfast/memory/opened.hpp>
 #include <holdfast/memory/permit_numbers.hpp>
 #include <holdfast/memory/record.hpp>
-#include <holdfast/memory/request_fault.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -43,6 +42,14 @@ public:
     /// Called when it waits no longer, with no lock of the store held. Waits for a `wake()` that runs meanwhile; a
     /// later one has no effect.
     virtual void forget() noexcept = 0;
+};
+
+/// What goes wrong with one request.
+struct request_fault {
+    bool unavailable = false;
+    bool answer_is_lost = false;
+    std::chrono::milliseconds delay{};
+    std::chrono::milliseconds operation_timeout{};
 };
 
 /// The leases of a store, and their waiters. Thread-safe.

@@ -6,9 +6,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/lock_store.hpp>
-#include <holdfast/core/operation.hpp>
 #include <holdfast/core/parker.hpp>
-#include <holdfast/core/result.hpp>
 #include <holdfast/core/semaphore_slot.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/io/reactor.hpp>
@@ -95,13 +93,14 @@ public:
     {
         std::vector<std::string> names;
         for (auto const& one : slots) names.push_back(one->name());
-        return ask<std::size_t>([names = std::move(names)](data& all, auto now) { return all.count(names, now); });
+        return immediate<std::size_t>(
+            data_, [names = std::move(names)](data& all, auto now) { return all.count(names, now); });
     }
 
     [[nodiscard]] std::unique_ptr<pending_request> resize(shared_key const& slot,
                                                           std::chrono::milliseconds ttl) override
     {
-        return ask<bool>([key = std::static_pointer_cast<slot_key const>(slot), ttl](data& all, auto now) {
+        return immediate<bool>(data_, [key = std::static_pointer_cast<slot_key const>(slot), ttl](data& all, auto now) {
             all.change(*key, now + ttl);
             return true;
         });
@@ -109,33 +108,26 @@ public:
 
     [[nodiscard]] std::unique_ptr<pending_inspection> inspect(shared_key const& key) override
     {
-        return ask<lock_report>([key](data& all, auto now) { return all.inspect(key->name(), now); });
+        return immediate<lock_report>(data_, [key](data& all, auto now) { return all.inspect(key->name(), now); });
     }
 
     [[nodiscard]] std::unique_ptr<pending_request> force_release(shared_key const& key) override
     {
-        return ask<bool>([key](data& all, auto now) { return all.force_release(key->name(), now); });
+        return immediate<bool>(data_, [key](data& all, auto now) { return all.force_release(key->name(), now); });
     }
 
     [[nodiscard]] std::unique_ptr<pending_request> request_release(shared_key const& key) override
     {
-        return ask<bool>([key](data& all, auto now) { return all.request_release(key->name(), now); });
+        return immediate<bool>(data_, [key](data& all, auto now) { return all.request_release(key->name(), now); });
     }
 
     [[nodiscard]] std::unique_ptr<pending_list> list(std::string_view prefix) override
     {
-        return ask<std::vector<std::string>>(
-            [prefix = std::string{prefix}](data& all, auto now) { return all.list(prefix, now); });
+        return immediate<std::vector<std::string>>(
+            data_, [prefix = std::string{prefix}](data& all, auto now) { return all.list(prefix, now); });
     }
 
 private:
-    /// Returns: an operation that asks `f(leases, now)`, which returns a `T`.
-    template <class T, class F>
-    [[nodiscard]] std::unique_ptr<operation<result<T>>> ask(F f)
-    {
-        return std::make_unique<question_operation<T, F>>(data_, reactor_, std::move(f));
-    }
-
     std::shared_ptr<data> data_;
     io::service service_;
     std::shared_ptr<io::reactor> reactor_ = std::make_shared<io::reactor>(std::size_t{0}, service_.orphaned());

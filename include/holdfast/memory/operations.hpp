@@ -3,30 +3,31 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
-#include <holdfast/core/error.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/operation.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/token.hpp>
-#include <holdfast/core/validity.hpp>
 #include <holdfast/io/reactor.hpp>
 #include <holdfast/io/running.hpp>
 #include <holdfast/memory/data.hpp>
+#include <holdfast/memory/node.hpp>
 #include <holdfast/memory/permit_numbers.hpp>
-#include <holdfast/memory/request_fault.hpp>
+#include <holdfast/quorum/answer.hpp>
+#include <holdfast/quorum/extend_machine.hpp>
+#include <holdfast/quorum/release_machine.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <system_error>
+#include <string>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::memory {
 
-/// Asks the leases once, at its start; what became of that is told when the answer comes, or is overdue.
-template <class Operation>
+/// Runs a machine that asks once.
+template <class Operation, class Machine>
 class asking_operation : public Operation, public io::running {
 public:
     asking_operation(asking_operation const&) = delete;
@@ -36,34 +37,37 @@ public:
     {
         auto const sent = boot_clock::now();
         auto const fault = data_->next_fault();
-        auto const arrives_at = fault.arrival(sent);
-        auto const overdue_at = sent + fault.operation_timeout;
-        ends_at_ = std::min(arrives_at, overdue_at);
-        if (fault.unavailable)
-            why_ = make_error_code(errc::unavailable);
-        else if (ask(*data_, sent); arrives_at > overdue_at)
-            why_ = make_error_code(errc::outcome_unknown);
-        // Not locked before: waiters may have been woken, and their reactors be locked.
+        // Before the reactor is locked: waiters may be woken, and theirs be locked.
+        answer_ = fault.unavailable ? not_asked() : ask(sent) ? quorum::answer::applied() : quorum::answer::refused();
         std::scoped_lock guard{*reactor_};
         reactor_->begin(*this, done);
         runs_ = true;
+        arrives_at_ = arrival(fault, sent);
+        overdue_at_ = sent + fault.operation_timeout;
+        static_cast<void>(machine_.start(sent));
         on_time(boot_clock::now());
     }
 
-    void cancel() noexcept override {}
-
-    [[nodiscard]] boot_clock::time_point wake_at() const noexcept override { return ends_at_; }
+    [[nodiscard]] boot_clock::time_point wake_at() const noexcept override
+    {
+        return std::min(overdue_at_, arrives_at_);
+    }
 
     void on_time(boot_clock::time_point now) noexcept override
     {
         if (!runs_) return;
-        if (now < ends_at_) return reactor_->updated(*this);
+        if (now >= arrives_at_)
+            static_cast<void>(machine_.on_answer(0, answer_, now));
+        else if (now >= overdue_at_)
+            static_cast<void>(machine_.on_time(now));
+        else
+            return reactor_->updated(*this);
         end();
     }
 
 protected:
-    asking_operation(std::shared_ptr<data> d, std::shared_ptr<io::reactor> runs)
-        : data_{std::move(d)}, reactor_{std::move(runs)}
+    asking_operation(std::shared_ptr<data> d, std::shared_ptr<io::reactor> runs, shared_key key, Machine machine)
+        : data_{std::move(d)}, reactor_{std::move(runs)}, key_{std::move(key)}, machine_{std::move(machine)}
     {
     }
 
@@ -79,17 +83,16 @@ protected:
     void stop() noexcept
     {
         std::scoped_lock guard{*reactor_};
-        if (!runs_) return;
-        if (!why_) why_ = make_error_code(errc::outcome_unknown);
-        end();
+        if (runs_) end();
     }
 
-    /// Returns: why there is no answer; no error if there is one.
-    [[nodiscard]] std::error_code why() const noexcept { return why_; }
+    [[nodiscard]] data& leases() const noexcept { return *data_; }
+    [[nodiscard]] lock_key const& key() const noexcept { return *key_; }
+    [[nodiscard]] Machine const& machine() const noexcept { return machine_; }
 
 private:
-    /// Effects: asks.
-    virtual void ask(data& leases, boot_clock::time_point sent) = 0;
+    /// Effects: asks. Returns: whether the lease is the owner's.
+    [[nodiscard]] virtual bool ask(boot_clock::time_point sent) = 0;
 
     void end() noexcept
     {
@@ -99,16 +102,19 @@ private:
 
     std::shared_ptr<data> const data_;
     std::shared_ptr<io::reactor> const reactor_;
-    boot_clock::time_point ends_at_ = request_fault::never;
-    std::error_code why_;
+    shared_key const key_;
+    Machine machine_;
+    quorum::answer answer_;
+    boot_clock::time_point arrives_at_ = never;
+    boot_clock::time_point overdue_at_ = never;
     bool runs_ = false;
 };
 
-class extend_operation final : public asking_operation<pending_extend> {
+class extend_operation final : public asking_operation<pending_extend, quorum::extend_machine> {
 public:
-    extend_operation(std::shared_ptr<data> d, std::shared_ptr<io::reactor> runs, shared_key key,
+    extend_operation(std::shared_ptr<data> const& d, std::shared_ptr<io::reactor> runs, shared_key key,
                      owner_token const& token, std::chrono::milliseconds ttl)
-        : asking_operation{std::move(d), std::move(runs)}, key_{std::move(key)}, token_{token}, ttl_{ttl}
+        : asking_operation{d, std::move(runs), std::move(key), {one_node, ttl}}, token_{token}, ttl_{ttl}
     {
     }
 
@@ -116,76 +122,75 @@ public:
 
     [[nodiscard]] result<boot_clock::time_point> outcome() const override
     {
-        if (why()) return explained(why());
-        if (!extended_) return explained(make_error_code(errc::lease_lost));
-        if (boot_clock::now() >= until_) return explained(make_error_code(errc::outcome_unknown));
-        return until_;
+        auto const got = machine().outcome();
+        if (got.error) return explained(got.error);
+        return got.valid_until;
     }
 
     [[nodiscard]] bool release_requested() const noexcept override { return release_requested_; }
 
 private:
-    void ask(data& leases, boot_clock::time_point sent) override
+    bool ask(boot_clock::time_point sent) override
     {
-        until_ = valid_until(sent, ttl_);
-        extended_ = leases.extend(*key_, token_, sent, sent + ttl_);
-        if (auto const* const slot = dynamic_cast<slot_key const*>(key_.get()))
-            if (leases.agree(*slot, sent, sent + ttl_) != 0 && extended_) leases.prolong(*slot, sent + ttl_);
-        release_requested_ = extended_ && leases.release_requested(key_->name(), token_);
+        bool const extended = leases().extend(key(), token_, sent, sent + ttl_);
+        if (auto const* const slot = dynamic_cast<slot_key const*>(&key()))
+            if (leases().agree(*slot, sent, sent + ttl_) != 0 && extended) leases().prolong(*slot, sent + ttl_);
+        release_requested_ = extended && leases().release_requested(key().name(), token_);
+        return extended;
     }
 
-    shared_key const key_;
-    owner_token const token_;
-    std::chrono::milliseconds const ttl_;
-    boot_clock::time_point until_{};
-    bool extended_ = false;
+    owner_token token_;
+    std::chrono::milliseconds ttl_;
     bool release_requested_ = false;
 };
 
-class release_operation final : public asking_operation<pending_release> {
+class release_operation final : public asking_operation<pending_release, quorum::release_machine> {
 public:
-    release_operation(std::shared_ptr<data> d, std::shared_ptr<io::reactor> runs, shared_key key)
-        : asking_operation{std::move(d), std::move(runs)}, key_{std::move(key)}
+    release_operation(std::shared_ptr<data> const& d, std::shared_ptr<io::reactor> runs, shared_key key)
+        : asking_operation{d, std::move(runs), std::move(key), quorum::release_machine{one_node}}
     {
     }
 
     void bind(owner_token const& token) noexcept override { token_ = token; }
-
-    [[nodiscard]] failure outcome() const override
-    {
-        return explained(why() || released_ ? why() : make_error_code(errc::not_owner));
-    }
+    void cancel() noexcept override {}
+    [[nodiscard]] failure outcome() const override { return explained(machine().outcome()); }
 
 private:
-    void ask(data& leases, boot_clock::time_point sent) override { released_ = leases.release(*key_, token_, sent); }
+    bool ask(boot_clock::time_point sent) override { return leases().release(key(), token_, sent); }
 
-    shared_key const key_;
     owner_token token_;
-    bool released_ = false;
 };
 
-/// Asks `ask(leases, now)`, which returns a `T`.
+/// Asks something of the leases that is answered at once.
 template <class T, class F>
-class question_operation final : public asking_operation<operation<result<T>>> {
-    using base = asking_operation<operation<result<T>>>;
-
+class immediate_operation final : public operation<result<T>> {
 public:
-    question_operation(std::shared_ptr<data> d, std::shared_ptr<io::reactor> runs, F ask)
-        : base{std::move(d), std::move(runs)}, ask_{std::move(ask)}
-    {
-    }
+    immediate_operation(std::shared_ptr<data> d, F ask) : data_{std::move(d)}, ask_{std::move(ask)} {}
 
-    [[nodiscard]] result<T> outcome() const override
+    void start(completion& done) override
     {
-        if (base::why()) return explained(base::why());
-        return *answer_;
+        if (auto const fault = data_->next_fault(); fault.unavailable)
+            outcome_.emplace(explained(make_error_code(errc::unavailable)));
+        else if (T got = ask_(*data_, boot_clock::now()); fault.answer_is_lost)
+            outcome_.emplace(explained(make_error_code(errc::outcome_unknown)));
+        else
+            outcome_.emplace(std::move(got));
+        done.complete();
     }
+    void cancel() noexcept override {}
+    [[nodiscard]] result<T> outcome() const override { return *outcome_; }
 
 private:
-    void ask(data& leases, boot_clock::time_point sent) override { answer_.emplace(ask_(leases, sent)); }
-
+    std::shared_ptr<data> const data_;
     F const ask_;
-    std::optional<T> answer_;
+    std::optional<result<T>> outcome_;
 };
+
+/// Returns: an operation that asks `f(leases, now)`, which returns a `T`.
+template <class T, class F>
+[[nodiscard]] std::unique_ptr<operation<result<T>>> immediate(std::shared_ptr<data> d, F f)
+{
+    return std::make_unique<immediate_operation<T, F>>(std::move(d), std::move(f));
+}
 
 }  // namespace holdfast::memory
