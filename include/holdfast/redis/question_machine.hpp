@@ -13,8 +13,8 @@
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// Asks every node, and waits for all answers. An operator, unlike a lock, is not in a hurry, and often the first to use
-/// its connections: it may add the time for one.
+/// Asks every node, and waits for all answers. An operator, unlike a lock, is not in a hurry, and often the first to
+/// use its connections: it may add the time for one.
 ///
 /// | event | next |
 /// |---|---|
