@@ -8,10 +8,12 @@
 #include <holdfast/core/operation.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/validity.hpp>
+#include <holdfast/quorum/quorum_poll.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
 #include <holdfast/redis/keys.hpp>
-#include <holdfast/redis/node_errors.hpp>
+#include <holdfast/redis/machine_operation.hpp>
+#include <holdfast/redis/question_machine.hpp>
 #include <holdfast/redis/transport.hpp>
 
 #include <algorithm>
@@ -36,11 +38,11 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// | an error, no answer for one node timeout, cancel, destroyed | all are given back; done |
 ///
 /// All are given back although the server may have taken none: the script can have failed in the middle.
-class joint_operation final : public pending_acquire_all, public listener, public running {
+class joint_operation final : public machine_operation<pending_acquire_all, question_machine> {
 public:
     /// `hopeless` is set if the server never does this for its user. Requires: `way` has one node.
     joint_operation(transport& way, std::vector<acquire_claim> const& claims, std::atomic<bool>& hopeless)
-        : listener{1}, transport_{way}, errors_{1}, hopeless_{hopeless}, grants_(claims.size())
+        : machine_operation{way, {way.nodes(), {}, false}}, hopeless_{hopeless}, grants_(claims.size())
     {
         auto all = std::make_shared<std::vector<joint_member>>();
         for (auto const& one : claims)
@@ -58,39 +60,24 @@ public:
     /// Effects: an operation that has not ended is abandoned, and its completion is not told.
     ~joint_operation() override
     {
-        if (!runs_) return;
+        if (!runs()) return;
         std::scoped_lock guard{transport_};
-        if (!runs_) return;
+        if (!runs()) return;
         give_back();
-        transport_.forget(0, this);
-        transport_.abandon(*this);
+        abandon({});
     }
 
     void start(completion& done) override
     {
-        std::scoped_lock guard{transport_};
         for (auto& one : *members_) one.token = transport_.fresh_token();
-        transport_.begin(*this, done);
-        runs_ = true;
-        sent_at_ = transport_.now();
-        wake_at_ = sent_at_ + transport_.node_timeout();
-        auto why = transport_.may_vote(0, sent_at_);
-        if (!why && !transport_.queues(0)) why = errc::not_permitted;
-        if (!why) {
-            command const all{
-                .what = command::verb::acquire_all, .keys = members_->front().keys, .token = {}, .members = members_};
-            why = transport_.send(0, all, this);
-        }
-        if (why) return fail(why);
-        transport_.updated(*this);
+        machine_operation::start(done);
     }
 
     void cancel() noexcept override
     {
         std::scoped_lock guard{transport_};
-        if (!runs_) return;
+        if (!runs()) return;
         give_back();
-        transport_.forget(0, this);
         failed_ = std::make_error_code(std::errc::operation_canceled);
         end();
     }
@@ -104,42 +91,45 @@ public:
     [[nodiscard]] grant const& granted(std::size_t place) const noexcept override { return grants_[place]; }
     [[nodiscard]] std::size_t blocker() const noexcept override { return blocker_; }
 
-    [[nodiscard]] boot_clock::time_point wake_at() const noexcept override { return wake_at_; }
-
-    void on_time(boot_clock::time_point now) noexcept override
+    void on_answer(unsigned node, answer const& a, boot_clock::time_point now) override
     {
-        if (!runs_ || now < wake_at_) return;
-        transport_.give_up(0, this);
-        if (!runs_) return;
-        give_back();
-        fail(errc::no_answer);
-    }
-
-    void on_answer(unsigned, answer const& a, boot_clock::time_point) override
-    {
-        if (!runs_) return;
-        if (a.error) {
-            give_back();
-            return fail(a.error);
-        }
+        if (!under_way_.has(node)) return;
         // The clock is read again: since the answer came this thread may have stood still.
-        if (a.what == answer::kind::applied && grant_all(*a.report, transport_.now())) return end();
-        if (a.what == answer::kind::applied) {
-            give_back();
-            return fail(errc::no_answer);
+        bool const late = a.what == answer::kind::applied && !grant_all(*a.report, transport_.now());
+        if (a.what == answer::kind::refused && !a.error) {
+            blocker_ = a.report->blocker;
+            // Where only a queue, a fence or a missing right is in the way, a lock has to be asked for by itself.
+            bool const leased = a.time_left.count() != 0 && a.time_left.count() != -2;
+            failed_ = make_error_code(leased ? holdfast::errc::timed_out : holdfast::errc::unavailable);
         }
-        blocker_ = a.report->blocker;
-        // Where only a queue, a fence or a missing right is in the way, a lock has to be asked for by itself.
-        bool const leased = a.time_left.count() != 0 && a.time_left.count() != -2;
-        failed_ = make_error_code(leased ? holdfast::errc::timed_out : holdfast::errc::unavailable);
-        end();
+        machine_operation::on_answer(node, late ? answer::failed(errc::no_answer) : a, now);
     }
-
-    void on_watching(unsigned, boot_clock::time_point) override {}
-    void on_watch_failed(unsigned, std::error_code, boot_clock::time_point) override {}
-    void on_released(unsigned, boot_clock::time_point) override {}
 
 private:
+    bool act(quorum::poll_step const& step) noexcept override
+    {
+        if (!step.ask.empty()) ask();
+        give_up(step.give_up);
+        if (!step.done) return false;
+        if (auto const why = errors_.of(0)) {
+            failed_ = why;
+            if (why == holdfast::errc::misconfigured) hopeless_.store(true);
+            if (sent_) give_back();
+        }
+        stop_asking();
+        return true;
+    }
+
+    void ask() noexcept
+    {
+        sent_at_ = transport_.now();
+        auto why = transport_.may_vote(0, sent_at_);
+        if (!why && !transport_.queues(0)) why = errc::not_permitted;
+        send(0, {.what = command::verb::acquire_all, .keys = members_->front().keys, .token = {}, .members = members_},
+             why);
+        sent_ = under_way_.has(0);
+    }
+
     /// Returns: whether each lease can be used at `now`.
     [[nodiscard]] bool grant_all(node_report const& said, boot_clock::time_point now) noexcept
     {
@@ -161,29 +151,13 @@ private:
                             nullptr);
     }
 
-    void fail(std::error_code why) noexcept
-    {
-        errors_.note(0, why);
-        failed_ = why;
-        if (why == holdfast::errc::misconfigured) hopeless_.store(true);
-        end();
-    }
-
-    void end() noexcept
-    {
-        if (std::exchange(runs_, false)) transport_.ended(*this);
-    }
-
-    transport& transport_;
-    node_errors errors_;
     std::atomic<bool>& hopeless_;
     std::shared_ptr<std::vector<joint_member>> members_;
     std::vector<grant> grants_;
     std::size_t blocker_ = 0;
     std::error_code failed_;
     boot_clock::time_point sent_at_{};
-    boot_clock::time_point wake_at_ = boot_clock::time_point::max();
-    bool runs_ = false;
+    bool sent_ = false;
 };
 
 }  // namespace holdfast::redis

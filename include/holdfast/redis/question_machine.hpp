@@ -13,8 +13,8 @@
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// Asks every node something for an operator. Unlike a lock, it is not in a hurry, and often the first to use its
-/// connections:
+/// Asks every node, and waits for all answers. An operator, unlike a lock, is not in a hurry, and often the first to
+/// use its connections: it may add the time for one.
 ///
 /// | event | next |
 /// |---|---|
@@ -26,6 +26,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// | that, and the time for a connection | the other answers are missing; done |
 class question_machine {
 public:
+    /// `repeats`: whether the question may be repeated.
     question_machine(quorum::node_group const& nodes, std::chrono::milliseconds connect_timeout, bool repeats) noexcept
         : nodes_{nodes},
           connect_timeout_{connect_timeout},

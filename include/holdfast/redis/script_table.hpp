@@ -16,8 +16,8 @@
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// The scripts of a kind of lock: those of an acquire in the order of `fence_source`, then those of the next verbs, up to
-/// `leave`.
+/// The scripts of a kind of lock: those of an acquire in the order of `fence_source`, then those of the next verbs, up
+/// to `leave`.
 using recipe = std::array<script const*, 8>;
 
 namespace scripts {
