@@ -8,8 +8,11 @@
 
 #include <holdfast/adapters/leased_permit.hpp>
 #include <holdfast/adapters/multi_mutex.hpp>
+#include <holdfast/adapters/permit_call.hpp>
+#include <holdfast/adapters/permits.hpp>
 #include <holdfast/adapters/semaphore.hpp>
 #include <holdfast/core/announcer.hpp>
+#include <holdfast/core/async_object.hpp>
 #include <holdfast/memory.hpp>
 
 #include <atomic>
@@ -122,6 +125,37 @@ TEST_CASE("who meets a change of the number of permits waits for its end by its 
     may_end = true;
     changes.join();
     CHECK_THROWS_AS(sizes.take(1, *turn, {.once = true}, {}), holdfast::error);  // of the number that is in use now
+}
+
+TEST_CASE("an asynchronous call that meets a change of the number of permits can be stopped before its end")
+{
+    auto const store = std::make_shared<fake_store>();
+    store->acquires.answered_at_once = false;
+    auto const context = std::make_shared<client_context>(store);
+    std::atomic<bool> begun{false};
+    std::atomic<bool> may_end{false};
+    auto const jobs = std::make_shared<holdfast::detail::permits>("jobs", 2, [&](holdfast::semaphore_slot const& of) {
+        return std::make_unique<late_change>(context->make_slots(of, {}), begun, may_end);
+    });
+    std::jthread changes{[&] { jobs->resize(3); }};
+    CHECK(eventually([&] { return begun.load(); }));
+    std::stop_source stop;
+    async_outcome taken;
+    std::make_shared<holdfast::detail::one_permit>(jobs)->begin_lock({}, stop.get_token(),
+                                                                     holdfast::detail::callback_of(taken.hears()));
+    auto const asked = store->acquires.last();
+    store->refuse(0, make_error_code(holdfast::errc::misconfigured));
+    CHECK(eventually([&] { return asked.use_count() == 2; }));  // its answer was acted on
+    CHECK_FALSE(taken.told());
+    stop.request_stop();
+    bool const came = taken.comes();
+    may_end = true;
+    changes.join();
+    REQUIRE(came);
+    CHECK(taken.code() == std::errc::operation_canceled);
+    CHECK(taken.calls() == 1);
+    CHECK(store->acquires.size() == 1);
+    jobs->close();
 }
 
 TEST_CASE("several locks are taken, and a loss announced, while all functions that are told of results are slow")

@@ -172,8 +172,8 @@ private:
         std::size_t i = 0;
         while (i < most_threads && shared_->running[i]) ++i;
         if (i == most_threads) return false;
-        // The one before it is about to end. The new one waits for that, not the caller, who has the mutex: objects that
-        // the user's functions made for their thread may take long to be destroyed.
+        // The one before it is about to end. The new one waits for that, not the caller, who has the mutex: what the
+        // user's functions made for their thread may take long to be destroyed.
         auto const before = std::make_shared<std::thread>();
         signals_blocked const while_starting;
         std::thread next{[s = shared_, i, before] {

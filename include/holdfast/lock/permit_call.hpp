@@ -15,6 +15,7 @@
 #include <holdfast/lock/slot_sizes.hpp>
 #include <holdfast/lock/slot_wait.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -36,6 +37,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// | trying | a cancel; another failure | failed |
 /// | waiting | `slot_wait` has a result | held, or failed |
 /// | any | the number of permits is changed | trying the slots of the new number, when that has ended |
+/// | until that has ended | a cancel | failed; the deadline is looked at when it has ended |
 class one_permit final : public async_object, public std::enable_shared_from_this<one_permit> {
 public:
     explicit one_permit(std::shared_ptr<permits> of) : of_{std::move(of)} {}
@@ -97,6 +99,17 @@ private:
         {
             auto const kept = of;  // the call may go on from here, without this
             kept->cancel();
+        }
+    };
+
+    /// Ends a call that waits for the end of a change.
+    struct abandon {
+        std::weak_ptr<one_permit> of;
+        std::shared_ptr<std::atomic_flag> decided;
+        void operator()() const noexcept
+        {
+            auto const self = of.lock();
+            if (self && !decided->test_and_set()) self->finish(std::make_error_code(std::errc::operation_canceled), {});
         }
     };
 
@@ -183,12 +196,18 @@ private:
         finish(said->code, said->slot);
     }
 
-    /// Returns: whether a call that has ended with `ec` goes on with another number of permits.
+    /// Returns: whether a call that has ended with `ec` goes on with another number of permits, or was cancelled while
+    /// it waited for that.
     [[nodiscard]] bool goes_on(std::error_code ec)
     {
         if (of_->closing().stop_requested() || stop_.stop_requested()) return false;
         if (ec != errc::misconfigured && ec != std::errc::operation_canceled) return false;
-        return of_->sizes().after_change(in_, [self = shared_from_this()] { self->begin_again(); });
+        auto const decided = std::make_shared<std::atomic_flag>();  // by the end of the change, or a stop before
+        abandon_on_stop_.emplace(stop_, abandon{weak_from_this(), decided});
+        bool const waits = of_->sizes().after_change(in_, [self = shared_from_this(), decided] {
+            if (!decided->test_and_set()) self->begin_again();
+        });
+        return waits || decided->test_and_set();
     }
 
     void finish(std::error_code ec, std::optional<std::size_t> slot) noexcept
@@ -228,6 +247,7 @@ private:
     std::size_t tried_ = 0;
     std::optional<std::stop_callback<cancel>> cancel_on_stop_;
     std::optional<std::stop_callback<cancel>> cancel_on_change_;
+    std::optional<std::stop_callback<abandon>> abandon_on_stop_;
 };
 
 }  // namespace holdfast::detail
