@@ -8,11 +8,11 @@
 
 #include <holdfast/adapters/leased_permit.hpp>
 #include <holdfast/adapters/multi_mutex.hpp>
-#include <holdfast/adapters/permit_call.hpp>
-#include <holdfast/adapters/permits.hpp>
 #include <holdfast/adapters/semaphore.hpp>
 #include <holdfast/core/announcer.hpp>
 #include <holdfast/core/async_object.hpp>
+#include <holdfast/lock/permit_call.hpp>
+#include <holdfast/lock/permits.hpp>
 #include <holdfast/memory.hpp>
 
 #include <atomic>
