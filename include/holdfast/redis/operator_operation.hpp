@@ -32,6 +32,9 @@ class operator_operation : public quorum_operation<operation<result<R>>, questio
     using base = quorum_operation<operation<result<R>>, question_machine>;
 
 public:
+    operator_operation(operator_operation const&) = delete;
+    operator_operation& operator=(operator_operation const&) = delete;
+
     void cancel() noexcept override
     {
         std::scoped_lock guard{transport_};
@@ -65,6 +68,9 @@ protected:
     {
     }
 
+    /// Effects: an operation that has not ended is abandoned: its completion is not told.
+    ~operator_operation() override { this->stop(); }
+
     /// Effects: takes in the answer of a node, which is no error. Returns: the value of the next question to it; 0 if
     /// there is none.
     virtual std::uint64_t next(unsigned /*node*/, answer const& /*a*/) { return 0; }
@@ -80,15 +86,10 @@ protected:
     /// Returns: the failure of a question that no majority has answered.
     [[nodiscard]] failure unanswered() const
     {
-        for (unsigned node = 0; node < size(); ++node) {
-            auto const why = this->errors_.of(node);
-            if (!why) continue;
-            bool const unknown =
-                then_ != lost_answer::repeat &&
-                (why == errc::connection_lost || why == errc::protocol_error || why == errc::no_answer);
-            return this->errors_.explain(transport_, unknown ? make_error_code(holdfast::errc::outcome_unknown) : why,
-                                         node);
-        }
+        if (auto const some = machine_.doubtful(); then_ != lost_answer::repeat && !some.empty())
+            return this->errors_.explain(transport_, make_error_code(holdfast::errc::outcome_unknown), some.first());
+        for (unsigned node = 0; node < size(); ++node)
+            if (auto const why = this->errors_.of(node)) return this->errors_.explain(transport_, why, node);
         return {make_error_code(holdfast::errc::unavailable), {}};
     }
 

@@ -195,6 +195,9 @@ public:
           cut_{key_prefix.size()}
     {
     }
+    list_operation(list_operation const&) = delete;
+    list_operation& operator=(list_operation const&) = delete;
+    ~list_operation() override { stop(); }
 
 private:
     /// Source: "KEYS", in the commands of Redis (redis.io): what stands for other characters in a pattern.

@@ -24,6 +24,8 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// | all have answered, or cannot be asked | done |
 /// | one node timeout without an answer | done, if a majority has answered |
 /// | that, and the time for a connection | the other answers are missing; done |
+///
+/// A node that was asked and has not answered, or not the last time, may have done what was asked: it is in doubt.
 class question_machine {
 public:
     /// `repeats`: whether the question may be repeated.
@@ -53,8 +55,11 @@ public:
                                               boot_clock::time_point now) noexcept
     {
         soon_ = now + nodes_.timeout;
-        bool const again = a.error == errc::connection_lost && repeats_ && !asked_again_.has(node);
+        bool const unknown = a.what == quorum::answer::kind::unknown;
+        bool const again = unknown && a.error == errc::connection_lost && repeats_ && !asked_again_.has(node);
         if (again) asked_again_.add(node);
+        if (unknown) doubtful_.add(node);
+        if (!a.error) doubtful_.remove(node);
         if (again || more_.has(node)) {
             more_.remove(node);
             return {.ask = quorum::node_set::of(node)};
@@ -64,13 +69,17 @@ public:
         return {.done = pending_.empty()};
     }
 
-    [[nodiscard]] quorum::poll_step on_time(boot_clock::time_point) const noexcept
+    [[nodiscard]] quorum::poll_step on_time(boot_clock::time_point) noexcept
     {
+        doubtful_ = doubtful_ | pending_;
         return {.give_up = pending_, .done = true};
     }
 
     /// Returns: the nodes that have answered all.
     [[nodiscard]] quorum::node_set answered() const noexcept { return answered_; }
+
+    /// Returns: the nodes that may have done what was asked, or not.
+    [[nodiscard]] quorum::node_set doubtful() const noexcept { return doubtful_; }
 
 private:
     quorum::node_group nodes_;
@@ -80,6 +89,7 @@ private:
     quorum::node_set more_;
     quorum::node_set answered_;
     quorum::node_set asked_again_;
+    quorum::node_set doubtful_;
     boot_clock::time_point soon_{};
 };
 

@@ -14,7 +14,7 @@
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// Runs a machine over a transport that sends the same to every node.
+/// Runs a machine over a transport that sends a request to every node.
 template <class Operation, class Machine>
 class quorum_operation : public machine_operation<Operation, Machine> {
     using base = machine_operation<Operation, Machine>;
@@ -31,12 +31,15 @@ protected:
     {
     }
 
-    /// Effects: an operation that has not ended is abandoned: its completion is not told.
-    ~quorum_operation() override
+    ~quorum_operation() override { stop(); }
+
+    /// Effects: an operation that has not ended is abandoned: its completion is not told. A derived class whose members
+    /// answers reach calls it in its destructor: another thread may bring one until then.
+    void stop() noexcept
     {
         if (!this->runs()) return;
         std::scoped_lock guard{transport_};
-        this->abandon({});
+        if (this->runs()) this->abandon({});
     }
 
     [[nodiscard]] command& request() noexcept { return request_; }
@@ -63,6 +66,10 @@ public:
               way, {.what = command::verb::extend, .keys = keys, .token = token, .ttl = ttl}, {way.nodes(), ttl}}
     {
     }
+
+    extend_operation(extend_operation const&) = delete;
+    extend_operation& operator=(extend_operation const&) = delete;
+    ~extend_operation() override { stop(); }
 
     void cancel() noexcept override
     {

@@ -68,7 +68,7 @@ public:
         if (why && form == script_form::by_hash)
             std::replace(known_.begin(), known_.end(), one, none);
         else if (std::find(known_.begin(), known_.end(), one) == known_.end())
-            *std::find(known_.begin(), known_.end(), none) = one;
+            if (auto* const free = std::find(known_.begin(), known_.end(), none); free != known_.end()) *free = one;
     }
 
     /// Returns: whether `c` failed with `why` because the user may not use the queue or the record, perhaps.
@@ -80,7 +80,7 @@ public:
 private:
     bool queues_ = true;
     bool holders_ = true;
-    std::array<script const*, most_scripts> known_{};  ///< the server has run them; null for no more
+    std::array<script const*, most_scripts> known_{};  ///< the server has their text; null: free
 };
 
 }  // namespace holdfast::redis

@@ -98,7 +98,7 @@ inline constexpr std::size_t most_scripts =
     if (mode == access::shared) return redisson ? scripts::redisson::of_reader : scripts::of_reader;
     if (mode == access::exclusive) return redisson ? scripts::redisson::of_writer : scripts::of_writer;
     if (redisson) return scripts::redisson::of_mutex;
-    if (knows_number(c)) return c.use_holder ? scripts::of_slot_with_holder : scripts::of_slot;
+    if (c.keys && c.keys->permits() != 0) return c.use_holder ? scripts::of_slot_with_holder : scripts::of_slot;
     return c.use_holder ? scripts::of_mutex_with_holder : scripts::of_mutex;
 }
 

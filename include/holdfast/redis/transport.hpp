@@ -36,7 +36,7 @@ using io::running;
 /// nodes is. A derived class has the connections: sockets, or a simulated network.
 ///
 /// - Calls are made with the transport's lock held (`lock()`/`unlock()` make it a *BasicLockable*), and so are those to
-///   a listener.
+///   a listener. What does not change, `random` and `fresh_token` need no lock.
 /// - `send`, `watch` and `give_up` may find that a connection is over. Then what others wait for there fails at once,
 ///   from inside them; so does what the same listener waits for on another node.
 class transport {
@@ -131,7 +131,7 @@ public:
     }
 
     /// Returns: whether the vote of a node depends on what other nodes will say.
-    [[nodiscard]] bool undecided(unsigned n, boot_clock::time_point now) const noexcept
+    [[nodiscard]] virtual bool undecided(unsigned n, boot_clock::time_point now) const noexcept
     {
         return nodes_[n].commands->undecided(now);
     }
