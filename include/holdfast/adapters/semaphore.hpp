@@ -215,7 +215,10 @@ public:
     /// As above. Postconditions: `ec` is no error, or the code that the other one throws.
     void resize(std::ptrdiff_t max, std::error_code& ec) noexcept
     {
-        static_cast<void>(detail::without_throwing(ec, [&] { return resize(max), true; }));
+        static_cast<void>(detail::without_throwing(ec, [&] {
+            resize(max);
+            return true;
+        }));
     }
 
     /// Returns: how many permits there are, as this object says.

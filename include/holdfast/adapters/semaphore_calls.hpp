@@ -39,7 +39,7 @@ public:
     }
 
     /// As above, waiting for `d` at most: `f(ec, held)`, with no error and `false` if the time passed while others held
-    /// the permits. One that meets a `semaphore::resize` ends no earlier than that.
+    /// the permits. One that meets a `semaphore::resize` ends no earlier than that, unless it is stopped.
     void async_try_acquire_for(std::chrono::nanoseconds d, std::function<void(std::error_code, bool)> f,
                                std::stop_token stop = {})
     {

@@ -3,7 +3,6 @@
 
 #include <holdfast/adapters/shared_mutex_calls.hpp>
 #include <holdfast/core/abi.hpp>
-#include <holdfast/core/access.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>

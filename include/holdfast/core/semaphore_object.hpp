@@ -23,8 +23,7 @@ struct held_slot {
 /// In a list, so that one that is held can be passed on without memory.
 using held_slots = std::list<held_slot>;
 
-/// What a `semaphore` calls: it implements the members of `semaphore` for one store. What is asynchronous may keep it
-/// after the `semaphore` is destroyed; then it is closed.
+/// What a `semaphore` calls: it implements the members of `semaphore` for one store.
 class semaphore_object {
 public:
     semaphore_object() = default;

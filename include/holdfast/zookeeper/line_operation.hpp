@@ -55,6 +55,7 @@ private:
 
     void ask() override
     {
+        was_in_doubt_ = in_doubt_;
         line_.clear();
         if (key_->queued()) return send(list_tag, {request::kind::children, path()});
         line_.push_back({0, {path()}});
@@ -63,7 +64,7 @@ private:
 
     void on_reply(unsigned tag, reply const& r) override
     {
-        if (tag == change_tag) in_doubt_ = false;
+        if (tag == change_tag) in_doubt_ = was_in_doubt_;
         if (r.what == answer::refused) return fail(r.code);
         if (tag == change_tag) return on_changed(r);
         if (tag == list_tag) {
@@ -98,6 +99,7 @@ private:
 
     std::shared_ptr<node_key const> const key_;
     std::vector<std::pair<std::uint32_t, participant>> line_;  // in the order of their sequences
+    bool was_in_doubt_ = false;                                // a change was lost before all was asked for again
 };
 
 }  // namespace holdfast::zookeeper

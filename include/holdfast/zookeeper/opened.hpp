@@ -2,7 +2,6 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
-#include <holdfast/core/access.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/semaphore_object.hpp>
 #include <holdfast/core/store.hpp>

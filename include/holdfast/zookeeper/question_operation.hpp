@@ -27,8 +27,8 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
 /// Asks the servers something that ends with no session: if an answer is lost, all is asked for again. Fails with
 /// `unavailable` if no server answers within the operation timeout; with `outcome_unknown` if a change is in doubt then.
-/// From each answer on there is another timeout, unless as many came before an answer was lost: it ends, also if the
-/// connection breaks again and again.
+/// From each answer to one of many requests on there is another timeout, unless as many came before a connection broke:
+/// it ends, also if that happens again and again.
 template <class R>
 class question_operation : public pending_operation<operation<result<R>>> {
     using base = pending_operation<operation<result<R>>>;
@@ -59,13 +59,10 @@ protected:
     virtual void on_reply(unsigned tag, reply const& r) = 0;
     /// Effects: acts on the end of `send_all`.
     virtual void on_all() {}
-    /// Effects: what was sent with `tag` has to be sent again; all is.
-    virtual void on_undecided(unsigned /*tag*/, reply const& /*r*/) {}
-
     void on_expired() noexcept override
     {
         asked_ = false;
-        if (session().refused()) end(session().refused());
+        if (session().refused()) end(known(session().refused()));
     }
 
     void send(unsigned tag, request what) { session().perform(*this, {{std::move(what), tag}}); }
@@ -78,15 +75,8 @@ protected:
         send_more();
     }
 
-    /// Effects: after a while, all is asked for again.
-    void ask_again() noexcept
-    {
-        asked_ = false;
-        session().go_on_later();
-    }
-
-    /// Effects: ends with `why`, explained.
-    virtual void fail(std::error_code why) { end(failure{why, session().explanation(why, path_)}); }
+    /// Effects: ends with `why`, explained; with `outcome_unknown` if a change is in doubt.
+    void fail(std::error_code why) { end(failure{known(why), session().explanation(known(why), path_)}); }
 
     [[nodiscard]] std::string const& path() const noexcept { return path_; }
 
@@ -94,6 +84,12 @@ protected:
 
 private:
     static constexpr std::size_t at_once = 64;
+
+    /// Returns: what is known of the outcome after `why`.
+    [[nodiscard]] std::error_code known(std::error_code why) const noexcept
+    {
+        return in_doubt_ ? make_error_code(holdfast::errc::outcome_unknown) : why;
+    }
 
     /// Effects: gives the servers an operation timeout from now on.
     void wait_for_answers() { session().look_at(*this, timeout_after(boot_clock::now())); }
@@ -110,10 +106,9 @@ private:
 
     void on_time(boot_clock::time_point) noexcept override
     try {
-        fail(canceled()              ? std::make_error_code(std::errc::operation_canceled)
-             : in_doubt_             ? make_error_code(holdfast::errc::outcome_unknown)
-             : session().connected() ? make_error_code(errc::no_answer)
-                                     : make_error_code(errc::not_connected));
+        auto const stopped = std::make_error_code(std::errc::operation_canceled);
+        if (canceled()) return end(failure{stopped, session().explanation(stopped, path_)});
+        fail(session().connected() ? make_error_code(errc::no_answer) : make_error_code(errc::not_connected));
     } catch (std::bad_alloc const&) {
         end(std::make_error_code(std::errc::not_enough_memory));
     }
@@ -122,6 +117,8 @@ private:
     {
         if (ended() || std::exchange(asked_, true)) return;
         session().forget_answers(*this);
+        if (most_answers_ > answers_before_) wait_for_answers();  // those that are lost take their time again
+        answers_before_ = most_answers_;
         answers_ = 0;
         ask();
     }
@@ -131,25 +128,26 @@ private:
         if (ended() || !asked_) return;
         if (r.undecided()) {
             asked_ = false;
-            return on_undecided(tag, r);
+            return;
         }
         on_reply(tag, r);
-        if (ended()) return;
+        if (ended() || tag >= all_.size()) return;
         if (++answers_ > most_answers_) {
             most_answers_ = answers_;
             wait_for_answers();
         }
-        if (tag < all_.size() && --open_ == 0) send_more();
+        if (--open_ == 0) send_more();
     }
 
     std::string const lock_;
     std::string const path_;
     bool asked_ = false;
     std::vector<request> all_;
-    std::size_t next_ = 0;          // the first of them that was not sent
-    std::size_t open_ = 0;          // how many answers are to come
-    std::size_t answers_ = 0;       // that came since it was asked for all
-    std::size_t most_answers_ = 0;  // that ever came so
+    std::size_t next_ = 0;            // the first of them that was not sent
+    std::size_t open_ = 0;            // how many answers are to come
+    std::size_t answers_ = 0;         // to `all_`, that came since it was asked for all
+    std::size_t most_answers_ = 0;    // that ever came so
+    std::size_t answers_before_ = 0;  // the same, when it was last asked for all
 };
 
 }  // namespace holdfast::zookeeper
