@@ -14,6 +14,7 @@
 #include <holdfast/lock/release_call.hpp>
 #include <holdfast/lock/renewer.hpp>
 #include <holdfast/lock/report.hpp>
+#include <holdfast/lock/report_servers.hpp>
 #include <holdfast/lock/scheduled.hpp>
 #include <holdfast/lock/wait_queue.hpp>
 #include <holdfast/lock/waiter.hpp>

@@ -92,7 +92,7 @@ public:
         return make_mutex(std::move(key), std::move(options));
     }
 
-    /// As above, for a key that the store has made. Throws: `error` (`misconfigured`).
+    /// Returns: what takes the lock of `key`, which the store has made. Throws: `error` (`misconfigured`).
     [[nodiscard]] std::unique_ptr<lock_object> make_mutex(shared_key key, lock_options options)
     {
         if (in_child()) throw made_before_fork(key->name());

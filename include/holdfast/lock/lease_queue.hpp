@@ -14,6 +14,7 @@
 #include <holdfast/lock/renewed_lease.hpp>
 #include <holdfast/lock/renewer.hpp>
 #include <holdfast/lock/report.hpp>
+#include <holdfast/lock/report_servers.hpp>
 #include <holdfast/lock/scheduled.hpp>
 #include <holdfast/lock/turns.hpp>
 #include <holdfast/lock/waiter.hpp>

@@ -18,6 +18,7 @@
 #include <holdfast/lock/lock_call.hpp>
 #include <holdfast/lock/mutex_state.hpp>
 #include <holdfast/lock/report.hpp>
+#include <holdfast/lock/report_servers.hpp>
 #include <holdfast/lock/several_locks.hpp>
 #include <holdfast/lock/wait_queue.hpp>
 

@@ -12,7 +12,6 @@
 #include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/permit_call.hpp>
 #include <holdfast/lock/permits.hpp>
-#include <holdfast/lock/slot_batch.hpp>
 #include <holdfast/lock/slot_sizes.hpp>
 
 #include <cstddef>

@@ -10,7 +10,6 @@
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/permits.hpp>
-#include <holdfast/lock/slot_batch.hpp>
 #include <holdfast/lock/slot_set.hpp>
 #include <holdfast/lock/slot_sizes.hpp>
 #include <holdfast/lock/slot_wait.hpp>
@@ -102,14 +101,16 @@ private:
         }
     };
 
-    /// Ends a call that waits for the end of a change.
+    /// Ends a call that waits for the end of a change, in the thread that requests the stop.
     struct abandon {
         std::weak_ptr<one_permit> of;
         std::shared_ptr<std::atomic_flag> decided;
         void operator()() const noexcept
         {
+            if (decided->test()) return;  // the call has gone on, and is not to end with this thread
             auto const self = of.lock();
-            if (self && !decided->test_and_set()) self->finish(std::make_error_code(std::errc::operation_canceled), {});
+            if (!self || self->of_->in_child() || decided->test_and_set()) return;
+            self->finish(std::make_error_code(std::errc::operation_canceled), {});
         }
     };
 
@@ -200,13 +201,20 @@ private:
     /// it waited for that.
     [[nodiscard]] bool goes_on(std::error_code ec)
     {
-        if (of_->closing().stop_requested() || stop_.stop_requested()) return false;
-        if (ec != errc::misconfigured && ec != std::errc::operation_canceled) return false;
+        if (of_->closing().stop_requested()) return false;
+        bool const interrupted = ec == std::errc::operation_canceled && !stop_.stop_requested();
+        if (ec != errc::misconfigured && !interrupted) return false;
         auto const decided = std::make_shared<std::atomic_flag>();  // by the end of the change, or a stop before
         abandon_on_stop_.emplace(stop_, abandon{weak_from_this(), decided});
-        bool const waits = of_->sizes().after_change(in_, [self = shared_from_this(), decided] {
-            if (!decided->test_and_set()) self->begin_again();
-        });
+        bool waits = false;
+        try {
+            waits = of_->sizes().after_change(in_, [self = shared_from_this(), decided] {
+                if (!decided->test_and_set()) self->begin_again();
+            });
+        } catch (...) {
+            if (decided->test_and_set()) return true;  // the result was told, or is about to be
+            throw;
+        }
         return waits || decided->test_and_set();
     }
 

@@ -3,7 +3,6 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
-#include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/result.hpp>
 
@@ -35,14 +34,6 @@ inline void report(error_hook const& hook, std::string_view name, failure const&
 try {
     if (hook) report(hook, error_of(name, why));
 } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): as above
-}
-
-/// Effects: reports the notices of the servers of `store` to `hook`. Called with no lock held, and after all that the
-/// lease needs is done: the hook may be slow, and may ask for the lock.
-inline void report_servers(lock_store& store, error_hook const& hook) noexcept
-{
-    if (!hook) return;
-    for (auto const& one : store.take_notices()) report(hook, one);
 }
 
 }  // namespace holdfast::detail

@@ -3,7 +3,6 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
-#include <holdfast/core/name.hpp>
 #include <holdfast/core/semaphore_object.hpp>
 #include <holdfast/core/slot_source.hpp>
 #include <holdfast/core/store.hpp>

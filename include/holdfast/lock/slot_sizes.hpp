@@ -5,7 +5,6 @@
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
-#include <holdfast/core/name.hpp>
 #include <holdfast/core/parker.hpp>
 #include <holdfast/core/semaphore_slot.hpp>
 #include <holdfast/core/slot_source.hpp>
@@ -45,7 +44,7 @@ public:
     class sized {
     public:
         sized(std::string_view name, std::ptrdiff_t max, maker const& make)
-            : source{(slot_set::check(name, max), make({name, static_cast<std::size_t>(max)}))},
+            : source{checked(name, max, make)},
               slots{name, max, [this, slot = std::size_t{0}](auto const&) mutable { return source->make_slot(slot++); }}
         {
         }
@@ -53,6 +52,14 @@ public:
         std::unique_ptr<slot_source> source;  ///< null after the end of the semaphore
         slot_set slots;
         std::stop_source replaced;  ///< stopped when another number is in use
+
+    private:
+        [[nodiscard]] static std::unique_ptr<slot_source> checked(std::string_view name, std::ptrdiff_t max,
+                                                                  maker const& make)
+        {
+            slot_set::check(name, max);
+            return make({name, static_cast<std::size_t>(max)});
+        }
     };
     using shared_slots = std::shared_ptr<sized>;
 
