@@ -79,8 +79,8 @@ public:
                 std::make_shared<shared_holds>([make = std::move(make)] { return make(access::shared); })};
     }
 
-    /// Returns: what takes one mode of the `shared_mutex` of `key`, which the store has made. Each object for the shared
-    /// mode has a lease of its own. Throws: `error` (`misconfigured`).
+    /// Returns: what takes one mode of the `shared_mutex` of `key`, which the store has made. Each object for the
+    /// shared mode has a lease of its own. Throws: `error` (`misconfigured`).
     [[nodiscard]] std::unique_ptr<lock_object> make_shared_mutex(shared_key key, lock_options options)
     {
         if (options.min_hold.count() != 0)

@@ -16,8 +16,8 @@
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// Runs a machine of `quorum/`, or a `question_machine`, over a transport: keeps whom it has asked, and tells it what became of that. `Operation`
-/// is the interface for its caller; a derived class does what a step says.
+/// Runs a machine of `quorum/`, or a `question_machine`, over a transport: keeps whom it has asked, and tells it what
+/// became of that. `Operation` is the interface for its caller; a derived class does what a step says.
 template <class Operation, class Machine>
 class machine_operation : public Operation, public listener, public running {
 public:

@@ -92,8 +92,8 @@ try {
     session.abandon_session(machine.session());
 }
 
-/// Effects: ends the lease of `token`, and removes its node in the background. Returns: the operation that does it; null
-/// without memory: then the session's thread does it. Requires: it has a node.
+/// Effects: ends the lease of `token`, and removes its node in the background. Returns: the operation that does it;
+/// null without memory: then the session's thread does it. Requires: it has a node.
 inline std::shared_ptr<node_cleanup> give_back(session_core& session, owner_token const& token) noexcept
 {
     auto* const node = session.held().find(token);

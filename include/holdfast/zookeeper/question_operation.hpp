@@ -26,9 +26,9 @@
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
 /// Asks the servers something that ends with no session: if an answer is lost, all is asked for again. Fails with
-/// `unavailable` if no server answers within the operation timeout; with `outcome_unknown` if a change is in doubt then.
-/// From each answer to one of many requests on there is another timeout, unless as many came before a connection broke:
-/// it ends, also if that happens again and again.
+/// `unavailable` if no server answers within the operation timeout; with `outcome_unknown` if a change is in doubt
+/// then. From each answer to one of many requests on there is another timeout, unless as many came before a connection
+/// broke: it ends, also if that happens again and again.
 template <class R>
 class question_operation : public pending_operation<operation<result<R>>> {
     using base = pending_operation<operation<result<R>>>;
