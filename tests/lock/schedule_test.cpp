@@ -113,6 +113,22 @@ TEST_CASE("there is more room for those for which half of the time to their end 
     CHECK(s.take(t0 + 1s, schedule::urgent_window - 1).whom == waits);
 }
 
+TEST_CASE("once the window is full there is room again when half of those under way have ended")
+{
+    schedule s;
+    auto const one = keep(s, 6s, t0 - 2s);
+    auto const other = keep(s, 6s, t0 - 2s);
+    CHECK(s.take(t0, schedule::window - 1).whom == one);
+    CHECK_FALSE(s.take(t0, schedule::window).whom);
+    CHECK_FALSE(s.take(t0, schedule::window - 1).whom);
+    CHECK(s.next(schedule::window - 1) > t0);
+    CHECK_FALSE(s.take(t0, schedule::window / 2 + 1).whom);
+    CHECK(s.next(schedule::window / 2) == schedule::at_once);
+    CHECK(s.take(t0, schedule::window / 2).whom == other);
+    s.put(other->place, t0, t0 + 6s);
+    CHECK(s.take(t0, schedule::window - 1).whom == other);
+}
+
 TEST_CASE("who waits for room is put anew, canceled or destroyed as before")
 {
     schedule s;

@@ -106,6 +106,7 @@ public:
     {
         std::scoped_lock guard{mutex_};
         schedule_.put(t, due, end);
+        if (busy_) return;
         if (auto const next = schedule_.next(renewals_); next < armed_) arm(next);
     }
 
@@ -188,7 +189,7 @@ public:
 private:
     enum class what : std::uint8_t { sleep, serve, stop };
 
-    static constexpr std::size_t batch = 64;
+    static constexpr std::size_t batch = schedule::window;
     static constexpr std::chrono::milliseconds late{50};
     static constexpr auto never = boot_clock::time_point::max();
 

@@ -45,8 +45,9 @@ public:
         bool alarmed = false;             ///< because there was an alarm
     };
 
-    /// There is room while fewer renewals than this are under way. Measured with 10,000 leases on five masters: with
-    /// 256 under way, the p99 of another lock is 12 ms.
+    /// There is room until so many renewals are under way, and again when half of them have ended: then those that
+    /// begin share a few writes. Measured with 10,000 leases on five masters: with 256 under way, the p99 of another
+    /// lock is 12 ms.
     static constexpr std::size_t window = 96;
 
     /// The same if half of the time to the end of the first has passed. Measured as above, after an outage: if
@@ -64,7 +65,7 @@ public:
         if (t.alarms != alarms_ || t.poked) due = end = at_once;
         remove_from_line(t);
         t.end = end;
-        add(later_, t, std::min(due, end));
+        end == at_once ? add(due_, t, end) : add(later_, t, std::min(due, end));
     }
 
     /// Effects: takes `t` out, unless it was poked.
@@ -106,6 +107,7 @@ public:
     /// its renewal is due and there is room for it.
     [[nodiscard]] turn take(boot_clock::time_point now, std::size_t under_way) noexcept
     {
+        full_ = full(under_way);
         while (later_.next() <= now) {
             auto& t = *first(later_);
             auto const due = t.at();
@@ -135,9 +137,14 @@ public:
 
 private:
     /// Returns: when it is the turn of `t`, the first that is due.
-    [[nodiscard]] static boot_clock::time_point turn_of(timer const& t, std::size_t under_way) noexcept
+    [[nodiscard]] boot_clock::time_point turn_of(timer const& t, std::size_t under_way) const noexcept
     {
-        return under_way < window ? at_once : under_way < urgent_window ? t.end : t.at();
+        return !full(under_way) ? at_once : under_way < urgent_window ? t.end : t.at();
+    }
+
+    [[nodiscard]] bool full(std::size_t under_way) const noexcept
+    {
+        return full_ ? under_way > window / 2 : under_way >= window;
     }
 
     [[nodiscard]] static timer* first(timer_queue const& of) noexcept { return static_cast<timer*>(of.first()); }
@@ -155,6 +162,7 @@ private:
 
     timer_queue later_;  // sorted by when they are due
     timer_queue due_;    // sorted by their end
+    bool full_ = false;  // no room, until half of those under way have ended
     std::uint64_t alarms_ = 0;
 };
 
