@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The limit: blocking hiredis, and the least that any lock must do. It has a fresh owner token each time and looks at
-// its answers, for without these it would be no lock; it does not wait, renew, announce a loss, wake anybody or count
-// fencing tokens.
+// Blocking hiredis, and nothing around it.
 #pragma once
 
 #include <hiredis/hiredis.h>
@@ -111,13 +109,18 @@ public:
     /// Effects: makes `append_compare_delete` work.
     void load_script()
     {
-        append({"SCRIPT", "LOAD",
-                "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"});
+        script_ = load("if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0");
+    }
+
+    /// Effects: makes the server know a script. Returns: its SHA-1.
+    std::string load(std::string_view script)
+    {
+        append({"SCRIPT", "LOAD", script});
         void* raw = nullptr;
         if (::redisGetReply(context_.get(), &raw) != REDIS_OK) fail();
         std::unique_ptr<void, decltype(&::freeReplyObject)> const owned{raw, &::freeReplyObject};
         auto const* const r = static_cast<redisReply const*>(raw);
-        script_.assign(r->str, static_cast<std::size_t>(r->len));
+        return {r->str, static_cast<std::size_t>(r->len)};
     }
 
     [[nodiscard]] int descriptor() const noexcept { return context_->fd; }
@@ -139,99 +142,6 @@ private:
 
     std::unique_ptr<redisContext, decltype(&::redisFree)> context_;
     std::string script_;
-};
-
-/// The bare lock on one server.
-class bare_lock {
-public:
-    bare_lock(std::uint16_t port, std::string key) : redis_{port}, key_{std::move(key)} { redis_.load_script(); }
-
-    void lock()
-    {
-        token_ = {};
-        redis_.append_set(key_, token_);
-        redis_.expect_yes();
-    }
-
-    void unlock()
-    {
-        redis_.append_compare_delete(key_, token_);
-        redis_.expect_yes();
-    }
-
-private:
-    bare_redis redis_;
-    std::string key_;
-    bare_token token_;
-};
-
-/// The bare lock on several masters: a connection for each.
-class bare_masters {
-public:
-    explicit bare_masters(std::vector<std::uint16_t> const& ports)
-    {
-        for (auto const port : ports) nodes_.emplace_back(port).load_script();
-        owed_.resize(nodes_.size());
-    }
-
-    /// Effects: asks one server after the other.
-    void lock_in_turn(std::string_view key)
-    {
-        token_ = {};
-        for (auto& one : nodes_) {
-            one.append_set(key, token_);
-            one.expect_yes();
-        }
-    }
-
-    void unlock_in_turn(std::string_view key)
-    {
-        for (auto& one : nodes_) {
-            one.append_compare_delete(key, token_);
-            one.expect_yes();
-        }
-    }
-
-    /// Effects: asks all at once, and goes on with the answers of a majority; the others are read behind.
-    void lock(std::string_view key)
-    {
-        token_ = {};
-        for (auto& one : nodes_) one.append_set(key, token_);
-        await_majority();
-    }
-
-    void unlock(std::string_view key)
-    {
-        for (auto& one : nodes_) one.append_compare_delete(key, token_);
-        await_majority();
-    }
-
-    /// Effects: waits until no server has anything left to do for anybody.
-    void settle()
-    {
-        for (auto& one : nodes_) one.ping();
-    }
-
-private:
-    void await_majority()
-    {
-        for (auto& one : nodes_) one.flush();
-        std::vector<pollfd> polled;
-        for (auto const& one : nodes_) polled.push_back({.fd = one.descriptor(), .events = POLLIN, .revents = 0});
-        for (auto& count : owed_) ++count;
-        for (std::size_t yes = 0; yes <= nodes_.size() / 2;) {
-            if (::poll(polled.data(), polled.size(), -1) < 0) throw std::runtime_error{"poll"};
-            for (std::size_t i = 0; i < nodes_.size(); ++i) {
-                if (polled[i].revents == 0) continue;
-                owed_[i] -= nodes_[i].read();
-                if (owed_[i] == 0) ++yes;
-            }
-        }
-    }
-
-    std::vector<bare_redis> nodes_;
-    std::vector<int> owed_;  // answers under way
-    bare_token token_;
 };
 
 }  // namespace holdfast::benchmark

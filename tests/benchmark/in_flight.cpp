@@ -2,6 +2,7 @@
 //
 // P12: a thousand locks in flight from one thread, over one Redis. The target is against the least that a lock needs;
 // what the library adds to its own scripts is seen beside a pipeline of these.
+#include "bare_lock.hpp"
 #include "bare_redis.hpp"
 #include "paired.hpp"
 #include "support/redis_server.hpp"
@@ -15,12 +16,12 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 namespace holdfast::benchmark {
@@ -76,56 +77,15 @@ private:
     std::size_t left_ = 0;
 };
 
-/// The least that a lock needs: two commands for each pair.
-struct least {
-    static void prepare(test::redis_server& /*server*/, bare_redis& redis) { redis.load_script(); }
-
-    explicit least(std::string name) : key{std::move(name)} {}
-
-    void acquire(bare_redis& redis) const { redis.append_set(key, token); }
-    void release(bare_redis& redis) const { redis.append_compare_delete(key, token); }
-
-    std::string key;
-    bare_token token{};
-};
-
-/// The scripts of holdfast, without fencing tokens.
-struct same_scripts {
-    static void prepare(test::redis_server& server, bare_redis& /*redis*/)
-    {
-        for (auto const* const one : {&redis::scripts::acquire, &redis::scripts::release})
-            server.command({"SCRIPT", "LOAD", std::string{one->text}});
-    }
-
-    explicit same_scripts(std::string name)
-        : key{std::move(name)},
-          queue{"holdfast:queue:{" + key + '}'},
-          next{"holdfast:next:{" + key + '}'},
-          channel{"holdfast:free:{" + key + '}'}
-    {
-    }
-
-    void acquire(bare_redis& redis) const
-    {
-        redis.append({"EVALSHA", redis::scripts::acquire.sha1, "3", key, queue, next, token.view(), "60000"});
-    }
-    void release(bare_redis& redis) const
-    {
-        redis.append({"EVALSHA", redis::scripts::release.sha1, "3", key, queue, next, token.view(), channel});
-    }
-
-    std::string key, queue, next, channel;
-    bare_token token{};
-};
-
-/// The same over one connection, with as many in flight, and nothing around it.
-template <class Lock>
+/// The bare lock over one connection, with as many in flight.
+template <class Commands>
 class bare_pipeline {
 public:
-    bare_pipeline(test::redis_server& server, std::string const& prefix) : redis_{server.port()}
+    bare_pipeline(std::uint16_t port, std::string const& prefix) : redis_{port}
     {
-        Lock::prepare(server, redis_);
-        for (std::size_t i = 0; i < in_flight_at_a_time; ++i) locks_.push_back({Lock{key_of(prefix, i)}});
+        Commands::prepare(redis_);
+        for (std::size_t i = 0; i < in_flight_at_a_time; ++i)
+            locks_.push_back({.commands = Commands{key_of(prefix, i)}});
     }
 
     [[nodiscard]] double operator()(std::size_t pairs)
@@ -137,10 +97,10 @@ public:
                 if (!l.held) {
                     if (left == 0) return;
                     --left;
-                    l.lock.token = {};
-                    l.lock.acquire(redis_);
+                    l.token = {};
+                    l.commands.acquire(redis_, l.token);
                 } else {
-                    l.lock.release(redis_);
+                    l.commands.release(redis_, l.token);
                 }
                 asked.push_back(&l);
             };
@@ -160,7 +120,8 @@ public:
 
 private:
     struct one {
-        Lock lock;
+        Commands commands;
+        bare_token token{};
         bool held = false;
     };
 
@@ -176,8 +137,8 @@ void in_flight(run_options const& options, report& to)
     redis::client client{server.url()};
     async_locks plain{client, "plain", {.ttl = std::chrono::minutes{1}, .fencing = false}};
     async_locks fenced{client, "fenced", {.ttl = std::chrono::minutes{1}}};
-    bare_pipeline<least> bare{server, "bare"};
-    bare_pipeline<same_scripts> scripted{server, "scripted"};
+    bare_pipeline<least_commands> bare{server.port(), "bare"};
+    bare_pipeline<own_scripts> scripted{server.port(), "scripted"};
 
     std::size_t const pairs = options.quick ? 2'000 : 50'000;
     auto const rate = [&](auto& all) { return [&all, pairs] { return all(pairs); }; };

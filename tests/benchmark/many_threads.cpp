@@ -2,7 +2,7 @@
 //
 // P4: threads that each have a lock of their own, over one shared client; against a connection for each thread. The
 // target is for fencing off, for the rival counts no fencing tokens either.
-#include "bare_redis.hpp"
+#include "bare_lock.hpp"
 #include "crew.hpp"
 #include "paired.hpp"
 #include "support/redis_server.hpp"
@@ -32,25 +32,29 @@ void many_threads(run_options const& options, report& to)
         redis::client client{server.url()};
         std::deque<redis::mutex> plain;
         std::deque<redis::mutex> fenced;
-        std::deque<bare_lock> bare;
+        std::deque<bare_lock<least_commands>> bare;
+        std::deque<bare_lock<own_scripts>> scripted;
         for (unsigned i = 0; i < threads; ++i) {
             auto const name = "orders/" + std::to_string(i);
             plain.emplace_back(client, name + "/plain", lock_options{.fencing = false});
             fenced.emplace_back(client, name + "/fenced");
             bare.emplace_back(server.port(), name + "/bare");
+            scripted.emplace_back(server.port(), name + "/scripted");
         }
 
         crew workers{threads};
         auto const pairs = [&](auto& locks) {
             return [&] { return workers.rate([&](unsigned i) { std::scoped_lock hold{locks[i]}; }, slice); };
         };
-        auto const [off, on, limit] = take_turns(turns, pairs(plain), pairs(fenced), pairs(bare));
+        auto const [off, on, limit, same] =
+            take_turns(turns, pairs(plain), pairs(fenced), pairs(bare), pairs(scripted));
 
         auto const what =
             std::to_string(threads) + (threads == 1 ? " thread" : " threads") + ", own locks, one client, fencing ";
         std::string const rival = "hiredis, a connection per thread";
         to.add(compare_rates("P4", what + "off", rival, off, limit, target::at_least(goal)));
         to.add(compare_rates("P4", what + "on", rival, on, limit, std::nullopt));
+        to.add(compare_rates("P4", what + "off", rival + ", the same scripts", off, same, std::nullopt));
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // P1: lock and unlock, one thread, one Redis, nobody else.
-#include "bare_redis.hpp"
+#include "bare_lock.hpp"
 #include "paired.hpp"
 #include "support/redis_server.hpp"
 #include "workloads.hpp"
@@ -18,7 +18,7 @@ void one_redis(run_options const& options, report& to)
     redis::client client{server.url()};
     redis::mutex plain{client, "orders/1", {.fencing = false}};
     redis::mutex fenced{client, "orders/2"};
-    bare_lock bare{server.port(), "orders/3"};
+    bare_lock<least_commands> bare{server.port(), "orders/3"};
 
     auto const time = [](auto& m) { return [&m] { return seconds_of([&m] { std::scoped_lock hold{m}; }); }; };
     schedule const turns{.repetitions = 7, .turns = options.quick ? 300 : 6000, .warm_up = 200};
