@@ -100,12 +100,14 @@ public:
         return in_child() ? nullptr : (static_cast<void>(std::scoped_lock{mutex_}), owner.held);
     }
 
-    /// Returns: the owner token of the hold of `owner`; nothing if it has none.
+    /// Returns: the owner token of the hold of `owner`; nothing if it has none. If its lease is over, one that owns
+    /// nothing.
     [[nodiscard]] std::optional<owner_token> token_of(mutex_state const& owner) const
     {
         if (in_child()) return std::nullopt;
         std::scoped_lock guard{mutex_};
-        return owner.held ? std::optional{owner.token} : std::nullopt;
+        if (!owner.held) return std::nullopt;
+        return owner.held == lease_.state().holder() ? lease_.state().token() : owner_token{};
     }
 
     void on_due(boot_clock::time_point now, bool alarmed) noexcept override

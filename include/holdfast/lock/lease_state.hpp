@@ -59,7 +59,6 @@ public:
         release_at_ = boot_clock::time_point::max();
         if (next_fence_ != 0) ++next_fence_;
         one.owner->held = holder_;
-        one.owner->token = token_;
         one.owner->releasing = std::move(releasing);
     }
 
