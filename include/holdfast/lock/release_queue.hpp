@@ -28,7 +28,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// How a lease is given up. It passes to the next waiter if enough of its validity is left, the options are the same,
 /// and handoffs are left. Otherwise it is given back to the store. Then no waiter here asks for the lock before the
 /// release is answered and the pause for other clients (`release_pause`) is over.
-class release_queue : public lease_queue, public release_call::receiver {
+class release_queue : public release_call::receiver, public lease_queue {
 public:
     using lease_queue::lease_queue;
 
