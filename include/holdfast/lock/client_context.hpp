@@ -17,19 +17,17 @@
 #include <holdfast/lock/client_slots.hpp>
 #include <holdfast/lock/inspection.hpp>
 #include <holdfast/lock/mutex_object.hpp>
+#include <holdfast/lock/queue_table.hpp>
 #include <holdfast/lock/report.hpp>
 #include <holdfast/lock/shared_holds.hpp>
 #include <holdfast/lock/slot_semaphore.hpp>
-#include <holdfast/lock/wait_queue.hpp>
 
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -42,17 +40,17 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 class client_context final : public lock_factory, public std::enable_shared_from_this<client_context> {
 public:
     explicit client_context(std::shared_ptr<lock_store> store)
-        : parts_{std::make_shared<client_parts>(std::move(store))}
+        : queues_{std::make_shared<queue_table>(std::make_shared<client_parts>(std::move(store)))}
     {
-        parts_->store->on_loss([of = std::weak_ptr{parts_->renews}] {
+        parts().store->on_loss([of = std::weak_ptr{parts().renews}] {
             if (auto const one = of.lock()) one->alarm();
         });
     }
     client_context(client_context const&) = delete;
     client_context& operator=(client_context const&) = delete;
-    ~client_context() override { parts_->renews->end(); }
+    ~client_context() override { parts().renews->end(); }
 
-    [[nodiscard]] bool in_child() const noexcept { return parts_->origin.in_child(); }
+    [[nodiscard]] bool in_child() const noexcept { return parts().origin.in_child(); }
 
     [[nodiscard]] std::unique_ptr<lock_object> make_mutex(std::string_view name, lock_options options) override
     {
@@ -95,13 +93,12 @@ public:
     [[nodiscard]] std::unique_ptr<lock_object> make_mutex(shared_key key, lock_options options)
     {
         if (in_child()) throw made_before_fork(key->name());
-        auto shared = key->mode() == access::shared ? new_queue(key) : queue(key);
         check_options(key->name(), options, store().refused_lease_of(*key, options.ttl));
         check_stop_margin(key->name(), options, store().refused_margin(options.ttl, options.stop_margin));
         if (options.min_hold > options.ttl)
             check_min_hold(key->name(), options, store().refused_lease_of(*key, options.min_hold));
         if (options.fair) put_in_order(*key, options);
-        return make_as<lock_object, mutex_object>(std::move(shared), shared_from_this(),
+        return make_as<lock_object, mutex_object>(queues_, std::move(key), shared_from_this(),
                                                   shared_options(std::move(options)));
     }
 
@@ -128,7 +125,7 @@ public:
     {
         if (in_child()) throw made_before_fork(of.semaphore);
         return make_as<slot_source, client_slots>(
-            parts_->store, std::move(keys), std::move(turn), store().use_semaphore(of),
+            parts().store, std::move(keys), std::move(turn), store().use_semaphore(of),
             std::max(options.ttl, options.min_hold),
             [self = shared_from_this(), options = std::move(options)](shared_key key) {
                 return self->make_mutex(std::move(key), options);
@@ -138,8 +135,8 @@ public:
     /// Returns: the name of the lock of who collects several permits of a semaphore.
     [[nodiscard]] static std::string turn_of(semaphore_slot const& of) { return std::string{of.semaphore} + "#batch"; }
 
-    [[nodiscard]] lock_stats stats() const override { return parts_->reports.seen.stats(); }
-    void observe(lock_observer f) override { parts_->reports.seen.observe(std::move(f)); }
+    [[nodiscard]] lock_stats stats() const override { return parts().reports.seen.stats(); }
+    void observe(lock_observer f) override { parts().reports.seen.observe(std::move(f)); }
 
     [[nodiscard]] lock_report inspect(std::string_view name) override
     {
@@ -157,7 +154,8 @@ public:
     }
 
 private:
-    [[nodiscard]] lock_store& store() const noexcept { return *parts_->store; }
+    [[nodiscard]] client_parts& parts() const noexcept { return queues_->client(); }
+    [[nodiscard]] lock_store& store() const noexcept { return *parts().store; }
 
     [[nodiscard]] inspection operators(std::string_view name) const
     {
@@ -166,30 +164,12 @@ private:
         return inspection{store()};
     }
 
-    /// Returns: the queue of `key`. All callers share it. It is kept for a while when no lock has it any more: it knows
-    /// whether other clients wait, which a program that makes a new lock for each section would forget.
-    [[nodiscard]] std::shared_ptr<wait_queue> queue(shared_key const& key)
-    {
-        std::scoped_lock guard{mutex_};
-        auto const found = queues_.find(*key);
-        if (found != queues_.end()) return *found;
-        auto made = new_queue(key);
-        forget_unused();
-        queues_.insert(made);
-        return made;
-    }
-
     /// Effects: `options`, which are fair, hand no lease on. Throws: `error` (`misconfigured`).
     void put_in_order(lock_key const& key, lock_options& options) const
     {
         if (auto const why = store().refused_order(key); !why.empty())
             throw error_of(key.name(), {make_error_code(errc::misconfigured), "fair is set, " + why});
         options.max_local_handoffs = 0;
-    }
-
-    [[nodiscard]] std::shared_ptr<wait_queue> new_queue(shared_key const& key) const
-    {
-        return std::make_shared<wait_queue>(parts_, key);
     }
 
     /// Returns: `options`; locks that are made one after the other with the same options share their memory, unless
@@ -214,40 +194,8 @@ private:
                patience == b.unavailable_after;
     }
 
-    /// Effects: drops the names that are not in use, so often that the number of names stays proportional to those in
-    /// use.
-    void forget_unused()
-    {
-        if (queues_.size() < sweep_at_) return;
-        std::erase_if(queues_, [](auto const& one) { return one.use_count() == 1 && !one->keeps(); });
-        sweep_at_ = 2 * queues_.size() + 64;
-    }
-
-    /// The order of queues by their keys.
-    struct before {
-        using is_transparent = void;
-
-        template <class A, class B>
-        [[nodiscard]] bool operator()(A const& a, B const& b) const noexcept
-        {
-            return id_of(a) < id_of(b);
-        }
-
-        [[nodiscard]] static auto id_of(lock_key const& key) noexcept
-        {
-            return std::tuple<bool, std::string_view, std::string_view>{key.mode() == access::sole, key.kind(),
-                                                                        key.name()};
-        }
-        [[nodiscard]] static auto id_of(std::shared_ptr<wait_queue> const& queue) noexcept
-        {
-            return id_of(*queue->key());
-        }
-    };
-
-    std::shared_ptr<client_parts> const parts_;
+    std::shared_ptr<queue_table> const queues_;
     std::mutex mutex_;
-    std::set<std::shared_ptr<wait_queue>, before> queues_;
-    std::size_t sweep_at_ = 64;
     std::shared_ptr<lock_options const> options_;  // of the lock that was made last
 };
 
