@@ -21,7 +21,6 @@
 #include <coroutine>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -96,8 +95,8 @@ private:
 
     void ask_for_it()
     {
-        std::optional<std::stop_source> to_stop;
-        if (hold_->request_release(to_stop) && to_stop) to_stop->request_stop();
+        std::stop_source to_stop{std::nostopstate};
+        if (hold_->request_release(to_stop)) to_stop.request_stop();
     }
 
     void lose()

@@ -193,17 +193,17 @@ TEST_CASE("a renewal that fails stops the tokens of the risk, taken before it an
     CHECK(before.stop_possible());
     CHECK_FALSE(before.stop_requested());
     auto warned = h.mark_at_risk();
-    REQUIRE(warned.own);
-    CHECK_FALSE(warned.joint);
+    REQUIRE(warned.own.stop_possible());
+    CHECK_FALSE(warned.joint.stop_possible());
     CHECK(h.at_risk() == before);
-    warned.own->request_stop();
+    warned.own.request_stop();
     CHECK(before.stop_requested());
     CHECK_FALSE(h.lost_token().stop_requested());
     CHECK(h.still_held());
 
     hold_state never_asked;
     never_asked.begin(8, boot_clock::now() + 1h);
-    CHECK_FALSE(never_asked.mark_at_risk().own);
+    CHECK_FALSE(never_asked.mark_at_risk().own.stop_possible());
     CHECK(never_asked.at_risk().stop_requested());
 }
 
@@ -214,13 +214,13 @@ TEST_CASE("of renewals that fail in a row the first is the warning; after one th
     auto const first = h.at_risk();
     h.mark_renewed();
     CHECK(h.at_risk() == first);
-    CHECK(h.mark_at_risk().own->request_stop());
-    CHECK_FALSE(h.mark_at_risk().own);
+    CHECK(h.mark_at_risk().own.request_stop());
+    CHECK_FALSE(h.mark_at_risk().own.stop_possible());
     h.mark_renewed();
     auto const second = h.at_risk();
     CHECK(first.stop_requested());
     CHECK_FALSE(second.stop_requested());
-    CHECK(h.mark_at_risk().own->request_stop());
+    CHECK(h.mark_at_risk().own.request_stop());
     CHECK(second.stop_requested());
 }
 
@@ -232,8 +232,8 @@ TEST_CASE("a warning that is not told yet when the next renewal succeeds stops n
     auto warned = h.mark_at_risk();
     h.mark_renewed();
     auto const second = h.at_risk();
-    REQUIRE(warned.own);
-    warned.own->request_stop();
+    REQUIRE(warned.own.stop_possible());
+    warned.own.request_stop();
     CHECK(first.stop_requested());
     CHECK_FALSE(second.stop_requested());
 }
@@ -266,21 +266,21 @@ TEST_CASE("a hold of several locks is at risk while one of them is")
     auto const second = std::make_shared<hold_state>();
     first->begin(7, boot_clock::now() + 1h);
     second->begin(8, boot_clock::now() + 1h);
-    CHECK_FALSE(first->mark_at_risk().own);  // before it is a part
+    CHECK_FALSE(first->mark_at_risk().own.stop_possible());  // before it is a part
     auto const both = std::make_shared<holdfast::detail::joint_hold>(2);
     CHECK(both->add(holdfast::lease{first}, both));
     CHECK(both->add(holdfast::lease{second}, both));
     CHECK(both->at_risk().stop_requested());
-    CHECK_FALSE(second->mark_at_risk().joint);
+    CHECK_FALSE(second->mark_at_risk().joint.stop_possible());
     first->mark_renewed();
     CHECK(both->at_risk().stop_requested());
     second->mark_renewed();
     auto const after = both->at_risk();
     CHECK_FALSE(after.stop_requested());
     auto warned = second->mark_at_risk();
-    REQUIRE(warned.joint);
-    CHECK_FALSE(first->mark_at_risk().joint);
-    warned.joint->request_stop();
+    REQUIRE(warned.joint.stop_possible());
+    CHECK_FALSE(first->mark_at_risk().joint.stop_possible());
+    warned.joint.request_stop();
     CHECK(after.stop_requested());
     CHECK_FALSE(both->lost_token().stop_requested());
 }

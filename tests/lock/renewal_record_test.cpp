@@ -33,7 +33,8 @@ namespace {
 struct leased {
     holdfast::detail::mutex_state owner;
     holdfast::detail::lease_state lease;
-    renewal_record record{std::make_shared<holdfast::detail::failure_reports>()};
+    holdfast::detail::failure_reports reports;
+    renewal_record record{reports};
 
     explicit leased(lock_options options = {})
     {

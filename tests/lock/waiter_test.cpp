@@ -5,9 +5,8 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 
-#include <holdfast/lock/failure_reports.hpp>
+#include <holdfast/lock/client_parts.hpp>
 #include <holdfast/lock/mutex_state.hpp>
-#include <holdfast/lock/renewer.hpp>
 #include <holdfast/lock/wait_queue.hpp>
 #include <holdfast/lock/waiter.hpp>
 
@@ -57,10 +56,8 @@ struct guest final : waiter {
 /// Two objects of one lock, and the queue of those that want it.
 struct queued {
     std::shared_ptr<fake_store> store = std::make_shared<fake_store>();
-    std::shared_ptr<holdfast::detail::renewer> renews = std::make_shared<holdfast::detail::renewer>(store);
-    std::shared_ptr<wait_queue> queue =
-        std::make_shared<wait_queue>(store, renews, std::make_shared<holdfast::detail::failure_reports>(),
-                                     holdfast::detail::fork_guard{}, store->make_key("orders"));
+    std::shared_ptr<wait_queue> queue = std::make_shared<wait_queue>(
+        std::make_shared<holdfast::detail::client_parts>(store), store->make_key("orders"));
     object one;
     object other;
 

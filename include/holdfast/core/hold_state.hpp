@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <stop_token>
 #include <utility>
 
@@ -88,9 +87,9 @@ public:
     void end() noexcept { deadline_.store(over, std::memory_order_release); }
 
     /// Effects: ends the hold because its lease is lost.
-    /// Returns: the source that stops the tokens of `lost_token()`; nothing if none was asked for. To stop it runs the
-    /// user's callbacks.
-    [[nodiscard]] std::optional<std::stop_source> mark_lost() noexcept
+    /// Returns: the source that stops the tokens of `lost_token()`; one without a state if none was asked for. To stop
+    /// it runs the user's callbacks.
+    [[nodiscard]] std::stop_source mark_lost() noexcept
     {
         end();
         std::scoped_lock guard{mutex_};
@@ -101,8 +100,8 @@ public:
     /// Effects: the same, and stops them, also those of the joint hold; and the tokens of `at_risk()`.
     void lose() noexcept
     {
-        if (auto source = mark_lost()) source->request_stop();
-        if (auto source = warning()) source->request_stop();
+        mark_lost().request_stop();
+        warning().request_stop();
         if (auto const of = joint()) of->lose();
     }
 
@@ -144,17 +143,13 @@ public:
             return stopped.get_token();
         }
         std::scoped_lock guard{mutex_};
-        if (!source_) {
-            source_.emplace();
-            if (lost_) source_->request_stop();
-        }
-        return source_->get_token();
+        return token_of(source_, lost_);
     }
 
     /// The sources that stop tokens of `at_risk()`, if any were asked for: of a hold, and of its joint hold.
     struct warnings {
-        std::optional<std::stop_source> own{};
-        std::optional<std::stop_source> joint{};
+        std::stop_source own{std::nostopstate};
+        std::stop_source joint{std::nostopstate};
     };
 
     /// Effects: notes that a renewal has failed, and the hold goes on. Returns: what is to be stopped; nothing if the
@@ -182,8 +177,8 @@ public:
         if (of) of->count_renewed();
     }
 
-    /// Returns: the source that stops the tokens of `at_risk()`; nothing if none was asked for.
-    [[nodiscard]] std::optional<std::stop_source> warning() noexcept
+    /// Returns: the source that stops the tokens of `at_risk()`; one without a state if none was asked for.
+    [[nodiscard]] std::stop_source warning() noexcept
     {
         std::scoped_lock guard{mutex_};
         return warning_;
@@ -195,16 +190,12 @@ public:
     {
         if (origin_.in_child()) return lost_token();
         std::scoped_lock guard{mutex_};
-        if (!warning_) {
-            warning_.emplace();
-            if (risks_ > 0 || lost_) warning_->request_stop();
-        }
-        return warning_->get_token();
+        return token_of(warning_, risks_ > 0 || lost_);
     }
 
     /// Effects: its holder is asked to release the lock. Returns: whether that is new; then `to_stop` is the source
-    /// that stops the tokens of `release_requested()`, or nothing if none was asked for.
-    [[nodiscard]] bool request_release(std::optional<std::stop_source>& to_stop) noexcept
+    /// that stops the tokens of `release_requested()`, without a state if none was asked for.
+    [[nodiscard]] bool request_release(std::stop_source& to_stop) noexcept
     {
         std::scoped_lock guard{mutex_};
         if (std::exchange(release_requested_, true)) return false;
@@ -217,20 +208,26 @@ public:
     {
         if (origin_.in_child()) return {};
         std::scoped_lock guard{mutex_};
-        if (!asked_) {
-            asked_.emplace();
-            if (release_requested_) asked_->request_stop();
-        }
-        return asked_->get_token();
+        return token_of(asked_, release_requested_);
     }
 
 private:
+    /// Returns: a token of `source`, whose state is made if it has none; then it is stopped if `stopped`.
+    [[nodiscard]] static std::stop_token token_of(std::stop_source& source, bool stopped)
+    {
+        if (!source.stop_possible()) {
+            source = std::stop_source{};
+            if (stopped) source.request_stop();
+        }
+        return source.get_token();
+    }
+
     /// Effects: one more of the locks of this joint hold is at risk. Returns: what is to be stopped, if it is the
     /// first.
-    [[nodiscard]] std::optional<std::stop_source> count_risk() noexcept
+    [[nodiscard]] std::stop_source count_risk() noexcept
     {
         std::scoped_lock guard{mutex_};
-        return ++risks_ == 1 ? warning_ : std::nullopt;
+        return ++risks_ == 1 ? warning_ : std::stop_source{std::nostopstate};
     }
 
     /// Effects: one of them was renewed.
@@ -242,7 +239,8 @@ private:
 
     void end_risk() noexcept
     {
-        if (--risks_ == 0) warning_.reset();  // whichever there was is stopped, or is about to be
+        if (--risks_ == 0)
+            warning_ = std::stop_source{std::nostopstate};  // whichever there was is stopped, or is about to be
     }
 
     static constexpr boot_clock::rep over = boot_clock::time_point::min().time_since_epoch().count();
@@ -252,9 +250,9 @@ private:
     std::uint64_t fence_ = 0;
     boot_clock::time_point since_{};
     std::mutex mutex_;
-    std::optional<std::stop_source> source_;
-    std::optional<std::stop_source> asked_;
-    std::optional<std::stop_source> warning_;
+    std::stop_source source_{std::nostopstate};
+    std::stop_source asked_{std::nostopstate};
+    std::stop_source warning_{std::nostopstate};
     std::weak_ptr<hold_state> joint_;
     int risks_ = 0;         // it is at risk if this is positive: its own, or those of its parts
     bool failing_ = false;  // the last renewal has failed

@@ -12,22 +12,21 @@
 #include <concepts>
 #include <memory>
 #include <new>
-#include <optional>
 #include <stop_token>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// Effects: stops `source`, if it has a value: in a thread of `background`, or in this one if that is null or memory is
+/// Effects: stops `source`, if it has a state: in a thread of `background`, or in this one if that is null or memory is
 /// short.
-inline void stop_tokens(announcer* background, announcer::kind what, std::optional<std::stop_source> source) noexcept
+inline void stop_tokens(announcer* background, announcer::kind what, std::stop_source source) noexcept
 {
-    if (!source) return;
+    if (!source.stop_possible()) return;
     try {
-        if (background) return background->make(what, [of = *source]() mutable { of.request_stop(); });
+        if (background) return background->make(what, [of = source]() mutable { of.request_stop(); });
     } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): then here
     }
-    source->request_stop();
+    source.request_stop();
 }
 
 /// Effects: `lost` is lost, and with it the hold of several locks that it is a part of; stops their tokens, as above.
@@ -44,10 +43,10 @@ inline void announce_loss(announcer* background, hold_state& lost) noexcept
 /// their tokens, as above. Returns: whether that is new.
 [[nodiscard]] inline bool announce_request(announcer* background, hold_state& hold) noexcept
 {
-    std::optional<std::stop_source> tokens;
+    std::stop_source tokens{std::nostopstate};
     if (!hold.request_release(tokens)) return false;
     stop_tokens(background, announcer::kind::tell, std::move(tokens));
-    if (auto const joint = hold.joint(); joint && joint->request_release(tokens = std::nullopt))
+    if (auto const joint = hold.joint(); joint && joint->request_release(tokens = std::stop_source{std::nostopstate}))
         stop_tokens(background, announcer::kind::tell, std::move(tokens));
     return true;
 }

@@ -4,7 +4,6 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/access.hpp>
 #include <holdfast/core/error.hpp>
-#include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/make_as.hpp>
 #include <holdfast/core/name.hpp>
@@ -14,19 +13,17 @@
 #include <holdfast/core/shared_object.hpp>
 #include <holdfast/core/slot_source.hpp>
 #include <holdfast/core/store.hpp>
+#include <holdfast/lock/client_parts.hpp>
 #include <holdfast/lock/client_slots.hpp>
-#include <holdfast/lock/failure_reports.hpp>
 #include <holdfast/lock/inspection.hpp>
 #include <holdfast/lock/mutex_object.hpp>
-#include <holdfast/lock/renewer.hpp>
+#include <holdfast/lock/queue_table.hpp>
 #include <holdfast/lock/report.hpp>
 #include <holdfast/lock/shared_holds.hpp>
 #include <holdfast/lock/slot_semaphore.hpp>
-#include <holdfast/lock/wait_queue.hpp>
 
 #include <cstddef>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -43,23 +40,23 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 class client_context final : public lock_factory, public std::enable_shared_from_this<client_context> {
 public:
     explicit client_context(std::shared_ptr<lock_store> store)
-        : store_{std::move(store)}, renewer_{std::make_shared<renewer>(store_)}
+        : queues_{std::make_shared<queue_table>(std::make_shared<client_parts>(std::move(store)))}
     {
-        store_->on_loss([of = std::weak_ptr{renewer_}] {
+        parts().store->on_loss([of = std::weak_ptr{parts().renews}] {
             if (auto const one = of.lock()) one->alarm();
         });
     }
     client_context(client_context const&) = delete;
     client_context& operator=(client_context const&) = delete;
-    ~client_context() override { renewer_->end(); }
+    ~client_context() override { parts().renews->end(); }
 
-    [[nodiscard]] bool in_child() const noexcept { return origin_.in_child(); }
+    [[nodiscard]] bool in_child() const noexcept { return parts().origin.in_child(); }
 
     [[nodiscard]] std::unique_ptr<lock_object> make_mutex(std::string_view name, lock_options options) override
     {
         check_name(name);
         if (in_child()) throw made_before_fork(name);
-        return make_mutex(store_->make_key(name), std::move(options));
+        return make_mutex(store().make_key(name), std::move(options));
     }
 
     [[nodiscard]] shared_sides make_shared_mutex(std::string_view name, lock_options const& options) override
@@ -67,7 +64,7 @@ public:
         return make_sides([self = shared_from_this(), name = std::string{name}, options](access mode) {
             check_name(name);
             if (self->in_child()) throw made_before_fork(name);
-            return self->make_shared_mutex(self->store_->make_shared_key(name, mode), options);
+            return self->make_shared_mutex(self->store().make_shared_key(name, mode), options);
         });
     }
 
@@ -96,13 +93,12 @@ public:
     [[nodiscard]] std::unique_ptr<lock_object> make_mutex(shared_key key, lock_options options)
     {
         if (in_child()) throw made_before_fork(key->name());
-        auto shared = key->mode() == access::shared ? new_queue(key) : queue(key);
-        check_options(key->name(), options, store_->refused_lease_of(*key, options.ttl));
-        check_stop_margin(key->name(), options, store_->refused_margin(options.ttl, options.stop_margin));
+        check_options(key->name(), options, store().refused_lease_of(*key, options.ttl));
+        check_stop_margin(key->name(), options, store().refused_margin(options.ttl, options.stop_margin));
         if (options.min_hold > options.ttl)
-            check_min_hold(key->name(), options, store_->refused_lease_of(*key, options.min_hold));
+            check_min_hold(key->name(), options, store().refused_lease_of(*key, options.min_hold));
         if (options.fair) put_in_order(*key, options);
-        return make_as<lock_object, mutex_object>(std::move(shared), shared_from_this(),
+        return make_as<lock_object, mutex_object>(queues_, std::move(key), shared_from_this(),
                                                   shared_options(std::move(options)));
     }
 
@@ -117,9 +113,9 @@ public:
     /// Returns: what makes the slots of the semaphore `of.semaphore`, of `of.permits`.
     [[nodiscard]] std::unique_ptr<slot_source> make_slots(semaphore_slot of, lock_options options)
     {
-        auto turn = store_->make_key(turn_of(of));
+        auto turn = store().make_key(turn_of(of));
         std::vector<shared_key> keys;
-        for (of.slot = 0; of.slot < of.permits; ++of.slot) keys.push_back(store_->make_slot_key(of));
+        for (of.slot = 0; of.slot < of.permits; ++of.slot) keys.push_back(store().make_slot_key(of));
         return make_slots(of, std::move(keys), std::move(turn), std::move(options));
     }
 
@@ -129,7 +125,7 @@ public:
     {
         if (in_child()) throw made_before_fork(of.semaphore);
         return make_as<slot_source, client_slots>(
-            store_, std::move(keys), std::move(turn), store_->use_semaphore(of),
+            parts().store, std::move(keys), std::move(turn), store().use_semaphore(of),
             std::max(options.ttl, options.min_hold),
             [self = shared_from_this(), options = std::move(options)](shared_key key) {
                 return self->make_mutex(std::move(key), options);
@@ -139,56 +135,41 @@ public:
     /// Returns: the name of the lock of who collects several permits of a semaphore.
     [[nodiscard]] static std::string turn_of(semaphore_slot const& of) { return std::string{of.semaphore} + "#batch"; }
 
-    [[nodiscard]] lock_stats stats() const override { return reports_->seen.stats(); }
-    void observe(lock_observer f) override { reports_->seen.observe(std::move(f)); }
+    [[nodiscard]] lock_stats stats() const override { return parts().reports.seen.stats(); }
+    void observe(lock_observer f) override { parts().reports.seen.observe(std::move(f)); }
 
     [[nodiscard]] lock_report inspect(std::string_view name) override
     {
-        return operators(name).inspect(store_->make_key(name));
+        return operators(name).inspect(store().make_key(name));
     }
-    bool force_release(std::string_view name) override { return operators(name).force_release(store_->make_key(name)); }
+    bool force_release(std::string_view name) override { return operators(name).force_release(store().make_key(name)); }
     bool request_release(std::string_view name) override
     {
-        return operators(name).request_release(store_->make_key(name));
+        return operators(name).request_release(store().make_key(name));
     }
     [[nodiscard]] std::vector<std::string> list(std::string_view prefix) override
     {
         if (in_child()) throw made_before_fork({});
-        return inspection{*store_}.list(prefix);
+        return inspection{store()}.list(prefix);
     }
 
 private:
+    [[nodiscard]] client_parts& parts() const noexcept { return queues_->client(); }
+    [[nodiscard]] lock_store& store() const noexcept { return *parts().store; }
+
     [[nodiscard]] inspection operators(std::string_view name) const
     {
         check_name(name);
         if (in_child()) throw made_before_fork(name);
-        return inspection{*store_};
-    }
-
-    /// Returns: the queue of `key`. All callers share it. It is kept for a while when no lock has it any more: it knows
-    /// whether other clients wait, which a program that makes a new lock for each section would forget.
-    [[nodiscard]] std::shared_ptr<wait_queue> queue(shared_key const& key)
-    {
-        std::scoped_lock guard{mutex_};
-        auto const found = queues_.find(id_of(*key));
-        if (found != queues_.end()) return found->second;
-        auto made = new_queue(key);
-        forget_unused();
-        queues_.emplace(id_of(*key), made);
-        return made;
+        return inspection{store()};
     }
 
     /// Effects: `options`, which are fair, hand no lease on. Throws: `error` (`misconfigured`).
     void put_in_order(lock_key const& key, lock_options& options) const
     {
-        if (auto const why = store_->refused_order(key); !why.empty())
+        if (auto const why = store().refused_order(key); !why.empty())
             throw error_of(key.name(), {make_error_code(errc::misconfigured), "fair is set, " + why});
         options.max_local_handoffs = 0;
-    }
-
-    [[nodiscard]] std::shared_ptr<wait_queue> new_queue(shared_key const& key) const
-    {
-        return std::make_shared<wait_queue>(store_, renewer_, reports_, origin_, key);
     }
 
     /// Returns: `options`; locks that are made one after the other with the same options share their memory, unless
@@ -213,27 +194,8 @@ private:
                patience == b.unavailable_after;
     }
 
-    /// Effects: drops the names that are not in use, so often that the number of names stays proportional to those in
-    /// use.
-    void forget_unused()
-    {
-        if (queues_.size() < sweep_at_) return;
-        std::erase_if(queues_, [](auto const& one) { return one.second.use_count() == 1 && !one.second->keeps(); });
-        sweep_at_ = 2 * queues_.size() + 64;
-    }
-
-    [[nodiscard]] static std::string id_of(lock_key const& key)
-    {
-        return (key.mode() == access::sole ? 'm' : 's') + key.kind() + '\0' + key.name();
-    }
-
-    fork_guard origin_;
-    std::shared_ptr<lock_store> store_;
-    std::shared_ptr<renewer> renewer_;
-    std::shared_ptr<failure_reports> reports_ = std::make_shared<failure_reports>();
+    std::shared_ptr<queue_table> const queues_;
     std::mutex mutex_;
-    std::map<std::string, std::shared_ptr<wait_queue>, std::less<>> queues_;
-    std::size_t sweep_at_ = 64;
     std::shared_ptr<lock_options const> options_;  // of the lock that was made last
 };
 

@@ -3,11 +3,11 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
-#include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/lock_stats.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/lock/announce.hpp>
+#include <holdfast/lock/client_parts.hpp>
 #include <holdfast/lock/failure_reports.hpp>
 #include <holdfast/lock/mutex_state.hpp>
 #include <holdfast/lock/renewal.hpp>
@@ -21,7 +21,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -36,18 +35,14 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// mutex, then the renewer's or the store's. User code is called with none of them held.
 class lease_queue : public scheduled, public std::enable_shared_from_this<lease_queue> {
 public:
-    lease_queue(std::shared_ptr<lock_store> store, std::shared_ptr<detail::renewer> renews,
-                std::shared_ptr<failure_reports> reports, fork_guard const& origin, shared_key key)
-        : origin_{origin}, lease_{std::move(store), std::move(renews), std::move(key), std::move(reports)}
-    {
-    }
+    lease_queue(std::shared_ptr<client_parts> client, shared_key key) : lease_{std::move(client), std::move(key)} {}
 
     [[nodiscard]] std::string const& name() const noexcept { return key()->name(); }
-    [[nodiscard]] lock_store& store() const noexcept { return lease_.store(); }
+    [[nodiscard]] lock_store& store() const noexcept { return *lease_.client().store; }
     [[nodiscard]] shared_key const& key() const noexcept { return lease_.key(); }
-    [[nodiscard]] detail::renewer& renewer() const noexcept { return lease_.renewer(); }
-    [[nodiscard]] bool in_child() const noexcept { return origin_.in_child(); }
-    [[nodiscard]] failure_reports& reports() const noexcept { return lease_.reports(); }
+    [[nodiscard]] detail::renewer& renewer() const noexcept { return *lease_.client().renews; }
+    [[nodiscard]] bool in_child() const noexcept { return lease_.client().origin.in_child(); }
+    [[nodiscard]] failure_reports& reports() const noexcept { return lease_.client().reports; }
 
     /// Effects: asks for a lease of `ttl` from now on for the hold of `owner`; later renewals use that ttl.
     /// One call at a time asks; the others wait for it. Returns: no error, `not_owner`, `lease_lost`, also as soon as
@@ -59,13 +54,16 @@ public:
         auto const mine = owner.held;
         if (!mine) return make_error_code(errc::not_owner);
         // After a wait `owner` may be gone.
-        while (mine == lease_.state().holder() && lease_.extending()) extended_.wait(guard);
+        while (mine == lease_.state().holder() && lease_.extending()) {
+            auto const other = lease_.under_way();
+            other->settled.wait(guard);
+        }
         if (mine != lease_.state().holder() || !mine->still_held()) return make_error_code(errc::lease_lost);
         auto const extending = lease_.extend(ttl);
         guard.unlock();
         extending->wait(store(), key());
         guard.lock();
-        extended_.notify_all();
+        extending->settled.notify_all();
         return settle(std::move(guard), *extending, nullptr);
     }
 
@@ -100,12 +98,14 @@ public:
         return in_child() ? nullptr : (static_cast<void>(std::scoped_lock{mutex_}), owner.held);
     }
 
-    /// Returns: the owner token of the hold of `owner`; nothing if it has none.
+    /// Returns: the owner token of the hold of `owner`; nothing if it has none. If its lease is over, one that owns
+    /// nothing.
     [[nodiscard]] std::optional<owner_token> token_of(mutex_state const& owner) const
     {
         if (in_child()) return std::nullopt;
         std::scoped_lock guard{mutex_};
-        return owner.held ? std::optional{owner.token} : std::nullopt;
+        if (!owner.held) return std::nullopt;
+        return owner.held == lease_.state().holder() ? lease_.state().token() : owner_token{};
     }
 
     void on_due(boot_clock::time_point now, bool alarmed) noexcept override
@@ -219,13 +219,11 @@ private:
     }
 
 protected:
-    fork_guard const origin_;                    // NOLINT(*-non-private-member-variables-in-classes)
     mutable std::mutex mutex_;                   // NOLINT(*-non-private-member-variables-in-classes)
-    std::condition_variable extended_;           // NOLINT(*-non-private-member-variables-in-classes)
-    std::atomic<bool> release_answered_{false};  // NOLINT(*-non-private-member-variables-in-classes)
     turns turns_;                                // NOLINT(*-non-private-member-variables-in-classes)
     renewed_lease lease_;                        // NOLINT(*-non-private-member-variables-in-classes)
     std::unique_ptr<mutex_state> kept_;          // NOLINT(*-non-private-member-variables-in-classes): see `min_hold`
+    std::atomic<bool> release_answered_{false};  // NOLINT(*-non-private-member-variables-in-classes)
 };
 
 }  // namespace holdfast::detail

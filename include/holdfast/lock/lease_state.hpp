@@ -59,7 +59,6 @@ public:
         release_at_ = boot_clock::time_point::max();
         if (next_fence_ != 0) ++next_fence_;
         one.owner->held = holder_;
-        one.owner->token = token_;
         one.owner->releasing = std::move(releasing);
     }
 
@@ -235,12 +234,12 @@ private:
     owner_token token_;
     std::chrono::milliseconds ttl_{};
     std::chrono::milliseconds first_ttl_{};  // before it was extended
-    bool failing_ = false;                   // the last renewal has failed
-    bool fixed_ = false;                     // the store fixes the ttl
     std::uint64_t next_fence_ = 0;
     unsigned handoffs_ = 0;  // that are left
     unsigned handed_on_ = 0;
-    unsigned needed_ = 0;  // for the next lease: what the last one needed, or more
+    unsigned needed_ = 0;   // for the next lease: what the last one needed, or more
+    bool failing_ = false;  // the last renewal has failed
+    bool fixed_ = false;    // the store fixes the ttl
     boot_clock::time_point begun_{};
     std::chrono::milliseconds asked_for_{};
     boot_clock::time_point renew_at_{};

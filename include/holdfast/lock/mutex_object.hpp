@@ -7,7 +7,10 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/joint_object.hpp>
 #include <holdfast/core/lease.hpp>
+#include <holdfast/core/lock_key.hpp>
+#include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/options.hpp>
+#include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/lock/announce.hpp>
@@ -17,14 +20,17 @@
 #include <holdfast/lock/joint_locks.hpp>
 #include <holdfast/lock/lock_call.hpp>
 #include <holdfast/lock/mutex_state.hpp>
+#include <holdfast/lock/queue_table.hpp>
 #include <holdfast/lock/report.hpp>
 #include <holdfast/lock/report_servers.hpp>
 #include <holdfast/lock/several_locks.hpp>
 #include <holdfast/lock/wait_queue.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <optional>
 #include <stop_token>
@@ -36,12 +42,13 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// Implements one `mutex`; all objects of one name and client share a queue.
+/// Implements one `mutex`. All objects of one name and client share a queue, which is made when it is first needed: a
+/// program may have many locks of which it takes few.
 class mutex_object final : public lock_object {
 public:
-    mutex_object(std::shared_ptr<wait_queue> queue, std::shared_ptr<void const> client,
+    mutex_object(std::shared_ptr<queue_table> queues, shared_key key, std::shared_ptr<void const> client,
                  std::shared_ptr<lock_options const> options)
-        : queue_{std::move(queue)}
+        : queues_{std::move(queues)}, key_{std::move(key)}
     {
         state_->client = std::move(client);
         state_->options = std::move(options);
@@ -51,12 +58,21 @@ public:
 
     void close() noexcept override
     {
-        if (queue_->in_child()) return;
-        auto const client = queue_->abandon(*state_);  // last: it may end then
-        if (queue_->hold_of(*state_)) mutex_object::unlock();
+        if (in_child()) return;
+        std::shared_ptr<void const> client;  // last: it may end then
+        std::unique_lock<std::mutex> none_yet;
+        auto const queue = made(none_yet);
+        client = queue ? queue->abandon(*state_) : std::move(state_->client);
+        if (queue && queue->hold_of(*state_)) mutex_object::unlock();
     }
 
-    [[nodiscard]] bool closed() const noexcept override { return !queue_->in_child() && queue_->destroyed(*state_); }
+    [[nodiscard]] bool closed() const noexcept override
+    {
+        if (in_child()) return false;
+        std::unique_lock<std::mutex> none_yet;
+        auto const queue = made(none_yet);
+        return queue ? queue->destroyed(*state_) : !state_->client;
+    }
 
     bool lock(patience const& p, std::stop_token const& stop) override
     {
@@ -67,7 +83,7 @@ public:
             std::this_thread::sleep_for(std::min(rest, p.deadline - boot_clock::now()));
         auto const why = lock_call{*queue_, *state_, p}.run(stop);
         auto const& hook = state_->options->on_error;
-        report_servers(queue_->store(), hook);
+        report_servers(store(), hook);
         if (!why) {
             note_grant();
             return true;
@@ -84,9 +100,9 @@ public:
     joint_outcome try_lock_all(std::vector<lock_object*> const& all, patience const& p,
                                std::stop_token const& stop) override
     {
-        auto& in = queue_->store();
+        auto& in = store();
         for (auto const* const one : all)
-            if (one->client() != &in || !in.joins(*static_cast<mutex_object const&>(*one).queue_->key())) return {};
+            if (one->client() != &in || !in.joins(*static_cast<mutex_object const&>(*one).key_)) return {};
         joint_call call{in};
         for (auto* const one : all) {
             auto& same = static_cast<mutex_object&>(*one);
@@ -105,28 +121,24 @@ public:
 
     void unlock() noexcept override
     {
-        auto const queue = queue_;  // the next holder may destroy this
+        auto const queues = queues_;  // the next holder may destroy this
+        auto const key = key_;
         auto const options = state_->options;
-        several_locks::of_this_thread().gave_back(queue.get());
-        if (auto const why = queue->release(*state_); why.code)
-            queue->reports().unlock_failed(options->on_error, queue->name(), why);
+        if (auto const why = release(rest::as_said); why.code)
+            queues->client().reports.unlock_failed(options->on_error, key->name(), why);
     }
 
-    void unlock(std::error_code& ec, rest then) noexcept override
-    {
-        auto const queue = queue_;
-        several_locks::of_this_thread().gave_back(queue.get());
-        ec = queue->release(*state_, then).code;
-    }
+    void unlock(std::error_code& ec, rest then) noexcept override { ec = release(then).code; }
 
     bool extend(std::chrono::milliseconds ttl, std::error_code& ec) override
     try {
-        auto const queue = queue_;
-        if (queue->in_child()) {  // checked first: in a child, mutexes may be locked for ever
-            ec = make_error_code(errc::not_owner);
-            return false;
-        }
-        ec = refused(ttl).empty() ? queue->extend(*state_, ttl) : make_error_code(errc::misconfigured);
+        auto const queue = made();
+        ec = make_error_code(errc::not_owner);
+        if (in_child()) return false;  // checked first: in a child, mutexes may be locked for ever
+        if (!refused(ttl).empty())
+            ec = make_error_code(errc::misconfigured);
+        else if (queue)
+            ec = queue->extend(*state_, ttl);
         return !ec;
     } catch (std::bad_alloc const&) {  // nothing was asked; the lease runs on, for `ttl` at most
         ec = std::make_error_code(std::errc::not_enough_memory);
@@ -135,23 +147,27 @@ public:
 
     void extend(std::chrono::milliseconds ttl) override
     {
-        auto const queue = queue_;
+        auto const key = key_;
         auto why = refused(ttl);
         std::error_code ec;
         if (extend(ttl, ec)) return;
         if (!why.empty()) why.insert(0, ", ");
-        throw error_of(queue->name(), {ec, "extend to " + std::to_string(ttl.count()) + " ms" + why});
+        throw error_of(key->name(), {ec, "extend to " + std::to_string(ttl.count()) + " ms" + why});
     }
 
-    [[nodiscard]] holdfast::lease lease() const override { return holdfast::lease{queue_->hold_of(*state_)}; }
-    [[nodiscard]] std::string const& name() const noexcept override { return queue_->name(); }
+    [[nodiscard]] holdfast::lease lease() const override
+    {
+        auto const queue = made();
+        return queue ? holdfast::lease{queue->hold_of(*state_)} : holdfast::lease{};
+    }
+    [[nodiscard]] std::string const& name() const noexcept override { return key_->name(); }
 
-    [[nodiscard]] void const* client() const noexcept override { return &queue_->store(); }
+    [[nodiscard]] void const* client() const noexcept override { return &store(); }
     [[nodiscard]] announcer* calls() noexcept override
     {
-        return queue_->in_child() ? nullptr : &queue_->renewer().calls;
+        return in_child() ? nullptr : &queues_->client().renews->calls;
     }
-    [[nodiscard]] std::string address() const override { return queue_->store().address_of(*queue_->key()); }
+    [[nodiscard]] std::string address() const override { return store().address_of(*key_); }
 
     [[nodiscard]] std::shared_ptr<joint_object> make_joint(std::vector<std::shared_ptr<lock_object>> all,
                                                            std::string const& name) override
@@ -159,10 +175,14 @@ public:
         return std::make_shared<joint_locks>(std::move(all), name);
     }
 
-    [[nodiscard]] std::optional<owner_token> held_token() const override { return queue_->token_of(*state_); }
-    [[nodiscard]] lock_report inspect() override { return operators().inspect(queue_->key()); }
-    bool force_release() override { return operators().force_release(queue_->key()); }
-    bool request_release() override { return operators().request_release(queue_->key()); }
+    [[nodiscard]] std::optional<owner_token> held_token() const override
+    {
+        auto const queue = made();
+        return queue ? queue->token_of(*state_) : std::nullopt;
+    }
+    [[nodiscard]] lock_report inspect() override { return operators().inspect(key_); }
+    bool force_release() override { return operators().force_release(key_); }
+    bool request_release() override { return operators().request_release(key_); }
 
     void begin_lock(patience const& p, std::stop_token stop, std::unique_ptr<async_result> told) override
     {
@@ -178,7 +198,8 @@ public:
 
     void give_back(holdfast::lease const& hold, rest then) noexcept override
     {
-        auto const queue = queue_;
+        auto const queue = made();
+        if (!queue) return;
         auto const options = state_->options;
         auto const why = queue->release_hold(*state_, hold, then);
         if (!why.code) return;
@@ -186,40 +207,72 @@ public:
     }
 
 private:
+    [[nodiscard]] bool in_child() const noexcept { return queues_->client().origin.in_child(); }
+    [[nodiscard]] lock_store& store() const noexcept { return *queues_->client().store; }
+
+    /// Returns: the queue; null if none was needed so far.
+    [[nodiscard]] std::shared_ptr<wait_queue> made() const noexcept
+    {
+        return made_.load(std::memory_order_acquire) ? queue_ : nullptr;
+    }
+
+    /// Returns: the same; while it is null, `none_yet` is a lock that keeps it so.
+    [[nodiscard]] std::shared_ptr<wait_queue> made(std::unique_lock<std::mutex>& none_yet) const noexcept
+    {
+        if (auto queue = made()) return queue;
+        none_yet = queues_->lock();
+        if (queue_) none_yet.unlock();
+        return queue_;
+    }
+
+    failure release(rest then) noexcept
+    {
+        auto const queue = made();  // the next holder may destroy this
+        several_locks::of_this_thread().gave_back(queue.get());
+        return queue ? queue->release(*state_, then) : failure{make_error_code(errc::not_owner), {}};
+    }
+
     /// Returns: why the lease cannot be extended to `ttl`; empty if it can. Follows the ttl and a comma.
     [[nodiscard]] std::string refused(std::chrono::milliseconds ttl) const
     {
-        auto& store = queue_->store();
-        auto why = store.refused_lease_of(*queue_->key(), ttl);
+        auto why = store().refused_lease_of(*key_, ttl);
         auto const margin = state_->options->stop_margin;
         if (!why.empty() || margin.count() == 0) return why;
-        why = store.refused_margin(ttl, margin);
+        why = store().refused_margin(ttl, margin);
         if (!why.empty()) why = "with a stop_margin of " + std::to_string(margin.count()) + " ms, " + why;
         return why;
     }
 
     void note_grant() const noexcept
     {
-        queue_->reports().went_well(state_->options->on_error, name());
+        queues_->client().reports.went_well(state_->options->on_error, name());
         several_locks::of_this_thread().granted(queue_.get(), this);
     }
 
     [[nodiscard]] inspection operators() const
     {
-        if (queue_->in_child()) throw made_before_fork(name());
-        return inspection{queue_->store()};
+        if (in_child()) throw made_before_fork(name());
+        return inspection{store()};
     }
 
-    /// Effects: a call can begin now. It owns no client, also while it begins: a thread of the client may be what
-    /// begins it, and would end the client. Throws: `error`: no lock can be taken in this process; `if_closed`.
+    /// Effects: a call can begin now: there is a queue. It owns no client, also while it begins: a thread of the client
+    /// may be what begins it, and would end the client. Throws: `error`: no lock can be taken in this process;
+    /// `if_closed`; `std::bad_alloc`.
     void prepare(std::error_code if_closed)
     {
-        if (queue_->in_child()) throw made_before_fork(name());
+        if (in_child()) throw made_before_fork(name());
+        if (!made_.load(std::memory_order_acquire)) {
+            queues_->find(key_, queue_);
+            made_.store(true, std::memory_order_release);
+        }
         if (!queue_->ensure_running(*state_)) throw error_of(name(), {if_closed, "the mutex was destroyed"});
     }
 
-    std::shared_ptr<wait_queue> const queue_;
+    std::shared_ptr<queue_table> const queues_;
+    shared_key const key_;
     std::shared_ptr<mutex_state> const state_ = std::make_shared<mutex_state>();
+    std::shared_ptr<wait_queue> queue_;  // set once, by `queues_`
+    std::atomic<bool> made_{false};      // it is set; before that, the mutex of `queues_` guards the client of `state_`
 };
 
 }  // namespace holdfast::detail

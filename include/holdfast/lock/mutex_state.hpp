@@ -4,7 +4,6 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/hold_state.hpp>
 #include <holdfast/core/options.hpp>
-#include <holdfast/core/token.hpp>
 #include <holdfast/lock/release_call.hpp>
 
 #include <memory>
@@ -20,7 +19,6 @@ struct mutex_state {
     ~mutex_state() = default;
 
     std::shared_ptr<hold_state> held;
-    owner_token token;
     std::unique_ptr<release_call> releasing;  ///< gives back what it holds
     std::shared_ptr<lock_options const> options;
     /// Keeps the client from its end. Null: the object is destroyed, and what is granted to it is given back.

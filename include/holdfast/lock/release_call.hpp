@@ -26,20 +26,22 @@ public:
     explicit release_call(std::unique_ptr<pending_release> operation) : operation_{std::move(operation)} {}
     ~release_call() override = default;
 
-    /// Effects: gives back the lease of `token`.
-    void start(owner_token const& token, boot_clock::time_point now) noexcept
+    /// Effects: it is the release of the lease of `token`, which was granted.
+    void bind(owner_token const& token) noexcept { operation_->bind(token); }
+
+    /// Effects: gives back the lease. Requires: `bind` was called.
+    void start(boot_clock::time_point now) noexcept
     {
         begun_ = now;
-        operation_->bind(token);
         operation_->start(*this);
     }
 
     /// Effects: the same, but no thread waits for the answer. The thread that brings the answer passes `mine` to `of`.
-    static void start(std::unique_ptr<release_call> mine, owner_token const& token, boot_clock::time_point now,
+    static void start(std::unique_ptr<release_call> mine, boot_clock::time_point now,
                       std::shared_ptr<receiver> of) noexcept
     {
         mine->receiver_ = std::move(of);
-        mine.release()->start(token, now);
+        mine.release()->start(now);
     }
 
     [[nodiscard]] boot_clock::time_point begun() const noexcept { return begun_; }

@@ -9,7 +9,6 @@
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock_stats.hpp>
 #include <holdfast/core/result.hpp>
-#include <holdfast/core/token.hpp>
 #include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/lease_queue.hpp>
 #include <holdfast/lock/lease_state.hpp>
@@ -29,7 +28,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// How a lease is given up. It passes to the next waiter if enough of its validity is left, the options are the same,
 /// and handoffs are left. Otherwise it is given back to the store. Then no waiter here asks for the lock before the
 /// release is answered and the pause for other clients (`release_pause`) is over.
-class release_queue : public lease_queue, public release_call::receiver {
+class release_queue : public release_call::receiver, public lease_queue {
 public:
     using lease_queue::lease_queue;
 
@@ -46,7 +45,7 @@ public:
         if (!gone.call) return conclude(*gone.mine, {}, nullptr);
         if (may_defer && !turns_.next()) return defer(guard, std::move(gone), nullptr);
         guard.unlock();  // `owner` may be gone from here on
-        gone.call->start(gone.token, boot_clock::now());
+        gone.call->start(boot_clock::now());
         gone.call->wait(store(), key());
         return finish_release(*gone.call, *gone.mine, nullptr);
     }
@@ -65,7 +64,7 @@ public:
         if (!mine) return failure{make_error_code(errc::not_owner), {}};
         if (!gone.call) return conclude(*mine, {}, &renewer().calls);
         guard.unlock();
-        release_call::start(std::move(gone.call), gone.token, boot_clock::now(), std::move(of));
+        release_call::start(std::move(gone.call), boot_clock::now(), std::move(of));
         return std::nullopt;
     }
 
@@ -100,18 +99,16 @@ public:
     }
 
 protected:
-    /// Effects: sends the release `call` of the lease of `token`, and does not wait for its answer; unlocks. A waiter
-    /// that is here asks after the answer, and after the pause for others that the answer says are waiting. One that
-    /// comes later asks at once.
-    void start_deferred(std::unique_lock<std::mutex>& guard, std::unique_ptr<release_call> call,
-                        owner_token const& token) noexcept
+    /// Effects: sends the release `call`, and does not wait for its answer; unlocks. A waiter that is here asks after
+    /// the answer, and after the pause for others that the answer says are waiting. One that comes later asks at once.
+    void start_deferred(std::unique_lock<std::mutex>& guard, std::unique_ptr<release_call> call) noexcept
     {
         bool const keeps = call->keeps_others_waiting;
         bool const at_answer = call->keeps_others_waiting = keeps && turns_.next();
         // Before anybody else can see that nothing is held, and end the client.
         at_answer ? renewer().begin_service() : renewer().begin_late_service();
         guard.unlock();
-        release_call::start(std::move(call), token, boot_clock::now(), self());
+        release_call::start(std::move(call), boot_clock::now(), self());
         if (at_answer) return;
         given_back();
         if (keeps) let_next_ask();
@@ -128,7 +125,7 @@ protected:
         bool const kept = lease_.state().kept();
         bool const current = mine == lease_.state().holder();
         bool const in_time = current && mine->still_held();
-        call->was_valid = in_time && store().still_leased(owner.token);
+        call->was_valid = in_time && store().still_leased(lease_.state().token());
         call->ended_in_store = in_time;
         if (current && !kept) reports().seen.ended(boot_clock::now() - mine->since());
         auto const release_at = call->was_valid && then == rest::as_said
@@ -136,7 +133,7 @@ protected:
                                     : boot_clock::time_point{};
         mine->end();
         if (release_at > boot_clock::now()) {
-            keep(guard, owner.token, std::move(call), deadline, release_at);
+            keep(guard, std::move(call), deadline, release_at);
             return nullptr;
         }
         // The result of an extend that is under way is not known. Others have waited for a lease that was kept.
@@ -162,8 +159,7 @@ protected:
 private:
     /// What was given up.
     struct given_up {
-        std::shared_ptr<hold_state> mine;  ///< null: it was not held
-        owner_token token{};
+        std::shared_ptr<hold_state> mine;      ///< null: it was not held
         std::unique_ptr<release_call> call{};  ///< to be started; null: the lease was handed on, or there was none
     };
 
@@ -171,14 +167,13 @@ private:
     given_up give_up(std::unique_lock<std::mutex>& guard, mutex_state& owner, rest then) noexcept
     {
         auto mine = owner.held;
-        auto const token = owner.token;
-        return {std::move(mine), token, let_go(guard, owner, then)};
+        return {std::move(mine), let_go(guard, owner, then)};
     }
 
-    /// Effects: keeps the lease of `token`, which ends at `deadline`, until `release_at`, when `call` gives it back;
-    /// unlocks. Without memory for that, the lease ends with its ttl.
-    void keep(std::unique_lock<std::mutex>& guard, owner_token const& token, std::unique_ptr<release_call> call,
-              boot_clock::time_point deadline, boot_clock::time_point release_at) noexcept
+    /// Effects: keeps the lease, which ends at `deadline`, until `release_at`, when `call` gives it back; unlocks.
+    /// Without memory for that, the lease ends with its ttl.
+    void keep(std::unique_lock<std::mutex>& guard, std::unique_ptr<release_call> call, boot_clock::time_point deadline,
+              boot_clock::time_point release_at) noexcept
     try {
         auto hold = std::make_shared<hold_state>();
         auto options = lease_.state().options();
@@ -189,7 +184,6 @@ private:
         }
         kept_ = std::make_unique<mutex_state>();
         kept_->held = hold;
-        kept_->token = token;
         kept_->releasing = std::move(call);
         lease_.keep(std::move(hold), std::move(options), deadline, release_at, this->shared_from_this());
         guard.unlock();
@@ -201,8 +195,7 @@ private:
     void give_back_kept(std::unique_lock<std::mutex>& guard) noexcept override
     {
         auto const owner = std::move(kept_);
-        auto const token = owner->token;
-        if (auto call = let_go(guard, *owner, rest::none)) start_deferred(guard, std::move(call), token);
+        if (auto call = let_go(guard, *owner, rest::none)) start_deferred(guard, std::move(call));
     }
 
     /// Effects: the same, if `hold` is the hold of `owner`.
@@ -217,7 +210,7 @@ private:
     {
         bool const was_valid = gone.call->was_valid;
         auto const how = gone.call->ended_in_store ? loss::taken : loss::deadline;
-        start_deferred(guard, std::move(gone.call), gone.token);
+        start_deferred(guard, std::move(gone.call));
         return conclude(*gone.mine, release_result(was_valid, {}), background, how);
     }
 

@@ -9,6 +9,7 @@
 #include <holdfast/lock/renewer.hpp>
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <utility>
 
@@ -37,6 +38,9 @@ public:
     void cancel() noexcept { operation_->cancel(); }
 
     [[nodiscard]] bool waited_for() const noexcept { return !of_; }
+
+    /// Notified, with the queue's mutex locked, before an extension is settled: one at a time is under way.
+    std::condition_variable settled;
 
     /// Returns: whether it is answered, and no thread waits for it.
     [[nodiscard]] bool answered() const noexcept { return answered_.load(std::memory_order_acquire); }

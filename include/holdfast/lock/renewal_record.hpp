@@ -18,7 +18,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// The outcome of the renewals of one lease, and what it says about a loss. Guarded by the queue's mutex.
 class renewal_record {
 public:
-    explicit renewal_record(std::shared_ptr<failure_reports> all) noexcept : all_{std::move(all)} {}
+    explicit renewal_record(failure_reports& all) noexcept : all_{all} {}
     renewal_record(renewal_record const&) = delete;
     renewal_record& operator=(renewal_record const&) = delete;
     ~renewal_record() { end(); }
@@ -27,18 +27,17 @@ public:
     template <class T>
     void note(result<T> const& got) noexcept
     {
-        all_->count(counted_, !got);
+        all_.count(counted_, !got);
         if (got) return;
-        why_ = got.code();
         last_.reset();
         try {
             last_ = std::make_unique<failure>(got.why());
-        } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): the code says enough
+        } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): that it failed says enough
         }
     }
 
     /// Effects: notes that the lease is over.
-    void end() noexcept { all_->count(counted_, false); }
+    void end() noexcept { all_.count(counted_, false); }
 
     /// Returns: the failure to report for the loss of the lease of `t`.
     [[nodiscard]] failure explain(loss how, lease_state const& t) const noexcept
@@ -51,8 +50,6 @@ public:
         }
         return why;
     }
-
-    [[nodiscard]] failure_reports& all() const noexcept { return *all_; }
 
 private:
     [[nodiscard]] std::string words(loss how, lease_state const& t) const
@@ -67,13 +64,13 @@ private:
         if (t.held_for_most()) return "held for max_hold, " + ms(*t.options()->max_hold) + ", and not renewed since";
         if (!t.options()->renew) return "its ttl, " + ms(t.ttl()) + ", is over, and renew is off";
         if (!counted_) return "not renewed in time; was this process stopped?";
-        bool const detailed = last_ && !last_->detail.empty();
-        return "not renewed in time; " + (detailed ? last_->detail : "renewal") + ": " + why_.message();
+        if (!last_) return "not renewed in time; its last renewal failed";
+        auto const& what = last_->detail;
+        return "not renewed in time; " + (what.empty() ? "renewal" : what) + ": " + last_->code.message();
     }
 
-    std::shared_ptr<failure_reports> const all_;
-    std::error_code why_;            // of the last failure
-    std::unique_ptr<failure> last_;  // null: no memory for it
+    failure_reports& all_;
+    std::unique_ptr<failure> last_;  // the last failure; null: no memory for it
     bool counted_ = false;           // the last renewal failed
 };
 

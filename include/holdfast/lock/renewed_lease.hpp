@@ -5,7 +5,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/result.hpp>
-#include <holdfast/lock/failure_reports.hpp>
+#include <holdfast/lock/client_parts.hpp>
 #include <holdfast/lock/lease_state.hpp>
 #include <holdfast/lock/renewal.hpp>
 #include <holdfast/lock/renewal_record.hpp>
@@ -35,32 +35,27 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// | held | released before `min_hold` is over | held by no user until then; then released |
 class renewed_lease {
 public:
-    renewed_lease(std::shared_ptr<lock_store> store, std::shared_ptr<detail::renewer> renews, shared_key key,
-                  std::shared_ptr<failure_reports> reports)
-        : store_{std::move(store)}, renewer_{std::move(renews)}, key_{std::move(key)}, record_{std::move(reports)}
+    renewed_lease(std::shared_ptr<client_parts> client, shared_key key)
+        : client_{std::move(client)}, key_{std::move(key)}, record_{client_->reports}
     {
     }
     renewed_lease(renewed_lease const&) = delete;
     renewed_lease& operator=(renewed_lease const&) = delete;
-    ~renewed_lease() { renewer_->remove(timer_); }
+    ~renewed_lease() { renews().remove(timer_); }
 
-    [[nodiscard]] lock_store& store() const noexcept { return *store_; }
-    [[nodiscard]] detail::renewer& renewer() const noexcept { return *renewer_; }
+    [[nodiscard]] client_parts& client() const noexcept { return *client_; }
     [[nodiscard]] shared_key const& key() const noexcept { return key_; }
     [[nodiscard]] lease_state& state() noexcept { return state_; }
     [[nodiscard]] lease_state const& state() const noexcept { return state_; }
-    [[nodiscard]] failure_reports& reports() const noexcept { return record_.all(); }
 
     /// Effects: `whom` is called by the client's thread when there is something to do.
     void prepare(std::weak_ptr<scheduled> whom) noexcept
     {
-        if (prepared_) return;
-        renewer_->prepare(timer_, std::move(whom));
-        prepared_ = true;
+        if (timer_.whom.expired()) renews().prepare(timer_, std::move(whom));
     }
 
     /// Effects: `whom` is called at once.
-    void poke() noexcept { renewer_->poke(timer_); }
+    void poke() noexcept { renews().poke(timer_); }
 
     /// Effects: ends the lease; nothing more is sent for it. If `next` is not null, it would have taken the lease over.
     void end(waiter const* next) noexcept
@@ -68,7 +63,7 @@ public:
         drop();
         state_.end(next);
         record_.end();
-        renewer_->cancel(timer_);
+        renews().cancel(timer_);
     }
 
     /// Returns: how the lease was lost, as far as its deadline shows. Requires: it is held.
@@ -81,7 +76,7 @@ public:
     [[nodiscard]] std::optional<loss> lost_in_store() const
     {
         if (auto const how = lost()) return how;
-        return store_->still_leased(state_.token()) ? std::nullopt : std::optional{loss::session};
+        return client_->store->still_leased(state_.token()) ? std::nullopt : std::optional{loss::session};
     }
 
     /// Returns: the failure to report for a loss.
@@ -121,6 +116,9 @@ public:
     /// Returns: whether an extension is under way.
     [[nodiscard]] bool extending() const noexcept { return asked_ && asked_->waited_for(); }
 
+    /// Returns: the request that is under way; null if there is none.
+    [[nodiscard]] std::shared_ptr<renewal> const& under_way() const noexcept { return asked_; }
+
     /// Returns: the renewal that is answered; null if there is none.
     [[nodiscard]] std::shared_ptr<renewal> answered() const noexcept
     {
@@ -144,26 +142,28 @@ public:
     void schedule() noexcept
     {
         auto const end = state_.holder()->deadline();
-        renewer_->put(timer_, asked_ ? std::min(end, state_.release_at()) : state_.next_look(), end);
+        renews().put(timer_, asked_ ? std::min(end, state_.release_at()) : state_.next_look(), end);
     }
 
 private:
+    [[nodiscard]] renewer& renews() const noexcept { return *client_->renews; }
+
     void begin_renewal(std::shared_ptr<void const> of) noexcept
     try {
-        renewer_->begin_renewal();
+        renews().begin_renewal();
         auto const ttl = state_.wanted_ttl();
         state_.ask(ttl);
         static_cast<void>(send(ttl, std::move(of)));
     } catch (...) {  // the deadline stands, and the renewal is tried again before it
-        renewer_->end_renewal();
+        renews().end_renewal();
         state_.retry_later();
     }
 
     /// Effects: asks the store for a lease of `ttl` from now on. Requires: no request is under way.
     std::shared_ptr<renewal> send(std::chrono::milliseconds ttl, std::shared_ptr<void const> of)
     {
-        auto made =
-            std::make_shared<renewal>(store_->extend(key_, state_.token(), ttl), std::move(of), *renewer_, timer_);
+        auto made = std::make_shared<renewal>(client_->store->extend(key_, state_.token(), ttl), std::move(of),
+                                              renews(), timer_);
         made->start();
         return asked_ = std::move(made);
     }
@@ -174,14 +174,12 @@ private:
         if (auto const gone = std::exchange(asked_, nullptr)) gone->cancel();
     }
 
-    std::shared_ptr<lock_store> const store_;
-    std::shared_ptr<detail::renewer> const renewer_;
+    std::shared_ptr<client_parts> const client_;
     shared_key const key_;
     lease_state state_;
     std::shared_ptr<renewal> asked_;  // the request that is under way
     renewal_record record_;
-    detail::renewer::timer timer_;
-    bool prepared_ = false;
+    renewer::timer timer_;
 };
 
 }  // namespace holdfast::detail

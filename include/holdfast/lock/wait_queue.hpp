@@ -201,6 +201,7 @@ private:
         }
         auto& lease = lease_.state();
         lease.begin(*got, one.options);
+        one.releasing->bind(got->token);
         lease.give(one, lease.deadline_for(got->valid_until), std::move(one.releasing));
         reports().seen.granted();
         if (!one.owner->client) {
@@ -237,10 +238,9 @@ private:
     /// Effects: gives back what `one` was granted, and cannot use: its object was destroyed meanwhile.
     void give_up_grant(std::unique_lock<std::mutex>& guard, waiter& one) noexcept
     {
-        auto const token = one.owner->token;
         one.why_not = failure{std::make_error_code(std::errc::operation_canceled), {}};
         lease_.state().end_handoffs();  // it is not in the schedule, nor what the next one asked for
-        if (auto call = let_go(guard, *one.owner, rest::none)) start_deferred(guard, std::move(call), token);
+        if (auto call = let_go(guard, *one.owner, rest::none)) start_deferred(guard, std::move(call));
     }
 
     bool told_of_obstacle_ = false;

@@ -74,7 +74,7 @@ public:
             v.now = applied ? vote::confirmed : vote::failed;
         else
             v = {applied ? vote::granted : held ? vote::held : vote::failed, a.in_line, a.fence, a.time_left};
-        if (v.now == vote::failed) failures_.add({.node = node, .error = a.error});
+        if (v.now == vote::failed) failures_.add({.error = a.error, .node = node});
         if (!settled_ && count(vote::granted) >= majority()) return {.confirm = settle_fence()};
         if (settled_ && !to_confirm) return {.confirm = below_fence(node)};
         return {};
@@ -89,7 +89,7 @@ public:
             if (v.now != vote::pending && !(settled_ && v.now == vote::granted)) continue;
             overdue.add(node);
             v.now = vote::failed;
-            failures_.add({.node = node, .error = overdue_});
+            failures_.add({.error = overdue_, .node = node});
         }
         return overdue;
     }

@@ -15,8 +15,8 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
 class node_failures {
 public:
     struct cause {
-        unsigned node = max_nodes;
         std::error_code error{};
+        unsigned node = max_nodes;
         bool unknown = false;  ///< the node may have done what it was asked
     };
 

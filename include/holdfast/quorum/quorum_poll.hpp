@@ -28,17 +28,14 @@ struct poll_step {
 /// | time                                             | missing answers count as unknown; done |
 class quorum_poll {
 public:
-    explicit quorum_poll(node_group const& nodes) noexcept
-        : nodes_{nodes}, all_{node_set::all(nodes.size)}, pending_{all_}
-    {
-    }
+    explicit quorum_poll(node_group const& nodes) noexcept : nodes_{nodes}, pending_{node_set::all(nodes.size)} {}
 
     [[nodiscard]] boot_clock::time_point wake_at() const noexcept { return wake_at_; }
 
     [[nodiscard]] poll_step start(boot_clock::time_point now) noexcept
     {
         wake_at_ = now + nodes_.timeout;
-        return {.ask = all_};
+        return {.ask = node_set::all(nodes_.size)};
     }
 
     /// Requires: `node` was asked and has not answered since.
@@ -51,14 +48,14 @@ public:
         else if (a.what == answer::kind::refused && !a.error)
             refused_.add(node);  // mutant: a no counted as a yes
         else
-            fail({.node = node, .error = a.error, .unknown = a.what == answer::kind::unknown});
+            fail({.error = a.error, .node = node, .unknown = a.what == answer::kind::unknown});
         return {.done = decided()};
     }
 
     [[nodiscard]] poll_step on_time(boot_clock::time_point) noexcept
     {
         auto const overdue = pending_;
-        overdue.for_each([&](unsigned node) { fail({.node = node, .error = nodes_.overdue, .unknown = true}); });
+        overdue.for_each([&](unsigned node) { fail({.error = nodes_.overdue, .node = node, .unknown = true}); });
         pending_ = {};
         return {.give_up = overdue, .done = true};
     }
@@ -67,12 +64,12 @@ public:
     [[nodiscard]] bool carried() const noexcept { return applied_.size() >= majority(); }
 
     /// Returns: whether so many refused it that no majority can be ours.
-    [[nodiscard]] bool rejected() const noexcept { return refused_.size() > all_.size() - majority(); }
+    [[nodiscard]] bool rejected() const noexcept { return refused_.size() > nodes_.size - majority(); }
 
     /// Returns: whether the answers that are missing may still make it so.
     [[nodiscard]] bool may_be_rejected() const noexcept
     {
-        return refused_.size() + pending_.size() > all_.size() - majority();
+        return refused_.size() + pending_.size() > nodes_.size - majority();
     }
 
     /// Returns: whether a majority may have applied it although answers are missing.
@@ -85,7 +82,7 @@ public:
     [[nodiscard]] node_failures::cause const& why() const noexcept { return failures_.why(); }
 
 private:
-    [[nodiscard]] unsigned majority() const noexcept { return majority_of(all_.size()); }  // mutant: renewal by 2 of 5
+    [[nodiscard]] unsigned majority() const noexcept { return majority_of(nodes_.size); }  // mutant: renewal by 2 of 5
     [[nodiscard]] bool decided() const noexcept { return carried() || applied_.size() + pending_.size() < majority(); }
 
     void fail(node_failures::cause const& c) noexcept
@@ -95,7 +92,6 @@ private:
     }
 
     node_group nodes_;
-    node_set all_;
     node_set pending_;
     node_set applied_;
     node_set refused_;

@@ -22,7 +22,14 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// The keys of one lock on the servers. The lock's own key is its name, so that other clients share it. The others are
 /// in the same hash slot, unless the name has a `}` and no hash tag; they are made when they are needed.
 struct lock_keys : lock_key {
-    std::string lock;  ///< see `redis::layout`
+private:
+    redis::layout layout_;
+    bool tagged_;
+    std::uint16_t permits_;
+    std::unique_ptr<std::string const> key_;  // null: it is the name
+
+public:
+    std::string const& lock;  ///< see `redis::layout`
 
     /// `name` is what the user calls the lock; empty: the same as its key. Throws: `error` (`misconfigured`) if the key
     /// is reserved.
@@ -32,10 +39,11 @@ struct lock_keys : lock_key {
                        redis::layout kind = redis::layout::string, std::size_t permits = 0)
         : lock_key{name.empty() ? key : std::string{name}, permits == 0 ? std::string{} : std::to_string(permits),
                    mode},
-          lock{std::move(key)},
           layout_{kind},
-          tagged_{kind == redis::layout::redisson ? lock.find('{') != std::string::npos : has_tag(lock)},
-          permits_{static_cast<std::uint16_t>(permits)}
+          tagged_{kind == redis::layout::redisson ? key.find('{') != std::string::npos : has_tag(key)},
+          permits_{static_cast<std::uint16_t>(permits)},
+          key_{key == this->name() ? nullptr : std::make_unique<std::string const>(std::move(key))},
+          lock{key_ ? *key_ : this->name()}
     {
         refuse(reserved_prefix);
         if (kind == redis::layout::redisson) refuse(redisson_counters);
@@ -113,10 +121,6 @@ private:
         auto const close = open == std::string_view::npos ? open : name.find('}', open + 1);
         return close != std::string_view::npos && close > open + 1;
     }
-
-    redis::layout layout_;
-    bool tagged_;
-    std::uint16_t permits_;
 };
 
 using shared_keys = std::shared_ptr<lock_keys const>;

@@ -4,11 +4,11 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/quorum/node_set.hpp>
+#include <holdfast/quorum/per_node.hpp>
 #include <holdfast/redis/commands.hpp>
 
 #include <string_view>
 #include <system_error>
-#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
@@ -44,7 +44,7 @@ protected:
 
 private:
     friend class listener_link;
-    std::vector<void*> links_;
+    quorum::per_node<void*> links_;
 };
 
 /// Gives a transport a place in each listener to note what is in flight for it on a node. It is found there, however

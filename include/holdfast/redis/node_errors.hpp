@@ -4,13 +4,13 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/quorum/node_set.hpp>
+#include <holdfast/quorum/per_node.hpp>
 #include <holdfast/redis/transport.hpp>
 
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
@@ -44,7 +44,7 @@ public:
     }
 
 private:
-    std::vector<std::error_code> all_;
+    quorum::per_node<std::error_code> all_;
 };
 
 }  // namespace holdfast::redis

@@ -15,6 +15,7 @@
 #include <mutex>
 #include <new>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
@@ -60,11 +61,12 @@ public:
     }
 
 protected:
-    operator_operation(transport& way, command const& what, lost_answer then)
-        : base{way, what, {way.nodes(), way.connect_timeout(), then != lost_answer::unknown}},
+    operator_operation(transport& way, command what, lost_answer then)
+        : base{way, {way.nodes(), way.connect_timeout(), then != lost_answer::unknown}},
+          question_{std::move(what)},
           then_{then},
           answers_(way.size()),
-          values_(way.size(), what.value)
+          values_(way.size(), question_.value)
     {
     }
 
@@ -98,7 +100,7 @@ private:
 
     [[nodiscard]] command request_for(unsigned node) noexcept override
     {
-        auto c = this->request();
+        auto c = question_;
         c.value = values_[node];
         return c;
     }
@@ -109,6 +111,7 @@ private:
         this->end();
     }
 
+    command const question_;
     lost_answer const then_;
     std::vector<answer> answers_;        // the last of each node
     std::vector<std::uint64_t> values_;  // of the next question to each node

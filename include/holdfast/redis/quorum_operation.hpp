@@ -2,19 +2,25 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
 #include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/result.hpp>
+#include <holdfast/core/token.hpp>
 #include <holdfast/quorum/extend_machine.hpp>
 #include <holdfast/quorum/release_machine.hpp>
+#include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/keys.hpp>
 #include <holdfast/redis/machine_operation.hpp>
 #include <holdfast/redis/transport.hpp>
 
+#include <chrono>
 #include <mutex>
 #include <system_error>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// Runs a machine over a transport that sends a request to every node.
+/// Runs a machine over a transport that sends a request to every node. A derived class has what the request is made of.
 template <class Operation, class Machine>
 class quorum_operation : public machine_operation<Operation, Machine> {
     using base = machine_operation<Operation, Machine>;
@@ -26,15 +32,13 @@ public:
 protected:
     using base::transport_;
 
-    quorum_operation(transport& way, command request, Machine machine)
-        : base{way, std::move(machine)}, request_{std::move(request)}
-    {
-    }
+    quorum_operation(transport& way, Machine machine) : base{way, std::move(machine)} {}
 
-    ~quorum_operation() override { stop(); }
+    /// Requires: it does not run.
+    ~quorum_operation() override = default;
 
-    /// Effects: an operation that has not ended is abandoned: its completion is not told. A derived class whose members
-    /// answers reach calls it in its destructor: another thread may bring one until then.
+    /// Effects: an operation that has not ended is abandoned: its completion is not told. A derived class calls it in
+    /// its destructor: until then another thread may bring an answer, after which it is asked for its request.
     void stop() noexcept
     {
         if (!this->runs()) return;
@@ -42,10 +46,8 @@ protected:
         if (this->runs()) this->abandon({});
     }
 
-    [[nodiscard]] command& request() noexcept { return request_; }
-
     /// Returns: what to send to `node`.
-    [[nodiscard]] virtual command request_for(unsigned /*node*/) noexcept { return request_; }
+    [[nodiscard]] virtual command request_for(unsigned node) noexcept = 0;
 
 private:
     bool act(quorum::poll_step const& step) noexcept override
@@ -55,15 +57,12 @@ private:
         if (step.done) this->stop_asking();
         return step.done;
     }
-
-    command request_;
 };
 
 class extend_operation final : public quorum_operation<pending_extend, quorum::extend_machine> {
 public:
     extend_operation(transport& way, shared_keys const& keys, owner_token const& token, std::chrono::milliseconds ttl)
-        : quorum_operation{
-              way, {.what = command::verb::extend, .keys = keys, .token = token, .ttl = ttl}, {way.nodes(), ttl}}
+        : quorum_operation{way, {way.nodes(), ttl}}, keys_{keys}, token_{token}, ttl_{ttl}
     {
     }
 
@@ -98,23 +97,32 @@ private:
     /// It asks for the node's vote if the node lost it or never gave it, and has one.
     [[nodiscard]] command request_for(unsigned node) noexcept override
     {
-        auto c = request();
-        if (transport_.may_reacquire(node, c.token, transport_.now())) c.what = command::verb::reacquire;
-        return c;
+        bool const again = transport_.may_reacquire(node, token_, transport_.now());
+        return {.what = again ? command::verb::reacquire : command::verb::extend,
+                .keys = keys_,
+                .token = token_,
+                .ttl = ttl_};
     }
 
+    shared_keys keys_;
+    owner_token token_;
+    std::chrono::milliseconds ttl_;
     bool release_requested_ = false;
 };
 
+/// Every hold has one from its beginning, so it is small: it has no more than the request is made of.
 class release_operation final : public quorum_operation<pending_release, quorum::release_machine> {
 public:
     release_operation(transport& way, shared_keys const& keys)
-        : quorum_operation{
-              way, {.what = command::verb::release, .keys = keys, .token = {}}, quorum::release_machine{way.nodes()}}
+        : quorum_operation{way, quorum::release_machine{way.nodes()}}, keys_{keys}
     {
     }
 
-    void bind(owner_token const& token) noexcept override { request().token = token; }
+    release_operation(release_operation const&) = delete;
+    release_operation& operator=(release_operation const&) = delete;
+    ~release_operation() override { stop(); }
+
+    void bind(owner_token const& token) noexcept override { token_ = token; }
     void cancel() noexcept override {}
 
     [[nodiscard]] failure outcome() const override
@@ -125,6 +133,15 @@ public:
     }
 
     [[nodiscard]] bool others_wait() const noexcept override { return machine_.others_wait(); }
+
+private:
+    [[nodiscard]] command request_for(unsigned /*node*/) noexcept override
+    {
+        return {.what = command::verb::release, .keys = keys_, .token = token_};
+    }
+
+    shared_keys keys_;
+    owner_token token_;
 };
 
 }  // namespace holdfast::redis

@@ -50,7 +50,7 @@ MUTANTS = {
     # How many, and until when.
     "quorum of 2 of 5": mutant(REDIS, ("majority_of(nodes_)", "(MUTANT && nodes_ >= 5 ? 2 : majority_of(nodes_))")),
     "renewal by 2 of 5": mutant(
-        REDIS, ("majority_of(all_.size())", "(MUTANT && all_.size() >= 5 ? 2 : majority_of(all_.size()))"), labels="lesson-20"
+        REDIS, ("majority_of(nodes_.size)", "(MUTANT && nodes_.size >= 5 ? 2 : majority_of(nodes_.size))"), labels="lesson-20"
     ),
     "validity counted from the end": mutant(
         REDIS, ("round_.validity()", "MUTANT ? valid_until(now, set_.request.ttl) : round_.validity()"),
