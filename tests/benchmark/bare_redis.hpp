@@ -51,8 +51,8 @@ public:
     /// Effects: appends a command to what is to be sent.
     void append(std::initializer_list<std::string_view> words)
     {
-        std::array<char const*, 8> text{};
-        std::array<std::size_t, 8> sizes{};
+        std::array<char const*, 24> text{};
+        std::array<std::size_t, 24> sizes{};
         std::size_t count = 0;
         for (auto const word : words) {
             text[count] = word.data();
@@ -82,22 +82,29 @@ public:
     /// Effects: reads what is there. Returns: how many answers were complete, all of which said yes.
     [[nodiscard]] int read()
     {
+        int count = 0;
+        read_each([&](redisReply const& r) {
+            require_yes(r);
+            ++count;
+        });
+        return count;
+    }
+
+    /// Effects: reads what is there, and calls `f` with each answer and message that is complete.
+    template <class F>
+    void read_each(F&& f)
+    {
         if (::redisBufferRead(context_.get()) != REDIS_OK) fail();
-        for (int count = 0;; ++count) {
+        for (;;) {
             void* raw = nullptr;
             if (::redisGetReplyFromReader(context_.get(), &raw) != REDIS_OK) fail();
-            if (raw == nullptr) return count;
-            require_yes(raw);
+            if (raw == nullptr) return;
+            f(*owned(raw));
         }
     }
 
     /// Effects: sends what was appended, and waits for the next answer, which has to be a yes.
-    void expect_yes()
-    {
-        void* raw = nullptr;
-        if (::redisGetReply(context_.get(), &raw) != REDIS_OK) fail();
-        require_yes(raw);
-    }
+    void expect_yes() { require_yes(*answer()); }
 
     /// Effects: one round trip, the shortest there is.
     void ping()
@@ -112,26 +119,40 @@ public:
         script_ = load("if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0");
     }
 
-    /// Effects: makes the server know a script. Returns: its SHA-1.
+    /// Effects: makes the server know `script`. Returns: its SHA-1.
     std::string load(std::string_view script)
     {
         append({"SCRIPT", "LOAD", script});
-        void* raw = nullptr;
-        if (::redisGetReply(context_.get(), &raw) != REDIS_OK) fail();
-        std::unique_ptr<void, decltype(&::freeReplyObject)> const owned{raw, &::freeReplyObject};
-        auto const* const r = static_cast<redisReply const*>(raw);
+        auto const r = answer();
         return {r->str, static_cast<std::size_t>(r->len)};
+    }
+
+    /// Effects: listens to a channel; nothing else can be sent from now on.
+    void subscribe(std::string_view channel)
+    {
+        append({"SUBSCRIBE", channel});
+        static_cast<void>(answer());
     }
 
     [[nodiscard]] int descriptor() const noexcept { return context_->fd; }
 
 private:
-    /// Status: OK or PONG; integer: 1.
-    static void require_yes(void* raw)
+    using reply = std::unique_ptr<redisReply, decltype(&::freeReplyObject)>;
+
+    static reply owned(void* raw) { return {static_cast<redisReply*>(raw), &::freeReplyObject}; }
+
+    /// Effects: sends what was appended. Returns: the next answer.
+    [[nodiscard]] reply answer()
     {
-        std::unique_ptr<void, decltype(&::freeReplyObject)> const owned{raw, &::freeReplyObject};
-        auto const* const r = static_cast<redisReply const*>(raw);
-        if (r->type != REDIS_REPLY_STATUS && !(r->type == REDIS_REPLY_INTEGER && r->integer == 1))
+        void* raw = nullptr;
+        if (::redisGetReply(context_.get(), &raw) != REDIS_OK) fail();
+        return owned(raw);
+    }
+
+    /// Status: OK or PONG; integer: 1.
+    static void require_yes(redisReply const& r)
+    {
+        if (r.type != REDIS_REPLY_STATUS && !(r.type == REDIS_REPLY_INTEGER && r.integer == 1))
             throw std::runtime_error{"the bare lock was refused"};
     }
 

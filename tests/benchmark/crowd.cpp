@@ -2,6 +2,7 @@
 //
 // P7: processes that all want one lock, on one Redis and on five masters: how much is left of what the same processes
 // do in turn, what a section costs a server, and whether each gets its share.
+#include "bare_queue.hpp"
 #include "crowd_of.hpp"
 #include "foreign_crowd.hpp"
 #include "lua_queue.hpp"
@@ -29,6 +30,7 @@ struct place {
     std::string name;
     std::vector<std::uint16_t> servers;
     std::function<contender(unsigned)> ours;
+    std::chrono::milliseconds ttl;
     double share;     ///< of what is done in turn, at least, with empty sections
     double requests;  ///< of a section, to each server, at most
 };
@@ -57,6 +59,13 @@ void measure(run_options const& options, report& to, place const& at, unsigned p
         contenders.emplace_back("a Lua queue", [&] {
             return run_crowd(o, [&](unsigned i) -> contender {
                 auto const queue = std::make_shared<lua_queue>(at.servers[0], i);
+                return {[queue] { queue->lock(); }, [queue] { queue->unlock(); }};
+            });
+        });
+    if (empty)
+        contenders.emplace_back("the same protocol on bare hiredis", [&] {
+            return run_crowd(o, [&](unsigned i) -> contender {
+                auto const queue = std::make_shared<bare_queue>(at.servers, i, at.ttl);
                 return {[queue] { queue->lock(); }, [queue] { queue->unlock(); }};
             });
         });
@@ -116,6 +125,7 @@ void crowd(run_options const& options, report& to)
         {"one Redis",
          {server.port()},
          [&](unsigned) { return lock_of(std::make_shared<redis::client>(server.url()), {}); },
+         lock_options{}.ttl,
          0.5,
          6},
         {"five masters", masters.ports(),
@@ -124,7 +134,7 @@ void crowd(run_options const& options, report& to)
                                 masters.urls(), redlock::masters_options{.restart_guard = masters.guard}),
                             {.ttl = masters.guard});
          },
-         0.35, 5}};
+         masters.guard, 0.35, 5}};
     if (options.rivals.empty()) to.skip("P7", "redis-py and node-redlock are not there");
     for (auto const& at : places)
         for (unsigned const processes : {2U, 8U, 32U, 64U})

@@ -13,7 +13,8 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-COLOURS = {"holdfast": "#1a7f5a", "the same in turn": "#8a8f98", "a Lua queue": "#e09a1a", "redis-py": "#c8442c", "node-redlock": "#4a5a70"}
+COLOURS = {"holdfast": "#1a7f5a", "the same in turn": "#8a8f98", "a Lua queue": "#e09a1a", "the same protocol on bare hiredis": "#7a4fa3", "redis-py": "#c8442c", "node-redlock": "#4a5a70"}
+SHORT = {"the same protocol on bare hiredis": "bare hiredis"}
 WHAT = re.compile(r"^(one Redis|five masters), (\d+) processes$")
 
 
@@ -46,7 +47,7 @@ def main(source, destination):
         for name, rates in locks.items():
             numbers = sorted(rates)
             axes.plot(numbers, [rates[n] for n in numbers], "o-", color=COLOURS[name], linewidth=2.4 if name == "holdfast" else 1.4, markersize=4)
-            axes.annotate(name, (numbers[-1], rates[numbers[-1]]), xytext=(6, 0), textcoords="offset points", va="center", fontsize=8.5, color=COLOURS[name])
+            axes.annotate(SHORT.get(name, name), (numbers[-1], rates[numbers[-1]]), xytext=(6, 0), textcoords="offset points", va="center", fontsize=8.5, color=COLOURS[name])
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set_xticks([2, 8, 32, 64], ["2", "8", "32", "64"])

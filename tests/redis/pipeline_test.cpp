@@ -244,6 +244,42 @@ TEST_CASE("the answer to what is forgotten goes to no listener, and the next one
     CHECK(second.got[0].fence == 71);
 }
 
+TEST_CASE("a waiter that waits no longer leaves a node that refuses it yet, and is no longer asked for")
+{
+    connected_line l;
+    ear e;
+    auto acquire = l.make(verb::acquire, 1);
+    acquire.waiter = {.inbox = 1, .number = 7};
+    CHECK_FALSE(l.pipeline.send(acquire, &e, {}, l.now));
+    CHECK(l.written() == "acquire1");
+    l.pipeline.forget(e, true);
+    SECTION("it is refused")
+    {
+        l.answer_with(no(3s));
+        auto const* const next = l.pipeline.next_to_write();
+        REQUIRE(next);
+        CHECK(next->what.what == verb::leave);
+        CHECK(next->what.waiter == acquire.waiter);
+        CHECK(next->what.token == owner_token{});
+        (void)l.written();
+        l.answer_with(no());
+    }
+    SECTION("it is granted, or the node fails")
+    {
+        bool const granted = GENERATE(true, false);
+        l.answer_with(granted ? yes(70) : answer::failed(make_error_code(holdfast::errc::unavailable)));
+        CHECK(l.written().empty());
+    }
+    SECTION("the connection breaks")
+    {
+        l.down();
+        CHECK(l.connect_and_decide().empty());
+    }
+    CHECK_FALSE(l.pipeline.next_to_write());
+    CHECK_FALSE(l.pipeline.busy());
+    CHECK(e.got.empty());
+}
+
 TEST_CASE("an acquire whose answer is lost fails, and is undone over the next connection, ahead of its repetition")
 {
     connected_line l;

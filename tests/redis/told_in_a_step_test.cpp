@@ -67,7 +67,7 @@ struct rude_transport : holdfast::redis::transport {
     {
         if (in_flight.erase(node) != 0) whom->on_answer(node, failed(errc::cannot_connect), now());
     }
-    void forget(unsigned node, listener*) noexcept override { in_flight.erase(node); }
+    void forget(unsigned node, listener*, bool) noexcept override { in_flight.erase(node); }
     void give_up(unsigned node, listener*) noexcept override { in_flight.erase(node); }
     void begin(holdfast::io::running&, holdfast::completion&) override {}
     void updated(holdfast::io::running&) override { ++updates; }

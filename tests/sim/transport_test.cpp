@@ -139,6 +139,33 @@ TEST_CASE("what is for a paused client waits, its clock runs on")
     CHECK(operation.outcome().code() == errc::timed_out);
 }
 
+TEST_CASE("a reader that a server refuses after the others have let it in is not waited for when readers have a turn")
+{
+    fixture f;
+    auto const make = [](holdfast::access mode) {
+        return std::make_shared<redis::lock_keys const>("orders", "", mode);
+    };
+    redis::command writer{.what = redis::command::verb::acquire,
+                          .keys = make(holdfast::access::exclusive),
+                          .token = owner_token::fresh(),
+                          .ttl = 1s};
+    auto& late = f.servers[4];
+    REQUIRE(late.execute(writer, f.world.now()).what == quorum::answer::kind::applied);
+    f.servers.hang(4, 5ms);
+
+    redis::acquire_operation reader{f.way, make(holdfast::access::shared), {.ttl = 300ms}};
+    sim::call call{f.one};
+    reader.start(call);
+    REQUIRE(call.run_until(f.way.now() + 4ms));
+    REQUIRE(reader.outcome());
+    f.run(10ms);
+
+    writer.what = redis::command::verb::release;
+    REQUIRE(late.execute(writer, f.world.now()).what == quorum::answer::kind::applied);
+    writer.what = redis::command::verb::acquire;
+    CHECK(late.execute(writer, f.world.now()).what == quorum::answer::kind::applied);
+}
+
 TEST_CASE("a connection that breaks is made again, and the question put again")
 {
     fixture f;

@@ -189,7 +189,6 @@ public:
 private:
     enum class what : std::uint8_t { sleep, serve, stop };
 
-    static constexpr std::size_t batch = schedule::window;
     static constexpr std::chrono::milliseconds late{50};
     static constexpr auto never = boot_clock::time_point::max();
 
@@ -224,7 +223,7 @@ private:
     {
         std::uint64_t before = 0;
         for (bool first = true;; first = false) {
-            std::array<schedule::turn, batch> due;
+            std::array<schedule::turn, schedule::window> due;
             {
                 std::scoped_lock guard{mutex_};
                 busy_ = true;
@@ -237,7 +236,7 @@ private:
             {
                 std::scoped_lock guard{mutex_};
                 bool const begun = begun_ != before;
-                std::size_t const most = serves_ ? (begun ? 0 : batch) : first || served_ == 0 ? 1 : 0;
+                std::size_t const most = serves_ ? (begun ? 0 : due.size()) : first || served_ == 0 ? 1 : 0;
                 while (count < most && (due[count] = schedule_.take(now, renewals_ + count)).whom) ++count;
                 if (count == 0 && again_) continue;
                 if (count == 0) {

@@ -142,6 +142,8 @@ private:
     bool act(quorum::acquire_step const& step) noexcept override
     {
         give_up(step.give_up);
+        // A server that refused a reader would wait for it when readers have their turn.
+        if (step.done && !queues_) under_way_.for_each([&](unsigned node) { transport_.forget(node, this, true); });
         if (step.new_token || !step.roll_back.empty() || step.done) stop_asking();
         // Another server's clock may be known by now.
         if (waiter_ && queues_)
@@ -199,7 +201,6 @@ private:
         c.score = 0;
         c.token = {};  // it may arrive late, and is not to end a lease
         c.what = command::verb::leave;
-        // A server that refused a reader would wait for it when readers have their turn.
         auto const leave = step.done && waiter_ && !queues_ ? known_ : step.leave;
         leave.for_each([&](unsigned node) { transport_.send(node, c, nullptr); });
     }

@@ -25,6 +25,7 @@ struct pending_command {
     boot_clock::time_point written{};  ///< when it was put on the wire; the epoch: not yet
     script_form form = script_form::by_text;
     std::error_code failed{};  ///< why there is no answer; `whom` must still be told
+    bool leaves = false;       ///< its waiter waits no longer: a leave follows if it is refused
 
     [[nodiscard]] bool asks_for_vote() const noexcept { return redis::asks_for_vote(what); }
     [[nodiscard]] bool acquires() const noexcept
@@ -48,6 +49,19 @@ struct pending_command {
         return std::exchange(whom, nullptr);
     }
 
+    /// Effects: if this is an acquire that a leave follows, and `a` is its refusal, this is that leave from now on: the
+    /// node would call the waiter, or wait for it. Returns: whether it is.
+    [[nodiscard]] bool follows_with_leave(answer const& a) noexcept
+    {
+        bool const refused = a.what == answer::kind::refused && !a.error;
+        if (!leaves || !acquires() || !what.waiter || !refused) return false;
+        what.what = command::verb::leave;
+        what.token = {};  // it may arrive late, and is not to end a lease
+        what.score = 0;
+        written = {};
+        return true;
+    }
+
     /// Returns: whether it must still be sent: an operation waits for the answer, or it is a release of a key that may
     /// still be there. The key expires after its ttl.
     [[nodiscard]] bool wanted(boot_clock::time_point now) const noexcept
@@ -65,13 +79,15 @@ private:
 /// Elements move from one list to another without allocation.
 using pending_commands = std::list<pending_command>;
 
-/// Returns: whether `some` has a command for `token` whose sender will release the token itself: an extension, which
-/// comes from the holder, or another command, not a release, whose answer an operation waits for.
-[[nodiscard]] inline bool asked_again(pending_commands const& some, owner_token const& token) noexcept
+/// Returns: whether one of the lists has a command for `token` whose sender will release the token itself: an
+/// extension, which comes from the holder, or another command, not a release, whose answer an operation waits for.
+template <class... Lists>
+[[nodiscard]] bool asked_again(owner_token const& token, Lists const&... lists) noexcept
 {
-    return std::any_of(some.begin(), some.end(), [&](pending_command const& e) {
+    auto const asks = [&](pending_command const& e) {
         return (e.extends() || (e.whom && !e.releases())) && e.what.token == token;
-    });
+    };
+    return (std::any_of(lists.begin(), lists.end(), asks) || ...);
 }
 
 }  // namespace holdfast::redis

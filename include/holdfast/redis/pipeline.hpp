@@ -43,7 +43,9 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// | acquire, not sent          | fails                      | dropped |
 ///
 /// If an acquire is given up with its connection, its release is kept, too: its round is lost. No command turns into
-/// another. Only releases are repeated, and a command whose script the server did not know; that is sent as text.
+/// another. An operation may say what follows if its acquire is refused all the same: a leave, as its waiter waits no
+/// longer; that takes the memory of the acquire, for there may be none. Only releases are repeated, and a command whose
+/// script the server did not know; that is sent as text.
 class pipeline {
 public:
     static constexpr std::size_t most = 65536;
@@ -82,12 +84,14 @@ public:
         return {};
     }
 
-    /// Effects: `whom` no longer wants its answer. What was not written is not sent, unless it is a release.
-    void forget(listener& whom) noexcept
+    /// Effects: `whom` no longer wants its answer. What was not written is not sent, unless it is a release. With
+    /// `leaves`, its waiter waits no longer: a leave follows if the node refuses the acquire.
+    void forget(listener& whom, bool leaves = false) noexcept
     {
         auto* const e = pending_command::of(whom, node_);
         if (!e) return;
         e->let_go(node_);
+        e->leaves = leaves;
         if (e->on_the_wire() || e->releases()) return;
         for (auto* some : {&waiting_, &ready_}) some->remove_if([e](auto const& one) { return &one == e; });
     }
@@ -191,8 +195,9 @@ public:
         auto* const whom = e.let_go(node_);
         auto const more = e.releases() ? release_retries::most : e.asks_for_vote() ? 1 : 0;
         bool const refused = e.releases() && a.error == holdfast::errc::unavailable;
-        if (refused && (whom || !is_asked_again(e.what.token))) retries_.keep_first(one);
+        if (refused && (whom || !asked_again(e.what.token, sent_, ready_, waiting_))) retries_.keep_first(one);
         if (!a.error) retries_.take(more, ready_, now);
+        if (e.follows_with_leave(a)) prepare(one, now);
         return whom;
     }
 
@@ -277,11 +282,6 @@ private:
     {
         one.front().failed = why;
         failed_.splice(failed_.end(), one);
-    }
-
-    [[nodiscard]] bool is_asked_again(owner_token const& token) const noexcept
-    {
-        return asked_again(sent_, token) || asked_again(ready_, token) || asked_again(waiting_, token);
     }
 
     unsigned node_;
