@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// P13: how often a process wakes that has a client and does nothing with it, holds a lock, or waits for some.
+// P13: how often a process wakes that has a client and does nothing with it, holds a lock, or waits for some. On
+// ZooKeeper beside one that has a session by the bare C client, whose two threads wake for its pings.
 #include "masters.hpp"
 #include "support/process.hpp"
 #include "support/redis_server.hpp"
 #include "support/shared.hpp"
 #include "workloads.hpp"
 #ifdef HOLDFAST_BENCHMARK_ZOOKEEPER
+#include "bare_zookeeper.hpp"
 #include "support/zookeeper_server.hpp"
 
 #include <holdfast/zookeeper.hpp>
@@ -24,11 +26,14 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iomanip>
 #include <list>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace holdfast::benchmark {
@@ -49,11 +54,19 @@ long sleeps_of(::pid_t process)
     return all;
 }
 
+[[nodiscard]] std::string two_places(double x)
+{
+    std::ostringstream out;
+    out << std::fixed << std::setprecision(2) << x;
+    return out.str();
+}
+
 /// One that does next to nothing, in a process of its own.
 struct sleeper {
     std::string what;
-    std::optional<double> most;  ///< wake-ups a second that it may have; nothing: it is not looked at
+    std::optional<double> most = {};  ///< wake-ups a second that it may have; nothing: it is not looked at
     test::child process;
+    std::string least = {};  ///< what the processes after it are compared with, if it is one that does the least
     long before = 0;
 };
 
@@ -99,19 +112,25 @@ int wait(store const& client, unsigned locks, unsigned first, lock_options optio
     rest();
 }
 
+/// Effects: adds a process that does `run`, when that has counted itself on the board.
+sleeper& begin(std::list<sleeper>& all, std::string what, blackboard const& board, std::function<int()> const& run)
+{
+    auto const before = board.ready.load();
+    auto& made = all.emplace_back(sleeper{.what = std::move(what), .process = test::child::fork(run)});
+    for (int i = 0; board.ready == before; ++i) {
+        if (i == 6000) throw std::runtime_error{"a process is not ready"};
+        std::this_thread::sleep_for(10ms);
+    }
+    return made;
+}
+
 /// Effects: adds the sleepers of one store.
 void add(std::list<sleeper>& all, std::string const& name, std::function<store()> const& connect,
          lock_options const& options, blackboard& board)
 {
     constexpr unsigned most_locks = 11;
     auto const begin = [&](std::string const& what, std::optional<double> most, std::function<int(store const&)> run) {
-        auto const before = board.ready.load();
-        all.push_back(
-            {.what = name + ": " + what, .most = most, .process = test::child::fork([&] { return run(connect()); })});
-        for (int i = 0; board.ready == before; ++i) {
-            if (i == 6000) throw std::runtime_error{"a process is not ready"};
-            std::this_thread::sleep_for(10ms);
-        }
+        benchmark::begin(all, name + ": " + what, board, [&] { return run(connect()); }).most = most;
     };
     begin("a client, and no lock", 0.1, [&](store const& s) { return use_once(s, options, board); });
     begin("a held lock", 0.3, [&](store const& s) { return hold(s, 1, most_locks, options, board); });
@@ -139,6 +158,12 @@ void idle(run_options const& options, report& to)
         locks, *board);
 #ifdef HOLDFAST_BENCHMARK_ZOOKEEPER
     test::zookeeper_server zookeeper;
+    auto& bare = begin(all, "ZooKeeper: the C client alone", *board, [&]() -> int {
+        bare_zookeeper_lock const session{zookeeper.address(), "/bare"};
+        ++board->ready;
+        rest();
+    });
+    bare.least = "the C client alone, with a session of the same timeout";
     add(
         all, "ZooKeeper", [&]() -> store { return zookeeper::session{zookeeper.address()}; }, locks, *board);
 #endif
@@ -146,15 +171,24 @@ void idle(run_options const& options, report& to)
     auto const begun = std::chrono::steady_clock::now();
     for (auto& one : all) one.before = sleeps_of(one.process.pid());
     std::this_thread::sleep_for(options.quick ? 3s : 40s);
+    std::string rival;
+    std::string least;
     for (auto& one : all) {
         std::chrono::duration<double> const time = std::chrono::steady_clock::now() - begun;
         auto const often = static_cast<double>(sleeps_of(one.process.pid()) - one.before) / time.count();
         if (!one.process.running()) throw std::runtime_error{one.what + ": the process has ended"};
+        if (!one.least.empty()) {
+            rival = one.least;
+            least = two_places(often);
+        }
         if (one.most)
             to.add({.workload = "P13",
                     .what = one.what + ": wake-ups a second",
+                    .rival = rival,
                     .values = {often},
-                    .goal = target::at_most(*one.most)});
+                    .goal = target::at_most(*one.most),
+                    .ours = least.empty() ? "" : two_places(often),
+                    .theirs = least});
     }
 }
 

@@ -4,6 +4,7 @@
 #include "support/loopback.hpp"
 
 #include <holdfast/io/outlet.hpp>
+#include <holdfast/io/unsent_outlets.hpp>
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,12 +12,15 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 using holdfast::io::outlet;
+using holdfast::io::unsent_outlets;
 using holdfast::test::bind_free_port;
 using holdfast::test::eventually;
 using holdfast::test::file_descriptor;
@@ -100,4 +104,34 @@ TEST_CASE("what a thread flushes while another one sends goes out, too")
         return got == threads * each;
     }));
     to.cut();
+}
+
+TEST_CASE("of several servers the answer of the one that was asked last is awaited, for a moment at most")
+{
+    std::array<std::array<int, 2>, 3> ends{};
+    std::vector<file_descriptor> theirs;
+    std::vector<std::shared_ptr<outlet>> ours;
+    for (auto& pair : ends) {
+        REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) == 0);
+        ours.push_back(std::make_shared<outlet>(pair[0]));
+        theirs.emplace_back(pair[1]);
+    }
+    auto const answers = [](file_descriptor const& one) { REQUIRE(::write(one.get(), "+", 1) == 1); };
+    auto const other = ours[2]->descriptor();
+
+    unsent_outlets one;
+    REQUIRE(one.add(ours[0]));
+    answers(theirs[0]);
+    CHECK(!one.await_last(other));  // there is nothing to wait for
+
+    unsent_outlets two;
+    REQUIRE(two.add(ours[0]));
+    REQUIRE(two.add(ours[1]));
+    auto const asked = std::chrono::steady_clock::now();
+    CHECK(!two.await_last(other));  // the first one has answered
+    CHECK(std::chrono::steady_clock::now() - asked >= unsent_outlets::moment);
+    answers(theirs[2]);
+    CHECK(!two.await_last(other));
+    answers(theirs[1]);
+    CHECK(two.await_last(other));
 }

@@ -61,7 +61,10 @@ struct queued {
     object one;
     object other;
 
-    queued() { store->acquires.answered_at_once = store->releases.answered_at_once = false; }
+    explicit queued(lock_options o = {}) : one{std::move(o)}
+    {
+        store->acquires.answered_at_once = store->releases.answered_at_once = false;
+    }
     queued(queued const&) = delete;
     queued& operator=(queued const&) = delete;
     ~queued() { CHECK(store->broken == 0); }
@@ -197,7 +200,7 @@ TEST_CASE("a deadline that has passed, or a cancel, ends a wait in line")
 
 TEST_CASE("who is alone asks at once, looks now and then while it asks, and ends with the answer")
 {
-    queued q;
+    queued q{{.on_error = [](auto const&) {}}};
     guest g{q.one};
     q.queue->enter(g);
     CHECK(g.now == stage::first);
@@ -213,6 +216,20 @@ TEST_CASE("who is alone asks at once, looks now and then while it asks, and ends
     CHECK(q.one.held->still_held());
     q.release(q.one);
     CHECK(q.one.held == nullptr);
+}
+
+TEST_CASE("who has no hook does not look while it asks: what it would find is told to nobody")
+{
+    queued q;
+    guest g{q.one};
+    q.queue->enter(g);
+    for (int n = 0; n < 3; ++n) {
+        auto const next = q.step(g);
+        CHECK(next.asks);
+        CHECK(next.at == boot_clock::time_point::max());
+    }
+    q.grant(g);
+    q.release(q.one);
 }
 
 TEST_CASE("who is chosen is signalled, as the first to ask or with the lock")

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -31,32 +32,42 @@ using holdfast::zookeeper::transport_events;
 
 namespace {
 
-/// A way to servers that never answer.
+/// What a session says over its ways to the servers.
+struct wire {
+    transport_events* to = nullptr;   // of the last way
+    boot_clock::time_point closed{};  // when a way was, last
+    std::vector<bool> identified;     // what it was answered when it said who it is: no at first
+    std::vector<transport_events::call*> unanswered;
+    std::vector<request::kind> sent;
+};
+
+/// A way to servers that answer when the test says so.
 struct silence final : transport {
-    silence(boot_clock::time_point& when, std::vector<bool>& answers) : closed{when}, identifies{answers} {}
+    explicit silence(wire& over) : wire_{over} {}
     silence(silence const&) = delete;
     silence& operator=(silence const&) = delete;
-    ~silence() override { closed = boot_clock::now(); }
+    ~silence() override { wire_.closed = boot_clock::now(); }
     bool authenticate(std::string const&, std::string const&) override
     {
-        identifies.push_back(!identifies.empty());
-        return identifies.back();
+        wire_.identified.push_back(!wire_.identified.empty());
+        return wire_.identified.back();
     }
-    bool send(request const&, transport_events::call&, bool) override { return true; }
+    bool send(request const& r, transport_events::call& as, bool) override
+    {
+        wire_.sent.push_back(r.what);
+        wire_.unanswered.push_back(&as);
+        return true;
+    }
 
-    boot_clock::time_point& closed;
-    std::vector<bool>& identifies;  // the answers: no at first
+    wire& wire_;
 };
 
 struct host final : session_host {
-    host(transport_events*& told, boot_clock::time_point& when, std::vector<bool>& answers)
-        : to{told}, closed{when}, identifies{answers}
-    {
-    }
+    explicit host(wire& over) : wire_{over} {}
     std::unique_ptr<transport> open(transport_events& events) override
     {
-        to = &events;
-        return std::make_unique<silence>(closed, identifies);
+        wire_.to = &events;
+        return std::make_unique<silence>(wire_);
     }
     [[nodiscard]] std::string problem() const override { return {}; }
     [[nodiscard]] holdfast::owner_token fresh_token() const override { return holdfast::owner_token::fresh(); }
@@ -65,27 +76,28 @@ struct host final : session_host {
     void wake() noexcept override {}
     void end(std::shared_ptr<session_engine>) noexcept override {}
 
-    transport_events*& to;
-    boot_clock::time_point& closed;
-    std::vector<bool>& identifies;
+    wire& wire_;
 };
 
-struct session {
-    explicit session(session_options options)
-        : engine{{}, std::move(options), std::make_unique<host>(events, closed, identified)}
+struct session : wire {
+    explicit session(session_options options) : engine{{}, std::move(options), std::make_unique<host>(*this)}
     {
         attend();
     }
 
-    void attend()
+    /// Returns: when it wants to be attended to again.
+    boot_clock::time_point attend()
     {
         session_engine::lock guard{engine.mutex()};
-        static_cast<void>(engine.attend(guard));
+        return engine.attend(guard);
     }
 
-    transport_events* events = nullptr;
-    boot_clock::time_point closed{};  // when a way to the servers was, last
-    std::vector<bool> identified;     // what it was answered when it said who it is
+    /// Effects: what was sent is answered, as a server does that has all nodes.
+    void answer()
+    {
+        for (auto* const one : std::exchange(unanswered, {})) to->on_reply(*one, {holdfast::zookeeper::answer::ok});
+    }
+
     session_engine engine;
 };
 
@@ -102,13 +114,13 @@ TEST_CASE("of more changes of state than are kept the last is told in the end")
         std::scoped_lock guard{mutex};
         told.push_back(s);
     }}};
-    REQUIRE(zk.events != nullptr);
+    REQUIRE(zk.to != nullptr);
     for (int i = 0; i < 500; ++i) {
-        zk.events->on_state(tell::connected, 1, 10s);
-        zk.events->on_state(tell::suspended, 1, 10s);
+        zk.to->on_state(tell::connected, 1, 10s);
+        zk.to->on_state(tell::suspended, 1, 10s);
         zk.attend();
     }
-    zk.events->on_state(tell::expired, 1, 10s);
+    zk.to->on_state(tell::expired, 1, 10s);
     go = true;
     CHECK(eventually([&] {
         zk.attend();
@@ -125,15 +137,15 @@ TEST_CASE("a session that cannot say who it is ends, and another one is made")
 {
     using tell = transport_events::state;
     session zk{{.auth_scheme = "digest", .auth_credential = "app:secret"}};
-    REQUIRE(zk.events != nullptr);
-    zk.events->on_state(tell::connected, 1, 10s);
-    zk.events->on_state(tell::suspended, 1, 10s);
-    zk.events->on_state(tell::connected, 1, 10s);
+    REQUIRE(zk.to != nullptr);
+    zk.to->on_state(tell::connected, 1, 10s);
+    zk.to->on_state(tell::suspended, 1, 10s);
+    zk.to->on_state(tell::connected, 1, 10s);
     CHECK(zk.engine.state() == session_state::lost);
     CHECK(zk.identified == std::vector{false});
     CHECK(eventually([&] {
         zk.attend();
-        zk.events->on_state(tell::connected, 2, 10s);  // has no effect before there is another way to the servers
+        zk.to->on_state(tell::connected, 2, 10s);  // has no effect before there is another way to the servers
         return zk.engine.state() == session_state::connected;
     }));
     CHECK(zk.closed != boot_clock::time_point{});
@@ -144,8 +156,8 @@ TEST_CASE("a session without memory is over at once, and the servers are told wh
 {
     bool const holds = GENERATE(false, true);
     session zk{{}};
-    REQUIRE(zk.events != nullptr);
-    zk.events->on_state(transport_events::state::connected, 1, 400ms);
+    REQUIRE(zk.to != nullptr);
+    zk.to->on_state(transport_events::state::connected, 1, 400ms);
     boot_clock::time_point until{};
     {
         session_engine::lock const guard{zk.engine.mutex()};
@@ -159,4 +171,17 @@ TEST_CASE("a session without memory is over at once, and the servers are told wh
     if (!holds) CHECK(zk.closed != boot_clock::time_point{});
     while (zk.closed == boot_clock::time_point{}) zk.attend();
     if (holds) CHECK(zk.closed >= until);
+}
+
+TEST_CASE("an idle session is attended to once for each thing that it sends")
+{
+    session zk{{}};
+    zk.to->on_state(transport_events::state::connected, 1, 200ms);
+    auto next = zk.attend();
+    for (std::size_t sent = 1; sent < 5; ++sent) {
+        CHECK(zk.sent == std::vector<request::kind>(sent, request::kind::touch));
+        std::this_thread::sleep_until(next);
+        next = zk.attend();
+        zk.answer();
+    }
 }

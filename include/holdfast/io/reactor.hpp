@@ -6,6 +6,7 @@
 #include <holdfast/core/linked_line.hpp>
 #include <holdfast/core/operation.hpp>
 #include <holdfast/core/parker.hpp>
+#include <holdfast/io/follower.hpp>
 #include <holdfast/io/outlet.hpp>
 #include <holdfast/io/poll_for.hpp>
 #include <holdfast/io/running.hpp>
@@ -173,13 +174,6 @@ public:
     }
 
 private:
-    /// A thread that waits while another one leads. It lives on the stack of the waiting thread.
-    struct follower {
-        detail::parker* who;
-        follower* previous = nullptr;
-        follower* next = nullptr;
-    };
-
     /// From this many followers on, throughput counts more than latency (64 on two processors: a quarter more).
     static constexpr std::size_t crowd = 8;
     static constexpr std::uint32_t lead_signal = std::uint32_t{1} << 30U;
@@ -190,14 +184,18 @@ private:
         leads_ = true;
         attended_ = false;
         std::uint32_t signals = 0;
+        bool rested = false;  // nothing came for a while: the answers to what a timer sends need not be read one by one
         auto now = boot_clock::now();
         do {
             polled_.clear();
             auto const until = prepare_poll(polled_, t);
-            release(to_send());
+            {
+                auto const out = to_send();
+                release(out);
+                if (rested) out.await_last(wake_.descriptor());
+            }
             signals = who.take() & ~lead_signal;
-            if (signals == 0 && poll_for(polled_, until - now) <= 0)
-                for (auto& one : polled_) one.revents = 0;
+            rested = signals == 0 && poll_for(polled_, until - now) == 0 && until - now >= unsent_outlets::rest;
             lock_in_turn();
             now = serve(polled_.data());
             if (signals == 0 && !ended_.empty()) {

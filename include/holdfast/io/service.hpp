@@ -42,9 +42,8 @@ public:
         auto until = boot_clock::time_point::max();
         for (auto* const one : reactors_)
             if (one->begin_turn(polled_, until)) led_.push_back(one);
-        if (poll_for(polled_, until == boot_clock::time_point::max() ? boot_clock::duration::max()
-                                                                     : until - boot_clock::now()) <= 0)
-            for (auto& one : polled_) one.revents = 0;
+        poll_for(polled_,
+                 until == boot_clock::time_point::max() ? boot_clock::duration::max() : until - boot_clock::now());
         if (polled_[1].revents != 0) orphaned_.drain();
         std::size_t first = 2;
         for (auto* const one : led_) first += one->end_turn(polled_.data() + first);

@@ -4,8 +4,11 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/io/outlet.hpp>
 
+#include <poll.h>
+
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -43,6 +46,21 @@ public:
         for (std::size_t i = 0; i < count_; ++i)
             if (all_[i]->flush()) blocked();
     }
+
+    /// Effects: if there are several, waits until the last one can be read, or `other`, for `moment` at most. What was
+    /// sent on those before it is most likely answered by then, so that all answers cost one wake-up. Returns: whether
+    /// the last one can be read.
+    bool await_last(int other) const noexcept
+    {
+        if (count_ < 2) return false;
+        std::array<pollfd, 2> two{{{.fd = all_[count_ - 1]->descriptor(), .events = POLLIN, .revents = 0},
+                                   {.fd = other, .events = POLLIN, .revents = 0}}};
+        return ::poll(two.data(), two.size(), static_cast<int>(moment.count())) > 0 && two[0].revents != 0;
+    }
+
+    static constexpr std::chrono::milliseconds moment{2};
+    /// Who has slept for so long may wait for that.
+    static constexpr std::chrono::milliseconds rest{10};
 
 private:
     std::array<std::shared_ptr<outlet>, 8> all_;

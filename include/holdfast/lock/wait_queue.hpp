@@ -135,8 +135,7 @@ private:
         try {
             begin_asking(one);
             one.look_pause = std::chrono::seconds{1};
-            one.look_at = now + one.look_pause;
-            return {one.look_at, true};
+            return {look_later(one, now), true};
         } catch (...) {
             one.thrown = std::current_exception();
             one.now = waiter::stage::ended;
@@ -165,16 +164,26 @@ private:
     {
         if (now < one.look_at) return {one.look_at, true};
         one.look_pause = std::min<boot_clock::duration>(2 * one.look_pause, std::chrono::minutes{1});
-        one.look_at = now + one.look_pause;
-        auto const at = one.look_at;
+        auto const at = look_later(one, now);
         tell_obstacle(guard, one);
         return {at, true};
+    }
+
+    /// Returns: when to check that next; never if it would be told to no hook.
+    boot_clock::time_point look_later(waiter& one, boot_clock::time_point now) const noexcept
+    {
+        return one.look_at = tells_obstacle(one) ? now + one.look_pause : boot_clock::time_point::max();
+    }
+
+    [[nodiscard]] bool tells_obstacle(waiter const& one) const noexcept
+    {
+        return one.options->on_error && !told_of_obstacle_;
     }
 
     /// The hook is called in a thread that is started for it: it may be slow, and may ask for the lock.
     void tell_obstacle(std::unique_lock<std::mutex>& guard, waiter const& one) noexcept
     try {
-        auto const what = one.options->on_error && !told_of_obstacle_ ? one.asking->obstacle() : std::nullopt;
+        auto const what = tells_obstacle(one) ? one.asking->obstacle() : std::nullopt;
         if (!what) return;
         told_of_obstacle_ = true;
         guard.unlock();

@@ -168,13 +168,12 @@ private:
         auto const interval = session_lease::interval(lease().timeout());
         // mutant: a follower's word taken for a quorum's
         auto const active = !held_.empty();  // one that only waits is confirmed when its turn comes
-        auto const last = last_sent(active);
         show_life(active, now - interval);
         if (now >= go_on_at_) {
             go_on_at_ = boot_clock::time_point::max();
             go_on();
         }
-        return std::min({next, go_on_at_, std::max(last, now - interval / 2) + interval});
+        return std::min({next, go_on_at_, last_sent(active) + interval});
     }
 
     /// Effects: lets everything go on that waits for a connection, or for a lost answer.
