@@ -11,8 +11,9 @@
 #include <holdfast/adapters/semaphore.hpp>
 #include <holdfast/core/announcer.hpp>
 #include <holdfast/core/async_object.hpp>
-#include <holdfast/lock/permit_call.hpp>
-#include <holdfast/lock/permits.hpp>
+#include <holdfast/lock/permit_wait.hpp>
+#include <holdfast/lock/slot_semaphore.hpp>
+#include <holdfast/lock/slot_sizes.hpp>
 #include <holdfast/memory.hpp>
 
 #include <atomic>
@@ -110,21 +111,23 @@ TEST_CASE("who meets a change of the number of permits waits for its end by its 
     }};
     std::atomic<bool> begun{false};
     std::atomic<bool> may_end{false};
-    auto const turn = context->make_slots({"jobs", 2}, {})->make_turn();
     holdfast::detail::slot_sizes sizes{"jobs", 2, [&](holdfast::semaphore_slot const& of) {
                                            return std::make_unique<late_change>(context->make_slots(of, {}), begun,
                                                                                 may_end);
                                        }};
+    auto const take = [&](holdfast::detail::patience const& p, std::stop_token const& stop) {
+        return holdfast::detail::permit_wait{sizes, 1, p, stop}.run();
+    };
     std::jthread changes{[&] { sizes.resize(3); }};
     REQUIRE(eventually([&] { return begun.load(); }));
-    CHECK(sizes.take(1, *turn, {.deadline = holdfast::boot_clock::now() + 20ms}, {}).empty());
-    CHECK(sizes.take(1, *turn, {.once = true}, {}).empty());
+    CHECK(take({.deadline = holdfast::boot_clock::now() + 20ms}, {}).empty());
+    CHECK(take({.once = true}, {}).empty());
     std::stop_source stopped;
     stopped.request_stop();
-    CHECK(sizes.take(1, *turn, {}, stopped.get_token()).empty());
+    CHECK(take({}, stopped.get_token()).empty());
     may_end = true;
     changes.join();
-    CHECK_THROWS_AS(sizes.take(1, *turn, {.once = true}, {}), holdfast::error);  // of the number that is in use now
+    CHECK_THROWS_AS(take({.once = true}, {}), holdfast::error);  // of the number that is in use now
 }
 
 TEST_CASE("an asynchronous call that meets a change of the number of permits can be stopped before its end")
@@ -134,15 +137,15 @@ TEST_CASE("an asynchronous call that meets a change of the number of permits can
     auto const context = std::make_shared<client_context>(store);
     std::atomic<bool> begun{false};
     std::atomic<bool> may_end{false};
-    auto const jobs = std::make_shared<holdfast::detail::permits>("jobs", 2, [&](holdfast::semaphore_slot const& of) {
-        return std::make_unique<late_change>(context->make_slots(of, {}), begun, may_end);
-    });
+    auto const jobs =
+        std::make_shared<holdfast::detail::slot_semaphore>("jobs", 2, [&](holdfast::semaphore_slot const& of) {
+            return std::make_unique<late_change>(context->make_slots(of, {}), begun, may_end);
+        });
     std::jthread changes{[&] { jobs->resize(3); }};
     CHECK(eventually([&] { return begun.load(); }));
     std::stop_source stop;
     async_outcome taken;
-    std::make_shared<holdfast::detail::one_permit>(jobs)->begin_lock({}, stop.get_token(),
-                                                                     holdfast::detail::callback_of(taken.hears()));
+    jobs->source(1)->to_lock()->begin_lock({}, stop.get_token(), holdfast::detail::callback_of(taken.hears()));
     auto const asked = store->acquires.last();
     store->refuse(0, make_error_code(holdfast::errc::misconfigured));
     CHECK(eventually([&] { return asked.use_count() == 2; }));  // its answer was acted on
@@ -155,6 +158,36 @@ TEST_CASE("an asynchronous call that meets a change of the number of permits can
     CHECK(taken.code() == std::errc::operation_canceled);
     CHECK(taken.calls() == 1);
     CHECK(store->acquires.size() == 1);
+    jobs->close();
+}
+
+TEST_CASE("who meets a change of the number of permits takes one of the new number, whichever way it waits")
+{
+    auto const store = std::make_shared<fake_store>();
+    store->acquires.answered_at_once = false;
+    auto const context = std::make_shared<client_context>(store);
+    std::atomic<bool> begun{false};
+    std::atomic<bool> may_end{false};
+    auto const jobs =
+        std::make_shared<holdfast::detail::slot_semaphore>("jobs", 2, [&](holdfast::semaphore_slot const& of) {
+            return std::make_unique<late_change>(context->make_slots(of, {}), begun, may_end);
+        });
+    std::jthread changes{[&] { jobs->resize(3); }};
+    CHECK(eventually([&] { return begun.load(); }));
+    async_outcome called;
+    jobs->source(1)->to_lock()->begin_lock({}, {}, holdfast::detail::callback_of(called.hears()));
+    store->refuse(0, make_error_code(holdfast::errc::misconfigured));
+    std::atomic<std::size_t> taken{0};
+    std::jthread waits{[&] { taken = jobs->take(1, {}, {}).size(); }};
+    CHECK(eventually([&] { return store->acquires.size() == 2; }));
+    store->acquires.answered_at_once = true;
+    store->refuse(1, make_error_code(holdfast::errc::misconfigured));
+    may_end = true;
+    waits.join();
+    changes.join();
+    CHECK(taken == 1);
+    REQUIRE(called.comes());
+    CHECK_FALSE(called.code());
     jobs->close();
 }
 

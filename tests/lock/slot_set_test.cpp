@@ -4,7 +4,9 @@
 #include "support/catch.hpp"
 #include "support/code_of.hpp"
 
-#include <holdfast/lock/slot_set.hpp>
+#include <holdfast/lock/permit_wait.hpp>
+#include <holdfast/lock/slot_sizes.hpp>
+#include <holdfast/lock/slot_wait.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -27,8 +29,10 @@ using holdfast::error;
 using holdfast::detail::async_result;
 using holdfast::detail::lock_object;
 using holdfast::detail::patience;
+using holdfast::detail::permit_wait;
 using holdfast::detail::rest;
-using holdfast::detail::slot_set;
+using holdfast::detail::slot_sizes;
+using holdfast::detail::slot_source;
 using holdfast::test::code_of;
 using holdfast::test::contains;
 
@@ -118,17 +122,33 @@ patience const for_ever;
 
 [[nodiscard]] patience in(std::chrono::milliseconds d) { return {.deadline = boot_clock::now() + d}; }
 
+/// Three slots, and the turn, which is never free.
+class three_slots final : public slot_source {
+public:
+    three_slots(std::vector<script>& of, script& turn) : of_{of}, turn_{turn} {}
+    [[nodiscard]] std::unique_ptr<lock_object> make_slot(std::size_t slot) override
+    {
+        return std::make_unique<scripted>(of_.at(slot));
+    }
+    [[nodiscard]] std::unique_ptr<lock_object> make_turn() override { return std::make_unique<scripted>(turn_); }
+    [[nodiscard]] std::size_t held() override { return 0; }
+
+private:
+    std::vector<script>& of_;
+    script& turn_;
+};
+
 struct three {
     std::vector<script> of{3};
-    std::vector<std::string> names{};
-    slot_set slots{"jobs", 3, [this](std::string const& name) {
-                       names.push_back(name);
-                       return std::make_unique<scripted>(of[names.size() - 1]);
-                   }};
+    script turn{};
+    slot_sizes slots{"jobs", 3,
+                     [this](holdfast::semaphore_slot const&) { return std::make_unique<three_slots>(of, turn); }};
 
+    /// Returns: which slot was taken; nothing if none was.
     [[nodiscard]] std::optional<std::size_t> take(patience const& p, std::stop_token const& stop = {})
     {
-        return slots.take(p, stop);
+        auto const got = permit_wait{slots, 1, p, stop}.run();
+        return got.empty() ? std::nullopt : std::optional{got.front().slot};
     }
 
     [[nodiscard]] int sum(int script::*what) const
@@ -141,11 +161,7 @@ struct three {
 
 }  // namespace
 
-TEST_CASE("a slot is named by its number")
-{
-    three t;
-    CHECK(t.names == std::vector<std::string>{"jobs#0", "jobs#1", "jobs#2"});
-}
+TEST_CASE("a slot is named by its number") { CHECK(holdfast::semaphore_slot{"jobs", 3, 2}.lock_name() == "jobs#2"); }
 
 TEST_CASE("a free slot is taken without a wait, and is the first that is tried again")
 {

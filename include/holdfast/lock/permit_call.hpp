@@ -3,14 +3,12 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
-#include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
-#include <holdfast/core/lease.hpp>
 #include <holdfast/core/result.hpp>
+#include <holdfast/core/semaphore_object.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/announce.hpp>
-#include <holdfast/lock/permits.hpp>
-#include <holdfast/lock/slot_set.hpp>
+#include <holdfast/lock/permit_steps.hpp>
 #include <holdfast/lock/slot_sizes.hpp>
 #include <holdfast/lock/slot_wait.hpp>
 
@@ -18,7 +16,6 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <stop_token>
 #include <system_error>
@@ -26,72 +23,63 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// One permit, during an asynchronous call and while a guard has it. It is taken as `slot_set::take` does:
-///
-/// | stage | event | next |
-/// |---|---|---|
-/// | trying | the slot that was tried is free | held |
-/// | trying | it is not | trying the next one; after the last one waiting for all at once, or failed |
-/// | trying | it could not be asked; the deadline | waiting for all at once |
-/// | trying | a cancel; another failure | failed |
-/// | waiting | `slot_wait` has a result | held, or failed |
-/// | any | the number of permits is changed | trying the slots of the new number, when that has ended |
-/// | until that has ended | a cancel | failed; the deadline is looked at when it has ended |
-class one_permit final : public async_object, public std::enable_shared_from_this<one_permit> {
+/// Permits of a semaphore, during an asynchronous call and while a guard has them. The call does what `permit_steps`
+/// says: first in the calling thread, then in the client's own thread, or in the one that ends a change of the number
+/// of permits. It has no timer of its own: while it waits for such a change, the deadline is not looked at.
+class permit_call : public async_object, public std::enable_shared_from_this<permit_call> {
 public:
-    explicit one_permit(std::shared_ptr<permits> of) : of_{std::move(of)} {}
-
-    /// What was not given back is kept: it could not be begun.
-    ~one_permit() override
-    {
-        if (has_) leave();
-    }
-
-    /// Returns: the slot that it has, and does not have any more.
-    [[nodiscard]] held_slots let_go() noexcept
-    {
-        has_ = false;
-        return std::exchange(mine_, {});
-    }
-
-    /// Effects: has the permit that `semaphore::release` would give back, if there is one.
-    void take_over() noexcept { has(of_->let_go()); }
-
     void begin_lock(patience const& p, std::stop_token stop, std::unique_ptr<async_result> told) override
     {
-        limit_ = p;
-        stop_ = std::move(stop);
         told_ = std::move(told);
         try {
-            begin();
+            prepare();
+            steps_.emplace(sizes_, n_, p, std::move(stop), permit_steps::giving_back::does_not_wait);
+            follow(steps_->begin());
         } catch (...) {
+            steps_.reset();
             told_ = nullptr;
             throw;
         }
     }
 
-    void begin_unlock(holdfast::lease const& hold, std::unique_ptr<async_result> told) override
+    /// Effects: has the permits that `semaphore::release` would give back, if there are as many. Throws:
+    /// `std::bad_alloc`.
+    void take_over()
     {
-        mine()->begin_unlock(hold, std::move(told));
-        has_ = false;
+        prepare();
+        has(of_->let_go(n_));
     }
-    void give_back(holdfast::lease const& hold, rest then) noexcept override
+
+    [[nodiscard]] bool closed() const noexcept override { return sizes_.closed(); }
+
+protected:
+    /// `sizes`: of the semaphore `of`.
+    permit_call(std::shared_ptr<semaphore_object> of, slot_sizes& sizes, std::size_t n)
+        : of_{std::move(of)}, sizes_{sizes}, n_{n}
     {
-        has_ = false;
-        mine()->give_back(hold, then);
     }
-    void leave() noexcept override
+
+    /// Effects: makes what is needed to have the permits. Throws: `std::bad_alloc`.
+    virtual void prepare() {}
+
+    /// Effects: has `some`, if there are any.
+    virtual void has(held_slots some) noexcept = 0;
+
+    [[nodiscard]] semaphore_object& of() const noexcept { return *of_; }
+    [[nodiscard]] bool in_child() const noexcept { return sizes_.in_child(); }
+    [[nodiscard]] std::size_t number() const noexcept { return n_; }
+
+    /// Returns: any lock of the semaphore.
+    [[nodiscard]] std::shared_ptr<lock_object> any() const { return slot_sizes::lock_of(sizes_.current(), 0); }
+
+    void tell(std::unique_ptr<async_result> told, std::error_code ec, bool held) noexcept
     {
-        has_ = false;
-        of_->keep(std::move(mine_));
+        deliver(any()->calls(), std::move(told), [=](async_result& whom) { whom.deliver(ec, held); });
     }
-    [[nodiscard]] holdfast::lease lease() const override
-    {
-        return mine_.empty() ? holdfast::lease{} : mine_.front().lock->lease();
-    }
-    [[nodiscard]] bool closed() const noexcept override { return mine()->closed(); }
 
 private:
+    using step = permit_steps::step;
+
     struct cancel {
         std::shared_ptr<slot_wait> of;
         void operator()() const noexcept
@@ -103,88 +91,76 @@ private:
 
     /// Ends a call that waits for the end of a change, in the thread that requests the stop.
     struct abandon {
-        std::weak_ptr<one_permit> of;
+        std::weak_ptr<permit_call> of;
         std::shared_ptr<std::atomic_flag> decided;
         void operator()() const noexcept
         {
             if (decided->test()) return;  // the call has gone on, and is not to end with this thread
             auto const self = of.lock();
-            if (!self || self->of_->in_child() || decided->test_and_set()) return;
-            self->finish(std::make_error_code(std::errc::operation_canceled), {});
+            if (!self || self->in_child() || decided->test_and_set()) return;
+            self->changed(std::make_error_code(std::errc::operation_canceled));
         }
     };
 
-    /// Effects: has the slot in `one`, if there is one.
-    void has(held_slots one) noexcept
+    void follow(step next)
     {
-        has_ = !one.empty();
-        mine_ = std::move(one);
+        auto const self = shared_from_this();  // an answer may come before this returns
+        switch (next) {
+        case step::try_slot:
+            return steps_->slots()
+                ->at(steps_->slot())
+                ->begin_lock({.once = true}, steps_->over(), result_to(self, &permit_call::tried));
+        case step::wait_for_slot: return wait_for_slot();
+        case step::wait_for_turn:
+            return steps_->turn().begin_lock(steps_->limit(), steps_->over(), result_to(self, &permit_call::in_turn));
+        case step::wait_for_change: return wait_for_change();
+        case step::ended: return finish(steps_->code());
+        }
     }
 
-    /// Returns: the lock of the slot that it has, or had; without one, any.
-    [[nodiscard]] std::shared_ptr<lock_object> mine() const
-    {
-        return mine_.empty() ? slot_sizes::lock_of(of_->sizes().current(), 0) : mine_.front().lock;
-    }
-
-    [[nodiscard]] slot_set& slots() const noexcept { return in_->slots; }
-    [[nodiscard]] std::size_t next() const noexcept { return (first_ + tried_) % slots().size(); }
-
-    /// Effects: tries the slots of the number in use.
-    void begin()
-    {
-        in_ = of_->sizes().current();
-        first_ = slots().first();
-        tried_ = 0;
-        try_slot();
-    }
-
-    void begin_again() noexcept
-    try {
-        begin();
-    } catch (...) {
-        finish(current_exception_code(), {});
-    }
-
-    void try_slot()
-    {
-        slots().at(next())->begin_lock({.once = true}, stop_, result_to(shared_from_this(), &one_permit::tried));
-    }
-
-    /// Effects: acts on the answer of the slot that was tried.
     void tried(std::error_code ec, bool held) noexcept
-    try {
-        if (held) return finish({}, next());
-        bool const refused = ec == errc::timed_out;
-        if (!refused && ec != errc::unavailable) return finish(ec, {});
-        bool const more = ++tried_ < slots().size() && refused && boot_clock::now() < limit_.deadline;
-        more ? try_slot() : limit_.once ? finish(ec, {}) : wait_for_all();
-    } catch (...) {
-        finish(current_exception_code(), {});
+    {
+        go_on([&] { return steps_->tried(held ? std::error_code{} : ec); });
     }
 
-    void wait_for_all()
+    void in_turn(std::error_code ec, bool held) noexcept
     {
-        auto const all = std::make_shared<slot_wait>(limit_);
+        go_on([&] { return steps_->in_turn(held ? std::error_code{} : ec); });
+    }
+
+    void changed(std::error_code ec) noexcept
+    {
+        go_on([&] { return steps_->changed(ec); });
+    }
+
+    /// Effects: does what `next()` says.
+    template <class Next>
+    void go_on(Next const& next) noexcept
+    try {
+        follow(next());
+    } catch (...) {
+        finish(current_exception_code());
+    }
+
+    void wait_for_slot()
+    {
+        auto const all = std::make_shared<slot_wait>(steps_->limit());
+        auto const slots = steps_->slots();
         all->tell([self = shared_from_this(), of = std::weak_ptr{all}] { self->look(of.lock()); });
         {
             std::scoped_lock guard{ending_};
             waiting_ = all.get();
         }
-        cancel_on_stop_.emplace(stop_, cancel{all});
-        cancel_on_change_.emplace(in_->replaced.get_token(), cancel{all});
+        cancel_on_stop_.emplace(steps_->over(), cancel{all});
         try {
-            for (std::size_t n = 0; n < slots().size() && !all->decided(); ++n) {
-                auto const slot = (first_ + n) % slots().size();
-                all->begin(slot, slots().at(slot));
-            }
+            slots->wait_for_each(*all);
         } catch (...) {
             all->fail(current_exception_code());
         }
         all->begun();
     }
 
-    /// Effects: ends if `all` has a result.
+    /// Effects: goes on if `all` has a result.
     void look(std::shared_ptr<slot_wait> const& all) noexcept
     {
         auto const said = all ? all->settled() : std::nullopt;
@@ -194,67 +170,46 @@ private:
             if (waiting_ != all.get()) return;  // that was told before
             waiting_ = nullptr;
         }
-        finish(said->code, said->slot);
+        cancel_on_stop_.reset();
+        go_on([&] { return steps_->waited(*said); });
     }
 
-    /// Returns: whether a call that has ended with `ec` goes on with another number of permits, or was cancelled while
-    /// it waited for that.
-    [[nodiscard]] bool goes_on(std::error_code ec)
+    void wait_for_change()
     {
-        if (of_->closing().stop_requested()) return false;
-        bool const interrupted = ec == std::errc::operation_canceled && !stop_.stop_requested();
-        if (ec != errc::misconfigured && !interrupted) return false;
+        auto const self = shared_from_this();
+        auto const in = steps_->slots();
+        auto const refused = steps_->code();
         auto const decided = std::make_shared<std::atomic_flag>();  // by the end of the change, or a stop before
-        abandon_on_stop_.emplace(stop_, abandon{weak_from_this(), decided});
+        abandon_on_stop_.emplace(steps_->stop(), abandon{self, decided});
         bool waits = false;
         try {
-            waits = of_->sizes().after_change(in_, [self = shared_from_this(), decided] {
-                if (!decided->test_and_set()) self->begin_again();
+            waits = sizes_.after_change(in, [self, decided] {
+                if (!decided->test_and_set()) self->changed({});
             });
         } catch (...) {
-            if (decided->test_and_set()) return true;  // the result was told, or is about to be
+            if (decided->test_and_set()) return;  // the result was told, or is about to be
             throw;
         }
-        return waits || decided->test_and_set();
+        if (!waits && !decided->test_and_set()) changed(refused);
     }
 
-    void finish(std::error_code ec, std::optional<std::size_t> slot) noexcept
-    try {
-        cancel_on_stop_.reset();
-        cancel_on_change_.reset();
-        held_slots one;
-        if (slot) one.push_back({slot_sizes::lock_of(in_, *slot), *slot});
-        if (slot && of_->closing().stop_requested()) {  // the end of the semaphore gave it back to this call
-            auto const lock = one.front().lock;
-            one.clear();
-            lock->give_back(lock->lease(), rest::none);
-            ec = std::make_error_code(std::errc::operation_canceled);
-        }
-        if (one.empty() && goes_on(ec)) return;
-        if (slot) slots().took(*slot);
-        bool const held = !one.empty();
-        has(std::move(one));
-        detail::deliver(slots().at(0)->calls(), std::move(told_), [=](async_result& whom) { whom.deliver(ec, held); });
-    } catch (std::bad_alloc const&) {
-        if (slot) slots().at(*slot)->give_back(slots().at(*slot)->lease(), rest::none);
-        detail::deliver(slots().at(0)->calls(), std::move(told_), [](async_result& whom) {
-            whom.deliver(std::make_error_code(std::errc::not_enough_memory), false);
-        });
+    void finish(std::error_code ec) noexcept
+    {
+        auto some = ec ? held_slots{} : steps_->take();
+        steps_.reset();  // which gives back the rest
+        bool const held = !some.empty();
+        has(std::move(some));
+        tell(std::move(told_), ec, held);
     }
 
-    std::shared_ptr<permits> const of_;
-    slot_sizes::shared_slots in_;  // those that are asked for
-    held_slots mine_;              // which one it has, or had
-    bool has_ = false;
-    patience limit_;
-    std::stop_token stop_;
+    std::shared_ptr<semaphore_object> const of_;
+    slot_sizes& sizes_;
+    std::size_t const n_;
+    std::unique_ptr<async_result> told_;
+    std::optional<permit_steps> steps_;  // while the call goes on
     std::mutex ending_;
     slot_wait const* waiting_ = nullptr;  // the wait that was not told yet
-    std::unique_ptr<async_result> told_;
-    std::size_t first_ = 0;
-    std::size_t tried_ = 0;
     std::optional<std::stop_callback<cancel>> cancel_on_stop_;
-    std::optional<std::stop_callback<cancel>> cancel_on_change_;
     std::optional<std::stop_callback<abandon>> abandon_on_stop_;
 };
 

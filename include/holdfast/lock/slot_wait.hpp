@@ -33,9 +33,9 @@ class slot_wait : public std::enable_shared_from_this<slot_wait> {
 public:
     /// How a wait has ended.
     struct outcome {
-        std::optional<std::size_t> slot{};  ///< which lock is held; nothing if none is
-        std::error_code code{};             ///< why none is held: `timed_out` if one of them could be asked
-        std::size_t failed = 0;             ///< which lock the code came from, if it is a failure
+        std::optional<std::size_t> slot{};    ///< which lock is held; nothing if none is
+        std::error_code code{};               ///< why none is held: `timed_out` if one of them could be asked
+        std::optional<std::size_t> failed{};  ///< which lock the code came from, if it is a failure of one
     };
 
     explicit slot_wait(patience const& p) : limit_{p} {}
@@ -107,15 +107,14 @@ public:
     /// Effects: cancels the calls, also those that are begun later. May be called from any thread.
     void cancel() noexcept { stop_.request_stop(); }
 
-    /// Effects: waits until the wait has won or failed, or all calls have ended. Returns: how it has ended; if it has
-    /// not won, all calls have ended. Called by one thread.
+    /// Effects: waits until the wait has won, or all calls have ended. Returns: how it has ended. Called by one thread,
+    /// which begins no more calls, and instead of `tell`.
     [[nodiscard]] outcome wait() noexcept
     {
-        park_until([this] { return won_ || failed_ || pending_ == 0; });
-        cancel();
-        park_until([this] { return won_ || pending_ == 0; });
-        std::scoped_lock guard{mutex_};
-        return result();
+        for (;;) {
+            if (auto const said = settled()) return *said;
+            parker_.park_until(boot_clock::time_point::max());
+        }
     }
 
 private:
@@ -141,7 +140,7 @@ private:
             // mutant: two permits granted at once and both kept
             if (held && !of_->wins(slot_)) object_->give_back(object_->lease(), rest::none);
             of_->ended(slot_, ec);
-            if (of_->told_) of_->told_();
+            of_->told_ ? of_->told_() : of_->parker_.unpark();
         }
 
     private:
@@ -172,20 +171,6 @@ private:
             failed_ = ec;
             failed_slot_ = slot;
         }
-        parker_.unpark();
-    }
-
-    /// Effects: sleeps until `is_so`, which is called with the mutex locked.
-    template <class F>
-    void park_until(F const& is_so) noexcept
-    {
-        for (;;) {
-            {
-                std::scoped_lock guard{mutex_};
-                if (is_so()) return;
-            }
-            parker_.park_until(boot_clock::time_point::max());
-        }
     }
 
     void change_pending(std::ptrdiff_t by) noexcept
@@ -203,7 +188,7 @@ private:
     std::ptrdiff_t pending_ = 0;  // calls that have not ended
     std::optional<std::size_t> won_;
     std::error_code failed_;
-    std::size_t failed_slot_ = 0;
+    std::optional<std::size_t> failed_slot_;
     bool timed_out_ = false;
     bool canceled_ = false;
 };

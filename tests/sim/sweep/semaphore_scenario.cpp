@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The shipped semaphore, with `slot_set` and `slot_wait`, in simulated processes that block.
+// The shipped semaphore, with `permit_steps` and `slot_wait`, in simulated processes that block.
 #include "exclusion.hpp"
 #include "fencing.hpp"
 #include "process_scenario.hpp"
