@@ -551,6 +551,7 @@ TEST_CASE("a store that cannot be asked is told; one that comes back within the 
     y.here.set_faults({.unavailable = true});
     CHECK(code_of([&] { static_cast<void>(jobs.try_acquire()); }) == errc::unavailable);
     CHECK(code_of([&] { static_cast<void>(jobs.try_acquire_for(0s)); }) == errc::unavailable);
+    CHECK(code_of([&] { static_cast<void>(jobs.try_acquire_for(2, 0s)); }) == errc::unavailable);
     CHECK(code_of([&] { static_cast<void>(jobs.try_acquire_for(50ms)); }) == errc::unavailable);
     CHECK(code_of([&] { jobs.acquire(); }) == errc::unavailable);
     semaphore patient{y.here, "jobs", 2, {.unavailable_after = 1h}};

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
 // What limits a crowd of holdfast's own: the same protocol, and nothing else. One thread sends the library's scripts
-// over blocking hiredis, with two connections to each server, in the order and with the pauses of
-// docs/queue-of-waiters.md. It does not renew or announce a loss, and outlives no fault.
+// over blocking hiredis, with two connections to each server, in the order of docs/queue-of-waiters.md, and with simpler
+// pauses. It does not renew or announce a loss, and outlives no fault.
 #pragma once
 
 #include "bare_redis.hpp"
 
-#include <holdfast/redis/holder_scripts.hpp>
 #include <holdfast/redis/scripts.hpp>
 
 #include <hiredis/hiredis.h>
 #include <poll.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -38,14 +36,11 @@ public:
           ttl_{std::to_string(ttl.count())},
           bound_{ports.size() == 1 ? "86400000000" : std::to_string(3 * lead_of(ttl))},
           lead_{std::to_string(lead_of(ttl))},
-          holder_{"host=localhost pid=" + std::to_string(::getpid())},
-          take_{ports.size() == 1 ? redis::scripts::acquire_by_clock_and_tell
-                                  : redis::scripts::acquire_by_count_and_tell}
+          take_{ports.size() == 1 ? redis::scripts::acquire_by_clock : redis::scripts::acquire_by_count}
     {
         for (auto const port : ports) {
             auto& one = servers_.emplace_back(port);
-            for (auto const& script : {take_, redis::scripts::confirm, give_, give_back_, leave_})
-                one.ask.load(script.text);
+            for (auto const& script : {take_, redis::scripts::confirm, give_, give_back_}) one.ask.load(script.text);
             one.hear.subscribe("holdfast:wake:" + inbox_);
         }
     }
@@ -64,7 +59,7 @@ public:
     {
         begin_step();
         for (auto& to : servers_)
-            send(to, what::gives, {"EVALSHA", give_.sha1, "4", key, queue, next, holder_key, token_.view(), channel});
+            send(to, what::gives, {"EVALSHA", give_.sha1, "3", key, queue, next, token_.view(), channel});
         if (!majority_says_yes()) throw std::runtime_error{"the bare queue: another had the lock, too"};
     }
 
@@ -94,12 +89,10 @@ private:
     static constexpr std::string_view fence = "holdfast:fence:{orders}";
     static constexpr std::string_view queue = "holdfast:queue:{orders}";
     static constexpr std::string_view next = "holdfast:next:{orders}";
-    static constexpr std::string_view holder_key = "holdfast:holder:{orders}";
     static constexpr std::string_view channel = "holdfast:free:{orders}";
     static constexpr std::string_view fence_lifetime = "3600000";
-    static constexpr auto const& give_ = redis::scripts::release_and_erase;
-    static constexpr auto const& give_back_ = redis::scripts::give_back_and_erase;
-    static constexpr auto const& leave_ = redis::scripts::give_back;
+    static constexpr auto const& give_ = redis::scripts::release;
+    static constexpr auto const& give_back_ = redis::scripts::give_back;
 
     static constexpr std::chrono::milliseconds longest_wait{250};
     static constexpr std::chrono::milliseconds first_after_minority{10};
@@ -140,18 +133,17 @@ private:
         for (auto& to : servers_)
             if (servers_.size() == 1)
                 send(to, what::takes,
-                     {"EVALSHA", take_.sha1, "5", key, fence, queue, next, holder_key, token_.view(), ttl_, "64",
-                      fence_lifetime, bound_, waiter, score, holder_});
+                     {"EVALSHA", take_.sha1, "4", key, fence, queue, next, token_.view(), ttl_, "64", fence_lifetime,
+                      bound_, waiter, score});
             else
                 send(to, what::takes,
-                     {"EVALSHA", take_.sha1, "5", key, fence, queue, next, holder_key, token_.view(), ttl_, "64",
-                      fence_lifetime, bound_, proposal, lead_, "1", waiter, score, holder_});
+                     {"EVALSHA", take_.sha1, "4", key, fence, queue, next, token_.view(), ttl_, "64", fence_lifetime,
+                      bound_, proposal, lead_, "1", waiter, score});
         if (!majority_says_yes()) {
             for (auto& to : servers_)
                 if (said_yes(to))
                     send(to, what::leaves,
-                         {"EVALSHA", give_back_.sha1, "4", key, queue, next, holder_key, token_.view(), channel, waiter,
-                          score});
+                         {"EVALSHA", give_back_.sha1, "3", key, queue, next, token_.view(), channel, waiter, score});
             return false;
         }
         settle_fence();
@@ -188,7 +180,8 @@ private:
 
     void leave(server& to, std::uint64_t waiter)
     {
-        send(to, what::leaves, {"EVALSHA", leave_.sha1, "3", key, queue, next, "", channel, waiter_text(waiter), "0"});
+        send(to, what::leaves,
+             {"EVALSHA", give_back_.sha1, "3", key, queue, next, "", channel, waiter_text(waiter), "0"});
     }
 
     /// Effects: waits until all have called this waiter; when some have not, for as long as holdfast does.
@@ -293,7 +286,6 @@ private:
     std::string ttl_;
     std::string bound_;
     std::string lead_;
-    std::string holder_;
     redis::script take_;
     std::vector<server> servers_;
     bare_token token_;

@@ -19,7 +19,7 @@ start_redis()
   local socket=$folder/${#servers[@]}.sock
   setpriv --pdeathsig KILL redis-server --port 0 --unixsocket "$socket" --save "" --dir "$folder" >/dev/null &
   servers+=($!)
-  until [ -S "$socket" ]; do sleep 0.01; done
+  until redis-cli -s "$socket" ping >/dev/null 2>&1; do sleep 0.01; done
   url=unix://$socket
 }
 

@@ -250,6 +250,7 @@ TEST_CASE("a waiter that waits no longer leaves a node that refuses it yet, and 
     ear e;
     auto acquire = l.make(verb::acquire, 1);
     acquire.waiter = {.inbox = 1, .number = 7};
+    acquire.use_queue = false;
     CHECK_FALSE(l.pipeline.send(acquire, &e, {}, l.now));
     CHECK(l.written() == "acquire1");
     l.pipeline.forget(e, true);
@@ -261,6 +262,7 @@ TEST_CASE("a waiter that waits no longer leaves a node that refuses it yet, and 
         CHECK(next->what.what == verb::leave);
         CHECK(next->what.waiter == acquire.waiter);
         CHECK(next->what.token == owner_token{});
+        CHECK(next->what.use_queue);  // the next in line may be called
         (void)l.written();
         l.answer_with(no());
     }

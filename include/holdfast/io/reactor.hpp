@@ -192,9 +192,10 @@ private:
             {
                 auto const out = to_send();
                 release(out);
-                if (rested) out.await_last(wake_.descriptor());
+                signals = who.take() & ~lead_signal;
+                if (rested && signals == 0) out.await_last(wake_.descriptor());
             }
-            signals = who.take() & ~lead_signal;
+            if (rested) now = boot_clock::now();
             rested = signals == 0 && poll_for(polled_, until - now) == 0 && until - now >= unsent_outlets::rest;
             lock_in_turn();
             now = serve(polled_.data());

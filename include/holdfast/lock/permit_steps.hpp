@@ -90,13 +90,15 @@ public:
         if (!ec) return took(slot());
         if (stopped()) return interrupted();
         bool const refused = ec == errc::timed_out;
-        unavailable_ = ec == errc::unavailable;
-        if (!refused && !unavailable_) return fail(ec);
+        if (ec == errc::unavailable)
+            unavailable_ = ec;
+        else if (!refused)
+            return fail(ec);
         if (refused) ++refused_;
         bool const late = boot_clock::now() >= limit_.deadline;
         if (refused && ++tried_ < slots()->size() && (once_ || failure_ || !late)) return step::try_slot;
         if (failure_ && failure_ != errc::unavailable) return fail(failure_);
-        if (once_ || (failure_ && refused_ == 0)) return none();
+        if (once_ || too_early() || (failure_ && refused_ == 0)) return none();
         if (late && (unavailable_ || refused_ == slots()->size())) return none();
         return step::wait_for_slot;
     }
@@ -158,6 +160,8 @@ private:
 
     [[nodiscard]] bool stopped() const noexcept { return over_.stop_requested(); }
     [[nodiscard]] bool collects() const noexcept { return turn_lease_ != lease{}; }
+    /// Returns: whether it may not wait for slots before it has its turn.
+    [[nodiscard]] bool too_early() const noexcept { return n_ > 1 && !collects(); }
 
     /// Effects: from now on `over()` is stopped by the caller, by the end of the semaphore, or by another number of
     /// permits. Throws: `error` (`misconfigured`) if there are not as many.
@@ -172,9 +176,14 @@ private:
 
     void end_round() noexcept
     {
-        at_loss_.reset();
         at_change_.reset();
         at_stop_.reset();
+        end_turn();
+    }
+
+    void end_turn() noexcept
+    {
+        at_loss_.reset();
         if (collects()) turn().give_back(std::exchange(turn_lease_, {}), rest::none);
     }
 
@@ -182,13 +191,13 @@ private:
     {
         first_ = first;
         tried_ = refused_ = 0;
-        unavailable_ = false;
+        unavailable_ = {};
     }
 
     step next_permit()
     {
         spare_.resize(1);  // before it is taken: a slot that cannot be noted would stay so
-        once_ = limit_.once || (n_ > 1 && !collects()) || boot_clock::now() >= limit_.deadline;
+        once_ = limit_.once || boot_clock::now() >= limit_.deadline;
         failure_ = {};
         try_from(in_->first());
         return step::try_slot;
@@ -208,8 +217,8 @@ private:
     /// The slots are held by others, as far as they could be asked.
     step none()
     {
-        auto const why = make_error_code(unavailable_ && refused_ == 0 ? errc::unavailable : errc::timed_out);
-        return n_ == 1 || collects() || limit_.once ? fail(why) : begin_turn();
+        auto const why = unavailable_ && refused_ == 0 ? unavailable_ : make_error_code(errc::timed_out);
+        return once_ || !too_early() || boot_clock::now() >= limit_.deadline ? fail(why) : begin_turn();
     }
 
     step begin_turn()
@@ -231,6 +240,7 @@ private:
     step fail(std::error_code ec) noexcept
     {
         give_all();
+        end_turn();
         code_ = ec;
         return ec == errc::misconfigured ? step::wait_for_change : step::ended;
     }
@@ -267,12 +277,12 @@ private:
     std::error_code code_;
 
     // Of the permit that is taken now.
-    bool once_ = false;  // without a wait
+    bool once_ = false;  // each slot is tried once
     std::size_t first_ = 0;
     std::size_t tried_ = 0;
     std::size_t refused_ = 0;   // how many are held by others
-    bool unavailable_ = false;  // one could not be asked: nor could the others
-    std::error_code failure_;   // of the wait before these tries
+    std::error_code unavailable_;  // why one could not be asked: nor could the others
+    std::error_code failure_;      // of the wait before these tries
 
     std::stop_source over_{std::nostopstate};
     ender at_stop_;

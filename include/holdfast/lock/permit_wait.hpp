@@ -37,7 +37,6 @@ public:
     /// while others held them, or after a stop. Throws: what `semaphore::acquire(n)` throws.
     [[nodiscard]] held_slots run()
     {
-        unnoticed const by_several_locks;
         for (auto next = steps_.begin(); next != step::ended; next = follow(next)) {
         }
         auto const why = steps_.code();
@@ -78,6 +77,7 @@ private:
     /// Returns: why `one` is not held; no error if it is.
     [[nodiscard]] std::error_code lock(lock_object& one, patience const& p)
     try {
+        unnoticed const by_several_locks;
         return one.lock(p, steps_.over()) ? std::error_code{} : make_error_code(errc::timed_out);
     } catch (error const&) {
         return thrown();

@@ -141,10 +141,13 @@ public:
 private:
     bool act(quorum::acquire_step const& step) noexcept override
     {
+        bool const ends_round = step.new_token || !step.roll_back.empty() || step.done;
+        // A node that refuses a reader, when nobody awaits the answer, would wait for it when readers have their turn.
+        if (!queues_) known_ = known_ | step.give_up;
         give_up(step.give_up);
-        // A server that refused a reader would wait for it when readers have their turn.
-        if (step.done && !queues_) under_way_.for_each([&](unsigned node) { transport_.forget(node, this, true); });
-        if (step.new_token || !step.roll_back.empty() || step.done) stop_asking();
+        if (!queues_ && step.done) under_way_.for_each([&](unsigned node) { transport_.forget(node, this, true); });
+        if (!queues_ && ends_round && !step.done) known_ = known_ | under_way_;
+        if (ends_round) stop_asking();
         // Another server's clock may be known by now.
         if (waiter_ && queues_)
             score_ = transport_.score(entered_at_);  // mutant: one that asks again as if it came now

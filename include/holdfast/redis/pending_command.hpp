@@ -53,9 +53,10 @@ struct pending_command {
     /// node would call the waiter, or wait for it. Returns: whether it is.
     [[nodiscard]] bool follows_with_leave(answer const& a) noexcept
     {
-        bool const refused = a.what == answer::kind::refused && !a.error;
-        if (!leaves || !acquires() || !what.waiter || !refused) return false;
+        if (!leaves || what.what != command::verb::acquire || !what.waiter || a.what != answer::kind::refused)
+            return false;
         what.what = command::verb::leave;
+        what.use_queue = !what.queue_refused;  // whoever waits in line may be called then
         what.token = {};  // it may arrive late, and is not to end a lease
         what.score = 0;
         written = {};

@@ -197,7 +197,7 @@ public:
         bool const refused = e.releases() && a.error == holdfast::errc::unavailable;
         if (refused && (whom || !asked_again(e.what.token, sent_, ready_, waiting_))) retries_.keep_first(one);
         if (!a.error) retries_.take(more, ready_, now);
-        if (e.follows_with_leave(a)) prepare(one, now);
+        if (!a.error && e.follows_with_leave(a)) prepare(one, now);
         return whom;
     }
 
