@@ -123,10 +123,15 @@ TEST_CASE("once the window is full there is room again when half of those under 
     CHECK_FALSE(s.take(t0, schedule::window - 1).whom);
     CHECK(s.next(schedule::window - 1) > t0);
     CHECK_FALSE(s.take(t0, schedule::window / 2 + 1).whom);
+    CHECK_FALSE(s.take(t0 + 250ms - 1ns, schedule::window - 1).whom);
+    CHECK(s.next(schedule::window - 1) == t0 + 250ms);  // some may hang
     CHECK(s.next(schedule::window / 2) == schedule::at_once);
     CHECK(s.take(t0, schedule::window / 2).whom == other);
     s.put(other->place, t0, t0 + 6s);
     CHECK(s.take(t0, schedule::window - 1).whom == other);
+    s.put(one->place, t0, t0 + 4s);
+    CHECK_FALSE(s.take(t0, schedule::window).whom);
+    CHECK(s.take(t0 + 250ms, schedule::window - 1).whom == one);
 }
 
 TEST_CASE("who waits for room is put anew, canceled or destroyed as before")

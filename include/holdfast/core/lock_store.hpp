@@ -68,7 +68,8 @@ public:
 /// that giving it back needs no memory: `start` does not throw. `cancel()` has no effect.
 class pending_release : public operation<failure> {
 public:
-    /// Effects: sets the lease that `start` gives back.
+    /// Effects: sets the lease that `start` gives back. Called once, when that is granted, with locks held; `start` may
+    /// come hours later, or never.
     virtual void bind(owner_token const& token) noexcept = 0;
 
     /// Returns: whether other clients are known to wait for the lock. They are given time to ask for it. Requires:

@@ -121,11 +121,12 @@ public:
 
     void unlock() noexcept override
     {
-        auto const queues = queues_;  // the next holder may destroy this
-        auto const key = key_;
+        auto const queue = made();
         auto const options = state_->options;
-        if (auto const why = release(rest::as_said); why.code)
-            queues->client().reports.unlock_failed(options->on_error, key->name(), why);
+        auto const why = release(rest::as_said);  // the next holder may destroy this, unless there is no queue
+        if (!why.code) return;
+        auto& reports = queue ? queue->reports() : queues_->client().reports;
+        reports.unlock_failed(options->on_error, queue ? queue->name() : name(), why);
     }
 
     void unlock(std::error_code& ec, rest then) noexcept override { ec = release(then).code; }

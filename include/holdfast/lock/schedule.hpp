@@ -46,12 +46,13 @@ public:
     };
 
     /// There is room until so many renewals are under way, and again when half of them have ended: then those that
-    /// begin share a few writes. Measured with 10,000 leases on five masters: with 256 under way, the p99 of another
-    /// lock is 12 ms.
+    /// begin share a few writes. If some of those under way hang, others wait a moment for that: a sixteenth of the
+    /// time from when they are due to their end. Measured with 10,000 leases on five masters: with 256 under way, the
+    /// p99 of another lock is 12 ms.
     static constexpr std::size_t window = 96;
 
-    /// The same if half of the time to the end of the first has passed. Measured as above, after an outage: if
-    /// all are sent at once, their answers are read too late.
+    /// There is room until so many are under way if half of the time to the end of the first has passed. Measured as
+    /// above, after an outage: if all are sent at once, their answers are read too late.
     static constexpr std::size_t urgent_window = 1024;
 
     schedule() = default;
@@ -139,7 +140,10 @@ private:
     /// Returns: when it is the turn of `t`, the first that is due.
     [[nodiscard]] boot_clock::time_point turn_of(timer const& t, std::size_t under_way) const noexcept
     {
-        return !full(under_way) ? at_once : under_way < urgent_window ? t.end : t.at();
+        if (!full(under_way)) return at_once;
+        if (under_way >= urgent_window) return t.at();
+        auto const half = t.at() - t.end;
+        return under_way < window ? t.end - (half - half / 8) : t.end;
     }
 
     [[nodiscard]] bool full(std::size_t under_way) const noexcept
@@ -162,7 +166,7 @@ private:
 
     timer_queue later_;  // sorted by when they are due
     timer_queue due_;    // sorted by their end
-    bool full_ = false;  // no room, until half of those under way have ended
+    bool full_ = false;  // little room, until half of those under way have ended
     std::uint64_t alarms_ = 0;
 };
 
