@@ -2,6 +2,7 @@
 //
 // One process of a crowd, with node-redlock: node_redlock.cjs SECONDS SECTION_US PORT...; as redis_py.py. Its attempts
 // may miss each other for as long as a lease lasts: what waits at the end is counted as that long a wait, and given up.
+// The name is its own: what that leaves behind would be in the way of the others.
 "use strict";
 
 const { default: Redlock } = require("redlock");
@@ -36,7 +37,7 @@ async function main() {
   };
   setTimeout(tell, seconds * 1000 + 100);
   while (performance.now() < end) {
-    longest = Math.max(longest, await once("orders"));
+    longest = Math.max(longest, await once("orders of node-redlock"));
     ++sections;
   }
   tell();
