@@ -253,7 +253,8 @@ TEST_CASE("a waiter that waits no longer leaves a node that refuses it yet, and 
     acquire.use_queue = false;
     CHECK_FALSE(l.pipeline.send(acquire, &e, {}, l.now));
     CHECK(l.written() == "acquire1");
-    l.pipeline.forget(e, true);
+    l.pipeline.leave_if_refused(e);
+    l.pipeline.forget(e);
     SECTION("it is refused")
     {
         l.answer_with(no(3s));

@@ -67,7 +67,8 @@ struct rude_transport : holdfast::redis::transport {
     {
         if (in_flight.erase(node) != 0) whom->on_answer(node, failed(errc::cannot_connect), now());
     }
-    void forget(unsigned node, listener*, bool) noexcept override { in_flight.erase(node); }
+    void forget(unsigned node, listener*) noexcept override { in_flight.erase(node); }
+    void leave_if_refused(unsigned, listener*) noexcept override {}
     void give_up(unsigned node, listener*) noexcept override { in_flight.erase(node); }
     void begin(holdfast::io::running&, holdfast::completion&) override {}
     void updated(holdfast::io::running&) override { ++updates; }

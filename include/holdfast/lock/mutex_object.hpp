@@ -123,13 +123,13 @@ public:
     {
         auto const queue = made();
         auto const options = state_->options;
-        auto const why = release(rest::as_said);  // the next holder may destroy this, unless there is no queue
+        auto const why = release(queue, rest::as_said);  // the next holder may destroy this, unless there is no queue
         if (!why.code) return;
         auto& reports = queue ? queue->reports() : queues_->client().reports;
         reports.unlock_failed(options->on_error, queue ? queue->name() : name(), why);
     }
 
-    void unlock(std::error_code& ec, rest then) noexcept override { ec = release(then).code; }
+    void unlock(std::error_code& ec, rest then) noexcept override { ec = release(made(), then).code; }
 
     bool extend(std::chrono::milliseconds ttl, std::error_code& ec) override
     try {
@@ -226,9 +226,8 @@ private:
         return queue_;
     }
 
-    failure release(rest then) noexcept
+    failure release(std::shared_ptr<wait_queue> const& queue, rest then) noexcept
     {
-        auto const queue = made();  // the next holder may destroy this
         several_locks::of_this_thread().gave_back(queue.get());
         return queue ? queue->release(*state_, then) : failure{make_error_code(errc::not_owner), {}};
     }

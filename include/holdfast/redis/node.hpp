@@ -59,7 +59,8 @@ public:
 
     void began(owner_token const& token) noexcept { pipeline_.began(token); }
     void refused(owner_token const& token) noexcept { pipeline_.refused(token); }
-    void forget(listener& whom, bool leaves) noexcept { pipeline_.forget(whom, leaves); }
+    void forget(listener& whom) noexcept { pipeline_.forget(whom); }
+    void leave_if_refused(listener const& whom) noexcept { pipeline_.leave_if_refused(whom); }
 
     /// Effects: gives up a connection that no longer answers in time. A quorum that decides without this node does not
     /// wait long enough to notice.

@@ -42,6 +42,12 @@ struct pending_command {
         return static_cast<pending_command*>(listener_link::get(l, node));
     }
 
+    /// Effects: a leave follows if the node refuses the command of `l`, an acquire: its waiter waits no longer.
+    static void leave_if_refused(listener const& l, unsigned node) noexcept
+    {
+        if (auto* const e = of(l, node)) e->leaves = true;
+    }
+
     /// Effects: no listener waits for it any more. Returns: the one that did, or null.
     listener* let_go(unsigned node) noexcept
     {
@@ -56,7 +62,7 @@ struct pending_command {
         if (!leaves || what.what != command::verb::acquire || !what.waiter || a.what != answer::kind::refused)
             return false;
         what.what = command::verb::leave;
-        what.use_queue = !what.queue_refused;  // whoever waits in line may be called then
+        what.use_queue = !what.queue_refused;  // the node then calls the next one in line
         what.token = {};  // it may arrive late, and is not to end a lease
         what.score = 0;
         written = {};

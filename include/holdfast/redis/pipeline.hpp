@@ -42,10 +42,9 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// | of operators, and all else | fails                      | dropped |
 /// | acquire, not sent          | fails                      | dropped |
 ///
-/// If an acquire is given up with its connection, its release is kept, too: its round is lost. No command turns into
-/// another. An operation may say what follows if its acquire is refused all the same: a leave, as its waiter waits no
-/// longer; that takes the memory of the acquire, for there may be none. Only releases are repeated, and a command whose
-/// script the server did not know; that is sent as text.
+/// If an acquire is given up with its connection, its release is kept, too: its round is lost. A leave follows the
+/// refusal of an acquire whose waiter waits no longer; it takes the acquire's place here, and so needs no memory. Only
+/// releases are repeated, and a command whose script the server did not know; that is sent as text.
 class pipeline {
 public:
     static constexpr std::size_t most = 65536;
@@ -84,17 +83,18 @@ public:
         return {};
     }
 
-    /// Effects: `whom` no longer wants its answer. What was not written is not sent, unless it is a release. With
-    /// `leaves`, its waiter waits no longer: a leave follows if the node refuses the acquire.
-    void forget(listener& whom, bool leaves = false) noexcept
+    /// Effects: `whom` no longer wants its answer. What was not written is not sent, unless it is a release.
+    void forget(listener& whom) noexcept
     {
         auto* const e = pending_command::of(whom, node_);
         if (!e) return;
         e->let_go(node_);
-        e->leaves = leaves;
         if (e->on_the_wire() || e->releases()) return;
         for (auto* some : {&waiting_, &ready_}) some->remove_if([e](auto const& one) { return &one == e; });
     }
+
+    /// Effects: a leave follows if the node refuses the acquire of `whom`.
+    void leave_if_refused(listener const& whom) noexcept { pending_command::leave_if_refused(whom, node_); }
 
     /// Effects: as `forget`, because the answer is overdue. Returns: whether the node has answered nothing at all since
     /// it was asked; then the connection must be ended.

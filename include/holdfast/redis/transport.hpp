@@ -112,12 +112,11 @@ public:
     /// connection stays, and only that answer is late: what is sent after it is answered after it.
     virtual void give_up(unsigned n, listener* whom) noexcept { nodes_[n].commands->give_up(*whom, now()); }
 
-    /// Effects: `whom` no longer wants the answer in flight. An acquire that has not been written is not sent. With
-    /// `leaves`, its waiter waits no longer: a node that refuses it all the same is told so.
-    virtual void forget(unsigned n, listener* whom, bool leaves = false) noexcept
-    {
-        nodes_[n].commands->forget(*whom, leaves);
-    }
+    /// Effects: `whom` no longer wants the answer in flight. An acquire that has not been written is not sent.
+    virtual void forget(unsigned n, listener* whom) noexcept { nodes_[n].commands->forget(*whom); }
+
+    /// Effects: the waiter of `whom` waits no longer: a node that refuses the acquire in flight is told so.
+    virtual void leave_if_refused(unsigned n, listener* whom) noexcept { nodes_[n].commands->leave_if_refused(*whom); }
 
     /// Returns: no error, or why the node's grants do not count now.
     [[nodiscard]] virtual std::error_code may_vote(unsigned n, boot_clock::time_point now) noexcept
