@@ -98,6 +98,45 @@ private:
     std::atomic<bool> const& may_end_;
 };
 
+/// A semaphore of two permits, on a store that does not answer acquires by itself, while its number changes to three.
+class changing_semaphore {
+    std::atomic<bool> begun_{false};
+    std::atomic<bool> may_end_{false};
+
+    [[nodiscard]] static std::shared_ptr<fake_store> silent()
+    {
+        auto made = std::make_shared<fake_store>();
+        made->acquires.answered_at_once = false;
+        return made;
+    }
+
+public:
+    changing_semaphore()
+    {
+        CHECK(eventually([this] { return begun_.load(); }));
+    }
+    changing_semaphore(changing_semaphore const&) = delete;
+    changing_semaphore& operator=(changing_semaphore const&) = delete;
+    ~changing_semaphore() { may_end_ = true; }
+
+    /// Effects: the change ends.
+    void end_change()
+    {
+        may_end_ = true;
+        changes_.join();
+    }
+
+    std::shared_ptr<fake_store> const store = silent();
+    std::shared_ptr<client_context> const context = std::make_shared<client_context>(store);
+    std::shared_ptr<holdfast::detail::slot_semaphore> const jobs =
+        std::make_shared<holdfast::detail::slot_semaphore>("jobs", 2, [this](holdfast::semaphore_slot const& of) {
+            return std::make_unique<late_change>(context->make_slots(of, {}), begun_, may_end_);
+        });
+
+private:
+    std::jthread changes_{[this] { jobs->resize(3); }};
+};
+
 }  // namespace
 
 TEST_CASE("who meets a change of the number of permits waits for its end by its own deadline, and a single attempt not")
@@ -132,17 +171,9 @@ TEST_CASE("who meets a change of the number of permits waits for its end by its 
 
 TEST_CASE("an asynchronous call that meets a change of the number of permits can be stopped before its end")
 {
-    auto const store = std::make_shared<fake_store>();
-    store->acquires.answered_at_once = false;
-    auto const context = std::make_shared<client_context>(store);
-    std::atomic<bool> begun{false};
-    std::atomic<bool> may_end{false};
-    auto const jobs =
-        std::make_shared<holdfast::detail::slot_semaphore>("jobs", 2, [&](holdfast::semaphore_slot const& of) {
-            return std::make_unique<late_change>(context->make_slots(of, {}), begun, may_end);
-        });
-    std::jthread changes{[&] { jobs->resize(3); }};
-    CHECK(eventually([&] { return begun.load(); }));
+    changing_semaphore c;
+    auto const& store = c.store;
+    auto const& jobs = c.jobs;
     std::stop_source stop;
     async_outcome taken;
     jobs->source(1)->to_lock()->begin_lock({}, stop.get_token(), holdfast::detail::callback_of(taken.hears()));
@@ -152,8 +183,7 @@ TEST_CASE("an asynchronous call that meets a change of the number of permits can
     CHECK_FALSE(taken.told());
     stop.request_stop();
     bool const came = taken.comes();
-    may_end = true;
-    changes.join();
+    c.end_change();
     REQUIRE(came);
     CHECK(taken.code() == std::errc::operation_canceled);
     CHECK(taken.calls() == 1);
@@ -163,17 +193,9 @@ TEST_CASE("an asynchronous call that meets a change of the number of permits can
 
 TEST_CASE("who meets a change of the number of permits takes one of the new number, whichever way it waits")
 {
-    auto const store = std::make_shared<fake_store>();
-    store->acquires.answered_at_once = false;
-    auto const context = std::make_shared<client_context>(store);
-    std::atomic<bool> begun{false};
-    std::atomic<bool> may_end{false};
-    auto const jobs =
-        std::make_shared<holdfast::detail::slot_semaphore>("jobs", 2, [&](holdfast::semaphore_slot const& of) {
-            return std::make_unique<late_change>(context->make_slots(of, {}), begun, may_end);
-        });
-    std::jthread changes{[&] { jobs->resize(3); }};
-    CHECK(eventually([&] { return begun.load(); }));
+    changing_semaphore c;
+    auto const& store = c.store;
+    auto const& jobs = c.jobs;
     async_outcome called;
     jobs->source(1)->to_lock()->begin_lock({}, {}, holdfast::detail::callback_of(called.hears()));
     store->refuse(0, make_error_code(holdfast::errc::misconfigured));
@@ -182,9 +204,8 @@ TEST_CASE("who meets a change of the number of permits takes one of the new numb
     CHECK(eventually([&] { return store->acquires.size() == 2; }));
     store->acquires.answered_at_once = true;
     store->refuse(1, make_error_code(holdfast::errc::misconfigured));
-    may_end = true;
+    c.end_change();
     waits.join();
-    changes.join();
     CHECK(taken == 1);
     REQUIRE(called.comes());
     CHECK_FALSE(called.code());
