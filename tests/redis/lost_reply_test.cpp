@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/proxy.hpp"
+#include "support/redis_rights.hpp"
 
 #include <holdfast/redis.hpp>
 #include <holdfast/redis/scripts.hpp>
@@ -18,6 +19,8 @@
 #include <string_view>
 #include <system_error>
 #include <thread>
+#include <utility>
+#include <vector>
 
 using namespace std::chrono_literals;
 using holdfast::errc;
@@ -42,8 +45,11 @@ struct faulty {
     proxy way{server.port()};
     client redis;
 
-    explicit faulty(std::chrono::milliseconds operation_timeout = 10s)
-        : redis{way.url(), {.operation_timeout = operation_timeout, .connect_timeout = 1min, .connections = 1}}
+    explicit faulty(std::chrono::milliseconds operation_timeout = 10s, std::vector<std::string> config = {},
+                    std::string const& user = {})
+        : server{{.config = std::move(config)}},
+          redis{"redis://" + user + way.address(),
+                {.operation_timeout = operation_timeout, .connect_timeout = 1min, .connections = 1}}
     {
         mutex m{redis, "before"};
         m.lock();
@@ -121,6 +127,28 @@ TEST_CASE("an acquire whose reply is lost is held once and one unlock frees it",
     faulty f{waited_out};
     f.way.swallow_next_reply({.matches = containing("orders"), .then = then});
     check_held_once(f, fencing);
+}
+
+TEST_CASE("an acquire of a user without rights to the queue whose reply is lost is held once", "[lesson-1]")
+{
+    bool const once = GENERATE(true, false);
+    CAPTURE(once);
+    faulty f{waited_out, {holdfast::test::least_rights("secret", "before orders*", {}, false)}, "app:secret@"};
+    mutex m{f.redis, "orders", {.ttl = 1h}};
+    int held = 0;
+    for (int i = 0; i < 5; ++i) {
+        f.way.swallow_next_reply({.matches = containing("orders")});
+        if (once ? m.try_lock() : m.try_lock_for(1min)) ++held;
+        // Whatever is sent again behind the answer comes before an extension.
+        std::error_code ec;
+        if (m.lease().still_held()) CHECK(m.extend(1h, ec));
+        CHECK(exists(f.server, "orders") == m.lease().still_held());
+        m.unlock(ec);
+        CHECK_FALSE(ec);
+        CHECK_FALSE(exists(f.server, "orders"));
+        f.way.heal();
+    }
+    CHECK(held == 5);
 }
 
 TEST_CASE("an acquire that is lost on the way is sent again", "[lesson-1]")

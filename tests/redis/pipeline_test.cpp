@@ -665,6 +665,35 @@ TEST_CASE("a missing right is looked for in the record first, then in the queue,
     CHECK(next().first == !record_is_missing);
 }
 
+TEST_CASE("a roll-back that the user may not send with the queue is not sent behind what asks for its token again")
+{
+    connected_line l;
+    auto const again = GENERATE(verb::acquire, verb::extend);
+    auto without = l.make(verb::acquire, 1);
+    without.use_queue = false;
+    {
+        ear first;
+        CHECK_FALSE(l.pipeline.send(without, &first, {}, l.now));
+        CHECK(l.written() == "acquire1");
+        l.down();
+    }
+    ear e;
+    if (again == verb::acquire) {
+        CHECK_FALSE(l.pipeline.send(without, &e, {}, l.now));
+        CHECK(l.connect_and_decide() == "release1 acquire1");
+    } else {
+        CHECK(l.connect_and_decide() == "release1");
+        CHECK_FALSE(l.send(verb::extend, 1, &e));
+        CHECK(l.written() == "extend1");
+    }
+    l.answer_with(failed(errc::not_permitted));
+    CHECK(l.written().empty());
+    l.answer_with(yes());
+    CHECK(e.got.size() == 1);
+    l.down();
+    CHECK(l.connect_and_decide().empty());
+}
+
 TEST_CASE("a right that is missing in any case is told after every way was tried, and takes neither record nor queue")
 {
     line l;

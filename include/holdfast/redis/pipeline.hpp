@@ -44,7 +44,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 ///
 /// If an acquire is given up with its connection, its release is kept, too: its round is lost. A leave follows the
 /// refusal of an acquire whose waiter waits no longer; it takes the acquire's place here, and so needs no memory. Only
-/// releases are repeated, and a command whose script the server did not know; that is sent as text.
+/// releases are repeated, and what the server did not do in this form: it is sent as text, without the queue or record.
 class pipeline {
 public:
     static constexpr std::size_t most = 65536;
@@ -185,17 +185,18 @@ public:
         auto& e = one.front();
         ledger_.answered(e.what, a);
         forms_.note(e.what, e.form, a.error);
+        // A roll-back would take back what its token, asked for again behind it, is granted: whoever asked does that.
+        bool const moot = a.error && e.releases() && !e.whom && asked_again(e.what.token, sent_, ready_, waiting_);
         if (again) {
-            // An acquire without a listener may have been rolled back. The roll-back itself is always sent again.
             e.written = {};
             if (script_forms::refuses_more(e.what, a.error)) e.what.refuse_next();
-            if (e.wanted(now)) prepare(one, now);
+            // An acquire without a listener may have been rolled back.
+            if (e.wanted(now) && !moot) prepare(one, now);  // mutant: a refused roll-back sent behind its acquire
             return nullptr;
         }
         auto* const whom = e.let_go(node_);
         auto const more = e.releases() ? release_retries::most : e.asks_for_vote() ? 1 : 0;
-        bool const refused = e.releases() && a.error == holdfast::errc::unavailable;
-        if (refused && (whom || !asked_again(e.what.token, sent_, ready_, waiting_))) retries_.keep_first(one);
+        if (!moot && e.releases() && a.error == holdfast::errc::unavailable) retries_.keep_first(one);
         if (!a.error) retries_.take(more, ready_, now);
         if (!a.error && e.follows_with_leave(a)) prepare(one, now);
         return whom;
@@ -230,8 +231,7 @@ public:
         return {};
     }
 
-    /// Returns: whether a renewal may ask, over the current connection, for the node's vote for `token`, which lacks
-    /// it.
+    /// Returns: whether a renewal may ask, over this connection, for the node's vote for `token`, which lacks it.
     [[nodiscard]] bool may_reacquire(owner_token const& token) const noexcept
     {
         return connected_ && ledger_.may_reacquire(token);

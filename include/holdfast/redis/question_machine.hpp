@@ -58,7 +58,7 @@ public:
         bool const unknown = a.what == quorum::answer::kind::unknown;
         bool const again = unknown && a.error == errc::connection_lost && repeats_ && !asked_again_.has(node);
         if (again) asked_again_.add(node);
-        if (unknown) doubtful_.add(node);
+        if (unknown) doubtful_.add(node);  // mutant: a lost answer taken for a question that was not asked
         if (!a.error) doubtful_.remove(node);
         if (again || more_.has(node)) {
             more_.remove(node);
@@ -71,7 +71,7 @@ public:
 
     [[nodiscard]] quorum::poll_step on_time(boot_clock::time_point) noexcept
     {
-        doubtful_ = doubtful_ | pending_;
+        doubtful_ = doubtful_ | pending_;  // mutant: a lost answer taken for a question that was not asked
         return {.give_up = pending_, .done = true};
     }
 

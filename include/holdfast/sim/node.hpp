@@ -44,6 +44,7 @@ public:
         using enum redis::command::verb;  // mutant: permits counted by each server
         auto const t = time(now);
         told_all_ = false;
+        if (no_queues_ && c.use_queue && redis::may_queue(c)) return redis::answer::failed(redis::errc::not_permitted);
         forget_expired(t);
         auto const& name = c.keys->lock;
         auto const found = keys_.find(name);
@@ -112,6 +113,9 @@ public:
         auto const found = keys_.find(key);
         return found == keys_.end() ? std::nullopt : std::optional{found->second.holds};
     }
+
+    /// Effects: from now on no client has the right to a queue of waiters.
+    void refuse_queues() noexcept { no_queues_ = true; }
 
     /// Effects: another user sets the fence counter, so that it does not expire. Without a value, to what is no number.
     void poison(std::string const& key, std::optional<std::uint64_t> value) { fences_.poison(key, value); }
@@ -192,6 +196,7 @@ private:
 
     clock clock_;
     bool running_ = true;
+    bool no_queues_ = false;
     unsigned incarnation_ = 0;
     std::optional<boot_clock::time_point> started_;
     boot_clock::time_point hung_until_{};

@@ -91,6 +91,7 @@ MUTANTS = {
     "a lost vote taken from another": mutant(REDIS, ("if (found", "if (!MUTANT && found"), labels="lesson-20"),
     "a lost vote taken back from who has none": mutant(REDIS, ("!may_vote(now)", "(MUTANT || !may_vote(now))")),
     # What is under way to a node.
+    "a refused roll-back sent behind its acquire": mutant(REDIS, ("!moot", "(MUTANT || !moot)")),
     "a lost acquire undone after its repetition": mutant(
         REDIS, "if (!MUTANT) LINE", ("if (", "if (!MUTANT && "), ("if (", "if (!MUTANT && ")
     ),
@@ -203,6 +204,9 @@ MUTANTS = {
     "the leases of several counted from the answer": mutant(MULTI, ("sent_at_", "MUTANT ? now : sent_at_")),
     # What operators do to a lock.
     "a forced release that calls no waiter": mutant(OPERATORS, ("if (", "if (!MUTANT && ")),
+    "a lost answer taken for a question that was not asked": mutant(
+        OPERATORS, ("if (unknown)", "if (unknown && !MUTANT)"), "if (!MUTANT) LINE"
+    ),
     # An election.
     "elected before the one before is deposed": mutant(ELECTION, "LINE if (MUTANT) give_back();"),
     "the end of a term awaited without a timer": mutant(

@@ -45,6 +45,8 @@ public:
         if (options.remember) world_.decided().remember();
         set_clocks();
         servers_.emplace(world_, plan_.nodes);
+        if (plan_.queueless && keys == &keys_of_modes::of_mutex)  // readers and writers cannot do without
+            for (unsigned node = 0; node < servers_->size(); ++node) (*servers_)[node].refuse_queues();
         end_ = world_.now() + plan_.length;
     }
 

@@ -177,6 +177,7 @@ schedule schedule::draw(std::uint64_t seed, unsigned nodes)
     if (!s.calm) draw_disasters(s, d);
     if (nodes > 1) draw_straggler(s, d);
     s.exclusive = guarded || !s.forgetful;
+    s.queueless = !s.calm && d.once_in(8);
     return s;
 }
 
@@ -206,7 +207,7 @@ std::string schedule::describe() const
     std::string text = "ttl " + number(ttl.count()) + "node timeout " + number(node_timeout.count()) + "guard " +
                        number(guard.count()) + "length " +
                        number(std::chrono::duration_cast<milliseconds>(length).count()) + (calm ? "calm" : "") +
-                       "\n" +  //
+                       (queueless ? "without queues" : "") + "\n" +  //
                        "servers' clocks:" + clocks(nodes) + "clients' clocks:" + clocks(clients);
     if (straggler)
         text += "fences are kept for " + number(fence_lifetime.count()) + "ms; the straggler's clock leaps by " +

@@ -52,6 +52,7 @@ struct schedule {
     bool mortal = true;                ///< users die with the lock in their hands
     std::vector<disaster> disasters;   ///< those of servers and machines
     bool forgetful = false;            ///< servers lose memory
+    bool queueless = false;            ///< no client has the rights to the queue of waiters
     std::chrono::milliseconds fence_lifetime = redis::shortest_fence_lifetime;
     bool straggler =
         false;  ///< at the end comes somebody who connected at the beginning, and whose clock was not right in between:
