@@ -85,11 +85,15 @@ protected:
     [[nodiscard]] node_set answered() const noexcept { return machine_.answered(); }
     [[nodiscard]] answer const& answer_of(unsigned node) const noexcept { return answers_[node]; }
 
-    /// Returns: the failure of a question that no majority has answered.
+    /// Returns: the failure of a question that no majority has answered. A change is in doubt as soon as one node has
+    /// made it, or may have: the lock may have stood on no more than a majority.
     [[nodiscard]] failure unanswered() const
     {
-        if (auto const some = machine_.doubtful(); then_ != lost_answer::repeat && !some.empty())
-            return this->errors_.explain(transport_, make_error_code(holdfast::errc::outcome_unknown), some.first());
+        auto changed = machine_.doubtful();
+        for (unsigned node = 0; node < size(); ++node)
+            if (answered().has(node) && answers_[node].what == answer::kind::applied) changed.add(node);
+        if (then_ != lost_answer::repeat && !changed.empty())
+            return this->errors_.explain(transport_, make_error_code(holdfast::errc::outcome_unknown), changed.first());
         for (unsigned node = 0; node < size(); ++node)
             if (auto const why = this->errors_.of(node)) return this->errors_.explain(transport_, why, node);
         return {make_error_code(holdfast::errc::unavailable), {}};

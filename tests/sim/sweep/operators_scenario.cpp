@@ -91,7 +91,12 @@ private:
             return;
         }
         auto& mine = deeds_.emplace_back(deed{what == 2 ? deed::kind::force : deed::kind::request, process.present()});
-        mine.held = what == 2 ? orders.force_unlock() : orders.request_release();
+        try {
+            mine.held = what == 2 ? orders.force_unlock() : orders.request_release();
+        } catch (error const& e) {  // nobody was asked to break it: then nothing may come of it
+            if (what == 2 && e.code() == errc::unavailable) deeds_.pop_back();
+            throw;
+        }
         mine.certain = true;
         mine.done = process.present();
     }
