@@ -15,14 +15,17 @@
 #include "support/certificates.hpp"
 #endif
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <future>
 #include <iterator>
+#include <stop_token>
 #include <string>
 #include <system_error>
+#include <thread>
 
 using namespace std::chrono_literals;
 using holdfast::redis::client;
@@ -162,6 +165,19 @@ TEST_CASE("a waiter whose memory runs out in any step leaves no trace, and waits
             bool got = true;
             return !code_of([&] { got = m.try_lock_for(20ms); }) && !got;
         }));
+        // Whatever there was no memory for is asked for again: one that only waits for its call gets it.
+        mutex patient{redis, "orders", {.retry = {.most = 1h}}};
+        auto const before = holdfast::test::lock_requests(server);
+        std::atomic<bool> got{false};
+        std::jthread waiter{
+            [&](std::stop_token const& end) { static_cast<void>(code_of([&] { got = patient.lock(end); })); }};
+        CHECK(eventually([&] { return holdfast::test::lock_requests(server) > before; }));
+        held.unlock();
+        CHECK(eventually([&] { return got.load(); }));
+        waiter.request_stop();
+        waiter.join();
+        patient.unlock();
+        REQUIRE(held.try_lock_for(1min));
     }
     held.unlock();
     mutex after{holding, "orders"};

@@ -70,6 +70,9 @@ public:
         return first;
     }
 
+    /// Effects: it was not asked to be listened to: there was no memory for that.
+    void not_begun(unsigned node) noexcept { asked_.remove(node); }
+
     void on_answer(unsigned, answer const&, boot_clock::time_point) override {}
     void on_released(unsigned, boot_clock::time_point) override {}
 

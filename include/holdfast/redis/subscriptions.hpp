@@ -47,15 +47,16 @@ public:
     subscriptions& operator=(subscriptions const&) = delete;
 
     /// Effects: tells `whom` when releases on `channel` are reported, and then of each. Never calls it from inside.
-    /// Returns: no error, or why releases cannot be reported now; `whom` is told when they can.
+    /// Returns: no error, or why releases cannot be reported now; `whom` is told when they can, but without memory
+    /// perhaps only after the next call.
     std::error_code watch(std::string const& channel, listener* whom, boot_clock::time_point now) noexcept
     try {
         auto& c = channels_[channel];
-        c.watchers.push_back(whom);
+        if (std::find(c.watchers.begin(), c.watchers.end(), whom) == c.watchers.end()) c.watchers.push_back(whom);
         if (!up_) return connect(now);
         subscribe(channel, c, now);
         return {};
-    } catch (std::bad_alloc const&) {  // if it did become a watcher, it is told with the next ones
+    } catch (std::bad_alloc const&) {
         return std::make_error_code(std::errc::not_enough_memory);
     }
 

@@ -145,8 +145,10 @@ public:
     {
         auto& releases = *nodes_[n].releases;
         if (!in_line || !queues(n)) return releases.watch(channel, whom, now());
-        if (inbox_.begins(n)) return releases.watch(inbox_.channel(), &inbox_, now());
-        return inbox_.works(n) ? std::error_code{} : make_error_code(errc::cannot_connect);
+        if (!inbox_.begins(n)) return inbox_.works(n) ? std::error_code{} : make_error_code(errc::cannot_connect);
+        auto const why = releases.watch(inbox_.channel(), &inbox_, now());
+        if (why == std::errc::not_enough_memory) inbox_.not_begun(n);
+        return why;
     }
 
     void unwatch(std::string const& channel, listener* whom) noexcept
