@@ -381,6 +381,26 @@ TEST_CASE("a user without the rights for one request takes several locks in orde
     CHECK(asked() + as_text() == 0);
 }
 
+TEST_CASE("a name that a user has no right to does not take from its client that others are asked for together")
+{
+    redis_server server{{.config = {holdfast::test::least_rights("secret", "orders stock")}}};
+    proxy way{server.port()};
+    client redis{"redis://app:secret@" + way.address(), unhurried()};
+    mutex orders{redis, "orders", {.ttl = 1h}};
+    mutex stock{redis, "stock", {.ttl = 1h}};
+    mutex invoices{redis, "invoices", {.ttl = 1h}};
+    multi_mutex allowed{orders, stock};
+    multi_mutex with_another{orders, invoices};
+    CHECK(code_of([&] { with_another.lock(); }) == errc::misconfigured);
+    allowed.lock();
+    allowed.unlock();
+    auto const asked = way.count(containing(std::string{scripts::acquire_all.sha1}));
+    allowed.lock();
+    CHECK(allowed.lease().still_held());
+    allowed.unlock();
+    CHECK(asked() == 1);
+}
+
 TEST_CASE("several locks leave a record of their holder, and are renewed one by one")
 {
     redis_server server;

@@ -11,7 +11,6 @@
 #include "support/catch.hpp"
 
 #include <array>
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -45,7 +44,6 @@ struct fixture {
     std::array<redis::shared_keys, 3> keys{std::make_shared<redis::lock_keys const>("orders"),
                                            std::make_shared<redis::lock_keys const>("parcels"),
                                            std::make_shared<redis::lock_keys const>("stock")};
-    std::atomic<bool> hopeless{false};
 
     void run(boot_clock::duration d) { world.run_until(world.now() + d); }
 
@@ -79,7 +77,7 @@ struct fixture {
 TEST_CASE("several locks of a simulated server are taken all or none")
 {
     fixture f;
-    taking first{f.way, f.claims(), f.hopeless};
+    taking first{f.way, f.claims()};
     sim::call call{f.one};
     auto const before = f.way.now();
     first.start(call);
@@ -91,14 +89,13 @@ TEST_CASE("several locks of a simulated server are taken all or none")
         CHECK(first.granted(k).valid_until <= before + 300ms);
     }
     f.release(f.way, f.keys[0], first.granted(0).token);
-    taking second{f.other_way, f.claims(), f.hopeless};
+    taking second{f.other_way, f.claims()};
     sim::call again{f.other};
     second.start(again);
     REQUIRE(again.run_until(f.other_way.now() + 1s));
     CHECK(second.outcome().code == errc::timed_out);
     CHECK(second.blocker() == 1);
     CHECK(f.held() == 2);
-    CHECK_FALSE(f.hopeless);
 }
 
 TEST_CASE("whenever an attempt at several locks is given up, nothing of it is left")
@@ -109,7 +106,7 @@ TEST_CASE("whenever an attempt at several locks is given up, nothing of it is le
         fixture f{seed};
         f.world.become({.late = 50, .very_late = 200ms, .lost_request = 100, .lost_reply = 100, .cut = 50});
         for (int i = 0; i < 5; ++i) {
-            std::optional<taking> attempt{std::in_place, f.way, f.claims(), f.hopeless};
+            std::optional<taking> attempt{std::in_place, f.way, f.claims()};
             sim::call call{f.one};
             attempt->start(call);
             bool ended = call.run_until(f.way.now() + std::chrono::microseconds{200 * (seed % 20)});

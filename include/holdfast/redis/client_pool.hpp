@@ -95,14 +95,13 @@ public:
     /// The masters of a Redlock would each take some.
     [[nodiscard]] bool joins(lock_key const& key) const noexcept override
     {
-        return key.mode() == access::sole && layout_ == layout::string && shards_.front()->size() == 1 &&
-               !never_joins_.load();
+        return key.mode() == access::sole && layout_ == layout::string && shards_.front()->size() == 1;
     }
 
     [[nodiscard]] std::unique_ptr<pending_acquire_all> acquire_all(std::vector<acquire_claim> const& claims) override
     {
         auto& way = shard_of(claims.front().first);
-        return holdfast::detail::make_as<pending_acquire_all, joint_operation>(way, claims, never_joins_);
+        return holdfast::detail::make_as<pending_acquire_all, joint_operation>(way, claims);
     }
 
     [[nodiscard]] std::unique_ptr<pending_extend> extend(shared_key const& key, owner_token const& token,
@@ -259,8 +258,7 @@ private:
     std::string_view timeout_option_;
     std::chrono::milliseconds restart_guard_;
     bool subscribes_;
-    std::atomic<bool> never_joins_{false};  // its user may not take several locks at once
-    std::string servers_;                   // as `address_of` names them
+    std::string servers_;  // as `address_of` names them
     io::service service_;
     std::vector<std::unique_ptr<socket_transport>> shards_;
     // the shard of each place; the number of shards if it has none yet

@@ -17,7 +17,6 @@
 #include <holdfast/redis/transport.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -40,9 +39,9 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// All are given back although the server may have taken none: the script can have failed in the middle.
 class joint_operation final : public machine_operation<pending_acquire_all, question_machine> {
 public:
-    /// `hopeless` is set if the server never does this for its user. Requires: `way` has one node.
-    joint_operation(transport& way, std::vector<acquire_claim> const& claims, std::atomic<bool>& hopeless)
-        : machine_operation{way, {way.nodes(), {}, false}}, hopeless_{hopeless}, grants_(claims.size())
+    /// Requires: `way` has one node.
+    joint_operation(transport& way, std::vector<acquire_claim> const& claims)
+        : machine_operation{way, {way.nodes(), {}, false}}, grants_(claims.size())
     {
         auto all = std::make_shared<std::vector<joint_member>>();
         for (auto const& one : claims)
@@ -113,7 +112,6 @@ private:
         if (!step.done) return false;
         if (auto const why = errors_.of(0)) {
             failed_ = why;
-            if (why == holdfast::errc::misconfigured) hopeless_.store(true);
             if (sent_) give_back();
         }
         stop_asking();
@@ -151,7 +149,6 @@ private:
                             nullptr);
     }
 
-    std::atomic<bool>& hopeless_;
     std::shared_ptr<std::vector<joint_member>> members_;
     std::vector<grant> grants_;
     std::size_t blocker_ = 0;

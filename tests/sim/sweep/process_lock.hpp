@@ -357,7 +357,7 @@ public:
             queues.push_back(queue);
             claims.push_back(queue->claim());
         }
-        redis::joint_operation asking{client.way(), claims, hopeless_};
+        redis::joint_operation asking{client.way(), claims};
         thread_waits told;
         bool ended = false;
         {
@@ -423,7 +423,6 @@ private:
     }
 
     std::shared_ptr<process_queue> const queue_;
-    std::atomic<bool> hopeless_{false};
 };
 
 /// The shipped `mutex` in a simulated process.
