@@ -96,7 +96,9 @@ private:
         };
         using std::chrono::system_clock;
         std::chrono::microseconds const at{number()};
-        if (at.count() > 0 && at <= said.clock) {  // anything else is no time that a client has written
+        constexpr std::chrono::hours longest{24 * 365 * 50};
+        // Anything else is no time that a client has written, or no clock.
+        if (at.count() > 0 && at <= said.clock && said.clock - at < longest) {
             auto const ago = std::chrono::duration_cast<system_clock::duration>(said.clock - at);
             auto const since = system_clock::now() - ago;
             into.since = std::min(into.since.value_or(since), since);
