@@ -3,6 +3,7 @@
 // Requests and answers that are lost on their way: nothing is held twice, nothing is left behind.
 #include "patient.hpp"
 #include "support/catch.hpp"
+#include "support/code_of.hpp"
 #include "support/eventually.hpp"
 #include "support/proxy.hpp"
 #include "support/zookeeper_server.hpp"
@@ -17,6 +18,7 @@
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
 using holdfast::errc;
+using holdfast::test::code_of;
 using holdfast::test::connected;
 using holdfast::test::eventually;
 using holdfast::test::of;
@@ -138,6 +140,50 @@ TEST_CASE("a lock that is broken without an answer may be free or not, and says 
     CHECK_FALSE(of_operator.force_unlock(ec));  // nothing was deleted
     CHECK(ec == errc::unavailable);
     way.pass();
+}
+
+TEST_CASE(
+    "a question whose connection breaks again and again is answered when that ends, and fails in time if it does not")
+{
+    using op = zookeeper_request;
+    zookeeper_server server;
+    proxy way{server.port(), zookeeper_packets};
+    auto here = connected(server.address());
+    auto elsewhere = connected(server.address());
+    auto there = connected(way.address(), {.session_timeout = 1min});
+    mutex holder{here, "/orders"};
+    mutex waiting{elsewhere, "/orders"};
+    mutex of_operator{there, "/orders"};
+    holder.lock();
+    std::jthread waiter{[&] { waiting.lock(); }};
+    CHECK(eventually([&] { return holder.contenders().size() == 2; }));
+    for (auto const what : {op::get_children, op::get_data}) {
+        CAPTURE(static_cast<int>(what));
+        int const before = way.struck();
+        way.swallow_next_reply({.matches = of(what), .times = 3});
+        auto const line = of_operator.contenders();
+        CHECK(line.size() == 2);
+        if (line.size() != 2) continue;
+        CHECK(line.front().fencing_token == holder.lease().fencing_token());
+        CHECK(line.back().fencing_token > line.front().fencing_token);
+        CHECK(way.struck() == before + 3);
+    }
+    way.swallow_next_reply({.matches = of(op::set_data), .times = 3});
+    CHECK(of_operator.request_release());
+    CHECK(eventually([&] { return holder.lease().release_requested().stop_requested(); }));
+
+    way.swallow_next_reply({.matches = of(op::get_data), .times = 1'000'000});
+    auto hasty = connected(way.address(), {.session_timeout = 1min, .operation_timeout = 500ms});
+    mutex of_hasty{hasty, "/orders"};
+    auto const begun = boot_clock::now();
+    CHECK(code_of([&] { static_cast<void>(of_hasty.contenders()); }) == errc::unavailable);
+    CHECK(boot_clock::now() - begun < 30s);
+    way.heal();
+
+    way.swallow_next_reply({.matches = of(op::erase)});
+    CHECK(of_operator.force_unlock());  // which was done at once, and is not done to the next one
+    waiter.join();
+    CHECK(waiting.lease().still_held());
 }
 
 TEST_CASE("an acquire that ends while its create is under way leaves nothing", "[lesson-15]")

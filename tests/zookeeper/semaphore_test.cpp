@@ -3,7 +3,9 @@
 // What a semaphore leaves in the tree.
 #include "patient.hpp"
 #include "support/catch.hpp"
+#include "support/code_of.hpp"
 #include "support/eventually.hpp"
+#include "support/proxy.hpp"
 #include "support/zookeeper_server.hpp"
 #include "support/zookeeper_tree.hpp"
 
@@ -18,9 +20,15 @@
 #include <vector>
 
 using namespace std::chrono_literals;
+using holdfast::errc;
 using holdfast::leased_permit;
+using holdfast::test::code_of;
 using holdfast::test::connected;
 using holdfast::test::eventually;
+using holdfast::test::of;
+using holdfast::test::proxy;
+using holdfast::test::zookeeper_packets;
+using holdfast::test::zookeeper_request;
 using holdfast::test::zookeeper_server;
 using holdfast::test::zookeeper_tree;
 using holdfast::zookeeper::naming;
@@ -58,14 +66,20 @@ TEST_CASE("waits for a permit leave no node and no watch, however they end; a re
     CHECK_FALSE(rival->try_acquire());
     CHECK_FALSE(rival->try_acquire_for(100ms));
     CHECK(all_nodes() == before);
+    auto const slot = one.slot();
+    auto const token = one.fencing_token();
+    bool same_slot = false;
+    bool greater_token = false;
     std::jthread waiter{[&] {
         leased_permit const third{*rival};
-        CHECK(third.slot() == one.slot());
-        CHECK(third.fencing_token() > one.fencing_token());
+        same_slot = third.slot() == slot;
+        greater_token = third.fencing_token() > token;
     }};
-    std::this_thread::sleep_for(200ms);
+    CHECK(eventually([&] { return there.stats().waiting == 1; }));
     one.release();
     waiter.join();
+    CHECK(same_slot);
+    CHECK(greater_token);
     CHECK(rival->try_acquire_for(1min));
     rival.reset();
     CHECK(two.still_held());
@@ -99,7 +113,7 @@ TEST_CASE("sessions with different numbers of permits never take slots together"
                     inside -= sign;
                 } catch (holdfast::error const& e) {
                     ++told;
-                    CHECK(e.code() == holdfast::errc::misconfigured);
+                    if (e.code() != holdfast::errc::misconfigured) good = false;
                 }
             }
         });
@@ -109,4 +123,63 @@ TEST_CASE("sessions with different numbers of permits never take slots together"
     CHECK(told + taken <= 40);
     zookeeper_tree tree{server.address()};
     CHECK(eventually([&] { return tree.children("/app/jobs#max").empty(); }));  // whatever happened to them
+}
+
+TEST_CASE("whatever answer to a change of the number of permits is lost, the number is changed, and one mark says so",
+          "[lesson-15]")
+{
+    using op = zookeeper_request;
+    zookeeper_server server;
+    proxy way{server.port(), zookeeper_packets};
+    auto here = connected(server.address());
+    auto there = connected(way.address(), {.session_timeout = 1min});
+    zookeeper_tree tree{server.address()};
+    semaphore ours{there, "/app/jobs", 2};
+    auto const marks = [&] { return tree.children("/app/jobs#max"); };
+    int faults = 0;
+    for (auto const what : {op::create, op::get_children, op::erase, op::set_data})
+        for (bool const swallow : {true, false}) {
+            CAPTURE(static_cast<int>(what), swallow);
+            auto const from = ours.max();
+            auto const to = from == 2 ? 3 : 2;
+            semaphore theirs{here, "/app/jobs", from};
+            leased_permit const held{theirs, 1min};
+            REQUIRE(held);
+            if (swallow)
+                way.swallow_next_reply({.matches = of(what)});
+            else
+                way.drop_next_request({.matches = of(what)});
+            ++faults;
+            ours.resize(to);
+            CHECK(ours.max() == to);
+            CHECK(way.struck() == faults);
+            CHECK(held.still_held());
+            CHECK(ours.permits_in_use() == 1);
+            CHECK(eventually([&] { return marks().size() == 1; }));
+            CHECK(marks().front().ends_with('-' + std::to_string(to)));
+            CHECK(code_of([&] { static_cast<void>(theirs.try_acquire()); }) == errc::misconfigured);
+        }
+    leased_permit const all{ours, 1min};
+    CHECK(all.still_held());
+}
+
+TEST_CASE("a change of the number of permits without an answer is said to be in doubt, and can be made again")
+{
+    zookeeper_server server;
+    proxy way{server.port(), zookeeper_packets};
+    auto zk = connected(way.address(), {.session_timeout = 1min, .operation_timeout = 500ms});
+    zookeeper_tree tree{server.address()};
+    semaphore jobs{zk, "/app/jobs", 2};
+    std::error_code ec;
+    way.hold(of(zookeeper_request::create));
+    jobs.resize(3, ec);
+    CHECK(ec == errc::outcome_unknown);
+    way.let_go();
+    CHECK(eventually([&] {  // who has so little time may get no answer
+        jobs.resize(3, ec);
+        return !ec;
+    }));
+    CHECK(jobs.max() == 3);
+    CHECK(eventually([&] { return tree.children("/app/jobs#max").size() == 1; }));
+    CHECK(tree.children("/app/jobs#max").front().ends_with("-3"));
 }
