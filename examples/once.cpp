@@ -5,7 +5,6 @@
 //   once [URL [NAME [SECONDS]]]      redis://127.0.0.1:6379, reports/daily, 3300: the period, a bit less than cron's
 //
 // Ends with 0, whether this host ran it or not; with 1 if it could not be found out, or the job failed.
-#include <holdfast/adapters/run_once.hpp>
 #include <holdfast/redis.hpp>
 
 #include <chrono>
