@@ -8,7 +8,7 @@
 //   who_holds URL ask NAME          the holder is told so with its next renewal
 //   who_holds URL break NAME        the next waiter gets the lock, and the holder finds its lease lost
 //
-// To show something at once, it holds a lock of its own meanwhile, as a service would that wants to be seen.
+// Services are named if their clients have the option name_holder. Without ask and break nothing is written.
 #include <holdfast/make_store.hpp>
 #include <holdfast/redis.hpp>
 #include <holdfast/redlock.hpp>
@@ -21,12 +21,6 @@
 #include <string_view>
 
 namespace {
-
-holdfast::store open(std::string const& url)
-{
-    if (url.starts_with("redlock+")) return holdfast::make_store(url);
-    return holdfast::redis::client{url, {.name_holder = true, .label = "who_holds"}};
-}
 
 void show(holdfast::store const& locks, std::string const& name)
 {
@@ -54,17 +48,14 @@ void show(holdfast::store const& locks, std::string const& name)
 
 int main(int argc, char** argv)
 try {
-    auto const locks = open(argc > 1 ? argv[1] : "redis://127.0.0.1:6379");
+    auto const locks = holdfast::make_store(argc > 1 ? argv[1] : "redis://127.0.0.1:6379");
     std::string_view const word = argc > 2 ? argv[2] : "";
     if (argc > 3 && (word == "ask" || word == "break")) {
         bool const held = word == "ask" ? locks.request_release(argv[3]) : locks.force_unlock(argv[3]);
         std::cout << (held ? "done\n" : "the lock is free\n");
         return held ? 0 : 2;
     }
-    holdfast::mutex own{locks, std::string{word} + "who_holds"};
-    own.lock();
     for (auto const& name : locks.list(word)) show(locks, name);
-    own.unlock();
 } catch (std::exception const& e) {
     std::cerr << e.what() << '\n';
     return 1;
