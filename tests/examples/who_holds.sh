@@ -3,8 +3,8 @@
 #
 #   who_holds.sh PROGRAM URL
 #
-# Passes when the program names the holder of a lock, asks it for the lock, and breaks that; and when it leaves no key of its own. The lock is
-# written as docs/redis.md says that a client with name_holder leaves it.
+# Passes when the program names the holder of a lock, asks it for the lock, and breaks that; and when it leaves no key of
+# its own. The lock is written as docs/redis.md says that a client with name_holder leaves it.
 set -euo pipefail
 
 program=$1
@@ -19,7 +19,8 @@ redis SET 'holdfast:holder:{any[*]orders}' "$token $(date +%s%6N) 7 host=there p
 redis SET anyone "$token" PX 60000  # its name does not begin with the prefix
 keys=$(redis DBSIZE)
 
-held='"any\[\*\]orders" is held by billing on there, process 42, for [0-9]+ ms; its lease lasts [0-9]+ ms, fencing token 7'
+held='"any\[\*\]orders" is held by billing on there, process 42, for [0-9]+ ms; '
+held+='its lease lasts [0-9]+ ms, fencing token 7'
 said=$(shown)
 echo "$said"
 grep -Exq "$held" <<<"$said"
