@@ -7,9 +7,12 @@
 
 #include <holdfast/memory.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <mutex>
+#include <shared_mutex>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -181,4 +184,28 @@ TEST_CASE("a client may end while answers of the store in memory are under way")
     }
     mutex m{here, "orders"};
     CHECK(m.try_lock_for(1min));
+}
+
+TEST_CASE("a writer that asks again and again gets in between readers without end, however slow the answers are")
+{
+    store here;
+    here.set_faults({.delay = 30ms});
+    std::atomic<bool> over{false};
+    std::atomic<int> sections{0};
+    std::vector<std::jthread> readers;
+    for (int i = 0; i < 12; ++i)
+        readers.emplace_back([&, i] {
+            auto mine = here.another_client();
+            holdfast::memory::shared_mutex prices{mine, "prices"};
+            while (!over) {
+                std::shared_lock const read{prices};
+                ++sections;
+                std::this_thread::sleep_for(80ms + i * 7ms);  // so that they do not keep step
+            }
+        });
+    CHECK(eventually([&] { return sections >= 8; }));
+    holdfast::memory::shared_mutex prices{here, "prices", {.retry = {.first = 500us, .most = 1ms}}};
+    CHECK(prices.try_lock_for(1min));
+    over = true;
+    prices.unlock();
 }

@@ -35,7 +35,8 @@ public:
           reactor_{std::move(runs)},
           key_{std::move(key)},
           request_{request},
-          machine_{{.nodes = {.size = 1, .timeout = data_->present_faults().operation_timeout}, .request = request}}
+          timeout_{data_->present_faults().operation_timeout},
+          machine_{{.nodes = {.size = 1, .timeout = timeout_}, .request = request}}
     {
     }
 
@@ -153,7 +154,7 @@ private:
         wanted_lease const wanted{.mode = key_->mode(),
                                   .token = token_,
                                   .beside = request_.beside,
-                                  .waits_for = quorum::waiting_mark(request_, sent)};
+                                  .waits_for = quorum::waiting_mark(request_, timeout_, sent)};
         auto const got = data_->acquire(key_->name(), wanted, request_.fences, sent, sent + request_.ttl);
         auto const left = std::chrono::ceil<std::chrono::milliseconds>(got.expires - sent);
         answer_ = got.granted ? quorum::answer::applied(got.last_fence) : quorum::answer::refused(left);
@@ -180,6 +181,7 @@ private:
     std::shared_ptr<io::reactor> const reactor_;
     shared_key key_;
     acquire_request request_;
+    std::chrono::milliseconds timeout_;
     quorum::acquire_machine machine_;
     owner_token token_;
     quorum::answer answer_;  // to the last request

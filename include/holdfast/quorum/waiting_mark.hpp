@@ -15,8 +15,9 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
 inline constexpr std::chrono::milliseconds longest_mark{60'000};
 
 /// For how long a node that has refused one mode of a `shared_mutex` remembers that it is waited for. A waiter asks
-/// again after `retry.most` at the latest; one that is gone is remembered for three times that, up to a minute, and
-/// none after its deadline. A single attempt does not wait.
+/// again `retry.most` after the answer at the latest, and that request and the answer before it take `timeout` at most.
+/// One that is gone is remembered for three times `retry.most` and that, up to a minute, and none after its deadline. A
+/// single attempt does not wait.
 ///
 /// | a node remembers        | so |
 /// |-------------------------|----|
@@ -25,13 +26,13 @@ inline constexpr std::chrono::milliseconds longest_mark{60'000};
 ///
 /// That readers wait is forgotten when one of them gets in while no writer waits. Their turn ends when the last of
 /// those that came has left, or after `readers_turn`.
-[[nodiscard]] inline std::chrono::milliseconds waiting_mark(acquire_request const& request,
-                                                            boot_clock::time_point now) noexcept
+[[nodiscard]] inline std::chrono::milliseconds
+waiting_mark(acquire_request const& request, std::chrono::milliseconds timeout, boot_clock::time_point now) noexcept
 {
     constexpr std::chrono::milliseconds none{0};
     if (request.once) return none;
-    auto const most =
-        std::min<std::chrono::milliseconds>(3 * request.retry.most + std::chrono::milliseconds{1}, longest_mark);
+    auto const most = std::min<std::chrono::milliseconds>(
+        3 * request.retry.most + timeout + std::chrono::milliseconds{1}, longest_mark);
     if (request.deadline - now >= most) return most;
     return std::max(none, std::chrono::ceil<std::chrono::milliseconds>(request.deadline - now));
 }

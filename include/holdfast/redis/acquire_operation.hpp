@@ -158,7 +158,7 @@ private:
             auto ask = make(command::verb::acquire);
             ask.beside = request_.beside.value_or(owner_token{});
             ask.has_beside = request_.beside.has_value();
-            ask.waits_for = quorum::waiting_mark(request_, now);
+            ask.waits_for = quorum::waiting_mark(request_, transport_.nodes().timeout, now);
             ask.value = ask.fence == fence_source::counter ? transport_.proposal(now) : 0;
             if (transport_.calls() || !queues_) enter(now);
             ask.waiter = waiter_;
