@@ -83,6 +83,25 @@ TEMPLATE_TEST_CASE("a context is destroyed when a lock was granted and not told"
     CHECK(comes_free(locks, "orders"));
 }
 
+TEMPLATE_TEST_CASE("a lock that is granted to a context that is gone is free at once, whatever its min_hold", "",
+                   HOLDFAST_LOCKS)
+{
+    TestType locks;
+    holdfast::mutex m{*locks.one, "orders", {.min_hold = 30s}};
+    auto const form = GENERATE(0, 1, 2);
+    {
+        asio::io_context io;
+        if (form == 0) async_lock(m, never_called(io, {}));
+        if (form == 1) async_try_lock_for(m, 1h, never_called(io, {}));
+        if (form == 2) async_lock_guard(m, never_called(io, {}));
+        REQUIRE(eventually([&] { return m.lease().still_held(); }));
+    }
+    holdfast::mutex rival{*locks.other, "orders"};
+    auto const begun = holdfast::boot_clock::now();
+    CHECK(rival.try_lock_for(1min));
+    CHECK(holdfast::boot_clock::now() - begun < 25s);
+}
+
 TEMPLATE_TEST_CASE("a context is destroyed while a lock is given back", "", HOLDFAST_LOCKS)
 {
     TestType locks;

@@ -17,9 +17,9 @@ struct any_initiation {
 /// A completion token of this Asio: a handler; a token that begins an operation in its own way; or one, like
 /// `use_future`, that is made into a handler. (Asio's own concept takes the tokens of the other Asio, too.)
 template <class Token, class Signature, class Result = net::async_result<std::decay_t<Token>, Signature>>
-concept token_for = net::completion_token_for<Token, Signature> &&(requires(Token&& token, any_initiation begin) {
-    Result::initiate(begin, std::forward<Token>(token));
-} || !std::is_same_v<typename Result::completion_handler_type, std::decay_t<Token>>);
+concept token_for = net::completion_token_for<Token, Signature> && (requires(Token&& token, any_initiation begin) {
+                        Result::initiate(begin, std::forward<Token>(token));
+                    } || !std::is_same_v<typename Result::completion_handler_type, std::decay_t<Token>>);
 
 /// Knows the calls that are pending in an execution context, and ends them when it is destroyed.
 class pending_service : public net::execution_context::service {
@@ -101,13 +101,17 @@ public:
         : handler_{std::move(handler)}, ec_{ec}, hold_{std::move(hold)}
     {
     }
+    told_handler(told_handler&&) = default;
+    told_handler& operator=(told_handler&&) = delete;
+    ~told_handler() { async_access::give_back_unseen(hold_); }  // before the handler, which may own the mutex
+
     [[nodiscard]] allocator_type get_allocator() const noexcept { return net::get_associated_allocator(handler_); }
 
     void operator()()
     {
         if (hold_ && async_access::of(hold_)->closed()) {
             ec_ = std::make_error_code(std::errc::operation_canceled);
-            hold_.give_back();
+            async_access::give_back_unseen(hold_);
         }
         Tells::tell(std::move(handler_), ec_, std::move(hold_));
     }
@@ -115,7 +119,7 @@ public:
 private:
     Handler handler_;
     std::error_code ec_;
-    async_guard hold_;  // last: given back before the handler is destroyed, which may own the mutex
+    async_guard hold_;
 };
 
 /// A handler that waits for its result, in memory of its associated allocator, and outstanding work of its executor.
@@ -170,4 +174,4 @@ private:
     net::executor_work_guard<executor_type> work_;
 };
 
-}  // namespace holdfast::detail::HOLDFAST_ASIO_SCOPE
+}  // namespace holdfast::inline HOLDFAST_ABI::detail::HOLDFAST_ASIO_SCOPE

@@ -178,7 +178,7 @@ void begin_lock_of(async_source& from, patience const& p, std::stop_token stop, 
                                                                                              bool held) mutable {
                         auto const of = std::move(one);
                         if (held && of->closed()) {  // the end of what it was taken for gives it back
-                            of->give_back(of->lease());
+                            of->give_back(of->lease(), rest::none);
                             return f(std::make_error_code(std::errc::operation_canceled), false);
                         }
                         if (held) of->leave();

@@ -145,7 +145,7 @@ private:
 
         void leave() noexcept override
         {
-            if (!of_->keep(hold_)) return give_back(lease(), rest::as_said);
+            if (!of_->keep(hold_)) return give_back(lease(), rest::none);
             hold_ = nullptr;
         }
         [[nodiscard]] holdfast::lease lease() const override { return holdfast::lease{hold_}; }
