@@ -182,6 +182,7 @@ private:
     {
         if (reached()) limits_.asked(session().connected() ? now : std::max(started_, session().suspended_since()));
         if (!session().connected()) limits_.not_asked();
+        had_to_wait_ = had_to_wait_ || machine_->waits() || stages_.numbering();
         // An attempt that has begun gets its time.
         bool const under_way = session().connected() && !machine_->waits();
         auto const limit = only_attempt_ ? timeout_after(started_)
@@ -199,10 +200,12 @@ private:
     /// Returns: whether a quorum could be asked, even if in an earlier session.
     [[nodiscard]] bool reached() const noexcept { return limits_.ever_asked() || (machine_ && machine_->reached()); }
 
+    /// Returns: how it ends at `now`. That time passed is said only if another client was found to have the lock:
+    /// otherwise nobody knows who has it, or even whether this one would have got it.
     [[nodiscard]] std::error_code unanswered(boot_clock::time_point now) const
     {
         auto const why = limits_.why_over(now);
-        if (!only_attempt_ && why != holdfast::errc::unavailable) return why;
+        if (!only_attempt_ && had_to_wait_ && why != holdfast::errc::unavailable) return why;
         if (!session().connected()) return errc::not_connected;
         return machine_->put_off() ? machine_->put_off() : errc::no_answer;
     }
@@ -282,7 +285,8 @@ private:
     std::unique_ptr<acquire_machine> machine_;
     boot_clock::time_point started_{};  // when the time of a single attempt began
     bool only_attempt_ = false;
-    bool confirming_ = false;  // a quorum has been asked whether the session lives
+    bool had_to_wait_ = false;  // for another client
+    bool confirming_ = false;   // a quorum has been asked whether the session lives
     bool asked_quorum_ = false;
     boot_clock::time_point confirm_at_{};  // when to ask the quorum next, at the earliest
     std::error_code why_;
