@@ -44,6 +44,7 @@ public:
         handoffs_ =
             options_->fencing ? std::min(options_->max_local_handoffs, got.fences - 1) : options_->max_local_handoffs;
         handed_on_ = 0;
+        failing_ = false;
         release_at_ = boot_clock::time_point::max();
         begun_ = boot_clock::now();
         count_renewal(got.valid_until);
