@@ -8,6 +8,7 @@
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/slot_source.hpp>
 #include <holdfast/core/store.hpp>
+#include <holdfast/lock/all_but_last.hpp>
 #include <holdfast/lock/report.hpp>
 #include <holdfast/lock/slot_set.hpp>
 
@@ -105,18 +106,18 @@ public:
         end_change(std::move(next));
     }
 
-    /// Effects: gives back all slots that are held. What waits, and what is taken from now on, is cancelled, also if it
-    /// is granted one of these.
+    /// Effects: gives back all slots that are held, of every number, together. What waits, and what is taken from now
+    /// on, is cancelled, also if it is granted one of these.
     void close() noexcept
     {
         if (!in_child()) {
             closed_ = true;
             current_->out_of_use.request_stop();
         }
-        for (auto const& one : former_)
-            if (auto const of = one.lock()) of->close();
-        largest_->close();
-        current_->close();
+        all_but_last together;
+        for_each_set([&](slot_set& one) { one.add_to(together); });
+        together.add(turn_);
+        for_each_set([](slot_set& one) { one.close(); });
         turn_->close();
         make_ = nullptr;  // which may own the client
     }
@@ -139,6 +140,15 @@ public:
     }
 
 private:
+    template <class F>
+    void for_each_set(F const& f) noexcept
+    {
+        for (auto const& one : former_)
+            if (auto const of = one.lock()) f(*of);
+        f(*largest_);
+        f(*current_);
+    }
+
     [[nodiscard]] shared_slots largest() const
     {
         std::scoped_lock guard{mutex_};
@@ -169,7 +179,7 @@ private:
     shared_slots current_;
     shared_slots largest_;                         // of those that were in use
     std::vector<std::weak_ptr<slot_set>> former_;  // of which slots may be held
-    std::unique_ptr<lock_object> const turn_;
+    std::shared_ptr<lock_object> const turn_;
     std::atomic<bool> closed_{false};
     bool changing_ = false;
     std::vector<std::function<void()>> after_change_;
