@@ -690,4 +690,5 @@ TEST_CASE("options of an election that cannot be used are refused by name")
     CHECK(refused({.retry = {.first = 0us}}, "retry.first"));
     CHECK(refused({.retry = {.first = 2ms, .most = 1ms}}, "retry.most"));
     CHECK(refused({.retry = {.first = 2ms, .most = 48h}}, "retry.most"));
+    CHECK(refused({.retry = {.first = 2ms, .most = std::chrono::milliseconds::max()}}, "at most a day"));
 }
