@@ -3,11 +3,13 @@
 // How a semaphore takes one of its slots, with locks that answer as they are told.
 #include "support/catch.hpp"
 #include "support/code_of.hpp"
+#include "support/process.hpp"
 
 #include <holdfast/lock/permit_wait.hpp>
 #include <holdfast/lock/slot_sizes.hpp>
 #include <holdfast/lock/slot_wait.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <deque>
@@ -33,6 +35,7 @@ using holdfast::detail::permit_wait;
 using holdfast::detail::rest;
 using holdfast::detail::slot_sizes;
 using holdfast::detail::slot_source;
+using holdfast::test::child;
 using holdfast::test::code_of;
 using holdfast::test::contains;
 
@@ -347,4 +350,27 @@ TEST_CASE("a thread that waits while the semaphore ends is told")
     three t;
     for (auto& one : t.of) one.waits = {canceled};
     CHECK(code_of([&] { static_cast<void>(t.take(for_ever)); }) == std::errc::operation_canceled);
+}
+
+TEST_CASE("a forked child waits for nothing that was locked when it was forked")
+{
+    three t;
+    std::atomic<bool> stop{false};
+    std::vector<std::jthread> busy;
+    for (int i = 0; i < 2; ++i)
+        busy.emplace_back([&] {
+            while (!stop) static_cast<void>(t.slots.current());
+        });
+    for (int n = 0; n < 50; ++n) {
+        auto born = child::fork([&] {
+            int wrong = t.slots.max() == 3 ? 0 : 1;
+            wrong += code_of([&] { static_cast<void>(t.slots.held()); }) == errc::misconfigured ? 0 : 2;
+            wrong += code_of([&] { static_cast<void>(t.slots.current()); }) == errc::misconfigured ? 0 : 4;
+            return wrong;
+        });
+        auto const status = born.wait_for(1min);
+        CHECK(status == 0);
+        if (!status) break;  // it hangs
+    }
+    stop = true;
 }

@@ -69,7 +69,7 @@ protected:
     [[nodiscard]] bool in_child() const noexcept { return sizes_.in_child(); }
     [[nodiscard]] std::size_t number() const noexcept { return n_; }
 
-    /// Returns: any lock of the semaphore.
+    /// Returns: any lock of the semaphore. Throws: `error` in a child of `fork`.
     [[nodiscard]] std::shared_ptr<lock_object> any() const { return slot_sizes::lock_of(sizes_.current(), 0); }
 
     void tell(std::unique_ptr<async_result> told, std::error_code ec, bool held) noexcept

@@ -34,6 +34,7 @@ public:
     slot_sizes(std::string_view name, std::ptrdiff_t max, slot_set::maker make)
         : name_{name},
           make_{std::move(make)},
+          max_{max},
           current_{std::make_shared<slot_set>(name, max, make_)},
           largest_{current_},
           turn_{current_->source().make_turn()}
@@ -50,9 +51,10 @@ public:
     /// Returns: whether this is a child of `fork`.
     [[nodiscard]] bool in_child() const noexcept { return origin_.in_child(); }
 
-    /// Returns: the slots of the number in use.
+    /// Returns: the slots of the number in use. Throws: as `check_process`.
     [[nodiscard]] shared_slots current() const
     {
+        check_process();  // the mutex may be locked for ever
         std::scoped_lock guard{mutex_};
         return current_;
     }
@@ -79,9 +81,10 @@ public:
     [[nodiscard]] lock_object& turn() const noexcept { return *turn_; }
 
     /// Returns: the number in use, as this object says.
-    [[nodiscard]] std::ptrdiff_t max() const { return static_cast<std::ptrdiff_t>(current()->size()); }
+    [[nodiscard]] std::ptrdiff_t max() const noexcept { return max_.load(std::memory_order_relaxed); }
 
-    /// Returns: how many slots are held, by any client, of the greatest number that this object has had.
+    /// Returns: how many slots are held, by any client, of the greatest number that this object has had. Throws: as
+    /// `check_process`, and what the store throws.
     [[nodiscard]] std::ptrdiff_t held() const { return static_cast<std::ptrdiff_t>(largest()->source().held()); }
 
     /// Effects: as `semaphore::resize`.
@@ -151,6 +154,7 @@ private:
 
     [[nodiscard]] shared_slots largest() const
     {
+        check_process();
         std::scoped_lock guard{mutex_};
         return largest_;
     }
@@ -164,6 +168,7 @@ private:
             changing_ = false;
             waiting.swap(after_change_);
             if (next) std::swap(next, current_);
+            max_ = static_cast<std::ptrdiff_t>(current_->size());
             if (current_->size() > largest_->size()) largest_ = current_;
             if (next && next != current_) former_.emplace_back(next);
         }
@@ -174,6 +179,7 @@ private:
     fork_guard const origin_;
     std::string const name_;
     slot_set::maker make_;
+    std::atomic<std::ptrdiff_t> max_;
     std::mutex resizing_;
     mutable std::mutex mutex_;
     shared_slots current_;
