@@ -183,6 +183,20 @@ TEST_CASE("a lease is passed on as often only as it has tokens for")
     CHECK_FALSE(f.lease.may_pass_to(next, deadline));
 }
 
+TEST_CASE("a lease is passed on as often only as its next holder allows")
+{
+    fixture f;
+    object other{std::make_shared<lock_options const>(lock_options{.ttl = 1h, .max_local_handoffs = 1})};
+    object never{std::make_shared<lock_options const>(lock_options{.ttl = 1h, .max_local_handoffs = 0})};
+    quiet next{other};
+    quiet direct{never};
+    auto const deadline = f.lease.deadline_for(f.valid);
+    CHECK_FALSE(f.lease.may_pass_to(direct, deadline));
+    CHECK(f.lease.may_pass_to(next, deadline));
+    f.lease.count_handoff();
+    CHECK_FALSE(f.lease.may_pass_to(next, deadline));
+}
+
 TEST_CASE("a lease whose last renewal failed is not passed on; that says nothing of the next lease")
 {
     fixture f;
