@@ -172,7 +172,7 @@ private:
             if (options_.on_elected) caller = begin_elected(of);
         } catch (...) {
             of->announce_end();
-            throw;
+            if (!abandoned()) throw;  // otherwise `on_error` would be called after the end of the election
         }
         // mutant: the end of a term awaited without a timer
         while (!stopped() && of->still_held()) parker_.park_until(saturating_add(boot_clock::now(), of->remaining()));
