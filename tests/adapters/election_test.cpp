@@ -20,6 +20,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -519,6 +520,97 @@ TEST_CASE("a callback of the term's stop token may destroy the election and the 
     CHECK(d.lines() == lines{"elected", "returns"});
 }
 
+namespace {
+
+/// Keeps threads from their work until it is opened.
+class gate {
+public:
+    explicit gate(bool refusing) : refuses{refusing} {}
+
+    bool const refuses;  ///< no thread is begun
+
+    void pass()
+    {
+        open_.wait(false);
+        ++passed_;
+    }
+    void open()
+    {
+        open_ = true;
+        open_.notify_all();
+    }
+    [[nodiscard]] int passed() const { return passed_; }
+
+private:
+    std::atomic<bool> open_{false};
+    std::atomic<int> passed_{0};
+};
+
+/// The thread of an election that is begun in the thread of another one works when `gate_of_elected` is open.
+gate* gate_of_elected = nullptr;
+thread_local bool campaigns = false;
+
+/// Returns: whether a thread that is begun now works late.
+[[nodiscard]] bool is_late()
+{
+    if (!campaigns || !gate_of_elected->refuses) return campaigns;
+    gate_of_elected->pass();
+    throw std::system_error{std::make_error_code(std::errc::resource_unavailable_try_again)};
+}
+
+struct late_thread : std::thread {
+    late_thread() = default;
+    template <class F>
+    explicit late_thread(F f)
+        : std::thread{[f = std::move(f), late = is_late()] {
+              campaigns = true;
+              if (late) gate_of_elected->pass();
+              f();
+          }}
+    {
+    }
+};
+
+/// A lock whose elections call `on_elected` late.
+struct slow_mutex : mutex {
+    using mutex::mutex;
+    struct threads {
+        using thread = late_thread;
+        [[nodiscard]] static thread::id here() noexcept { return std::this_thread::get_id(); }
+    };
+};
+
+}  // namespace
+
+TEST_CASE("nothing is called after the end of an election, if the thread of on_elected begins late or not at all")
+{
+    shop s;
+    diary d;
+    gate late{GENERATE(false, true)};
+    gate_of_elected = &late;
+    auto const mine = std::make_shared<int>(7);
+    std::atomic<bool> ended{false};
+    {
+        auto options = noting(d);
+        options.on_elected = [&d, mine](term const&) { d.add("elected"); };
+        auto orders = std::make_unique<slow_mutex>(s.here, "orders");
+        auto leader = std::make_unique<election<slow_mutex>>(*orders, std::move(options));
+        CHECK(eventually([&] { return leader->still_leader(); }));
+        auto const t = leader->term();
+        std::stop_callback const at_end{t.stop_token(), [&] {
+                                            leader.reset();
+                                            orders.reset();
+                                            ended = true;
+                                        }};
+        late.refuses ? late.open() : static_cast<void>(leader->resign());
+        CHECK(eventually([&] { return ended.load(); }));
+    }
+    CHECK(free(s.theirs));
+    late.open();
+    CHECK(eventually([&] { return late.passed() == 1 && mine.use_count() == 1; }));
+    CHECK(d.lines().empty());
+}
+
 TEST_CASE("the end of an election waits for the function that runs")
 {
     shop s;
@@ -611,4 +703,5 @@ TEST_CASE("options of an election that cannot be used are refused by name")
     CHECK(refused({.retry = {.first = 0us}}, "retry.first"));
     CHECK(refused({.retry = {.first = 2ms, .most = 1ms}}, "retry.most"));
     CHECK(refused({.retry = {.first = 2ms, .most = 48h}}, "retry.most"));
+    CHECK(refused({.retry = {.first = 2ms, .most = std::chrono::milliseconds::max()}}, "at most a day"));
 }

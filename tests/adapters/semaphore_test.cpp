@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "lock/fake_store.hpp"
 #include "support/catch.hpp"
 #include "support/code_of.hpp"
 #include "support/eventually.hpp"
@@ -445,6 +446,24 @@ TEST_CASE("the end of a semaphore does not wait for each permit")
     store.set_faults({});
     semaphore next{store, "jobs", 8};
     CHECK(all_free(next));
+}
+
+TEST_CASE("the end of a semaphore gives back all permits before it waits, also those of former numbers")
+{
+    holdfast::test::fake_client client;
+    auto mine = std::make_unique<semaphore>(client.locks, "jobs", 2);
+    mine->acquire(2);
+    mine->resize(3);
+    mine->acquire();
+    mine->resize(5);
+    mine->acquire(2);
+    auto& releases = client.store->releases;
+    auto const before = releases.size();
+    releases.answered_at_once = false;
+    std::thread ends{[&] { mine.reset(); }};
+    CHECK(eventually([&] { return releases.size() == before + 5; }));
+    client.store->answer_releases();
+    ends.join();
 }
 
 TEST_CASE("a semaphore of another name has a number of its own")

@@ -183,6 +183,36 @@ TEST_CASE("a lease is passed on as often only as it has tokens for")
     CHECK_FALSE(f.lease.may_pass_to(next, deadline));
 }
 
+TEST_CASE("a lease is passed on as often only as its next holder allows")
+{
+    fixture f;
+    object other{std::make_shared<lock_options const>(lock_options{.ttl = 1h, .max_local_handoffs = 1})};
+    object never{std::make_shared<lock_options const>(lock_options{.ttl = 1h, .max_local_handoffs = 0})};
+    quiet next{other};
+    quiet direct{never};
+    auto const deadline = f.lease.deadline_for(f.valid);
+    CHECK_FALSE(f.lease.may_pass_to(direct, deadline));
+    CHECK(f.lease.may_pass_to(next, deadline));
+    f.lease.count_handoff();
+    CHECK_FALSE(f.lease.may_pass_to(next, deadline));
+}
+
+TEST_CASE("a lease whose last renewal failed is not passed on; that says nothing of the next lease")
+{
+    fixture f;
+    object other{f.owner.options};
+    quiet next{other};
+    auto const deadline = f.lease.deadline_for(f.valid);
+    f.lease.ask(1h);
+    CHECK_FALSE(f.lease.settle(make_error_code(holdfast::errc::unavailable)));
+    CHECK_FALSE(f.lease.may_pass_to(next, deadline));
+    f.lease.end(nullptr);
+    f.lease.begin(grant{.token = {}, .valid_until = f.valid, .fence = 70, .fences = 64}, f.owner.options);
+    quiet again{f.owner};
+    f.lease.give(again, deadline, nullptr);
+    CHECK(f.lease.may_pass_to(next, deadline));
+}
+
 TEST_CASE("a renewal that failed is tried again when a quarter of the time left has passed", "[lesson-9]")
 {
     fixture f;

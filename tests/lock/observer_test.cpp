@@ -240,6 +240,20 @@ TEST_CASE("an observer is told of renewals, of a lease at risk, and of its loss,
     CHECK(told.all(kind::lost).size() == 1);
 }
 
+TEST_CASE("an observer is told nothing of a lock that is kept for its min_hold, whose release it was told of")
+{
+    store here;
+    notebook told{here};
+    bool const fails = GENERATE(false, true);
+    mutex m{here, "orders", {.ttl = 6s, .min_hold = 1h}};
+    m.lock();
+    if (fails) here.set_faults({.unavailable = true});
+    m.unlock();
+    CHECK(told.all(kind::released).size() == 1);
+    CHECK(eventually([&] { return (fails ? here.stats().renewals_failed : here.stats().renewed) > 0; }));
+    CHECK_FALSE(eventually([&] { return told.all().size() > 2; }, 100ms));
+}
+
 TEST_CASE("a loss that is found when the lock is given back is counted and told as one")
 {
     store here;

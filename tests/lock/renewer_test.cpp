@@ -329,8 +329,7 @@ TEST_CASE(
     for (std::size_t i = 0; i < count; ++i) {
         auto one = keep(*k);
         one->due = [&, i, self = one.get()] {
-            if (self->calls == 1) {  // poked, as it was answered
-                k->end_renewal();
+            if (self->calls == 1) {  // it was answered
                 --under_way;
                 return;
             }
@@ -350,7 +349,7 @@ TEST_CASE(
     CHECK(under_way == schedule::window);
     for (auto i = count; i-- > 0;) {
         REQUIRE(eventually([&] { return items[i]->calls == 1; }));
-        k->poke(items[i]->timer);
+        k->end_renewal(items[i]->timer);
     }
     for (auto const& one : items) REQUIRE(eventually([&] { return one->calls == 2; }));
     CHECK(under_way == 0);
@@ -372,7 +371,7 @@ TEST_CASE(
     for (std::size_t i = 0; i < count; ++i) {
         auto one = keep(*k);
         one->due = [&, self = one.get()] {
-            if (self->calls == 1) return k->end_renewal();
+            if (self->calls == 1) return;  // it was answered
             k->begin_renewal();
             ++under_way;
         };
@@ -388,7 +387,7 @@ TEST_CASE(
         for (std::size_t i = 0; i < count; ++i)
             if (!answered[i] && items[i]->calls == 1) {
                 answered[i] = true;
-                k->poke(items[i]->timer);
+                k->end_renewal(items[i]->timer);
             }
         return std::all_of(items.begin(), items.end(), [](auto const& one) { return one->calls == 2; });
     }));
@@ -436,6 +435,23 @@ TEST_CASE("the end of a renewer waits for what is under way, also for what may w
     ends.join();
 }
 
+TEST_CASE("the end of a renewer waits for a renewal that is under way, and calls whose it was when that has ended")
+{
+    auto k = std::make_unique<thread_of_a_client>();
+    auto const one = keep(**k);
+    one->due = [&, of = k->of.get()] {
+        if (one->calls == 0) of->begin_renewal();
+    };
+    (*k)->ensure_running();
+    call(**k, *one, boot_clock::now());
+    REQUIRE(eventually([&] { return one->calls == 1; }));
+    std::thread ends{[&, of = k->of] { of->end_renewal(one->timer); }};
+    k.reset();
+    one->by = nullptr;
+    CHECK(one->calls == 2);
+    ends.join();
+}
+
 TEST_CASE("a renewer may be ended by what it calls, in its own thread, and then calls what is due", "[lesson-21]")
 {
     bool const serves = GENERATE(true, false);  // it had been the store's turn, and a renewal begins
@@ -449,7 +465,7 @@ TEST_CASE("a renewer may be ended by what it calls, in its own thread, and then 
     one->due = [&] {
         if (serves) {
             k->begin_renewal();
-            k->end_renewal();
+            k->end_renewal(behind->timer);
             k->end_service();
         }
         k->poke(behind->timer);

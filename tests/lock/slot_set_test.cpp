@@ -8,6 +8,10 @@
 #include <holdfast/lock/slot_sizes.hpp>
 #include <holdfast/lock/slot_wait.hpp>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <deque>
@@ -347,4 +351,30 @@ TEST_CASE("a thread that waits while the semaphore ends is told")
     three t;
     for (auto& one : t.of) one.waits = {canceled};
     CHECK(code_of([&] { static_cast<void>(t.take(for_ever)); }) == std::errc::operation_canceled);
+}
+
+TEST_CASE("a forked child waits for nothing that was locked when it was forked")
+{
+    three t;
+    std::atomic<bool> stop{false};
+    std::vector<std::jthread> busy;
+    for (int i = 0; i < 2; ++i)
+        busy.emplace_back([&] {
+            while (!stop) static_cast<void>(t.slots.current());
+        });
+    for (int n = 0; n < 50; ++n) {
+        auto const born = ::fork();
+        if (born == 0) {
+            ::alarm(60);  // which ends it if it hangs
+            int wrong = t.slots.max() == 3 ? 0 : 1;
+            wrong += code_of([&] { static_cast<void>(t.slots.held()); }) == errc::misconfigured ? 0 : 2;
+            wrong += code_of([&] { static_cast<void>(t.slots.current()); }) == errc::misconfigured ? 0 : 4;
+            ::_exit(wrong);
+        }
+        int status = -1;
+        CHECK(::waitpid(born, &status, 0) == born);
+        CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+        if (!WIFEXITED(status)) break;
+    }
+    stop = true;
 }

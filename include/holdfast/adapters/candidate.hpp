@@ -85,8 +85,8 @@ public:
     void stop() noexcept
     {
         auto const here = threads::here();
-        if (here == campaigns_in_.load() || here == elected_in_.load()) abandoned_.store(true);
-        stop_.request_stop();
+        stop_.request_stop();  // first: what finds itself abandoned does not begin another campaign
+        if (here == campaigns_in_.load() || here == elected_in_.load()) elected_.store(call::abandoned);
         parker_.unpark();
     }
 
@@ -116,6 +116,15 @@ public:
     }
 
 private:
+    /// What becomes of the present call of `on_elected`. `abandoned` is final.
+    enum class call : std::uint8_t {
+        over,       ///< there is none, or it has returned
+        pending,    ///< its thread is begun
+        under_way,  ///< it runs
+        abandoned,  ///< one of the user's functions has destroyed the election: it does not begin, or is not waited for
+    };
+
+    [[nodiscard]] bool abandoned() const noexcept { return elected_.load() == call::abandoned; }
     [[nodiscard]] bool stopped() const noexcept { return stop_.stop_requested(); }
 
     void pause(boot_clock::duration d) noexcept
@@ -153,7 +162,7 @@ private:
     void lead(std::shared_ptr<term_state> const& of)
     {
         std::stop_callback const at_loss{hold_.lost_token(), [this] { parker_.unpark(); }};
-        returned_.store(!options_.on_elected);
+        elected_.store(options_.on_elected ? call::pending : call::over);
         thread caller;
         {
             std::scoped_lock guard{mutex_};
@@ -163,14 +172,14 @@ private:
             if (options_.on_elected) caller = begin_elected(of);
         } catch (...) {
             of->announce_end();
-            throw;
+            if (!abandoned()) throw;  // otherwise `on_error` would be called after the end of the election
         }
         // mutant: the end of a term awaited without a timer
         while (!stopped() && of->still_held()) parker_.park_until(saturating_add(boot_clock::now(), of->remaining()));
         of->announce_end();  // mutant: elected before the one before is deposed
-        while (!returned_.load() && !abandoned_.load()) parker_.park_until(boot_clock::time_point::max());
-        if (caller.joinable()) abandoned_.load() ? caller.detach() : caller.join();
-        if (options_.on_deposed && !abandoned_.load()) depose();
+        while (elected_.load() != call::over && !abandoned()) parker_.park_until(boot_clock::time_point::max());
+        if (caller.joinable()) abandoned() ? caller.detach() : caller.join();
+        if (options_.on_deposed && !abandoned()) depose();
     }
 
     /// An exception of the user's is not taken for that of a campaign.
@@ -180,13 +189,16 @@ private:
     {
         signals_blocked const while_starting;
         return thread{[self = this->shared_from_this(), of]() noexcept {
+            if (!self->passes(call::pending, call::under_way)) return;
             self->elected_in_.store(threads::here());
             self->options_.on_elected(term{of});
             self->elected_in_.store({});
-            self->returned_.store(true);
-            self->parker_.unpark();
+            if (self->passes(call::under_way, call::over)) self->parker_.unpark();
         }};
     }
+
+    /// Effects: `on_elected` goes from the one state to the other, unless it is abandoned. Returns: whether it does.
+    bool passes(call from, call to) noexcept { return elected_.compare_exchange_strong(from, to); }
 
     std::string const name_;
     election_options const options_;
@@ -197,8 +209,7 @@ private:
     // The threads that call the user's functions: each sets its own before, and compares it only with its own.
     std::atomic<typename thread::id> campaigns_in_{};
     std::atomic<typename thread::id> elected_in_{};
-    std::atomic<bool> returned_{true};    // `on_elected`
-    std::atomic<bool> abandoned_{false};  // one of the user's functions has destroyed the election
+    std::atomic<call> elected_{call::over};
     mutable std::mutex mutex_;
     std::shared_ptr<term_state> present_;
     fork_guard const origin_;

@@ -33,7 +33,8 @@ struct election_options {
     /// How much earlier than its lease a term ends. The lease ends by the local clock before another candidate can get
     /// the lock; what the leader still has to do at the end of its term must fit into this time. Small: a write that
     /// was begun at the end of the term may arrive in the next one. Large: the term ends although the next renewal
-    /// would have come in time. At most a third of the ttl: a lease is renewed when two thirds are left.
+    /// would have come in time. At most a third of the ttl: a lease is renewed when two thirds are left. If it is more
+    /// than these, each term ends before the first renewal; that is not checked, as it may be meant, without `renew`.
     std::chrono::milliseconds stop_margin{0};
 
     /// How long the candidate waits after a term before it campaigns again. Short: a leader that fails at once is
@@ -59,9 +60,9 @@ inline void check_options(std::string_view lock_name, election_options const& op
             "stop_margin must not be negative, and at most a day");
     require(options.pause.count() >= 0, "pause must not be negative");
     require(options.retry.first.count() > 0, "retry.first must be positive");
-    require(options.retry.most >= options.retry.first, "retry.most must be at least retry.first");
     require(options.pause <= longest_ttl && options.retry.most <= longest_ttl,
-            "pause and retry.most must be at most a day");
+            "pause and retry.most must be at most a day");  // before it is compared with microseconds
+    require(options.retry.most >= options.retry.first, "retry.most must be at least retry.first");
 }
 
 }  // namespace holdfast

@@ -10,6 +10,7 @@
 #include <holdfast/core/joint_object.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock.hpp>
+#include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/mutex.hpp>
 
@@ -147,7 +148,7 @@ public:
         for (auto i = hold ? first_.size() : 0; i-- > 0;) {
             std::error_code why;
             first_[i]->unlock(why);
-            if (why && (!worst || why == errc::lease_lost)) worst = why;
+            worst = detail::worse(worst, why);
         }
         if (hold) hold->released();
         ec = worst;

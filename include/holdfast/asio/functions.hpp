@@ -11,6 +11,9 @@ inline namespace HOLDFAST_ASIO_SCOPE {
 /// `void(error_code)`. No error: it is held. Otherwise the code that `lock()` throws, or `operation_aborted` after a
 /// cancellation of any type, or if `m` was destroyed.
 ///
+/// This and the functions below throw if there is no memory for the call, or the handler cannot be moved; then nothing
+/// was begun, and the handler is not called. What fails after that is its result.
+///
 /// If the result may be dropped, as by `async_lock(m, use_awaitable) || timer.async_wait(use_awaitable)`, use
 /// `async_lock_guard`: a dropped guard gives the lock back.
 template <detail::async_lockable M, detail::HOLDFAST_ASIO_SCOPE::error_token Token>

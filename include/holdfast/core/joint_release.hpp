@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/result.hpp>
 #include <holdfast/core/semaphore_object.hpp>
 #include <holdfast/core/store.hpp>
 
@@ -63,7 +64,7 @@ private:
     void note(std::error_code why) noexcept
     {
         std::scoped_lock guard{mutex_};
-        if (why && (!worst_ || why == errc::lease_lost)) worst_ = why;
+        worst_ = worse(worst_, why);
     }
 
     void pending(int by) noexcept

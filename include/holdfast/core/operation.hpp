@@ -21,7 +21,7 @@ protected:
 /// - `start(done)` sends what there is to send and does not wait for answers. Called once. If it throws, nothing was
 ///   begun, and `done` is not called. In a child of `fork` it throws `error` (`misconfigured`).
 /// - `cancel()` ends the operation early; `done` is called all the same, once. It does not wait, may be called from any
-///   thread between `start` and the return of `complete`, and has no effect if the operation has ended.
+///   thread after `start`, until the operation is destroyed, and has no effect if it has ended.
 /// - `outcome()` is the result. Requires: `done` was called. Every operation ends within its deadline and the store's
 ///   operation timeout.
 /// - A started operation is destroyed after `done` was called, or by `done`.

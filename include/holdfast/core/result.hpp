@@ -71,6 +71,13 @@ try {
     return std::make_error_code(std::errc::not_enough_memory);
 }
 
+/// Returns: the result of giving back several locks: `so_far`, or that of the next one, if that says more. A loss says
+/// most, then the first failure.
+[[nodiscard]] inline std::error_code worse(std::error_code so_far, std::error_code next) noexcept
+{
+    return next && (!so_far || next == errc::lease_lost) ? next : so_far;
+}
+
 }  // namespace detail
 
 }  // namespace holdfast

@@ -13,6 +13,7 @@
 #include <holdfast/core/store.hpp>
 #include <holdfast/impl/urls.hpp>
 #include <holdfast/lock/client_context.hpp>
+#include <holdfast/lock/inspection.hpp>
 #include <holdfast/lock/slot_semaphore.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
@@ -91,16 +92,8 @@ public:
 
     [[nodiscard]] participants contenders(std::string const& name, node_options nodes) override
     {
-        holdfast::detail::awaited told;
         auto const key = locks_->make_key(name, nodes);
-        auto const asking = locks_->contenders(key);
-        asking->start(told);
-        told.wait(*locks_, key);
-        auto got = asking->outcome();
-        if (!got)
-            throw holdfast::detail::error_of(
-                name, {got.code(), "contenders" + (got.why().detail.empty() ? "" : "; " + got.why().detail)});
-        return std::move(*got);
+        return holdfast::detail::inspection{*locks_}.answer_to(*locks_->contenders(key), key, "contenders");
     }
 
 private:

@@ -50,7 +50,8 @@ public:
         if (auto const asking = store_.resize(slot, ttl)) static_cast<void>(answer_to(*asking, slot, "resize"));
     }
 
-private:
+    /// Effects: asks by `asking`, a question of this store about the lock of `key`, and waits. Returns: the answer.
+    /// Throws: `error`, which calls the question `what`.
     template <class T>
     [[nodiscard]] T answer_to(operation<result<T>>& asking, shared_key const& key, std::string what) const
     {
@@ -63,6 +64,7 @@ private:
         throw error_of(key ? key->name() : std::string{}, {got.code(), std::move(what), got.why().server});
     }
 
+private:
     lock_store& store_;
 };
 

@@ -218,7 +218,7 @@ private:
         /// Effects: acts on the answer to a lock that was given back.
         void given(std::error_code ec, bool) noexcept
         {
-            if (ec && (!worst_ || ec == errc::lease_lost)) worst_ = ec;
+            worst_ = worse(worst_, ec);
             leases_.pop_back();
             while (!leases_.empty()) {
                 try {

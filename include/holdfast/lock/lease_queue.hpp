@@ -183,7 +183,7 @@ private:
     }
 
     /// Effects: acts on the answer to `one`; the user is told in a thread of `background`, or in this one if that is
-    /// null.
+    /// null. A lease that is kept has none to be told.
     std::error_code settle(std::unique_lock<std::mutex> guard, renewal const& one, announcer* background) noexcept
     {
         if (!lease_.awaits(one)) return make_error_code(errc::lease_lost);
@@ -199,7 +199,8 @@ private:
             warned = holder.mark_at_risk();
         else
             holder.mark_renewed();
-        auto const asked = outcome && one.release_requested() ? lease_.state().holder() : nullptr;
+        bool const kept = lease_.state().kept();
+        auto const asked = outcome && one.release_requested() && !kept ? lease_.state().holder() : nullptr;
         if (asked) lease_.state().end_handoffs();
         guard.unlock();
         stop_tokens(background, announcer::kind::tell, std::move(warned.own));
@@ -208,12 +209,13 @@ private:
         auto const hook = hook_of(background, options);
         reports().note(hook, name(), outcome);
         outcome ? reports().seen.renewed() : reports().seen.renewal_failed();
-        reports().seen.tell(background, [&] {
-            return lock_event{.what = outcome ? lock_event::kind::renewed : lock_event::kind::at_risk,
-                              .lock_name = name(),
-                              .code = outcome.code(),
-                              .server = outcome ? std::string{} : outcome.why().server};
-        });
+        if (!kept)
+            reports().seen.tell(background, [&] {
+                return lock_event{.what = outcome ? lock_event::kind::renewed : lock_event::kind::at_risk,
+                                  .lock_name = name(),
+                                  .code = outcome.code(),
+                                  .server = outcome ? std::string{} : outcome.why().server};
+            });
         report_servers(store(), hook);
         return outcome.code();
     }

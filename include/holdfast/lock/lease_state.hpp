@@ -44,6 +44,7 @@ public:
         handoffs_ =
             options_->fencing ? std::min(options_->max_local_handoffs, got.fences - 1) : options_->max_local_handoffs;
         handed_on_ = 0;
+        failing_ = false;
         release_at_ = boot_clock::time_point::max();
         begun_ = boot_clock::now();
         count_renewal(got.valid_until);
@@ -118,15 +119,15 @@ public:
     }
 
     /// Returns: whether a lease that ends at `deadline` is good enough for `next`: it is renewed, at least half of it
-    /// is left, and its options are what `next` wants.
+    /// is left, and its options are what `next` wants, which allows one more handoff, too.
     [[nodiscard]] bool may_pass_to(waiter const& next, boot_clock::time_point deadline) const noexcept
     {
         auto const& wanted = *next.options;
         bool const same = &wanted == options_.get() ||
                           (wanted.ttl == options_->ttl && wanted.renew == options_->renew &&
                            wanted.fencing == options_->fencing && wanted.stop_margin == options_->stop_margin);
-        return handoffs_ > 0 && !failing_ && same && !wanted.fair && options_->renew && ttl_ == first_ttl_ &&
-               deadline - boot_clock::now() >= usable(ttl_) / 2;
+        return handoffs_ > 0 && handed_on_ < wanted.max_local_handoffs && !failing_ && same && options_->renew &&
+               ttl_ == first_ttl_ && deadline - boot_clock::now() >= usable(ttl_) / 2;
     }
 
     /// Effects: notes that a lease of `ttl` is about to be asked for; the answer to an earlier request does not count

@@ -24,8 +24,9 @@
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
 /// Permits of a semaphore, during an asynchronous call and while a guard has them. The call does what `permit_steps`
-/// says: first in the calling thread, then in the client's own thread, or in the one that ends a change of the number
-/// of permits. It has no timer of its own: while it waits for such a change, the deadline is not looked at.
+/// says: first in the calling thread, then in the client's own thread, in the one that ends a change of the number of
+/// permits, or in the one that requests a stop. It has no timer of its own: while it waits for such a change, the
+/// deadline is not looked at.
 class permit_call : public async_object, public std::enable_shared_from_this<permit_call> {
 public:
     void begin_lock(patience const& p, std::stop_token stop, std::unique_ptr<async_result> told) override
@@ -69,7 +70,7 @@ protected:
     [[nodiscard]] bool in_child() const noexcept { return sizes_.in_child(); }
     [[nodiscard]] std::size_t number() const noexcept { return n_; }
 
-    /// Returns: any lock of the semaphore.
+    /// Returns: any lock of the semaphore. Throws: `error` in a child of `fork`.
     [[nodiscard]] std::shared_ptr<lock_object> any() const { return slot_sizes::lock_of(sizes_.current(), 0); }
 
     void tell(std::unique_ptr<async_result> told, std::error_code ec, bool held) noexcept

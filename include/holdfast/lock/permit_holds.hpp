@@ -3,7 +3,6 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
-#include <holdfast/core/error.hpp>
 #include <holdfast/core/joint_hold.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/result.hpp>
@@ -137,7 +136,7 @@ private:
     {
         {
             std::scoped_lock guard{mutex_};
-            if (ec && (!worst_ || ec == errc::lease_lost)) worst_ = ec;
+            worst_ = worse(worst_, ec);
             if (--pending_ != 0) return;
         }
         released();

@@ -62,8 +62,7 @@ private:
         if (waited_for()) return awaited::complete();
         auto const self = std::move(self_);
         answered_.store(true, std::memory_order_release);
-        renewer_.end_renewal();  // before the client's thread looks for what else may be sent
-        renewer_.poke(timer_);
+        renewer_.end_renewal(timer_);
     }
 
     std::shared_ptr<void const> of_;  // destroyed last

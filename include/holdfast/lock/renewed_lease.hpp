@@ -155,7 +155,7 @@ private:
         state_.ask(ttl);
         static_cast<void>(send(ttl, std::move(of)));
     } catch (...) {  // the deadline stands, and the renewal is tried again before it
-        renews().end_renewal();
+        renews().end_renewal(timer_);
         state_.retry_later();
     }
 

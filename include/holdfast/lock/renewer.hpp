@@ -82,10 +82,7 @@ public:
                 stopping_ = true;
                 wake();
             }
-            if (thread_.get_id() == std::this_thread::get_id())
-                thread_.detach();
-            else
-                thread_.join();
+            thread_.get_id() == std::this_thread::get_id() ? thread_.detach() : thread_.join();
         } else if (thread_.joinable()) {
             leak_after_fork(thread_);
         }
@@ -179,11 +176,15 @@ public:
         ++begun_;
         if (served_++ == 0) wake();
     }
-    void end_renewal() noexcept
+    /// Effects: one of them has ended: pokes `t`, whose renewal it was. In one step, as the thread may end when none is
+    /// under way, and before it looks for what else may be sent.
+    void end_renewal(timer& t) noexcept
     {
         std::scoped_lock guard{mutex_};
         --renewals_;
         --served_;
+        schedule_.poke(t);
+        wake();
     }
 
 private:
@@ -247,8 +248,7 @@ private:
                     busy_ = false;
                     auto const next = std::min({due_at, tend_at, serve_at});
                     bool const serves = served_ != 0 || serves_late;
-                    // While the thread serves, it checks often what is due: the timer need not be moved to a later
-                    // time.
+                    // While the thread serves, it checks often what is due: the timer need not be moved later.
                     if (!serves || next < armed_ || armed_ <= now) arm(next);
                     return serves ? what::serve : what::sleep;
                 }

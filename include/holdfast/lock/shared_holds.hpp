@@ -9,6 +9,7 @@
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/shared_object.hpp>
 #include <holdfast/core/store.hpp>
+#include <holdfast/lock/all_but_last.hpp>
 #include <holdfast/lock/report.hpp>
 
 #include <cstddef>
@@ -52,12 +53,8 @@ public:
             all.swap(entries_);
             gone = std::move(make_);
         }
-        lock_object* last = nullptr;
-        for (auto const& one : all) {
-            if (one.what->lease() == lease{}) continue;
-            if (last) last->give_back(last->lease());
-            last = one.what.get();
-        }
+        all_but_last together;
+        for (auto const& one : all) together.add(one.what);
         for (auto const& one : all) one.what->close();
     }
 

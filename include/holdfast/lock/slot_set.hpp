@@ -4,7 +4,6 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
-#include <holdfast/core/lease.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/random.hpp>
 #include <holdfast/core/result.hpp>
@@ -12,6 +11,7 @@
 #include <holdfast/core/semaphore_slot.hpp>
 #include <holdfast/core/slot_source.hpp>
 #include <holdfast/core/store.hpp>
+#include <holdfast/lock/all_but_last.hpp>
 #include <holdfast/lock/slot_wait.hpp>
 
 #include <atomic>
@@ -55,16 +55,18 @@ public:
 
     ~slot_set() { close(); }
 
+    /// Effects: adds all slots to `some`.
+    void add_to(all_but_last& some) const noexcept
+    {
+        for (auto const& one : slots_) some.add(one);
+    }
+
     /// Effects: gives back all that are taken, together: it waits for the answer to the last one only. What waits, and
     /// what is taken from now on, is cancelled.
     void close() noexcept
     {
-        lock_object* last = nullptr;
-        for (auto const& one : slots_) {
-            if (one->lease() == lease{}) continue;
-            if (last) last->give_back(last->lease());
-            last = one.get();
-        }
+        all_but_last together;
+        add_to(together);
         for (auto const& one : slots_) one->close();
         source_.reset();
     }

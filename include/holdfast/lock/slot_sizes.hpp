@@ -8,6 +8,7 @@
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/slot_source.hpp>
 #include <holdfast/core/store.hpp>
+#include <holdfast/lock/all_but_last.hpp>
 #include <holdfast/lock/report.hpp>
 #include <holdfast/lock/slot_set.hpp>
 
@@ -33,6 +34,7 @@ public:
     slot_sizes(std::string_view name, std::ptrdiff_t max, slot_set::maker make)
         : name_{name},
           make_{std::move(make)},
+          max_{max},
           current_{std::make_shared<slot_set>(name, max, make_)},
           largest_{current_},
           turn_{current_->source().make_turn()}
@@ -49,9 +51,10 @@ public:
     /// Returns: whether this is a child of `fork`.
     [[nodiscard]] bool in_child() const noexcept { return origin_.in_child(); }
 
-    /// Returns: the slots of the number in use.
+    /// Returns: the slots of the number in use. Throws: as `check_process`.
     [[nodiscard]] shared_slots current() const
     {
+        check_process();  // the mutex may be locked for ever
         std::scoped_lock guard{mutex_};
         return current_;
     }
@@ -78,9 +81,10 @@ public:
     [[nodiscard]] lock_object& turn() const noexcept { return *turn_; }
 
     /// Returns: the number in use, as this object says.
-    [[nodiscard]] std::ptrdiff_t max() const { return static_cast<std::ptrdiff_t>(current()->size()); }
+    [[nodiscard]] std::ptrdiff_t max() const noexcept { return max_.load(std::memory_order_relaxed); }
 
-    /// Returns: how many slots are held, by any client, of the greatest number that this object has had.
+    /// Returns: how many slots are held, by any client, of the greatest number that this object has had. Throws: as
+    /// `check_process`, and what the store throws.
     [[nodiscard]] std::ptrdiff_t held() const { return static_cast<std::ptrdiff_t>(largest()->source().held()); }
 
     /// Effects: as `semaphore::resize`.
@@ -105,18 +109,18 @@ public:
         end_change(std::move(next));
     }
 
-    /// Effects: gives back all slots that are held. What waits, and what is taken from now on, is cancelled, also if it
-    /// is granted one of these.
+    /// Effects: gives back all slots that are held, of every number, together. What waits, and what is taken from now
+    /// on, is cancelled, also if it is granted one of these.
     void close() noexcept
     {
         if (!in_child()) {
             closed_ = true;
             current_->out_of_use.request_stop();
         }
-        for (auto const& one : former_)
-            if (auto const of = one.lock()) of->close();
-        largest_->close();
-        current_->close();
+        all_but_last together;
+        for_each_set([&](slot_set& one) { one.add_to(together); });
+        together.add(turn_);
+        for_each_set([](slot_set& one) { one.close(); });
         turn_->close();
         make_ = nullptr;  // which may own the client
     }
@@ -139,8 +143,18 @@ public:
     }
 
 private:
+    template <class F>
+    void for_each_set(F const& f) noexcept
+    {
+        for (auto const& one : former_)
+            if (auto const of = one.lock()) f(*of);
+        f(*largest_);
+        f(*current_);
+    }
+
     [[nodiscard]] shared_slots largest() const
     {
+        check_process();
         std::scoped_lock guard{mutex_};
         return largest_;
     }
@@ -154,6 +168,7 @@ private:
             changing_ = false;
             waiting.swap(after_change_);
             if (next) std::swap(next, current_);
+            max_ = static_cast<std::ptrdiff_t>(current_->size());
             if (current_->size() > largest_->size()) largest_ = current_;
             if (next && next != current_) former_.emplace_back(next);
         }
@@ -164,12 +179,13 @@ private:
     fork_guard const origin_;
     std::string const name_;
     slot_set::maker make_;
+    std::atomic<std::ptrdiff_t> max_;
     std::mutex resizing_;
     mutable std::mutex mutex_;
     shared_slots current_;
     shared_slots largest_;                         // of those that were in use
     std::vector<std::weak_ptr<slot_set>> former_;  // of which slots may be held
-    std::unique_ptr<lock_object> const turn_;
+    std::shared_ptr<lock_object> const turn_;
     std::atomic<bool> closed_{false};
     bool changing_ = false;
     std::vector<std::function<void()>> after_change_;
