@@ -218,25 +218,6 @@ TEST_CASE("what a lock reports to is not called while the lock is kept: it may b
     CHECK(*reports == 0);
 }
 
-TEST_CASE("what a lock reports to is not copied while the lock is given back")
-{
-    struct counted {
-        int* copies;
-        explicit counted(int& n) : copies{&n} {}
-        counted(counted const& other) : copies{other.copies} { ++*copies; }
-        counted& operator=(counted const&) = delete;
-        ~counted() = default;
-        void operator()(holdfast::error const&) const {}
-    };
-    int copies = 0;
-    store here;
-    mutex m{here, "orders", {.min_hold = 1h, .on_error = counted{copies}}};
-    m.lock();
-    auto const before = copies;
-    m.unlock();
-    CHECK(copies == before);
-}
-
 TEST_CASE("a min_hold that cannot be kept is refused")
 {
     store here;

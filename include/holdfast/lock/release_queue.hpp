@@ -8,7 +8,6 @@
 #include <holdfast/core/hold_state.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock_stats.hpp>
-#include <holdfast/core/options.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/lease_queue.hpp>
@@ -178,25 +177,19 @@ private:
     try {
         auto hold = std::make_shared<hold_state>();
         auto options = lease_.state().options();
-        // What the function refers to may end before the lease.
-        if (options->on_error) options = std::make_shared<lock_options const>(without_function(*options));
+        if (options->on_error) {  // what it refers to may end before the lease
+            auto silent = std::make_shared<lock_options>(*options);
+            silent->on_error = nullptr;
+            options = std::move(silent);
+        }
         kept_ = std::make_unique<mutex_state>();
         kept_->held = hold;
         kept_->releasing = std::move(call);
         lease_.keep(std::move(hold), std::move(options), deadline, release_at, this->shared_from_this());
         guard.unlock();
-    } catch (std::bad_alloc const&) {
+    } catch (...) {  // no memory, or the user's function cannot be copied
         lease_.end(turns_.next());
         pass_on(guard);
-    }
-
-    /// Returns: `of` without `on_error`. To copy that would run the user's code.
-    [[nodiscard]] static lock_options without_function(lock_options const& of) noexcept
-    {
-        auto const& [ttl, renew, stop_margin, max_hold, min_hold, fencing, handoffs, fair, deferred, retry, patience,
-                     on_error] = of;
-        static_cast<void>(on_error);
-        return {ttl, renew, stop_margin, max_hold, min_hold, fencing, handoffs, fair, deferred, retry, patience, {}};
     }
 
     void give_back_kept(std::unique_lock<std::mutex>& guard) noexcept override
