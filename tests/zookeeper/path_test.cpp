@@ -114,6 +114,19 @@ TEST_CASE("a connection string names servers and perhaps a root")
     CHECK_THAT(refused_servers("a:1//"), contains("slash"));
 }
 
+TEST_CASE("no refusal of servers repeats a password that was written before them")
+{
+    CHECK(parse_servers("a:1/app@x").chroot == "/app@x");
+    for (auto const* const text : {"app:secret@a:1/locks", "app:secret@a", "secret@a:1", "a:1,app:secret@b:2",
+                                   "app:se/cret@a:1", "zookeeper://app:secret@a:1", "app:1/secret@a:1/"}) {
+        CAPTURE(text);
+        auto const what = refusal([&] { static_cast<void>(parse_servers(text)); });
+        CHECK_THAT(what, contains("servers"));
+        CHECK_THAT(what, !contains("secret") && !contains("cret"));
+    }
+    CHECK_THAT(refusal([] { static_cast<void>(parse_servers("app:secret@a:1/locks")); }), contains("auth_credential"));
+}
+
 TEST_CASE("no path is longer than what can be watched many times over")
 {
     auto const path = "/" + std::string(1023, 'x');

@@ -85,15 +85,19 @@ namespace detail {
 
 /// Returns: the servers that the connection string `text` names: `host:port[,host:port]...[/path]`, an IPv6 address as
 /// `[::1]:2181`.
-/// Throws: `error` (`misconfigured`) naming what is wrong with it.
+/// Throws: `error` (`misconfigured`) naming what is wrong with it. Text that has an @ is not repeated: there may be a
+/// password before it.
 [[nodiscard]] inline ensemble parse_servers(std::string_view text)
 {
     auto const refuse = [&](std::string const& what) {
-        throw error{holdfast::errc::misconfigured, "servers " + holdfast::quoted(text) + ": " + what};
+        auto const shown = text.find('@') == std::string_view::npos ? " " + holdfast::quoted(text) : std::string{};
+        throw error{holdfast::errc::misconfigured, "servers" + shown + ": " + what};
     };
     if (text.find("://") != std::string_view::npos) refuse("write host:port, without zookeeper:// or another scheme");
     auto const slash = text.find('/');
     auto const hosts = text.substr(0, slash);
+    if (hosts.find('@') != std::string_view::npos)
+        refuse("an @ is in them; who the session is goes into auth_scheme and auth_credential");
     std::string read;
     for (std::size_t at = 0; at <= hosts.size();) {
         auto const end = std::min(hosts.find(',', at), hosts.size());
