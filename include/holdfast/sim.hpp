@@ -18,6 +18,7 @@
 #include <holdfast/sim/store.hpp>
 #include <holdfast/sim/world.hpp>
 
+#include <chrono>
 #include <coroutine>
 #include <cstdint>
 #include <memory>
@@ -194,7 +195,8 @@ public:
     /// Effects: when awaited, asks once. Yields whether the lock is held.
     [[nodiscard]] locking async_try_lock() { return {*this, {.once = true}}; }
     /// Effects: when awaited, waits for `d` at most. Yields whether the lock is held.
-    [[nodiscard]] locking async_try_lock_for(boot_clock::duration d)
+    template <class Rep, class Period>
+    [[nodiscard]] locking async_try_lock_for(std::chrono::duration<Rep, Period> const& d)
     {
         return {*this, {.deadline = saturating_add(client_.host().now(), d)}};
     }

@@ -79,6 +79,32 @@ TEST_CASE("a simulated lock is taken, refused to another client, and given back"
     CHECK(second > first);
 }
 
+TEST_CASE("a simulated wait or sleep may be for ever, or be over before it begins")
+{
+    fixture f;
+    bool held = false;
+    bool awake = false;
+    f.one.run([&](sim::client& me) -> sim::process {
+        sim::mutex orders{me, "orders"};
+        co_await orders.async_lock();
+        co_await me.sleep_for(1h);
+        co_await orders.async_unlock();
+    });
+    f.other.run([&](sim::client& me) -> sim::process {
+        co_await me.sleep_for(1s);
+        co_await me.sleep_for(-1h);
+        sim::mutex orders{me, "orders"};
+        held = co_await orders.async_try_lock_for(-1h);
+        CHECK_FALSE(held);
+        held = co_await orders.async_try_lock_for(std::chrono::hours::max());
+        co_await me.sleep_for(std::chrono::hours::max());
+        awake = true;
+    });
+    f.run(2h);
+    CHECK(held);
+    CHECK_FALSE(awake);
+}
+
 TEST_CASE("a simulated lease that is not renewed is lost, announced before another is granted it")
 {
     fixture f;

@@ -12,6 +12,7 @@
 #include <holdfast/sim/store.hpp>
 #include <holdfast/sim/transport.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -66,7 +67,8 @@ public:
     [[nodiscard]] bool done() const noexcept { return begun_ == 0; }
 
     /// Returns: what one of its coroutines awaits to go on after `d`, by its computer's clock.
-    [[nodiscard]] auto sleep_for(boot_clock::duration d)
+    template <class Rep, class Period>
+    [[nodiscard]] auto sleep_for(std::chrono::duration<Rep, Period> const& d)
     {
         return host_.sleep_until(host_.when(saturating_add(host_.now(), d)));
     }
