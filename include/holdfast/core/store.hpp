@@ -193,8 +193,8 @@ public:
     // For operators. Each of these asks the servers and waits for the answer; `name` is that of a lock of the usual
     // kind. The forms with `ec` return nothing, `false` or an empty list if `ec` is an error.
     // Throw: `error`: `unavailable` if no quorum could be asked, or its answers do not decide; `outcome_unknown` if the
-    // answer to a `force_unlock` was lost, in memory also that to a `request_release`; `misconfigured`: a name, or a
-    // right that is missing, or the store cannot do that.
+    // answer to a `force_unlock` was lost; `misconfigured`: a name, or a right that is missing, or the store cannot do
+    // that.
 
     /// Returns: who has the lock `name`; nothing if it is free.
     [[nodiscard]] std::optional<lock_holder> holder(std::string_view name) const
