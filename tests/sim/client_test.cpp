@@ -281,6 +281,33 @@ TEST_CASE("a simulated lock says what of its name and options cannot be")
     CHECK(test::refusal([&] { sim::mutex{one, "orders", {.ttl = 2min}}; }, &error::lock_name) == "orders");
 }
 
+TEST_CASE("a simulated client says that a restart guard does not cover the longest ttl")
+{
+    sim::world world{1};
+    sim::store masters{world, 5};
+    masters.options.restart_guard = 30s;
+    CHECK_THAT(test::refusal([&] { sim::client{masters}; }), test::contains("longest_ttl is 60000 ms"));
+    masters.options.longest_ttl = 30s;
+    CHECK_FALSE(test::code_of([&] { sim::client{masters}; }));
+}
+
+TEST_CASE("a simulated message takes the shortest time if the longest is less")
+{
+    sim::world world{1, {.shortest_delay = 1ms}};
+    for (int i = 0; i < 100; ++i) CHECK(world.delay(0, 0) == 1ms);
+}
+
+TEST_CASE("time goes on in a simulated world that is disturbed without a pause")
+{
+    sim::world world{1};
+    sim::store servers{world, 5};
+    servers.disturb(world.now() + 1s, 0s, 10ms);
+    servers.disturb(world.now() + 1s, -1s, 10ms);
+    world.run_until(world.now() + 2s);
+    CHECK(world.happened()[sim::decision::kind::crash] > 100);
+    CHECK(world.happened()[sim::decision::kind::crash] < 4000);
+}
+
 namespace {
 
 struct outcome {

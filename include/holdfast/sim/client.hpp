@@ -31,7 +31,8 @@ public:
     using extend_operation = redis::extend_operation;
     using release_operation = redis::release_operation;
 
-    /// Throws: `error` (`misconfigured`) if no file of the program includes `program_clock.hpp`.
+    /// Throws: `error` (`misconfigured`) if no file of the program includes `program_clock.hpp`, or the store's options
+    /// have a restart guard that is shorter than their longest ttl.
     explicit client(store& s, sim::clock c = {})
         : host_{s.world(), s.clients_++, c}, way_{host_, s, s.options}, options_{s.options}
     {
