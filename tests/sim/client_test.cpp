@@ -12,11 +12,13 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
 #include <system_error>
+#include <utility>
 
 using namespace holdfast;
 using namespace std::chrono_literals;
@@ -248,6 +250,30 @@ TEST_CASE("a simulated lock that is destroyed is given back")
     f.run(1s);
     CHECK(f.one.done());
     for (unsigned node = 0; node < 5; ++node) CHECK_FALSE(f.servers[node].get("orders", f.world.now()));
+}
+
+TEST_CASE("a simulated client may be destroyed while a lease is renewed whose lock outlives that coroutine")
+{
+    sim::world world{1};
+    sim::store servers{world, 5};
+    servers.options.node_timeout = 3s;
+    std::optional<sim::client> one{std::in_place, servers};
+    std::shared_ptr<sim::mutex> shared;
+    bool held = false;
+    one->run([&](sim::client& me) -> sim::process {
+        shared = std::make_shared<sim::mutex>(me, "orders", lock_options{.ttl = 30s});
+        held = co_await shared->async_lock();
+    });
+    world.run_until(world.now() + 1s);
+    REQUIRE(held);
+    one->run([&](sim::client& me) -> sim::process {  // its coroutine ends after that of the renewals
+        auto const mine = std::move(shared);
+        co_await me.sleep_for(1h);
+    });
+    for (unsigned node = 0; node < 5; ++node) servers.hang(node, 1h);
+    world.run_until(world.now() + 10s);  // a renewal is under way
+    one.reset();
+    CHECK_FALSE(shared);
 }
 
 TEST_CASE("every clock that a simulated client reads is that of its computer")

@@ -23,7 +23,7 @@ namespace holdfast::inline HOLDFAST_ABI::sim {
 
 /// A process of a user, on a computer of its own, as a client of a simulated store. It runs coroutines that wait for
 /// locks and for times; all clocks that they read are the computer's. It stands still after `host().pause(d)`, and for
-/// ever after `kill()`. When a client has been destroyed, the world must not go on.
+/// a year of the world's time after `kill()`. When a client has been destroyed, the world must not go on.
 class client {
 public:
     // The shipped operations, over the shipped pipeline and a simulated network.
@@ -47,7 +47,7 @@ public:
     /// Effects: ends its coroutines where they stand.
     ~client() { std::exchange(lives_, {}).clear(); }
 
-    /// Effects: the process is killed: its connections end, and it does nothing any more.
+    /// Effects: the process is killed: its connections end, and it stands still for a year.
     void kill() { way_.kill(); }
 
     /// Returns: the client's computer.

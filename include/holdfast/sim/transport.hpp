@@ -70,7 +70,7 @@ public:
         for (auto& c : connections_) static_cast<void>(c.connect(now()));
     }
 
-    /// Effects: the process is killed: its connections end, and it does nothing any more.
+    /// Effects: the process is killed: its connections end, and it stands still for a year.
     void kill()
     {
         for (auto& c : connections_) c.kill();
