@@ -34,6 +34,7 @@ TEST_CASE("a name is a path, with or without its first slash")
     CHECK(lock_path("orders", "/app") == "/app/orders");
     CHECK(lock_path("/zookeepers") == "/zookeepers");
     CHECK(lock_path("/locks/zookeeper") == "/locks/zookeeper");
+    CHECK(lock_path("/zookeeper", "/app") == "/app/zookeeper");
 }
 
 TEST_CASE("what cannot be a path is refused, and said why")
@@ -146,6 +147,13 @@ TEST_CASE("what makes a request larger than a server takes is refused beforehand
                    check_session({.auth_scheme = "digest", .auth_credential = "user:" + std::string(65'536, 'x')});
                }),
                contains("auth_credential"));
+}
+
+TEST_CASE("a label that would ask its own session to release its locks is refused")
+{
+    using holdfast::zookeeper::check_session;
+    CHECK_NOTHROW(check_session({.label = "billing__REVOKE__"}));
+    CHECK_THAT(refusal([] { check_session({.label = "billing __REVOKE__"}); }), contains("__REVOKE__"));
 }
 
 TEST_CASE("a session too short to confirm a lock in is refused")
