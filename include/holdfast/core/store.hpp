@@ -147,11 +147,8 @@ template <class F>
 try {
     ec.clear();
     return f();
-} catch (std::system_error const& e) {
-    ec = e.code();
-    return {};
 } catch (...) {
-    ec = std::make_error_code(std::errc::not_enough_memory);
+    ec = current_exception_code();
     return {};
 }
 
