@@ -21,7 +21,7 @@ namespace holdfast::inline HOLDFAST_ABI {
 /// |---|---|
 /// | `memory:`, `memory:NAME` | `memory::store`: locks of this process; the same NAME gives the same locks |
 /// | `redis://…`, `rediss://…`, `unix://…` | `redis::client`, see `redis::parse_url` |
-/// | `redlock+redis://…,redis://…`, `redlock+rediss://…` | `redlock::masters`; the URLs of the masters, separated by commas; one without a scheme has that of the first |
+/// | `redlock+redis://…,redis://…`, `redlock+rediss://…` | `redlock::masters`; the URLs of the masters, separated by commas, of which one in a password is written as `%2c`; one without a scheme has that of the first |
 /// | `zookeeper://host:port,host:port/chroot` | `zookeeper::session` |
 ///
 /// Options that the URL does not give have their defaults. A program knows the schemes of the stores whose headers it

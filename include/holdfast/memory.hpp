@@ -33,7 +33,8 @@ public:
     void erase(std::string const& name) { leases_->erase(name); }
 
     /// Effects: requests of every client of these locks meet `f` from now on, in place of earlier faults; `{}` for
-    /// none. Answers that are under way come as they would have come before. For tests.
+    /// none. Answers that are under way come as they would have come before, and who waits for a lock already keeps
+    /// the `operation_timeout`. For tests.
     void set_faults(faults const& f) noexcept { leases_->set_faults(f); }
 
 private:

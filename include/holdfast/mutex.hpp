@@ -167,7 +167,8 @@ public:
 
     /// As above, waiting for `d` at most: `f(ec, held)`, with no error and `false` if the time passed while others held
     /// the lock.
-    void async_try_lock_for(std::chrono::nanoseconds d, std::function<void(std::error_code, bool)> f,
+    template <class Rep, class Period>
+    void async_try_lock_for(std::chrono::duration<Rep, Period> const& d, std::function<void(std::error_code, bool)> f,
                             std::stop_token stop = {})
     {
         object_->begin_lock(detail::patience::in(d), std::move(stop),

@@ -18,6 +18,7 @@
 #include <holdfast/sim/store.hpp>
 #include <holdfast/sim/world.hpp>
 
+#include <chrono>
 #include <coroutine>
 #include <cstdint>
 #include <memory>
@@ -58,10 +59,11 @@ public:
             state.ask(state.ttl());
             call extending{host};
             client::extend_operation extend{l->client_.way(), l->key_, state.token(), state.ttl()};
-            l->renewing_ = &extend;
-            extend.start(extending);
-            co_await extending.ended_by(host.when(state.holder()->deadline()));
-            l->renewing_ = nullptr;
+            {
+                renewing const now{l->renewing_, extend};
+                extend.start(extending);
+                co_await extending.ended_by(host.when(state.holder()->deadline()));
+            }
             if (!state.holder()) co_return;
             if (!extending.ended()) continue;
             if (extend.outcome() && extend.release_requested()) l->ask_for_it();
@@ -91,6 +93,21 @@ private:
     struct holder final : detail::waiter {
         explicit holder(detail::mutex_state& of) : waiter{of, {}} {}
         void signal(std::uint32_t) noexcept override {}
+    };
+
+    /// Lets a lease that ends cancel its renewal, until that ends or its coroutine is destroyed.
+    class renewing {
+    public:
+        renewing(client::extend_operation*& place, client::extend_operation& one) noexcept : place_{place}
+        {
+            place_ = &one;
+        }
+        renewing(renewing const&) = delete;
+        renewing& operator=(renewing const&) = delete;
+        ~renewing() { place_ = nullptr; }
+
+    private:
+        client::extend_operation*& place_;
     };
 
     void ask_for_it()
@@ -194,7 +211,8 @@ public:
     /// Effects: when awaited, asks once. Yields whether the lock is held.
     [[nodiscard]] locking async_try_lock() { return {*this, {.once = true}}; }
     /// Effects: when awaited, waits for `d` at most. Yields whether the lock is held.
-    [[nodiscard]] locking async_try_lock_for(boot_clock::duration d)
+    template <class Rep, class Period>
+    [[nodiscard]] locking async_try_lock_for(std::chrono::duration<Rep, Period> const& d)
     {
         return {*this, {.deadline = saturating_add(client_.host().now(), d)}};
     }

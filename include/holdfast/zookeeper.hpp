@@ -5,6 +5,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/access.hpp>
+#include <holdfast/core/clock.hpp>
 #include <holdfast/holdfast.hpp>
 #include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
@@ -44,7 +45,12 @@ public:
     /// possible (`auth_scheme`).
     /// Returns: whether it is connected.
     /// Throws: `error`: `unavailable` if the system has no thread left, `misconfigured` in a forked child.
-    bool connect_for(std::chrono::milliseconds d) { return session_->connect_for(d); }
+    template <class Rep, class Period>
+    bool connect_for(std::chrono::duration<Rep, Period> const& d)
+    {
+        auto const limit = saturating_add(boot_clock::time_point{}, d).time_since_epoch();  // hours::max() is too long
+        return session_->connect_for(std::chrono::ceil<std::chrono::milliseconds>(limit));
+    }
 
 private:
     friend class mutex;

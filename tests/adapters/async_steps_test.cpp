@@ -7,8 +7,10 @@
 #include "support/eventually.hpp"
 
 #include <holdfast/adapters/leased_permit.hpp>
+#include <holdfast/adapters/leased_permits.hpp>
 #include <holdfast/adapters/multi_mutex.hpp>
 #include <holdfast/adapters/semaphore.hpp>
+#include <holdfast/adapters/shared_mutex.hpp>
 #include <holdfast/core/announcer.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/lock/permit_wait.hpp>
@@ -314,6 +316,52 @@ TEST_CASE("the end of a client in the middle of asynchronous calls is its end, a
             CHECK(one->calls() == 1);
         }
         CHECK(eventually([&] { return store_seen.expired(); }));
+    }
+}
+
+TEST_CASE("every asynchronous wait may be for ever, or be over before it begins")
+{
+    holdfast::memory::store locks;
+    auto const other = locks.another_client();
+    auto const check = [](auto& taken, auto const& begin) {
+        async_outcome late;
+        begin(-1h, late.hears());
+        REQUIRE(late.comes());
+        CHECK_FALSE(late.code());
+        CHECK_FALSE(late.held());
+        async_outcome waits;
+        begin(std::chrono::hours::max(), waits.hears());
+        taken.unlock();
+        REQUIRE(waits.comes());
+        CHECK_FALSE(waits.code());
+        CHECK(waits.held());
+    };
+    mutex holder{other, "orders"};
+    mutex prices{locks, "prices"};
+    mutex orders{locks, "orders"};
+    multi_mutex both{prices, orders};
+    holder.lock();
+    check(holder, [&](auto d, auto f) { both.async_try_lock_for(d, f); });
+
+    holdfast::shared_mutex writer{other, "stock"};
+    holdfast::shared_mutex stock{locks, "stock"};
+    writer.lock();
+    check(writer, [&](auto d, auto f) { stock.async_try_lock_for(d, f); });
+    stock.unlock();
+    writer.lock();
+    check(writer, [&](auto d, auto f) { stock.async_try_lock_shared_for(d, f); });
+
+    semaphore others{other, "jobs", 2};
+    semaphore jobs{locks, "jobs", 2};
+    for (std::ptrdiff_t n = 1; n <= 2; ++n) {
+        holdfast::leased_permits held{others, 2};
+        struct {
+            holdfast::leased_permits& permits;
+            void unlock() const { permits.release(); }
+        } taken{held};
+        check(taken,
+              [&](auto d, auto f) { n == 1 ? jobs.async_try_acquire_for(d, f) : jobs.async_try_acquire_for(n, d, f); });
+        jobs.release(n);
     }
 }
 

@@ -94,6 +94,25 @@ TEMPLATE_TEST_CASE(
     CHECK(eventually([&] { return is_free(store, "orders"); }));
 }
 
+TEMPLATE_TEST_CASE("an asynchronous wait may be for ever, or be over before it begins", "", HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex holder{store.other, "orders", renewed<TestType>()};
+    typename TestType::mutex m{store.one, "orders", renewed<TestType>()};
+    holder.lock();
+    async_outcome late;
+    m.async_try_lock_for(-1h, late.hears());
+    REQUIRE(late.comes());
+    CHECK_FALSE(late.code());
+    CHECK_FALSE(late.held());
+    async_outcome waits;
+    m.async_try_lock_for(std::chrono::hours::max(), waits.hears());
+    holder.unlock();
+    REQUIRE(waits.comes());
+    CHECK_FALSE(waits.code());
+    CHECK(waits.held());
+}
+
 TEMPLATE_TEST_CASE("the end of a mutex that waits asynchronously leaves nothing behind", "", HOLDFAST_STORES)
 {
     TestType store;

@@ -79,6 +79,8 @@ TEST_CASE("each field that is wrong is named")
     CHECK_THAT(refused({.retry = {.first = 0us}}), contains("retry.first"));
     CHECK_THAT(refused({.retry = {.first = -1us}}), contains("retry.first"));
     CHECK_THAT(refused({.retry = {.first = 2ms, .most = 1ms}}), contains("retry.most") && contains("retry.first"));
+    for (auto const most : {0ms, std::chrono::milliseconds::min(), std::chrono::milliseconds::min() + 1ms})
+        CHECK_THAT(refused({.retry = {.most = most}}), contains("retry.most must be positive"));
     CHECK_THAT(refused({.retry = {.most = 24h + 1ms}}), contains("retry.most is 86400001 ms"));
     CHECK_THAT(refused({.retry = {.most = std::chrono::milliseconds::max()}}),
                contains("retry.most is 9223372036854775807 ms"));

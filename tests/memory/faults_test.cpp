@@ -3,6 +3,7 @@
 // What a service is tested against: a store in memory that is told to be unavailable, slow, or to lose answers.
 #include "conformance/sleeper.hpp"
 #include "support/catch.hpp"
+#include "support/code_of.hpp"
 #include "support/eventually.hpp"
 
 #include <holdfast/memory.hpp>
@@ -20,7 +21,9 @@ using holdfast::boot_clock;
 using holdfast::errc;
 using holdfast::memory::faults;
 using holdfast::memory::mutex;
+using holdfast::memory::semaphore;
 using holdfast::memory::store;
+using holdfast::test::code_of;
 using holdfast::test::eventually;
 using holdfast::test::sleeper;
 
@@ -28,12 +31,7 @@ namespace {
 
 std::error_code code_of_lock(mutex& m)
 {
-    try {
-        m.lock();
-        return {};
-    } catch (holdfast::error const& e) {
-        return e.code();
-    }
+    return code_of([&] { m.lock(); });
 }
 
 }  // namespace
@@ -149,6 +147,28 @@ TEST_CASE("the outcome of an unlock whose answer is lost is unknown, although it
     m.unlock(ec);
     CHECK(ec == errc::outcome_unknown);
     CHECK(rival.try_lock());
+}
+
+TEST_CASE("a question whose answer is lost is unavailable; whether a lock was broken, or a number changed, is unknown")
+{
+    store here;
+    mutex m{here, "orders", {.ttl = 1h}};
+    semaphore jobs{here, "jobs", 2};
+    m.lock();
+    auto const without_answer = [&](auto const& ask) {
+        here.set_faults({.lost_answers = 1});
+        return code_of(ask);
+    };
+    CHECK(without_answer([&] { static_cast<void>(here.holder("orders")); }) == errc::unavailable);
+    CHECK(without_answer([&] { static_cast<void>(here.contenders("orders")); }) == errc::unavailable);
+    CHECK(without_answer([&] { static_cast<void>(here.list()); }) == errc::unavailable);
+    CHECK(without_answer([&] { static_cast<void>(jobs.permits_in_use()); }) == errc::unavailable);
+    CHECK(without_answer([&] { here.request_release("orders"); }) == errc::unavailable);
+    CHECK(without_answer([&] { here.force_unlock("orders"); }) == errc::outcome_unknown);
+    CHECK(without_answer([&] { jobs.resize(3); }) == errc::outcome_unknown);
+    CHECK_FALSE(here.holder("orders"));
+    semaphore changed{here, "jobs", 3};
+    CHECK(changed.try_acquire());
 }
 
 TEST_CASE("a renewal whose answer is lost is repeated before the lease ends")

@@ -4,6 +4,7 @@
 #include "masters.hpp"
 #include "support/catch.hpp"
 
+#include <holdfast/make_store.hpp>
 #include <holdfast/redis/endpoint.hpp>
 
 #include <cstdint>
@@ -61,6 +62,20 @@ TEST_CASE("of several URLs that one is named which is wrong")
           errc::misconfigured);
     CHECK_THAT(what, contains("Redis URL 2 of 3, port"));
     CHECK(what.find("secret") == std::string::npos);
+}
+
+TEST_CASE("a list in one URL is cut at the commas, and no part of a password with a comma in it is repeated")
+{
+    using holdfast::make_store;
+    CHECK_FALSE(code_of([] { static_cast<void>(make_store("redlock+redis://:a%2cb@a,b,redis://c")); }));
+    for (auto const* const url :
+         {"redlock+redis://:p?secret,x@a,b", "redlock+redis://:p?secret=x,x@a", "redlock+redis://u:1,q?secret,x@a",
+          "redlock+rediss://u:p?secret,x@a", "redlock+unix://u:p?secret,x@/a", "redlock+unix:///a?db=1&secret,x@/b"}) {
+        CAPTURE(url);
+        std::string what;
+        CHECK(code_of([&] { static_cast<void>(make_store(url)); }, &what) == errc::misconfigured);
+        CHECK_THAT(what, contains("Redis URL ") && contains("%2c") && !contains("secret"));
+    }
 }
 
 TEST_CASE("masters given as endpoints, by a Unix socket or a port, are the same masters")

@@ -12,11 +12,13 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
 #include <system_error>
+#include <utility>
 
 using namespace holdfast;
 using namespace std::chrono_literals;
@@ -77,6 +79,32 @@ TEST_CASE("a simulated lock is taken, refused to another client, and given back"
     CHECK(f.other.done());
     CHECK(first > 0);
     CHECK(second > first);
+}
+
+TEST_CASE("a simulated wait or sleep may be for ever, or be over before it begins")
+{
+    fixture f;
+    bool held = false;
+    bool awake = false;
+    f.one.run([&](sim::client& me) -> sim::process {
+        sim::mutex orders{me, "orders"};
+        co_await orders.async_lock();
+        co_await me.sleep_for(1h);
+        co_await orders.async_unlock();
+    });
+    f.other.run([&](sim::client& me) -> sim::process {
+        co_await me.sleep_for(1s);
+        co_await me.sleep_for(-1h);
+        sim::mutex orders{me, "orders"};
+        held = co_await orders.async_try_lock_for(-1h);
+        CHECK_FALSE(held);
+        held = co_await orders.async_try_lock_for(std::chrono::hours::max());
+        co_await me.sleep_for(std::chrono::hours::max());
+        awake = true;
+    });
+    f.run(2h);
+    CHECK(held);
+    CHECK_FALSE(awake);
 }
 
 TEST_CASE("a simulated lease that is not renewed is lost, announced before another is granted it")
@@ -224,6 +252,30 @@ TEST_CASE("a simulated lock that is destroyed is given back")
     for (unsigned node = 0; node < 5; ++node) CHECK_FALSE(f.servers[node].get("orders", f.world.now()));
 }
 
+TEST_CASE("a simulated client may be destroyed while a lease is renewed whose lock outlives that coroutine")
+{
+    sim::world world{1};
+    sim::store servers{world, 5};
+    servers.options.node_timeout = 3s;
+    std::optional<sim::client> one{std::in_place, servers};
+    std::shared_ptr<sim::mutex> shared;
+    bool held = false;
+    one->run([&](sim::client& me) -> sim::process {
+        shared = std::make_shared<sim::mutex>(me, "orders", lock_options{.ttl = 30s});
+        held = co_await shared->async_lock();
+    });
+    world.run_until(world.now() + 1s);
+    REQUIRE(held);
+    one->run([&](sim::client& me) -> sim::process {  // its coroutine ends after that of the renewals
+        auto const mine = std::move(shared);
+        co_await me.sleep_for(1h);
+    });
+    for (unsigned node = 0; node < 5; ++node) servers.hang(node, 1h);
+    world.run_until(world.now() + 10s);  // a renewal is under way
+    one.reset();
+    CHECK_FALSE(shared);
+}
+
 TEST_CASE("every clock that a simulated client reads is that of its computer")
 {
     fixture f;
@@ -253,6 +305,33 @@ TEST_CASE("a simulated lock says what of its name and options cannot be")
     CHECK(test::code_of([&] { sim::mutex{one, "orders", {.ttl = 2min}}; }) == errc::misconfigured);
     CHECK(test::code_of([&] { sim::mutex{one, "holdfast:orders"}; }) == errc::misconfigured);
     CHECK(test::refusal([&] { sim::mutex{one, "orders", {.ttl = 2min}}; }, &error::lock_name) == "orders");
+}
+
+TEST_CASE("a simulated client says that a restart guard does not cover the longest ttl")
+{
+    sim::world world{1};
+    sim::store masters{world, 5};
+    masters.options.restart_guard = 30s;
+    CHECK_THAT(test::refusal([&] { sim::client{masters}; }), test::contains("longest_ttl is 60000 ms"));
+    masters.options.longest_ttl = 30s;
+    CHECK_FALSE(test::code_of([&] { sim::client{masters}; }));
+}
+
+TEST_CASE("a simulated message takes the shortest time if the longest is less")
+{
+    sim::world world{1, {.shortest_delay = 1ms}};
+    for (int i = 0; i < 100; ++i) CHECK(world.delay(0, 0) == 1ms);
+}
+
+TEST_CASE("time goes on in a simulated world that is disturbed without a pause")
+{
+    sim::world world{1};
+    sim::store servers{world, 5};
+    servers.disturb(world.now() + 1s, 0s, 10ms);
+    servers.disturb(world.now() + 1s, -1s, 10ms);
+    world.run_until(world.now() + 2s);
+    CHECK(world.happened()[sim::decision::kind::crash] > 100);
+    CHECK(world.happened()[sim::decision::kind::crash] < 4000);
 }
 
 namespace {

@@ -32,9 +32,14 @@ auto create(std::filesystem::path const& path)
     return file;
 }
 
-void write(std::filesystem::path const& path, X509* certificate)
+void write(std::filesystem::path const& path, X509* certificate, std::string const& password = {})
 {
-    require(::PEM_write_X509(create(path).get(), certificate) == 1, "write a certificate");
+    auto* const as_bytes = reinterpret_cast<i2d_of_void*>(&::i2d_X509);
+    auto const* const cipher = password.empty() ? nullptr : ::EVP_aes_256_cbc();
+    auto const* const text = reinterpret_cast<unsigned char const*>(password.data());
+    require(::PEM_ASN1_write(as_bytes, PEM_STRING_X509, create(path).get(), certificate, cipher, text,
+                             static_cast<int>(password.size()), nullptr, nullptr) == 1,
+            "write a certificate");
 }
 
 void write(std::filesystem::path const& path, EVP_PKEY* key, std::string const& password)
@@ -125,10 +130,11 @@ identity authority::issue(certificate_options const& options)
     ::X509_set_issuer_name(certificate.get(), ::X509_get_subject_name(certificate_.get()));
     if (!options.names.empty()) extend(certificate.get(), NID_subject_alt_name, options.names);
     require(::X509_sign(certificate.get(), key_.get(), ::EVP_sha256()) > 0, "sign a certificate");
-    write(made.certificate, certificate.get());
+    write(made.certificate, certificate.get(), options.certificate_password);
     write(made.key, key.get(), options.key_password);
     keep_secret(made.key);
     everything_heard().keep(options.key_password);
+    everything_heard().keep(options.certificate_password);
     return made;
 }
 

@@ -28,6 +28,7 @@ struct certificate_options {
     std::chrono::hours valid_to{24};
     /// The key is encrypted with it where it is not empty.
     std::string key_password = {};
+    std::string certificate_password = {};  ///< the same for the certificate
 };
 
 /// A certificate authority that nobody trusts yet. Its files go with it.

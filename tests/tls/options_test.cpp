@@ -88,6 +88,16 @@ TEST_CASE("a key that its password does not open is refused, and nobody is asked
     }
 }
 
+TEST_CASE("a certificate that is encrypted is opened by the password of the key")
+{
+    authority signer;
+    auto const locked = signer.issue({.key_password = "canary", .certificate_password = "canary"});
+    CHECK(refused({.certificate_file = locked.certificate, .key_file = locked.key, .key_password = "canary"}) ==
+          "(not refused)");
+    CHECK_THAT(refused({.certificate_file = locked.certificate, .key_file = locked.key, .key_password = "other"}),
+               contains("certificate_file"));
+}
+
 TEST_CASE("TLS options for servers that are not asked in TLS are refused")
 {
     auto const what = refusal([] {

@@ -3,6 +3,7 @@
 // Processes that fork beside a session.
 #include "patient.hpp"
 #include "support/catch.hpp"
+#include "support/code_of.hpp"
 #include "support/process.hpp"
 #include "support/zookeeper_server.hpp"
 
@@ -16,6 +17,7 @@
 
 using namespace std::chrono_literals;
 using holdfast::test::child;
+using holdfast::test::code_of;
 using holdfast::test::connected;
 using holdfast::test::zookeeper_server;
 using holdfast::zookeeper::mutex;
@@ -34,12 +36,10 @@ TEST_CASE(
     for (int i = 0; i < 100; ++i) {
         auto born = child::fork([&] {
             if (zk.state() != holdfast::zookeeper::session_state::lost) return 1;
-            try {
-                static_cast<void>(m.contenders());
-                return 2;
-            } catch (holdfast::error const& e) {
-                return e.code() == holdfast::errc::misconfigured ? 0 : 3;
-            }
+            auto const is_refused = [](auto const& use) { return code_of(use) == holdfast::errc::misconfigured; };
+            if (!is_refused([&] { static_cast<void>(m.contenders()); })) return 2;
+            if (!is_refused([&] { holdfast::zookeeper::semaphore{zk, "/jobs", 2}; })) return 3;
+            return is_refused([&] { holdfast::semaphore{zk, "/jobs", 2}; }) ? 0 : 4;
         });
         auto const status = born.wait_for(1min);
         CHECK(status == 0);

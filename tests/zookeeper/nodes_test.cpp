@@ -376,7 +376,15 @@ TEST_CASE("any time can be waited for a connection")
     zookeeper_server server;
     session zk{server.address()};
     CHECK_FALSE(zk.connect_for(std::chrono::milliseconds::min()));
+    CHECK_FALSE(zk.connect_for(std::chrono::hours::min()));
     CHECK(zk.connect_for(std::chrono::milliseconds::max()));
+}
+
+TEST_CASE("a connection may be waited for for ever")
+{
+    zookeeper_server server;
+    session zk{server.address()};
+    CHECK(zk.connect_for(std::chrono::hours::max()));
 }
 
 TEST_CASE("a node that may not be removed goes as soon as it may")

@@ -34,6 +34,7 @@ TEST_CASE("a name is a path, with or without its first slash")
     CHECK(lock_path("orders", "/app") == "/app/orders");
     CHECK(lock_path("/zookeepers") == "/zookeepers");
     CHECK(lock_path("/locks/zookeeper") == "/locks/zookeeper");
+    CHECK(lock_path("/zookeeper", "/app") == "/app/zookeeper");
 }
 
 TEST_CASE("what cannot be a path is refused, and said why")
@@ -114,6 +115,19 @@ TEST_CASE("a connection string names servers and perhaps a root")
     CHECK_THAT(refused_servers("a:1//"), contains("slash"));
 }
 
+TEST_CASE("no refusal of servers repeats a password that was written before them")
+{
+    CHECK(parse_servers("a:1/app@x").chroot == "/app@x");
+    for (auto const* const text : {"app:secret@a:1/locks", "app:secret@a", "secret@a:1", "a:1,app:secret@b:2",
+                                   "app:se/cret@a:1", "zookeeper://app:secret@a:1", "app:1/secret@a:1/"}) {
+        CAPTURE(text);
+        auto const what = refusal([&] { static_cast<void>(parse_servers(text)); });
+        CHECK_THAT(what, contains("servers"));
+        CHECK_THAT(what, !contains("secret") && !contains("cret"));
+    }
+    CHECK_THAT(refusal([] { static_cast<void>(parse_servers("app:secret@a:1/locks")); }), contains("auth_credential"));
+}
+
 TEST_CASE("no path is longer than what can be watched many times over")
 {
     auto const path = "/" + std::string(1023, 'x');
@@ -133,6 +147,13 @@ TEST_CASE("what makes a request larger than a server takes is refused beforehand
                    check_session({.auth_scheme = "digest", .auth_credential = "user:" + std::string(65'536, 'x')});
                }),
                contains("auth_credential"));
+}
+
+TEST_CASE("a label that would ask its own session to release its locks is refused")
+{
+    using holdfast::zookeeper::check_session;
+    CHECK_NOTHROW(check_session({.label = "billing__REVOKE__"}));
+    CHECK_THAT(refusal([] { check_session({.label = "billing __REVOKE__"}); }), contains("__REVOKE__"));
 }
 
 TEST_CASE("a session too short to confirm a lock in is refused")

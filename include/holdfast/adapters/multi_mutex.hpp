@@ -192,7 +192,8 @@ public:
 
     /// As above, waiting for `d` at most in all: `f(ec, held)`, with no error and `false` if the time passed while
     /// others held one of them.
-    void async_try_lock_for(std::chrono::nanoseconds d, std::function<void(std::error_code, bool)> f,
+    template <class Rep, class Period>
+    void async_try_lock_for(std::chrono::duration<Rep, Period> const& d, std::function<void(std::error_code, bool)> f,
                             std::stop_token stop = {})
     {
         detail::begin_lock_of(*joint_, detail::patience::in(d), std::move(stop), detail::in_time(std::move(f)));

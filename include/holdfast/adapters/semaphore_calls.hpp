@@ -40,14 +40,16 @@ public:
 
     /// As above, waiting for `d` at most: `f(ec, held)`, with no error and `false` if the time passed while others held
     /// the permits. One that meets a `semaphore::resize` ends no earlier than that, unless it is stopped.
-    void async_try_acquire_for(std::chrono::nanoseconds d, std::function<void(std::error_code, bool)> f,
-                               std::stop_token stop = {})
+    template <class Rep, class Period>
+    void async_try_acquire_for(std::chrono::duration<Rep, Period> const& d,
+                               std::function<void(std::error_code, bool)> f, std::stop_token stop = {})
     {
         async_try_acquire_for(1, d, std::move(f), std::move(stop));
     }
 
     /// As above, for `n` permits: all, or none; `d` is for all of them together.
-    void async_try_acquire_for(std::ptrdiff_t n, std::chrono::nanoseconds d,
+    template <class Rep, class Period>
+    void async_try_acquire_for(std::ptrdiff_t n, std::chrono::duration<Rep, Period> const& d,
                                std::function<void(std::error_code, bool)> f, std::stop_token stop = {})
     {
         detail::begin_lock_of(*async_permit_source(n), detail::patience::in(d), std::move(stop),

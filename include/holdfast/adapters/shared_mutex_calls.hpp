@@ -32,7 +32,8 @@ public:
 
     /// As above, waiting for `d` at most: `f(ec, held)`, with no error and `false` if the time passed while others held
     /// the lock.
-    void async_try_lock_for(std::chrono::nanoseconds d, std::function<void(std::error_code, bool)> f,
+    template <class Rep, class Period>
+    void async_try_lock_for(std::chrono::duration<Rep, Period> const& d, std::function<void(std::error_code, bool)> f,
                             std::stop_token stop = {})
     {
         writer_->begin_lock(detail::patience::in(d), std::move(stop),
@@ -53,8 +54,9 @@ public:
     }
 
     /// Effects: as `async_try_lock_for`, for a shared hold.
-    void async_try_lock_shared_for(std::chrono::nanoseconds d, std::function<void(std::error_code, bool)> f,
-                                   std::stop_token stop = {})
+    template <class Rep, class Period>
+    void async_try_lock_shared_for(std::chrono::duration<Rep, Period> const& d,
+                                   std::function<void(std::error_code, bool)> f, std::stop_token stop = {})
     {
         detail::begin_lock_of(*readers_, detail::patience::in(d), std::move(stop), detail::in_time(std::move(f)));
     }

@@ -29,8 +29,8 @@ struct boot_clock {
     }
 };
 
-/// Returns: `from + by`, or the last representable point if that would overflow: "wait for hours::max()" means "for
-/// ever".
+/// Returns: `from + by`, or `from` if `by` is negative: "wait for -1h" means "not at all". If that would overflow, the
+/// last representable point: "wait for hours::max()" means "for ever".
 template <class Rep, class Period>
 [[nodiscard]] boot_clock::time_point saturating_add(boot_clock::time_point from,
                                                     std::chrono::duration<Rep, Period> by) noexcept

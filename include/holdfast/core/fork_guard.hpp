@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <new>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
@@ -16,6 +17,7 @@ inline std::atomic<std::uint32_t> forks_since_start{0};
 /// keep them and no right to release them: what it does with them must have no effect on the parent's.
 class fork_guard {
 public:
+    /// Throws: `std::bad_alloc`.
     fork_guard() : made_in_{watched()} {}
 
     /// Returns: whether this process is a child forked from the one that made this object.
@@ -28,8 +30,11 @@ private:
     /// Returns: the number of forks since the first call.
     static std::uint32_t watched()
     {
-        [[maybe_unused]] static int const once =
-            ::pthread_atfork(nullptr, nullptr, [] { forks_since_start.fetch_add(1, std::memory_order_relaxed); });
+        [[maybe_unused]] static bool const counted = [] {
+            auto const count = [] { forks_since_start.fetch_add(1, std::memory_order_relaxed); };
+            if (::pthread_atfork(nullptr, nullptr, count) != 0) throw std::bad_alloc{};  // the next call tries again
+            return true;
+        }();
         return forks_since_start.load(std::memory_order_relaxed);
     }
 

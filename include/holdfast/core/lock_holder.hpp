@@ -2,12 +2,14 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/error.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI {
@@ -51,5 +53,13 @@ struct lock_report {
 
 /// The longest label of a client, in bytes.
 inline constexpr std::size_t max_client_label = 4'096;
+
+/// Throws: `error` (`misconfigured`) if `label` is longer.
+inline void check_label(std::string_view label)
+{
+    if (label.size() > max_client_label)
+        throw error{errc::misconfigured, "label has " + std::to_string(label.size()) + " bytes; at most " +
+                                             std::to_string(max_client_label) + " are allowed, as each lock has it"};
+}
 
 }  // namespace holdfast

@@ -184,6 +184,7 @@ inline void check_options(std::string_view name, lock_options const& options, st
     require(options.max_local_handoffs <= most_local_handoffs,
             "max_local_handoffs is " + std::to_string(options.max_local_handoffs) + "; at most 63 are allowed");
     require(options.retry.first.count() > 0, "retry.first must be positive");
+    require(options.retry.most.count() > 0, "retry.most must be positive");
     require(options.retry.most <= longest_ttl,
             "retry.most is " + ms(options.retry.most) + "; at most a day is allowed");
     require(options.retry.most >= options.retry.first, "retry.most must be at least retry.first");

@@ -147,11 +147,8 @@ template <class F>
 try {
     ec.clear();
     return f();
-} catch (std::system_error const& e) {
-    ec = e.code();
-    return {};
 } catch (...) {
-    ec = std::make_error_code(std::errc::not_enough_memory);
+    ec = current_exception_code();
     return {};
 }
 
@@ -193,8 +190,8 @@ public:
     // For operators. Each of these asks the servers and waits for the answer; `name` is that of a lock of the usual
     // kind. The forms with `ec` return nothing, `false` or an empty list if `ec` is an error.
     // Throw: `error`: `unavailable` if no quorum could be asked, or its answers do not decide; `outcome_unknown` if the
-    // answer to a `force_unlock` was lost, or only a minority of the servers has done it, in memory also if that to a
-    // `request_release` was lost; `misconfigured`: a name, or a right that is missing, or the store cannot do that.
+    // answer to a `force_unlock` was lost, or only a minority of the servers has done it; `misconfigured`: a name, or a
+    // right that is missing, or the store cannot do that.
 
     /// Returns: who has the lock `name`; nothing if it is free.
     [[nodiscard]] std::optional<lock_holder> holder(std::string_view name) const

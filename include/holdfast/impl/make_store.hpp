@@ -53,7 +53,9 @@ struct url_scheme {
                                              ", which no file of this program knows: " + what_brings(one.component)};
     }
     auto const scheme = url.substr(0, url.find(':'));
-    throw error{errc::misconfigured, "a store is asked for by a URL that begins with " + quoted(scheme.substr(0, 32)) +
+    bool const has_user = scheme.find('@') != std::string_view::npos;  // and no scheme before it
+    throw error{errc::misconfigured, "a store is asked for by a URL that begins with " +
+                                         (has_user ? "a user" : quoted(scheme.substr(0, 32))) +
                                          "; it has to begin with " + known};
 }
 

@@ -41,6 +41,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
     };
     auto& shared = lasting<known_leases>();  // a store may be opened while the program ends
     std::scoped_lock guard{shared.guards};
+    std::erase_if(shared.all, [](auto const& one) { return one.second.expired(); });
     auto& known = shared.all[std::string{url}];
     auto made = memory::open_memory(known.lock());
     known = made.shared;

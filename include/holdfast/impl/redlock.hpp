@@ -54,7 +54,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
         more = end != std::string_view::npos;
         if (more) url.remove_prefix(end + 1);
     }
-    return store{redlock::open_masters(redis::parse_urls(urls), {}).locks};
+    return store{redlock::open_masters(redis::parse_urls(urls, redis::detail::url_origin::cut_out), {}).locks};
 }
 
 }  // namespace holdfast::detail

@@ -32,7 +32,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
@@ -97,8 +96,8 @@ public:
     }
 
 private:
-    [[nodiscard]] std::unique_ptr<holdfast::detail::slot_source> make_slots(semaphore_slot of, lock_options options,
-                                                                            node_options nodes)
+    [[nodiscard]] std::unique_ptr<holdfast::detail::slot_source> make_slots(semaphore_slot const& of,
+                                                                            lock_options options, node_options nodes)
     {
         bool const of_curator = nodes.permits == permits::curator;
         if (of_curator && (nodes.queueing == queueing::none || nodes.naming != naming::curator))
@@ -106,11 +105,12 @@ private:
                 of.semaphore,
                 {make_error_code(holdfast::errc::misconfigured),
                  "permits::curator has a queue with Curator's names; leave queueing and naming as they are"});
-        std::vector<shared_key> keys;
-        for (of.slot = 0; of.slot < of.permits; ++of.slot)
-            keys.push_back(of_curator ? locks_->make_permit_key(of) : locks_->make_slot_key(of, nodes));
-        auto turn = locks_->make_key(client_context::turn_of(of), nodes);
-        return context_->make_slots(of, std::move(keys), std::move(turn), std::move(options));
+        return context_->make_slots(
+            of, locks_->make_key(client_context::turn_of(of), nodes),
+            [&](semaphore_slot const& one) {
+                return of_curator ? locks_->make_permit_key(one) : locks_->make_slot_key(one, nodes);
+            },
+            std::move(options));
     }
 
     std::shared_ptr<session_store> locks_;

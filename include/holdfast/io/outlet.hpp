@@ -47,7 +47,7 @@ inline void set_tcp_options(int descriptor) noexcept
 /// is appended without that waits for more. The descriptor is closed when the last owner drops the outlet.
 class outlet {
 public:
-    explicit outlet(int descriptor) noexcept : descriptor_{descriptor} {}
+    explicit outlet(int descriptor) : descriptor_{descriptor} {}
     outlet(outlet const&) = delete;
     outlet& operator=(outlet const&) = delete;
     ~outlet() { ::close(descriptor_); }

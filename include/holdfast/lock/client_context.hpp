@@ -111,19 +111,21 @@ public:
     }
 
     /// Returns: what makes the slots of the semaphore `of.semaphore`, of `of.permits`.
-    [[nodiscard]] std::unique_ptr<slot_source> make_slots(semaphore_slot of, lock_options options)
+    [[nodiscard]] std::unique_ptr<slot_source> make_slots(semaphore_slot const& of, lock_options options)
     {
-        auto turn = store().make_key(turn_of(of));
-        std::vector<shared_key> keys;
-        for (of.slot = 0; of.slot < of.permits; ++of.slot) keys.push_back(store().make_slot_key(of));
-        return make_slots(of, std::move(keys), std::move(turn), std::move(options));
+        return make_slots(
+            of, store().make_key(turn_of(of)), [this](semaphore_slot const& one) { return store().make_slot_key(one); },
+            std::move(options));
     }
 
-    /// As above, for keys that the store has made.
-    [[nodiscard]] std::unique_ptr<slot_source> make_slots(semaphore_slot const& of, std::vector<shared_key> keys,
-                                                          shared_key turn, lock_options options)
+    /// As above, with keys that `make_key` makes.
+    [[nodiscard]] std::unique_ptr<slot_source>
+    make_slots(semaphore_slot of, shared_key turn, std::function<shared_key(semaphore_slot const&)> const& make_key,
+               lock_options options)
     {
-        if (in_child()) throw made_before_fork(of.semaphore);
+        if (in_child()) throw made_before_fork(of.semaphore);  // first: the store's mutex may be locked for ever
+        std::vector<shared_key> keys;
+        for (of.slot = 0; of.slot < of.permits; ++of.slot) keys.push_back(make_key(of));
         return make_as<slot_source, client_slots>(
             parts().store, std::move(keys), std::move(turn), store().use_semaphore(of),
             std::max(options.ttl, options.min_hold),

@@ -11,12 +11,11 @@
 #include <holdfast/memory/opened.hpp>
 #include <holdfast/memory/permit_numbers.hpp>
 #include <holdfast/memory/record.hpp>
+#include <holdfast/memory/watcher.hpp>
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,22 +26,6 @@
 #include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::memory {
-
-/// Waits for a lock of a store. It outlives what it wakes.
-class watcher {
-public:
-    watcher() = default;
-    watcher(watcher const&) = delete;
-    watcher& operator=(watcher const&) = delete;
-    virtual ~watcher() = default;
-
-    /// Called when the lock may be free, with no lock of the store held.
-    virtual void wake() noexcept = 0;
-
-    /// Called when it waits no longer, with no lock of the store held. Waits for a `wake()` that runs meanwhile; a
-    /// later one has no effect.
-    virtual void forget() noexcept = 0;
-};
 
 /// What goes wrong with one request.
 struct request_fault {
@@ -55,7 +38,8 @@ struct request_fault {
 /// The leases of a store, and their waiters. Thread-safe.
 class data final : public leases, public permit_numbers {
 public:
-    using waiters = std::list<std::shared_ptr<watcher>>;
+    /// The waiters for one name, in the order of their numbers: that in which they came.
+    using waiters = std::map<std::uint64_t, std::shared_ptr<watcher>>;
 
     struct acquired {
         bool granted = false;
@@ -99,16 +83,12 @@ public:
     bool extend(lock_key const& key, owner_token const& token, boot_clock::time_point now,
                 boot_clock::time_point expires)
     {
-        waiters woken;
-        {
-            std::scoped_lock guard{mutex_};
-            auto const found = records_.find(key.name());
-            if (found == records_.end()) return false;
-            auto const before = found->second.leases.extend(key.mode(), token, now, expires);
-            if (!before) return false;
-            if (expires < *before) woken = found->second.line;
-        }
-        for (auto const& one : woken) one->wake();
+        std::unique_lock guard{mutex_};
+        auto const found = records_.find(key.name());
+        if (found == records_.end()) return false;
+        auto const before = found->second.leases.extend(key.mode(), token, now, expires);
+        if (!before) return false;
+        if (expires < *before) wake_line(guard, key.name(), true);
         return true;
     }
 
@@ -141,7 +121,7 @@ public:
         if (found == records_.end()) return false;
         bool const held = !found->second.leases.free(now);
         found->second.leases.clear();
-        wake(guard, found, now);
+        wake(guard, name, found->second, now);
         return held;
     }
 
@@ -194,7 +174,8 @@ public:
         if (found == records_.end()) return false;
         bool const owned = found->second.leases.release(key.mode(), token, now);
         // After a writer, readers may go in beside one; and a lease that ended is not remembered.
-        if (found->second.leases.free(now) || (owned && key.mode() == access::exclusive)) wake(guard, found, now);
+        if (found->second.leases.free(now) || (owned && key.mode() == access::exclusive))
+            wake(guard, key.name(), found->second, now);
         return owned;
     }
 
@@ -212,7 +193,7 @@ public:
         std::unique_lock guard{mutex_};
         auto const now = boot_clock::now();
         auto const found = records_.find(name);
-        if (found != records_.end() && found->second.leases.free(now)) wake(guard, found, now);
+        if (found != records_.end() && found->second.leases.free(now)) wake(guard, name, found->second, now);
     }
 
     void set_faults(faults const& f) noexcept override
@@ -243,24 +224,20 @@ public:
     /// Effects: puts `who` at the end of the line of waiters for `name`. Returns: its place there.
     waiters::iterator watch(std::string const& name, std::shared_ptr<watcher> who)
     {
-        waiters one;
-        one.push_back(std::move(who));
         std::scoped_lock guard{mutex_};
-        auto& line = records_[name].line;
-        line.splice(line.end(), one);
-        return std::prev(line.end());
+        return records_[name].line.emplace(++last_waiter_, std::move(who)).first;
     }
 
     /// Effects: the waiter at `place` is not woken any more. Removes it from the line, and wakes the next one if the
     /// lock is free: a wake-up may have been meant for it.
     void unwatch(std::string const& name, waiters::iterator place)
     {
-        (*place)->forget();
+        place->second->forget();
         std::unique_lock guard{mutex_};
-        auto const found = records_.find(name);
-        found->second.line.erase(place);
+        auto& r = records_.find(name)->second;
+        r.line.erase(place);
         auto const now = boot_clock::now();
-        if (found->second.leases.free(now)) wake(guard, found, now);
+        if (r.leases.free(now)) wake(guard, name, r, now);
     }
 
 private:
@@ -274,24 +251,38 @@ private:
         bool asked = false;             // its holder is asked to release it
     };
 
-    /// Effects: wakes the first waiter, or all; unlocks. A free lock that no waiter wants is forgotten.
-    void wake(std::unique_lock<std::mutex>& guard, std::map<std::string, of_name>::iterator r,
-              boot_clock::time_point now)
+    /// Effects: wakes the first waiter for `name`, whose record is `r`, or all; unlocks. A free lock that no waiter
+    /// wants is forgotten.
+    void wake(std::unique_lock<std::mutex>& guard, std::string const& name, of_name& r, boot_clock::time_point now)
     {
-        auto& line = r->second.line;
-        if (line.empty()) {
-            if (r->second.leases.free(now)) records_.erase(r);
-            return;
+        if (!r.line.empty()) return wake_line(guard, name, r.calls_all);
+        if (r.leases.free(now)) records_.erase(name);
+    }
+
+    /// Effects: unlocks, and wakes the first waiter for `name`, or all that wait now. Needs no memory: a lock is given
+    /// back without any. So it takes one at a time; meanwhile others may leave the line, and the record be forgotten.
+    void wake_line(std::unique_lock<std::mutex>& guard, std::string const& name, bool all) noexcept
+    {
+        auto const last = last_waiter_;
+        for (std::uint64_t woken = 0;;) {
+            auto const found = records_.find(name);
+            if (found == records_.end()) return;
+            auto const next = found->second.line.upper_bound(woken);
+            if (next == found->second.line.end() || next->first > last) return;
+            auto const one = next->second;
+            woken = next->first;
+            guard.unlock();
+            one->wake();
+            if (!all) return;
+            guard.lock();
         }
-        waiters const woken{line.begin(), r->second.calls_all ? line.end() : std::next(line.begin())};
-        guard.unlock();
-        for (auto const& one : woken) one->wake();
     }
 
     mutable std::mutex mutex_;
     std::map<std::string, of_name> records_;
     std::uint64_t last_fence_ = 0;
     std::uint64_t last_lease_ = 0;
+    std::uint64_t last_waiter_ = 0;
     faults faults_;
 };
 

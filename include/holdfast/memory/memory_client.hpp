@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/access.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
 #include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/parker.hpp>
@@ -100,10 +101,11 @@ public:
     [[nodiscard]] std::unique_ptr<pending_request> resize(shared_key const& slot,
                                                           std::chrono::milliseconds ttl) override
     {
-        return immediate<bool>(data_, [key = std::static_pointer_cast<slot_key const>(slot), ttl](data& all, auto now) {
+        auto const change = [key = std::static_pointer_cast<slot_key const>(slot), ttl](data& all, auto now) {
             all.change(*key, now + ttl);
             return true;
-        });
+        };
+        return immediate<bool>(data_, change, errc::outcome_unknown);
     }
 
     [[nodiscard]] std::unique_ptr<pending_inspection> inspect(shared_key const& key) override
@@ -113,7 +115,8 @@ public:
 
     [[nodiscard]] std::unique_ptr<pending_request> force_release(shared_key const& key) override
     {
-        return immediate<bool>(data_, [key](data& all, auto now) { return all.force_release(key->name(), now); });
+        return immediate<bool>(
+            data_, [key](data& all, auto now) { return all.force_release(key->name(), now); }, errc::outcome_unknown);
     }
 
     [[nodiscard]] std::unique_ptr<pending_request> request_release(shared_key const& key) override

@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/operation.hpp>
 #include <holdfast/core/result.hpp>
@@ -161,18 +162,21 @@ private:
     owner_token token_;
 };
 
-/// Asks something of the leases that is answered at once.
+/// Asks something of the leases that is answered at once, or not at all.
 template <class T, class F>
 class immediate_operation final : public operation<result<T>> {
 public:
-    immediate_operation(std::shared_ptr<data> d, F ask) : data_{std::move(d)}, ask_{std::move(ask)} {}
+    immediate_operation(std::shared_ptr<data> d, F ask, errc lost)
+        : data_{std::move(d)}, ask_{std::move(ask)}, lost_{lost}
+    {
+    }
 
     void start(completion& done) override
     {
         if (auto const fault = data_->next_fault(); fault.unavailable)
             outcome_.emplace(explained(make_error_code(errc::unavailable)));
         else if (T got = ask_(*data_, boot_clock::now()); fault.answer_is_lost)
-            outcome_.emplace(explained(make_error_code(errc::outcome_unknown)));
+            outcome_.emplace(explained(make_error_code(lost_)));
         else
             outcome_.emplace(std::move(got));
         done.complete();
@@ -183,14 +187,17 @@ public:
 private:
     std::shared_ptr<data> const data_;
     F const ask_;
+    errc const lost_;
     std::optional<result<T>> outcome_;
 };
 
-/// Returns: an operation that asks `f(leases, now)`, which returns a `T`.
+/// Returns: an operation that asks `f(leases, now)`, which returns a `T`. If the answer is lost, it ends with
+/// `lost`: `outcome_unknown` of a change that is not to be made twice.
 template <class T, class F>
-[[nodiscard]] std::unique_ptr<operation<result<T>>> immediate(std::shared_ptr<data> d, F f)
+[[nodiscard]] std::unique_ptr<operation<result<T>>> immediate(std::shared_ptr<data> d, F f,
+                                                              errc lost = errc::unavailable)
 {
-    return std::make_unique<immediate_operation<T, F>>(std::move(d), std::move(f));
+    return std::make_unique<immediate_operation<T, F>>(std::move(d), std::move(f), lost);
 }
 
 }  // namespace holdfast::memory

@@ -87,10 +87,7 @@ inline void check_timeouts(std::chrono::milliseconds operation, std::chrono::mil
 /// Throws: `error` (`misconfigured`) if `label` cannot be used.
 [[nodiscard]] inline std::string holder_record(std::string const& label)
 {
-    if (label.size() > max_client_label)
-        throw error{holdfast::errc::misconfigured, "label has " + std::to_string(label.size()) + " bytes; at most " +
-                                                       std::to_string(max_client_label) +
-                                                       " are allowed, as each lock that is held has it"};
+    check_label(label);
     return holdfast::detail::holder_text(label.empty() ? ::program_invocation_short_name : label);
 }
 

@@ -88,11 +88,17 @@ inline void check_endpoint(endpoint const& e, std::string_view where)
 
 namespace detail {
 
+/// Where a URL comes from. One that was cut out of a list, at commas, may be a part of a password that has a comma.
+enum class url_origin : std::uint8_t { on_its_own, cut_out };
+
 /// Parses a URL into an endpoint. An error names the part that is wrong and never quotes what may hold a password.
 class url_parser {
 public:
     /// `which` begins each message: "Redis URL".
-    explicit url_parser(std::string which) : which_{std::move(which)} {}
+    explicit url_parser(std::string which, url_origin from = url_origin::on_its_own)
+        : which_{std::move(which)}, from_{from}
+    {
+    }
 
     [[nodiscard]] endpoint parse(std::string_view url) const
     {
@@ -116,6 +122,8 @@ private:
 
     [[noreturn]] void fail_option(std::string_view option, std::string const& why) const
     {
+        if (from_ == url_origin::cut_out)
+            fail("options", "one is unknown" + why + "; in a password, a comma is written as %2c and ? as %3f");
         fail("options", "unknown option " + holdfast::quoted(option.substr(0, option.find('='))) + why);
     }
 
@@ -231,6 +239,7 @@ private:
     }
 
     std::string which_;
+    url_origin from_;
 };
 
 }  // namespace detail
@@ -243,12 +252,13 @@ private:
 
 /// Returns: what each of `urls` says, see `parse_url`. Throws: as that; the message says which one of them it is.
 template <class Urls>
-[[nodiscard]] std::vector<endpoint> parse_urls(Urls const& urls)
+[[nodiscard]] std::vector<endpoint> parse_urls(Urls const& urls,
+                                               detail::url_origin from = detail::url_origin::on_its_own)
 {
     std::vector<endpoint> servers;
     for (url const one : urls) {
         auto which = "Redis URL " + std::to_string(servers.size() + 1) + " of " + std::to_string(urls.size());
-        servers.push_back(detail::url_parser{std::move(which)}.parse(one.text()));
+        servers.push_back(detail::url_parser{std::move(which), from}.parse(one.text()));
     }
     return servers;
 }

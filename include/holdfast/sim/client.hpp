@@ -12,6 +12,7 @@
 #include <holdfast/sim/store.hpp>
 #include <holdfast/sim/transport.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -22,7 +23,7 @@ namespace holdfast::inline HOLDFAST_ABI::sim {
 
 /// A process of a user, on a computer of its own, as a client of a simulated store. It runs coroutines that wait for
 /// locks and for times; all clocks that they read are the computer's. It stands still after `host().pause(d)`, and for
-/// ever after `kill()`. When a client has been destroyed, the world must not go on.
+/// a year of the world's time after `kill()`. When a client has been destroyed, the world must not go on.
 class client {
 public:
     // The shipped operations, over the shipped pipeline and a simulated network.
@@ -30,7 +31,8 @@ public:
     using extend_operation = redis::extend_operation;
     using release_operation = redis::release_operation;
 
-    /// Throws: `error` (`misconfigured`) if no file of the program includes `program_clock.hpp`.
+    /// Throws: `error` (`misconfigured`) if no file of the program includes `program_clock.hpp`, or the store's options
+    /// have a restart guard that is shorter than their longest ttl.
     explicit client(store& s, sim::clock c = {})
         : host_{s.world(), s.clients_++, c}, way_{host_, s, s.options}, options_{s.options}
     {
@@ -45,7 +47,7 @@ public:
     /// Effects: ends its coroutines where they stand.
     ~client() { std::exchange(lives_, {}).clear(); }
 
-    /// Effects: the process is killed: its connections end, and it does nothing any more.
+    /// Effects: the process is killed: its connections end, and it stands still for a year.
     void kill() { way_.kill(); }
 
     /// Returns: the client's computer.
@@ -66,7 +68,8 @@ public:
     [[nodiscard]] bool done() const noexcept { return begun_ == 0; }
 
     /// Returns: what one of its coroutines awaits to go on after `d`, by its computer's clock.
-    [[nodiscard]] auto sleep_for(boot_clock::duration d)
+    template <class Rep, class Period>
+    [[nodiscard]] auto sleep_for(std::chrono::duration<Rep, Period> const& d)
     {
         return host_.sleep_until(host_.when(saturating_add(host_.now(), d)));
     }

@@ -16,7 +16,7 @@ namespace holdfast::inline HOLDFAST_ABI::sim {
 struct faults {
     /// How long a message takes.
     boot_clock::duration shortest_delay = std::chrono::microseconds{50};
-    boot_clock::duration longest_delay = std::chrono::microseconds{500};  ///< how long it takes at most
+    boot_clock::duration longest_delay = std::chrono::microseconds{500};  ///< at most, or always the shortest if less
 
     /// Of messages: it takes up to `very_late` longer; those after it on its connection wait.
     unsigned late = 0;

@@ -10,6 +10,7 @@
 #include <holdfast/sim/transport.hpp>
 #include <holdfast/sim/world.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <span>
@@ -38,9 +39,11 @@ public:
 
     /// Effects: until `end`, a server crashes or hangs about every `pause`, for up to `longest`. One that crashes
     /// forgets everything if there is a restart guard, and nothing otherwise. The seed decides which server, when, and
-    /// for how long.
+    /// for how long. A pause of less than a millisecond is one of a millisecond.
     void disturb(boot_clock::time_point end, boot_clock::duration pause, boot_clock::duration longest)
     {
+        pause =
+            std::max<boot_clock::duration>(pause, std::chrono::milliseconds{1});  // with none, time would stand still
         auto const next = world().now() + world().between(pause / 2, pause * 3 / 2);
         if (next >= end) return;
         world().at(next, [this, end, pause, longest] {

@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
 #include <holdfast/core/operation.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/redis/commands.hpp>
@@ -16,7 +17,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <deque>
 #include <string>
 #include <string_view>
@@ -46,6 +46,7 @@ struct transport_options {
 /// too.
 class transport final : public redis::transport {
 public:
+    /// Throws: `error` (`misconfigured`) if the restart guard is shorter than the longest ttl.
     transport(host& client, network& servers, transport_options const& options)
         : redis::transport{servers.size(), client.random(), guard_of(options), options.fence_lifetime},
           client_{client},
@@ -69,7 +70,7 @@ public:
         for (auto& c : connections_) static_cast<void>(c.connect(now()));
     }
 
-    /// Effects: the process is killed: its connections end, and it does nothing any more.
+    /// Effects: the process is killed: its connections end, and it stands still for a year.
     void kill()
     {
         for (auto& c : connections_) c.kill();
@@ -151,9 +152,11 @@ private:
         boot_clock::time_point wake_at;
     };
 
-    [[nodiscard]] static std::chrono::milliseconds guard_of(transport_options const& options) noexcept
+    [[nodiscard]] static std::chrono::milliseconds guard_of(transport_options const& options)
     {
-        if (!redis::uncovered(options.longest_ttl, options.restart_guard).empty()) std::abort();
+        if (auto const why = redis::uncovered(options.longest_ttl, options.restart_guard); !why.empty())
+            throw error{errc::misconfigured,
+                        "longest_ttl is " + std::to_string(options.longest_ttl.count()) + " ms, " + why};
         return options.restart_guard;  // mutant: a guard as long as the client's own ttl
     }
 

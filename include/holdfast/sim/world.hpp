@@ -121,7 +121,8 @@ public:
     [[nodiscard]] boot_clock::duration delay(unsigned client, unsigned node)
     {
         auto const [drawn, number] = draw(kind::late, client, node);
-        auto const range = static_cast<std::uint64_t>((faults_.longest_delay - faults_.shortest_delay).count());
+        auto const most = std::max(faults_.shortest_delay, faults_.longest_delay);
+        auto const range = static_cast<std::uint64_t>((most - faults_.shortest_delay).count());
         auto const usual = faults_.shortest_delay +
                            boot_clock::duration{static_cast<boot_clock::rep>(range == 0 ? 0 : (drawn >> 12U) % range)};
         if (drawn % 1000 >= faults_.late || !comes_true({kind::late, narrow(client), narrow(node), number}))

@@ -101,12 +101,12 @@ private:
     {
         require_file("certificate_file", o.certificate_file);
         require_file("key_file", o.key_file);
-        if (::SSL_CTX_use_certificate_chain_file(context_.get(), o.certificate_file.c_str()) != 1)
-            fail("certificate_file",
-                 holdfast::quoted(o.certificate_file) + " holds no certificate in PEM form that can be used");
         auto password = o.key_password;
         ::SSL_CTX_set_default_passwd_cb(context_.get(), &give_password);  // without it OpenSSL asks at the terminal
         ::SSL_CTX_set_default_passwd_cb_userdata(context_.get(), &password);
+        if (::SSL_CTX_use_certificate_chain_file(context_.get(), o.certificate_file.c_str()) != 1)
+            fail("certificate_file",
+                 holdfast::quoted(o.certificate_file) + " holds no certificate in PEM form that can be used");
         bool const read = ::SSL_CTX_use_PrivateKey_file(context_.get(), o.key_file.c_str(), SSL_FILETYPE_PEM) == 1;
         ::SSL_CTX_set_default_passwd_cb_userdata(context_.get(), nullptr);
         if (read && ::SSL_CTX_check_private_key(context_.get()) == 1) return;

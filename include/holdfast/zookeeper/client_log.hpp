@@ -20,8 +20,8 @@ public:
     try {
         auto const error = error_in(text);
         if (error.empty()) return;
-        std::scoped_lock const guard{last().mutex};
-        last().error = error;
+        std::unique_lock const guard{last().mutex, std::try_to_lock};
+        if (guard) last().error = error;
     } catch (...) {  // NOLINT(bugprone-empty-catch): no caller can be told
     }
 
@@ -29,12 +29,13 @@ public:
     /// server that it is about.
     [[nodiscard]] static std::string last_error()
     {
-        std::scoped_lock const guard{last().mutex};
-        return last().error;
+        std::unique_lock const guard{last().mutex, std::try_to_lock};
+        return guard ? last().error : std::string{};
     }
 
 private:
-    /// Threads of the C client may still write while the program ends.
+    /// Threads of the C client may still write while the program ends. No thread waits for the mutex: in a forked child
+    /// it may be locked for ever.
     struct kept {
         std::mutex mutex;
         std::string error;

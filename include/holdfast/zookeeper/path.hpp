@@ -62,7 +62,7 @@ namespace detail {
         if (part == "." || part == "..") return "has a part that is \".\" or \"..\"";
         if ((at > 1 || !below.empty()) && sequence_of(part))
             return "has a part that is named as those are who wait for the lock above it";
-        if (at == 1 && part == "zookeeper") return "is below /zookeeper, which belongs to the server";
+        if (at == 1 && below.empty() && part == "zookeeper") return "is below /zookeeper, which belongs to the server";
         at = end + 1;
     }
     if (!allowed_characters(path)) return "has control characters, or is not the UTF-8 that ZooKeeper allows";

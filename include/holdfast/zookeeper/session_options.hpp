@@ -3,9 +3,11 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/validity.hpp>
+#include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/session_lease.hpp>
 
@@ -50,7 +52,8 @@ struct session_options {
     /// with the same identity can. If there is no identity, every client can anyway.
     bool world_writable = false;
 
-    /// What the nodes say about their owner, in addition to host and process; 4,096 bytes at most.
+    /// What the nodes say about their owner, in addition to host and process; 4,096 bytes at most. It does not end with
+    /// ` __REVOKE__`, which asks for a release.
     std::string label{};
 
     /// Called with every change of state, in order and one at a time, from a thread begun for it; what it throws is
@@ -65,10 +68,9 @@ struct ensemble {
     std::string text;    ///< the hosts as they were given
 };
 
-/// The longest `label`, and the longest `auth_scheme` and `auth_credential`, in bytes. A server closes a connection
-/// that sends a request of more than about 1 MB (`jute.maxbuffer`), and the C client sends it again and again.
-inline constexpr std::size_t max_label_size = 4'096;
-inline constexpr std::size_t max_auth_size = 65'536;  ///< of `auth_scheme` and `auth_credential` each
+/// The longest `auth_scheme` and `auth_credential`, in bytes each. A server closes a connection that sends a request of
+/// more than about 1 MB (`jute.maxbuffer`), and the C client sends it again and again.
+inline constexpr std::size_t max_auth_size = 65'536;
 
 namespace detail {
 
@@ -85,15 +87,19 @@ namespace detail {
 
 /// Returns: the servers that the connection string `text` names: `host:port[,host:port]...[/path]`, an IPv6 address as
 /// `[::1]:2181`.
-/// Throws: `error` (`misconfigured`) naming what is wrong with it.
+/// Throws: `error` (`misconfigured`) naming what is wrong with it. Text that has an @ is not repeated: there may be a
+/// password before it.
 [[nodiscard]] inline ensemble parse_servers(std::string_view text)
 {
     auto const refuse = [&](std::string const& what) {
-        throw error{holdfast::errc::misconfigured, "servers " + holdfast::quoted(text) + ": " + what};
+        auto const shown = text.find('@') == std::string_view::npos ? " " + holdfast::quoted(text) : std::string{};
+        throw error{holdfast::errc::misconfigured, "servers" + shown + ": " + what};
     };
     if (text.find("://") != std::string_view::npos) refuse("write host:port, without zookeeper:// or another scheme");
     auto const slash = text.find('/');
     auto const hosts = text.substr(0, slash);
+    if (hosts.find('@') != std::string_view::npos)
+        refuse("an @ is in them; who the session is goes into auth_scheme and auth_credential");
     std::string read;
     for (std::size_t at = 0; at <= hosts.size();) {
         auto const end = std::min(hosts.find(',', at), hosts.size());
@@ -144,9 +150,9 @@ inline void check_session(session_options const& options)
             "session_timeout is " + std::to_string(options.session_timeout.count()) +
                 " ms; the allowance for the clocks takes all of the time that a lock is confirmed for");
     require(in_range(options.operation_timeout), "operation_timeout must be positive, and a day at most");
-    require(options.label.size() <= max_label_size, "label has " + std::to_string(options.label.size()) +
-                                                        " bytes; at most " + std::to_string(max_label_size) +
-                                                        " are allowed, as each node of a lock has it");
+    check_label(options.label);
+    require(!asks_for_release(options.label),
+            "label ends with " + std::string{revoke_message} + ", by which a node asks its owner to release the lock");
     require(options.auth_scheme.size() <= max_auth_size && options.auth_credential.size() <= max_auth_size,
             "auth_scheme and auth_credential have at most " + std::to_string(max_auth_size) + " bytes each");
     require(options.auth_credential.empty() || !options.auth_scheme.empty(),

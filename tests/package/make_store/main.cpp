@@ -42,6 +42,7 @@ int main()
     if (!refused("zookeeper://127.0.0.1:2181", "include <holdfast/zookeeper.hpp>")) return 4;
     if (!refused("etcd://user:secret@127.0.0.1", "begins with \"etcd\"; it has to begin with memory:, ")) return 5;
     if (!refused("redis:/127.0.0.1", "begins with \"redis\"; ") || !refused("redis:/127.0.0.1", "redis://")) return 6;
+    if (!refused("user-secret@127.0.0.1:6379", "begins with a user; it has to begin with memory:, ")) return 8;
     if (!refused("memory", "begins with \"memory\"; it has to begin with memory:, ")) return 7;
     std::cout << "opened\n";
 }
