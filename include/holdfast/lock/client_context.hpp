@@ -126,11 +126,16 @@ public:
         if (in_child()) throw made_before_fork(of.semaphore);  // first: the store's mutex may be locked for ever
         std::vector<shared_key> keys;
         for (of.slot = 0; of.slot < of.permits; ++of.slot) keys.push_back(make_key(of));
+        // Who collects permits keeps the turn for as long as that takes.
+        auto of_turn = options;
+        of_turn.renew = true;
+        of_turn.max_hold.reset();
+        of_turn.min_hold = std::chrono::milliseconds{0};
         return make_as<slot_source, client_slots>(
-            parts().store, std::move(keys), std::move(turn), store().use_semaphore(of),
-            std::max(options.ttl, options.min_hold),
-            [self = shared_from_this(), options = std::move(options)](shared_key key) {
-                return self->make_mutex(std::move(key), options);
+            parts().store, std::move(keys), store().use_semaphore(of), std::max(options.ttl, options.min_hold),
+            [self = shared_from_this(), options](shared_key key) { return self->make_mutex(std::move(key), options); },
+            [self = shared_from_this(), turn = std::move(turn), of_turn = std::move(of_turn)] {
+                return self->make_mutex(turn, of_turn);
             });
     }
 
