@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -113,6 +114,9 @@ public:
         auto const found = keys_.find(key);
         return found == keys_.end() ? std::nullopt : std::optional{found->second.holds};
     }
+
+    /// Returns: how many are in the queue of the lock.
+    [[nodiscard]] std::size_t waiting(std::string const& lock) const { return lines_.length(lock); }
 
     /// Effects: from now on no client has the right to a queue of waiters.
     void refuse_queues() noexcept { no_queues_ = true; }

@@ -128,6 +128,13 @@ MUTANTS = {
     ),
     "a free lock for whoever comes": mutant(LINE_OF, ("if (", "if (!MUTANT && ")),
     "a roll-back that forgets to register again": mutant(LINE_OF, ("step.stays", "!MUTANT && step.stays")),
+    "no leave at the end": mutant(
+        REDIS + SEMAPHORE,
+        ("? place_.nodes() - step.roll_back", "? (MUTANT ? node_set{} : place_.nodes() - step.roll_back)"),
+    ),
+    "a late refusal followed by no leave": mutant(
+        LINE_OF, ("!step.done->error", "(!step.done->error && !MUTANT)")
+    ),
     "a waiter that is gone ends the search": mutant(LINE_OF, "if (MUTANT && told == 0) return; LINE"),
     "a place by the client's own clock": mutant(
         LINE_OF,

@@ -86,6 +86,7 @@ public:
         auto const last = world_.now() + 60s;
         while (!all_done() && world_.step(last)) {
         }
+        if (calm_ && all_done() && killed_.empty()) judge_remains();
         judge();
         return std::move(verdict_);
     }
@@ -284,6 +285,17 @@ private:
         verdict_.decisions = world_.decided().taken();
         verdict_.hash = world_.hash();
         verdict_.happened = world_.happened();
+    }
+
+    /// When the last one has given the lock back, no key is left, and no waiter. One that died may be left: a server
+    /// finds out when it calls it.
+    void judge_remains()
+    {
+        world_.run_until(world_.now() + (late_ ? 4 * longest_lag : 4 * longest_delay));
+        for_each_server([this](sim::node& server) {
+            if (server.get("orders", world_.now())) breach("K7", "a key is left on a server");
+            if (server.waiting("orders") != 0) breach("K7", "a waiter is left in the queue of a server");
+        });
     }
 
     /// First come, first served, where nothing goes wrong.

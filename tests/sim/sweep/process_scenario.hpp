@@ -177,14 +177,19 @@ protected:
         if (calm_) breach("error", e.what());
     }
 
-    /// Effects: when no process has anything any more, no lock may be on a server.
+    /// Effects: when no process has anything any more, no lock may be on a server; and no waiter in a queue, unless it
+    /// was killed or a message to it or from it was lost.
     void judge_remains(std::vector<std::string> const& names)
     {
         world_.run_until(world_.now() + (killed_.empty() && calm_ ? 20 * longest_delay : ttl_ * 2 + guard));
         for (unsigned node = 0; node < servers_->size(); ++node)
-            for (auto const& name : names)
-                if ((*servers_)[node].running() && (*servers_)[node].get(name, world_.now()))
-                    breach("K7", name + " is left on server " + std::to_string(node));
+            for (auto const& name : names) {
+                auto& server = (*servers_)[node];
+                if (!server.running()) continue;
+                if (server.get(name, world_.now())) breach("K7", name + " is left on server " + std::to_string(node));
+                if (calm_ && killed_.empty() && server.waiting(name) != 0)
+                    breach("K7", "a waiter for " + name + " is left on server " + std::to_string(node));
+            }
     }
 
     holdfast::detail::random_sequence chance_;

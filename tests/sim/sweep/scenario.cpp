@@ -304,9 +304,12 @@ private:
                 record_.breach("K6", *b);
         auto const keys_of_the_dead = plan_.mortal ? plan_.ttl + 2ms : 0ms;
         world_.run_until(world_.now() + keys_of_the_dead + 4 * plan_.wrong.longest_delay);
-        for (unsigned node = 0; node < servers_->size(); ++node)
+        for (unsigned node = 0; node < servers_->size(); ++node) {
             if ((*servers_)[node].get(name_, world_.now()))
                 record_.breach("K7", "a key is left on node " + std::to_string(node));
+            if ((*servers_)[node].waiting(name_) != 0)
+                record_.breach("K7", "a waiter is left in the queue of node " + std::to_string(node));
+        }
     }
 
     [[nodiscard]] bool all_done() const
