@@ -39,11 +39,12 @@ struct decision {
         election,          ///< no leader for a while, then another
         isolation,         ///< a server is cut off from the leader
         collection,        ///< an empty container is collected
+        eviction,          ///< a server evicts a lock's key, or another user deletes it
         clock,             ///< a clock differs from the world's
         client,            ///< a client that wants the lock
         operation,         ///< an acquire, with what follows
     };
-    static constexpr std::size_t kinds = 20;
+    static constexpr std::size_t kinds = 21;
 
     /// No client, or no node, is concerned.
     static constexpr std::uint8_t nobody = 15;
@@ -58,10 +59,12 @@ struct decision {
     [[nodiscard]] static std::string_view name(kind k) noexcept
     {
         static constexpr std::array<std::string_view, kinds> names{
-            "late",        "lost_request", "lost_reply", "repeated_request", "cut",
-            "lost_report", "pause",        "asleep",     "wall_jump",        "crash",
-            "hang",        "wave",         "poison",     "expiry",           "election",
-            "isolation",   "collection",   "clock",      "client",           "operation"};
+            "late",       "lost_request", "lost_reply", "repeated_request",
+            "cut",        "lost_report",  "pause",      "asleep",
+            "wall_jump",  "crash",        "hang",       "wave",
+            "poison",     "expiry",       "election",   "isolation",
+            "collection", "eviction",     "clock",      "client",
+            "operation"};
         return names[static_cast<std::size_t>(k)];
     }
 

@@ -107,6 +107,9 @@ public:
             stored_key{std::string{value}, ttl ? std::optional{expiry(time(now), *ttl)} : std::nullopt});
     }
 
+    /// Effects: a key is deleted, as any client may, or as a server that evicts keys does. No waiter is called.
+    void erase(std::string const& key) { keys_.erase(key); }
+
     /// Returns: what the key holds; nothing if there is no such key.
     [[nodiscard]] std::optional<std::string> get(std::string_view key, boot_clock::time_point now)
     {

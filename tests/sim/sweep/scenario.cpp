@@ -43,11 +43,14 @@ public:
         if (options.observer) world_.observe(options.observer);
         if (options.keep) world_.decided().keep_only(*options.keep);
         if (options.remember) world_.decided().remember();
+        if (keys != &keys_of_modes::of_mutex)  // more than one key may say who holds it
+            std::erase_if(plan_.disasters, [](auto const& one) { return one.name.what == kind::eviction; });
         set_clocks();
         servers_.emplace(world_, plan_.nodes);
         if (plan_.queueless && keys == &keys_of_modes::of_mutex)  // readers and writers cannot do without
             for (unsigned node = 0; node < servers_->size(); ++node) (*servers_)[node].refuse_queues();
         end_ = world_.now() + plan_.length;
+        if (plan_.undisturbed) plan_.well_since = {};
     }
 
     verdict run()
@@ -178,6 +181,7 @@ private:
             }
             return;
         case kind::poison: return poison(one.name.node, one.saves);
+        case kind::eviction: return evict(one.saves);
         default: break;
         }
         auto const who =
@@ -185,6 +189,32 @@ private:
         if (who == clients_.end()) return;
         if (one.name.what == kind::asleep) who->sleep(one.length);
         if (one.name.what == kind::wall_jump) who->set_wall_clock(one.length);
+    }
+
+    /// Effects: the lock's key is deleted on that server, or on all if there is no such one. No waiter is told of it.
+    void evict(unsigned which)
+    {
+        auto& servers = *servers_;
+        for (unsigned node = 0; node < servers.size(); ++node)
+            if (node == which || which >= servers.size()) servers[node].erase(name_);
+        record_.votes_gone.push_back(world_.now());
+        if (which >= servers.size() || servers.size() == 1) record_.deleted.push_back(world_.now());
+    }
+
+    /// Returns: the claims, without what does not count since a server that voted for it knows of it no more. Of a
+    /// claim that was asked for before and granted later no promise is left, and no place in the order.
+    [[nodiscard]] history claims_that_count() const
+    {
+        history all;
+        for (auto c : record_.claims) {
+            bool counts = true;
+            for (auto const at : record_.votes_gone) {
+                if (at >= c.asked && at < c.granted) counts = false;
+                if (at >= c.granted) c.ended = std::min(c.ended, at);
+            }
+            if (counts) all.push_back(c);
+        }
+        return all;
     }
 
     /// Effects: somebody sets a counter to as much as can be, to a little more than that, to much more, or to no
@@ -259,15 +289,17 @@ private:
 
     void judge()
     {
+        auto const claims = claims_that_count();
         if (plan_.exclusive) {
-            if (auto const b = exclusion::breach(record_.claims)) record_.breach("K1", *b);
-            if (auto const b = shared() ? std::nullopt
-                                        : linearizability::breach(record_.calls, {.ghosts = !plan_.calm,
-                                                                                  .forgetful = plan_.forgetful,
-                                                                                  .partial = plan_.nodes.size() > 1}))
+            if (auto const b = exclusion::breach(claims)) record_.breach("K1", *b);
+            if (auto const b = shared() || !record_.votes_gone.empty()
+                                   ? std::nullopt
+                                   : linearizability::breach(record_.calls, {.ghosts = !plan_.calm,
+                                                                             .forgetful = plan_.forgetful,
+                                                                             .partial = plan_.nodes.size() > 1}))
                 record_.breach("K5", *b);
         }
-        if (auto const b = fencing::breach(record_.claims)) record_.breach("K2", *b);
+        if (auto const b = fencing::breach(claims)) record_.breach("K2", *b);
         judge_fences();
         if (votes_astray() != excused_)
             record_.breach("vote", "a node was given a vote although its clock is out of line");
@@ -350,12 +382,17 @@ std::vector<kind> const faults{kind::late,      kind::lost_request, kind::lost_r
                                kind::cut,       kind::lost_report,  kind::pause,      kind::asleep,
                                kind::wall_jump, kind::crash,        kind::hang,       kind::wave,
                                kind::poison};
+std::vector<kind> const faults_of_mutex = [] {
+    auto all = faults;
+    all.insert(all.end(), {kind::eviction});
+    return all;
+}();
 shipped_machine const redis{{"redis", "one Redis: a quorum of one",
                              [](std::uint64_t seed, run_options const& o) { return run_schedule(seed, 1, o); },
-                             faults}};
+                             faults_of_mutex}};
 shipped_machine const redlock{{"redlock", "three, five or seven masters",
                                [](std::uint64_t seed, run_options const& o) { return run_schedule(seed, 0, o); },
-                               faults}};
+                               faults_of_mutex}};
 shipped_machine const readers{
     {"shared", "a read-write lock: one Redis, and three, five or seven masters",
      [](std::uint64_t seed, run_options const& o) {

@@ -157,6 +157,28 @@ void draw_straggler(schedule& s, dice& d)
     for (auto& one : s.nodes) one.drift_ppm = std::clamp<std::int64_t>(one.drift_ppm, -100, 100);
 }
 
+/// Keys that are deleted while they are held. In some of these schedules nothing else goes wrong: there it can be said
+/// how soon a holder has to know of it.
+void draw_evictions(schedule& s, dice& d)
+{
+    using kind = sim::decision::kind;
+    constexpr auto nobody = sim::decision::nobody;
+    if (s.calm || !d.once_in(4)) return;
+    if (d.once_in(3)) {
+        s.undisturbed = true;
+        s.wrong = s.wrong.ended();
+        s.wrong.longest_delay = std::min(s.wrong.longest_delay, duration{s.node_timeout} / 8);
+        s.disasters.clear();
+        s.forgetful = false;
+        s.queueless = false;
+    }
+    auto const count = static_cast<unsigned>(s.nodes.size());
+    for (std::uint32_t i = 1 + d.up_to(3); i > 0; --i)
+        s.disasters.push_back({.name = {kind::eviction, nobody, nobody, i},
+                               .at = d.between(duration{}, s.length),
+                               .saves = d.once_in(2) ? count : d.up_to(count - 1)});
+}
+
 }  // namespace
 
 schedule schedule::draw(std::uint64_t seed, unsigned nodes)
@@ -176,8 +198,9 @@ schedule schedule::draw(std::uint64_t seed, unsigned nodes)
     if (!s.calm) draw_faults(s, d);
     if (!s.calm) draw_disasters(s, d);
     if (nodes > 1) draw_straggler(s, d);
-    s.exclusive = guarded || !s.forgetful;
     s.queueless = !s.calm && d.once_in(8);
+    draw_evictions(s, d);
+    s.exclusive = guarded || !s.forgetful;
     return s;
 }
 
@@ -207,7 +230,7 @@ std::string schedule::describe() const
     std::string text = "ttl " + number(ttl.count()) + "node timeout " + number(node_timeout.count()) + "guard " +
                        number(guard.count()) + "length " +
                        number(std::chrono::duration_cast<milliseconds>(length).count()) + (calm ? "calm" : "") +
-                       (queueless ? "without queues" : "") + "\n" +  //
+                       (undisturbed ? "undisturbed" : "") + (queueless ? "without queues" : "") + "\n" +  //
                        "servers' clocks:" + clocks(nodes) + "clients' clocks:" + clocks(clients);
     if (straggler)
         text += "fences are kept for " + number(fence_lifetime.count()) + "ms; the straggler's clock leaps by " +

@@ -23,7 +23,8 @@ struct disaster {
     boot_clock::duration length{};  ///< how long it takes; of a wall clock: by how much it is set, one way or the other
     sim::node::memory memory = sim::node::memory::kept;  ///< of a server that starts again
     unsigned saves =
-        0;  ///< the server that makes a snapshot at that time; of a wave: which servers it takes; of a poison: which
+        0;  ///< the server that makes a snapshot at that time; of a wave: which servers it takes; of a poison: which;
+            ///< of an eviction: the server, or all where there is no such one
 };
 
 /// What the locks of one client are made with. Those of one name need not agree on it.
@@ -49,6 +50,7 @@ struct schedule {
 
     sim::faults wrong;
     bool calm = false;                ///< nothing goes wrong with servers, network and clocks, and nobody is paused
+    bool undisturbed = false;         ///< nothing goes wrong but that keys are deleted
     bool mortal = true;               ///< users die with the lock in their hands
     std::vector<disaster> disasters;  ///< those of servers and machines
     bool forgetful = false;           ///< servers lose memory
