@@ -140,3 +140,25 @@ TEST_CASE("a node knows after a restart what its disk knew")
     node.start(at(7ms), sim::node::memory::lost);
     CHECK_FALSE(node.get("orders", at(7ms)));
 }
+
+TEST_CASE("a node that has no memory for a while grants nothing, and still extends and releases")
+{
+    sim::node node;
+    CHECK(node.execute(ask(verb::acquire, mine), at(0ms)).what == kind::applied);
+    node.refuse_until(at(10ms), redis::errc::out_of_memory);
+    CHECK(node.execute(ask(verb::acquire, theirs), at(9ms)).error == redis::errc::out_of_memory);
+    CHECK(node.execute(ask(verb::extend, mine), at(9ms)).what == kind::applied);
+    CHECK(node.execute(ask(verb::release, mine), at(9ms)).what == kind::applied);
+    CHECK(node.execute(ask(verb::acquire, theirs), at(10ms)).what == kind::applied);
+}
+
+TEST_CASE("a node that reads its data does nothing until it has, or is started anew")
+{
+    sim::node node;
+    CHECK(node.execute(ask(verb::acquire, mine), at(0ms)).what == kind::applied);
+    node.refuse_until(at(10ms), redis::errc::loading);
+    for (auto const what : {verb::acquire, verb::extend, verb::release})
+        CHECK(node.execute(ask(what, mine), at(9ms)).error == redis::errc::loading);
+    node.start(at(9ms), sim::node::memory::kept);
+    CHECK(node.execute(ask(verb::extend, mine), at(9ms)).what == kind::applied);
+}

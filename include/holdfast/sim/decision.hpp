@@ -40,11 +40,12 @@ struct decision {
         isolation,         ///< a server is cut off from the leader
         collection,        ///< an empty container is collected
         eviction,          ///< a server evicts a lock's key, or another user deletes it
+        refusal,           ///< a server refuses for a while
         clock,             ///< a clock differs from the world's
         client,            ///< a client that wants the lock
         operation,         ///< an acquire, with what follows
     };
-    static constexpr std::size_t kinds = 21;
+    static constexpr std::size_t kinds = 22;
 
     /// No client, or no node, is concerned.
     static constexpr std::uint8_t nobody = 15;
@@ -59,12 +60,11 @@ struct decision {
     [[nodiscard]] static std::string_view name(kind k) noexcept
     {
         static constexpr std::array<std::string_view, kinds> names{
-            "late",       "lost_request", "lost_reply", "repeated_request",
-            "cut",        "lost_report",  "pause",      "asleep",
-            "wall_jump",  "crash",        "hang",       "wave",
-            "poison",     "expiry",       "election",   "isolation",
-            "collection", "eviction",     "clock",      "client",
-            "operation"};
+            "late",        "lost_request", "lost_reply", "repeated_request", "cut",
+            "lost_report", "pause",        "asleep",     "wall_jump",        "crash",
+            "hang",        "wave",         "poison",     "expiry",           "election",
+            "isolation",   "collection",   "eviction",   "refusal",          "clock",
+            "client",      "operation"};
         return names[static_cast<std::size_t>(k)];
     }
 

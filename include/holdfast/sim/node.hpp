@@ -11,6 +11,7 @@
 #include <holdfast/sim/joint_acquires.hpp>
 #include <holdfast/sim/lock_records.hpp>
 #include <holdfast/sim/read_phase.hpp>
+#include <holdfast/sim/refusals.hpp>
 #include <holdfast/sim/server_memory.hpp>
 #include <holdfast/sim/stored_keys.hpp>
 #include <holdfast/sim/waiting_lines.hpp>
@@ -28,8 +29,10 @@ namespace holdfast::inline HOLDFAST_ABI::sim {
 
 /// A Redis server: does what the table at `redis::command` says, with a clock of its own. Its answers are compared with
 /// those of a real server.
-class node : private lock_records {
+class node : private lock_records, private refusals {
 public:
+    using refusals::refuse_until;
+
     /// What a server knows when it starts.
     enum class memory {
         kept,   ///< everything: every write was on disk
@@ -45,6 +48,7 @@ public:
         using enum redis::command::verb;  // mutant: permits counted by each server
         auto const t = time(now);
         told_all_ = false;
+        if (auto const no = refuses(c, now)) return *no;
         if (no_queues_ && c.use_queue && redis::may_queue(c)) return redis::answer::failed(redis::errc::not_permitted);
         forget_expired(t);
         auto const& name = c.keys->lock;
@@ -159,6 +163,7 @@ public:
     {
         if (m == memory::saved) static_cast<server_memory&>(*this) = saved_;
         if (m == memory::lost) static_cast<server_memory&>(*this) = {};
+        refusals::restart();
         started_ = now;
         ++incarnation_;
         running_ = true;

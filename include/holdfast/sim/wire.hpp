@@ -192,7 +192,7 @@ private:
                                     std::string{text.view().substr(text.inbox().size())} + " " + of->lock);
         });
         bool const yes = got.what == redis::answer::kind::applied;
-        world().note(name(c.what, yes), client_.index(), node_, got.fence);
+        world().note(got.error ? "refuses" : name(c.what, yes), client_.index(), node_, got.fence);
         if (server.told_all()) servers_.publish(node_, c.keys->channel().text());
         return got;
     }

@@ -19,6 +19,7 @@
 #include <holdfast/sim/world.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <deque>
 #include <memory>
@@ -182,6 +183,7 @@ private:
             return;
         case kind::poison: return poison(one.name.node, one.saves);
         case kind::eviction: return evict(one.saves);
+        case kind::refusal: return servers[one.name.node].refuse_until(world_.now() + one.length, refusals[one.saves]);
         default: break;
         }
         auto const who =
@@ -190,6 +192,9 @@ private:
         if (one.name.what == kind::asleep) who->sleep(one.length);
         if (one.name.what == kind::wall_jump) who->set_wall_clock(one.length);
     }
+
+    static constexpr std::array refusals{redis::errc::loading, redis::errc::busy, redis::errc::read_only,
+                                         redis::errc::out_of_memory};
 
     /// Effects: the lock's key is deleted on that server, or on all if there is no such one. No waiter is told of it.
     void evict(unsigned which)
@@ -381,7 +386,7 @@ private:
 std::vector<kind> const faults{kind::late,      kind::lost_request, kind::lost_reply, kind::repeated_request,
                                kind::cut,       kind::lost_report,  kind::pause,      kind::asleep,
                                kind::wall_jump, kind::crash,        kind::hang,       kind::wave,
-                               kind::poison};
+                               kind::poison,    kind::refusal};
 std::vector<kind> const faults_of_mutex = [] {
     auto all = faults;
     all.insert(all.end(), {kind::eviction});

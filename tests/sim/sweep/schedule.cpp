@@ -179,6 +179,21 @@ void draw_evictions(schedule& s, dice& d)
                                .saves = d.once_in(2) ? count : d.up_to(count - 1)});
 }
 
+/// Servers that read their data, run a script for long, are replicas or have no memory for a while.
+void draw_refusals(schedule& s, dice& d)
+{
+    using kind = sim::decision::kind;
+    if (s.calm || s.undisturbed || !d.once_in(4)) return;
+    duration const longest = d.once_in(2) ? s.ttl / 3 : 2 * s.ttl;
+    for (std::uint32_t i = 1 + d.up_to(4); i > 0; --i)
+        s.disasters.push_back(
+            {.name = {kind::refusal, sim::decision::nobody,
+                      static_cast<std::uint8_t>(d.up_to(static_cast<unsigned>(s.nodes.size()) - 1)), i},
+             .at = d.between(duration{}, s.length),
+             .length = d.between(1us, longest),
+             .saves = d.up_to(3)});
+}
+
 }  // namespace
 
 schedule schedule::draw(std::uint64_t seed, unsigned nodes)
@@ -200,6 +215,7 @@ schedule schedule::draw(std::uint64_t seed, unsigned nodes)
     if (nodes > 1) draw_straggler(s, d);
     s.queueless = !s.calm && d.once_in(8);
     draw_evictions(s, d);
+    draw_refusals(s, d);
     s.exclusive = guarded || !s.forgetful;
     return s;
 }
@@ -209,10 +225,11 @@ duration schedule::servers_well_after() const
     duration last{};
     for (auto const& one : disasters) {
         using kind = sim::decision::kind;
-        auto const down = one.name.what == kind::crash || one.name.what == kind::wave || one.name.what == kind::hang;
+        bool const stays = one.name.what == kind::hang || one.name.what == kind::refusal;
+        bool const down = stays || one.name.what == kind::crash || one.name.what == kind::wave;
         if (one.name.what == kind::poison) last = std::max(last, one.at + duration{guard});
         if (down && one.at < length)
-            last = std::max(last, one.at + one.length + (one.name.what == kind::hang ? duration{} : duration{guard}));
+            last = std::max(last, one.at + one.length + (stays ? duration{} : duration{guard}));
     }
     return last;
 }

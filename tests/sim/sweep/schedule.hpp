@@ -24,7 +24,7 @@ struct disaster {
     sim::node::memory memory = sim::node::memory::kept;  ///< of a server that starts again
     unsigned saves =
         0;  ///< the server that makes a snapshot at that time; of a wave: which servers it takes; of a poison: which;
-            ///< of an eviction: the server, or all where there is no such one
+            ///< of an eviction: the server, or all where there is no such one; of a refusal: why
 };
 
 /// What the locks of one client are made with. Those of one name need not agree on it.
