@@ -162,3 +162,17 @@ TEST_CASE("a node that reads its data does nothing until it has, or is started a
     node.start(at(9ms), sim::node::memory::kept);
     CHECK(node.execute(ask(verb::extend, mine), at(9ms)).what == kind::applied);
 }
+
+TEST_CASE("a node runs a script that it is named only if it was told the text, and has not forgotten it")
+{
+    sim::node node;
+    auto const by_hash = [&](verb what) {
+        return node.execute(ask(what, mine), at(0ms), {}, redis::script_form::by_hash).error;
+    };
+    CHECK(by_hash(verb::acquire) == redis::errc::no_script);
+    CHECK(node.execute(ask(verb::acquire, mine), at(0ms)).what == kind::applied);
+    CHECK_FALSE(by_hash(verb::acquire));
+    CHECK(by_hash(verb::extend) == redis::errc::no_script);
+    node.forget_scripts();
+    CHECK(by_hash(verb::acquire) == redis::errc::no_script);
+}

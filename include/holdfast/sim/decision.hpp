@@ -41,11 +41,12 @@ struct decision {
         collection,        ///< an empty container is collected
         eviction,          ///< a server evicts a lock's key, or another user deletes it
         refusal,           ///< a server refuses for a while
+        flush,             ///< a server forgets its scripts
         clock,             ///< a clock differs from the world's
         client,            ///< a client that wants the lock
         operation,         ///< an acquire, with what follows
     };
-    static constexpr std::size_t kinds = 22;
+    static constexpr std::size_t kinds = 23;
 
     /// No client, or no node, is concerned.
     static constexpr std::uint8_t nobody = 15;
@@ -63,8 +64,8 @@ struct decision {
             "late",        "lost_request", "lost_reply", "repeated_request", "cut",
             "lost_report", "pause",        "asleep",     "wall_jump",        "crash",
             "hang",        "wave",         "poison",     "expiry",           "election",
-            "isolation",   "collection",   "eviction",   "refusal",          "clock",
-            "client",      "operation"};
+            "isolation",   "collection",   "eviction",   "refusal",          "flush",
+            "clock",       "client",       "operation"};
         return names[static_cast<std::size_t>(k)];
     }
 

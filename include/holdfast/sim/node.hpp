@@ -6,6 +6,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/script_forms.hpp>
 #include <holdfast/sim/clock.hpp>
 #include <holdfast/sim/fence_counters.hpp>
 #include <holdfast/sim/joint_acquires.hpp>
@@ -31,6 +32,7 @@ namespace holdfast::inline HOLDFAST_ABI::sim {
 /// those of a real server.
 class node : private lock_records, private refusals {
 public:
+    using refusals::forget_scripts;
     using refusals::refuse_until;
 
     /// What a server knows when it starts.
@@ -42,13 +44,15 @@ public:
 
     explicit node(clock c = {}) : clock_{c} {}
 
-    /// Effects: runs a command at `now` of the world; `call` tells waiters. Requires: `running()`.
-    redis::answer execute(redis::command const& c, boot_clock::time_point now, waiting_lines::caller const& call = {})
+    /// Effects: runs a command, which came as `form`, at `now` of the world; `call` tells waiters. Requires:
+    /// `running()`.
+    redis::answer execute(redis::command const& c, boot_clock::time_point now, waiting_lines::caller const& call = {},
+                          redis::script_form form = redis::script_form::by_text)
     {
         using enum redis::command::verb;  // mutant: permits counted by each server
         auto const t = time(now);
         told_all_ = false;
-        if (auto const no = refuses(c, now)) return *no;
+        if (auto const no = refuses(c, form, now)) return *no;
         if (no_queues_ && c.use_queue && redis::may_queue(c)) return redis::answer::failed(redis::errc::not_permitted);
         forget_expired(t);
         auto const& name = c.keys->lock;

@@ -5,9 +5,13 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/script.hpp>
+#include <holdfast/redis/script_forms.hpp>
+#include <holdfast/redis/script_table.hpp>
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 namespace holdfast::inline HOLDFAST_ABI::sim {
 
@@ -22,13 +26,25 @@ public:
         why_ = why;
     }
 
-    /// Effects: it was started anew.
-    void restart() noexcept { until_ = {}; }
+    /// Effects: it knows no script any more.
+    void forget_scripts() noexcept { scripts_.clear(); }
 
-    /// Returns: what it answers to `c` at `now` instead of doing it; nothing if it does it.
-    [[nodiscard]] std::optional<redis::answer> refuses(redis::command const& c, boot_clock::time_point now) const
+    /// Effects: it was started anew.
+    void restart() noexcept
+    {
+        until_ = {};
+        forget_scripts();
+    }
+
+    /// Effects: it knows the script of `c` from now on, if that came as a text. Returns: what it answers at `now`
+    /// instead of doing `c`; nothing if it does it.
+    [[nodiscard]] std::optional<redis::answer> refuses(redis::command const& c, redis::script_form form,
+                                                       boot_clock::time_point now)
     {
         if (now < until_ && concerns(c)) return redis::answer::failed(why_);
+        auto const* const script = &redis::script_of(c);
+        if (form == redis::script_form::by_text) scripts_.insert(script);
+        if (!scripts_.contains(script)) return redis::answer::failed(redis::errc::no_script);
         return std::nullopt;
     }
 
@@ -41,6 +57,7 @@ private:
 
     boot_clock::time_point until_{};
     redis::errc why_ = redis::errc::loading;
+    std::set<redis::script const*> scripts_;
 };
 
 }  // namespace holdfast::sim

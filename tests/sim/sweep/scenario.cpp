@@ -183,6 +183,7 @@ private:
             return;
         case kind::poison: return poison(one.name.node, one.saves);
         case kind::eviction: return evict(one.saves);
+        case kind::flush: return servers[one.name.node].forget_scripts();
         case kind::refusal: return servers[one.name.node].refuse_until(world_.now() + one.length, refusals[one.saves]);
         default: break;
         }
@@ -386,7 +387,7 @@ private:
 std::vector<kind> const faults{kind::late,      kind::lost_request, kind::lost_reply, kind::repeated_request,
                                kind::cut,       kind::lost_report,  kind::pause,      kind::asleep,
                                kind::wall_jump, kind::crash,        kind::hang,       kind::wave,
-                               kind::poison,    kind::refusal};
+                               kind::poison,    kind::refusal,      kind::flush};
 std::vector<kind> const faults_of_mutex = [] {
     auto all = faults;
     all.insert(all.end(), {kind::eviction});

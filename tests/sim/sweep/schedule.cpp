@@ -194,6 +194,18 @@ void draw_refusals(schedule& s, dice& d)
              .saves = d.up_to(3)});
 }
 
+/// Servers that forget their scripts.
+void draw_flushes(schedule& s, dice& d)
+{
+    using kind = sim::decision::kind;
+    if (s.calm || s.undisturbed || !d.once_in(4)) return;
+    for (std::uint32_t i = 1 + d.up_to(4); i > 0; --i)
+        s.disasters.push_back(
+            {.name = {kind::flush, sim::decision::nobody,
+                      static_cast<std::uint8_t>(d.up_to(static_cast<unsigned>(s.nodes.size()) - 1)), i},
+             .at = d.between(duration{}, s.length)});
+}
+
 }  // namespace
 
 schedule schedule::draw(std::uint64_t seed, unsigned nodes)
@@ -216,6 +228,7 @@ schedule schedule::draw(std::uint64_t seed, unsigned nodes)
     s.queueless = !s.calm && d.once_in(8);
     draw_evictions(s, d);
     draw_refusals(s, d);
+    draw_flushes(s, d);
     s.exclusive = guarded || !s.forgetful;
     return s;
 }

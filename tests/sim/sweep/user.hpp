@@ -102,6 +102,8 @@ public:
                 note(got.code() == errc::timed_out ? "refused: timed out" : "refused: code",
                      static_cast<std::uint64_t>(got.code().value()));
                 ++record_.verdict.refused;
+                if (got.code() == errc::misconfigured)
+                    record_.breach("refused", "an acquire failed for good: " + got.code().message());
                 if (got.code() == errc::timed_out) end_call(asked, call::answer::refused, done_at);
                 co_await me_.sleep_until(me_.present() + up_to(plan_.ttl / 8));
             }
