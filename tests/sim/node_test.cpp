@@ -167,7 +167,7 @@ TEST_CASE("a node runs a script that it is named only if it was told the text, a
 {
     sim::node node;
     auto const by_hash = [&](verb what) {
-        return node.execute(ask(what, mine), at(0ms), {}, redis::script_form::by_hash).error;
+        return node.execute(ask(what, mine), at(0ms), {}, {.form = redis::script_form::by_hash}).error;
     };
     CHECK(by_hash(verb::acquire) == redis::errc::no_script);
     CHECK(node.execute(ask(verb::acquire, mine), at(0ms)).what == kind::applied);
@@ -175,4 +175,20 @@ TEST_CASE("a node runs a script that it is named only if it was told the text, a
     CHECK(by_hash(verb::extend) == redis::errc::no_script);
     node.forget_scripts();
     CHECK(by_hash(verb::acquire) == redis::errc::no_script);
+}
+
+TEST_CASE("a node does not let a client without the rights use the queue, and lets others")
+{
+    sim::node node;
+    node.refuse_queues(1);
+    auto const asks = [&](unsigned client) {
+        return node.execute(ask(verb::acquire, mine), at(0ms), {}, {.client = client}).error;
+    };
+    CHECK(asks(1) == redis::errc::not_permitted);
+    CHECK_FALSE(asks(0));
+    auto without = ask(verb::acquire, mine);
+    without.refuse_queue();
+    CHECK(node.execute(without, at(0ms), {}, {.client = 1}).what == kind::applied);
+    node.permit_queues(1);
+    CHECK_FALSE(asks(1));
 }

@@ -42,11 +42,12 @@ struct decision {
         eviction,          ///< a server evicts a lock's key, or another user deletes it
         refusal,           ///< a server refuses for a while
         flush,             ///< a server forgets its scripts
+        rights,            ///< a client has not the rights to the queue of waiters, or gets them
         clock,             ///< a clock differs from the world's
         client,            ///< a client that wants the lock
         operation,         ///< an acquire, with what follows
     };
-    static constexpr std::size_t kinds = 23;
+    static constexpr std::size_t kinds = 24;
 
     /// No client, or no node, is concerned.
     static constexpr std::uint8_t nobody = 15;
@@ -65,7 +66,7 @@ struct decision {
             "lost_report", "pause",        "asleep",     "wall_jump",        "crash",
             "hang",        "wave",         "poison",     "expiry",           "election",
             "isolation",   "collection",   "eviction",   "refusal",          "flush",
-            "clock",       "client",       "operation"};
+            "rights",      "clock",        "client",     "operation"};
         return names[static_cast<std::size_t>(k)];
     }
 

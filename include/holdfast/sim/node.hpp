@@ -6,7 +6,6 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
-#include <holdfast/redis/script_forms.hpp>
 #include <holdfast/sim/clock.hpp>
 #include <holdfast/sim/fence_counters.hpp>
 #include <holdfast/sim/joint_acquires.hpp>
@@ -33,6 +32,8 @@ namespace holdfast::inline HOLDFAST_ABI::sim {
 class node : private lock_records, private refusals {
 public:
     using refusals::forget_scripts;
+    using refusals::permit_queues;
+    using refusals::refuse_queues;
     using refusals::refuse_until;
 
     /// What a server knows when it starts.
@@ -44,16 +45,15 @@ public:
 
     explicit node(clock c = {}) : clock_{c} {}
 
-    /// Effects: runs a command, which came as `form`, at `now` of the world; `call` tells waiters. Requires:
+    /// Effects: runs a command that came `from` there at `now` of the world; `call` tells waiters. Requires:
     /// `running()`.
     redis::answer execute(redis::command const& c, boot_clock::time_point now, waiting_lines::caller const& call = {},
-                          redis::script_form form = redis::script_form::by_text)
+                          sender const& from = {})
     {
         using enum redis::command::verb;  // mutant: permits counted by each server
         auto const t = time(now);
         told_all_ = false;
-        if (auto const no = refuses(c, form, now)) return *no;
-        if (no_queues_ && c.use_queue && redis::may_queue(c)) return redis::answer::failed(redis::errc::not_permitted);
+        if (auto const no = refuses(c, from, now)) return *no;
         forget_expired(t);
         auto const& name = c.keys->lock;
         auto const found = keys_.find(name);
@@ -128,9 +128,6 @@ public:
 
     /// Returns: how many are in the queue of the lock.
     [[nodiscard]] std::size_t waiting(std::string const& lock) const { return lines_.length(lock); }
-
-    /// Effects: from now on no client has the right to a queue of waiters.
-    void refuse_queues() noexcept { no_queues_ = true; }
 
     /// Effects: another user sets the fence counter, so that it does not expire. Without a value, to what is no number.
     void poison(std::string const& key, std::optional<std::uint64_t> value) { fences_.poison(key, value); }
@@ -212,7 +209,6 @@ private:
 
     clock clock_;
     bool running_ = true;
-    bool no_queues_ = false;
     unsigned incarnation_ = 0;
     std::optional<boot_clock::time_point> started_;
     boot_clock::time_point hung_until_{};

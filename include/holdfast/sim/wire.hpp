@@ -193,7 +193,7 @@ private:
             return servers_.publish(node_, "holdfast:wake:" + std::string{text.inbox()},
                                     std::string{text.view().substr(text.inbox().size())} + " " + of->lock);
         };
-        auto const got = server.execute(c, now, call, form);
+        auto const got = server.execute(c, now, call, {client_.index(), form});
         bool const yes = got.what == redis::answer::kind::applied;
         world().note(got.error ? "refuses" : name(c.what, yes), client_.index(), node_, got.fence);
         if (server.told_all()) servers_.publish(node_, c.keys->channel().text());

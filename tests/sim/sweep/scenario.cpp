@@ -44,12 +44,12 @@ public:
         if (options.observer) world_.observe(options.observer);
         if (options.keep) world_.decided().keep_only(*options.keep);
         if (options.remember) world_.decided().remember();
-        if (keys != &keys_of_modes::of_mutex)  // more than one key may say who holds it
-            std::erase_if(plan_.disasters, [](auto const& one) { return one.name.what == kind::eviction; });
+        if (keys != &keys_of_modes::of_mutex) leave_out_what_is_of_a_mutex();
         set_clocks();
         servers_.emplace(world_, plan_.nodes);
-        if (plan_.queueless && keys == &keys_of_modes::of_mutex)  // readers and writers cannot do without
-            for (unsigned node = 0; node < servers_->size(); ++node) (*servers_)[node].refuse_queues();
+        for (std::uint8_t client = 0; client <= straggler() + 1; ++client)
+            if ((plan_.queueless >> client & 1U) != 0 && world_.comes_true({kind::rights, client, nobody, 0}))
+                for (unsigned node = 0; node < servers_->size(); ++node) (*servers_)[node].refuse_queues(client);
         end_ = world_.now() + plan_.length;
         if (plan_.undisturbed) plan_.well_since = {};
     }
@@ -84,6 +84,14 @@ public:
     }
 
 private:
+    /// More than one key says who reads, and readers and writers cannot do without the queue.
+    void leave_out_what_is_of_a_mutex()
+    {
+        plan_.queueless = 0;
+        std::erase_if(plan_.disasters,
+                      [](auto const& one) { return one.name.what == kind::eviction || one.name.what == kind::rights; });
+    }
+
     void set_clocks()
     {
         for (std::uint8_t i = 0; i < plan_.clients.size(); ++i)
@@ -183,6 +191,9 @@ private:
             return;
         case kind::poison: return poison(one.name.node, one.saves);
         case kind::eviction: return evict(one.saves);
+        case kind::rights:
+            return one.saves != 0 ? servers[one.name.node].permit_queues(one.name.client)
+                                  : servers[one.name.node].refuse_queues(one.name.client);
         case kind::flush: return servers[one.name.node].forget_scripts();
         case kind::refusal: return servers[one.name.node].refuse_until(world_.now() + one.length, refusals[one.saves]);
         default: break;
@@ -390,7 +401,7 @@ std::vector<kind> const faults{kind::late,      kind::lost_request, kind::lost_r
                                kind::poison,    kind::refusal,      kind::flush};
 std::vector<kind> const faults_of_mutex = [] {
     auto all = faults;
-    all.insert(all.end(), {kind::eviction});
+    all.insert(all.end(), {kind::eviction, kind::rights});
     return all;
 }();
 shipped_machine const redis{{"redis", "one Redis: a quorum of one",

@@ -170,7 +170,6 @@ void draw_evictions(schedule& s, dice& d)
         s.wrong.longest_delay = std::min(s.wrong.longest_delay, duration{s.node_timeout} / 8);
         s.disasters.clear();
         s.forgetful = false;
-        s.queueless = false;
     }
     auto const count = static_cast<unsigned>(s.nodes.size());
     for (std::uint32_t i = 1 + d.up_to(3); i > 0; --i)
@@ -206,6 +205,21 @@ void draw_flushes(schedule& s, dice& d)
              .at = d.between(duration{}, s.length)});
 }
 
+/// Clients without the rights to the queue of waiters: all of them, or some; and clients that get or lose these rights.
+void draw_rights(schedule& s, dice& d, bool queueless)
+{
+    using kind = sim::decision::kind;
+    if (s.undisturbed) return;
+    if (queueless) s.queueless = d.once_in(2) ? ~0U : static_cast<unsigned>(d.between(1, 0x7fff));
+    auto const clients = static_cast<unsigned>(s.clients.size());
+    for (std::uint32_t i = !s.calm && d.once_in(6) ? 1 + d.up_to(5) : 0; i > 0; --i)
+        s.disasters.push_back(
+            {.name = {kind::rights, static_cast<std::uint8_t>(d.up_to(clients)),
+                      static_cast<std::uint8_t>(d.up_to(static_cast<unsigned>(s.nodes.size()) - 1)), i},
+             .at = d.between(duration{}, s.length),
+             .saves = d.up_to(1)});
+}
+
 }  // namespace
 
 schedule schedule::draw(std::uint64_t seed, unsigned nodes)
@@ -225,10 +239,11 @@ schedule schedule::draw(std::uint64_t seed, unsigned nodes)
     if (!s.calm) draw_faults(s, d);
     if (!s.calm) draw_disasters(s, d);
     if (nodes > 1) draw_straggler(s, d);
-    s.queueless = !s.calm && d.once_in(8);
+    bool const queueless = !s.calm && d.once_in(8);
     draw_evictions(s, d);
     draw_refusals(s, d);
     draw_flushes(s, d);
+    draw_rights(s, d, queueless);
     s.exclusive = guarded || !s.forgetful;
     return s;
 }
@@ -260,7 +275,8 @@ std::string schedule::describe() const
     std::string text = "ttl " + number(ttl.count()) + "node timeout " + number(node_timeout.count()) + "guard " +
                        number(guard.count()) + "length " +
                        number(std::chrono::duration_cast<milliseconds>(length).count()) + (calm ? "calm" : "") +
-                       (undisturbed ? "undisturbed" : "") + (queueless ? "without queues" : "") + "\n" +  //
+                       (undisturbed ? "undisturbed" : "") +
+                       (queueless != 0 ? "without queues: " + number(queueless) : "") + "\n" +  //
                        "servers' clocks:" + clocks(nodes) + "clients' clocks:" + clocks(clients);
     if (straggler)
         text += "fences are kept for " + number(fence_lifetime.count()) + "ms; the straggler's clock leaps by " +

@@ -24,7 +24,8 @@ struct disaster {
     sim::node::memory memory = sim::node::memory::kept;  ///< of a server that starts again
     unsigned saves =
         0;  ///< the server that makes a snapshot at that time; of a wave: which servers it takes; of a poison: which;
-            ///< of an eviction: the server, or all where there is no such one; of a refusal: why
+            ///< of an eviction: the server, or all where there is no such one; of a refusal: why; of rights: whether
+            ///< the client has them then
 };
 
 /// What the locks of one client are made with. Those of one name need not agree on it.
@@ -54,7 +55,7 @@ struct schedule {
     bool mortal = true;               ///< users die with the lock in their hands
     std::vector<disaster> disasters;  ///< those of servers and machines
     bool forgetful = false;           ///< servers lose memory
-    bool queueless = false;           ///< no client has the rights to the queue of waiters
+    unsigned queueless = 0;           ///< clients that have not the rights to the queue of waiters: a bit for each
     std::chrono::milliseconds fence_lifetime = redis::shortest_fence_lifetime;
     bool straggler =
         false;  ///< at the end comes somebody who connected at the beginning, and whose clock was not right in between:
