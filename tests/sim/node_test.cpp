@@ -192,3 +192,15 @@ TEST_CASE("a node does not let a client without the rights use the queue, and le
     node.permit_queues(1);
     CHECK_FALSE(asks(1));
 }
+
+TEST_CASE("a node whose clock is set has keys that end sooner or later, and another uptime")
+{
+    sim::node node;
+    node.start(at(0ms), sim::node::memory::lost);
+    CHECK(node.execute(ask(verb::acquire, mine), at(0ms)).what == kind::applied);
+    node.set_clock(-50ms);
+    CHECK(node.execute(ask(verb::acquire, theirs), at(149ms)).what == kind::refused);
+    node.set_clock(150ms);
+    CHECK(node.uptime(at(149ms)) == 249ms);
+    CHECK(node.execute(ask(verb::acquire, theirs), at(149ms)).what == kind::applied);
+}

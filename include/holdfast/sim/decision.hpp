@@ -43,11 +43,12 @@ struct decision {
         refusal,           ///< a server refuses for a while
         flush,             ///< a server forgets its scripts
         rights,            ///< a client has not the rights to the queue of waiters, or gets them
+        clock_set,         ///< a server's clock is set while it runs
         clock,             ///< a clock differs from the world's
         client,            ///< a client that wants the lock
         operation,         ///< an acquire, with what follows
     };
-    static constexpr std::size_t kinds = 24;
+    static constexpr std::size_t kinds = 25;
 
     /// No client, or no node, is concerned.
     static constexpr std::uint8_t nobody = 15;
@@ -66,7 +67,7 @@ struct decision {
             "lost_report", "pause",        "asleep",     "wall_jump",        "crash",
             "hang",        "wave",         "poison",     "expiry",           "election",
             "isolation",   "collection",   "eviction",   "refusal",          "flush",
-            "rights",      "clock",        "client",     "operation"};
+            "rights",      "clock_set",    "clock",      "client",           "operation"};
         return names[static_cast<std::size_t>(k)];
     }
 

@@ -145,10 +145,13 @@ public:
                std::chrono::duration_cast<std::chrono::microseconds>(clock_.at(now).time_since_epoch());
     }
 
+    /// Effects: its clock is set, forward or back: keys expire sooner or later, and its uptime is another.
+    void set_clock(boot_clock::duration by) noexcept { clock_.ahead += by; }
+
     /// Returns: how long it has run, by its own clock.
     [[nodiscard]] boot_clock::duration uptime(boot_clock::time_point now) const noexcept
     {
-        return started_ ? clock_.at(now) - clock_.at(*started_) : boot_clock::duration{std::chrono::hours{24 * 365}};
+        return started_ ? clock_.at(now) - *started_ : boot_clock::duration{std::chrono::hours{24 * 365}};
     }
 
     [[nodiscard]] bool running() const noexcept { return running_; }
@@ -165,7 +168,7 @@ public:
         if (m == memory::saved) static_cast<server_memory&>(*this) = saved_;
         if (m == memory::lost) static_cast<server_memory&>(*this) = {};
         refusals::restart();
-        started_ = now;
+        started_ = clock_.at(now);
         ++incarnation_;
         running_ = true;
     }
@@ -210,7 +213,7 @@ private:
     clock clock_;
     bool running_ = true;
     unsigned incarnation_ = 0;
-    std::optional<boot_clock::time_point> started_;
+    std::optional<boot_clock::time_point> started_;  ///< by its own clock
     boot_clock::time_point hung_until_{};
     server_memory saved_;  // mutant: permits counted by each server
 };

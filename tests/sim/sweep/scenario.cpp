@@ -88,8 +88,9 @@ private:
     void leave_out_what_is_of_a_mutex()
     {
         plan_.queueless = 0;
-        std::erase_if(plan_.disasters,
-                      [](auto const& one) { return one.name.what == kind::eviction || one.name.what == kind::rights; });
+        std::erase_if(plan_.disasters, [](auto const& one) {
+            return one.name.what == kind::eviction || one.name.what == kind::rights || one.name.what == kind::clock_set;
+        });
     }
 
     void set_clocks()
@@ -191,6 +192,7 @@ private:
             return;
         case kind::poison: return poison(one.name.node, one.saves);
         case kind::eviction: return evict(one.saves);
+        case kind::clock_set: return set_clock(one.name.node, one.length);
         case kind::rights:
             return one.saves != 0 ? servers[one.name.node].permit_queues(one.name.client)
                                   : servers[one.name.node].refuse_queues(one.name.client);
@@ -216,6 +218,15 @@ private:
             if (node == which || which >= servers.size()) servers[node].erase(name_);
         record_.votes_gone.push_back(world_.now());
         if (which >= servers.size() || servers.size() == 1) record_.deleted.push_back(world_.now());
+    }
+
+    /// Effects: a server's clock is set. What it has voted for ends sooner if it is set forward, like what is deleted;
+    /// and if it is set back, the fence may be far ahead of it, as if another user had set that.
+    void set_clock(unsigned node, boot_clock::duration by)
+    {
+        (*servers_)[node].set_clock(by);
+        plan_.nodes[node].ahead += by;
+        by > 0ns ? record_.votes_gone.push_back(world_.now()) : poisoned_.add(node);
     }
 
     /// Returns: the claims, without what does not count since a server that voted for it knows of it no more. Of a
@@ -383,7 +394,7 @@ private:
     boot_clock::time_point end_;
     std::string name_ = "orders/42";
     redis::shared_keys lock_keys_ = std::make_shared<redis::lock_keys const>(name_);
-    quorum::node_set poisoned_;
+    quorum::node_set poisoned_;  ///< servers whose fence may be far ahead of their clock
     std::uint64_t excused_ = 0;  ///< votes of nodes astray that the straggler took for in line, as its own clock leapt
     record record_;
     record aside_;  ///< of another lock, on which nobody is judged but for what he is told
@@ -404,12 +415,17 @@ std::vector<kind> const faults_of_mutex = [] {
     all.insert(all.end(), {kind::eviction, kind::rights});
     return all;
 }();
+std::vector<kind> const faults_of_masters = [] {
+    auto all = faults_of_mutex;
+    all.push_back(kind::clock_set);
+    return all;
+}();
 shipped_machine const redis{{"redis", "one Redis: a quorum of one",
                              [](std::uint64_t seed, run_options const& o) { return run_schedule(seed, 1, o); },
                              faults_of_mutex}};
 shipped_machine const redlock{{"redlock", "three, five or seven masters",
                                [](std::uint64_t seed, run_options const& o) { return run_schedule(seed, 0, o); },
-                               faults_of_mutex}};
+                               faults_of_masters}};
 shipped_machine const readers{
     {"shared", "a read-write lock: one Redis, and three, five or seven masters",
      [](std::uint64_t seed, run_options const& o) {

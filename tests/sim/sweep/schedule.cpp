@@ -220,6 +220,25 @@ void draw_rights(schedule& s, dice& d, bool queueless)
              .saves = d.up_to(1)});
 }
 
+/// Clocks of a minority of the masters that are set while these run. What is promised of fences is not promised of
+/// servers that also forget, or are out of line from the beginning.
+void draw_set_clocks(schedule& s, dice& d)
+{
+    using kind = sim::decision::kind;
+    bool const apart = s.forgetful || s.straggler || !s.astray.empty();
+    if (s.calm || s.undisturbed || apart || s.nodes.size() == 1 || !d.once_in(3)) return;
+    auto const count = static_cast<unsigned>(s.nodes.size());
+    auto const first = d.up_to(count - 1);
+    auto const minority = count - quorum::majority_of(count);
+    for (std::uint32_t i = 1 + d.up_to(3); i > 0; --i) {
+        auto const most = d.once_in(2) ? duration{s.guard} : duration{10min};
+        auto const node = (first + d.up_to(minority - 1)) % count;
+        s.disasters.push_back({.name = {kind::clock_set, sim::decision::nobody, static_cast<std::uint8_t>(node), i},
+                               .at = d.between(duration{}, s.length),
+                               .length = d.between(-most, most)});
+    }
+}
+
 }  // namespace
 
 schedule schedule::draw(std::uint64_t seed, unsigned nodes)
@@ -244,6 +263,7 @@ schedule schedule::draw(std::uint64_t seed, unsigned nodes)
     draw_refusals(s, d);
     draw_flushes(s, d);
     draw_rights(s, d, queueless);
+    draw_set_clocks(s, d);
     s.exclusive = guarded || !s.forgetful;
     return s;
 }

@@ -20,7 +20,7 @@ namespace holdfast::test {
 struct disaster {
     sim::decision name;
     boot_clock::duration at{};      ///< since the begin
-    boot_clock::duration length{};  ///< how long it takes; of a wall clock: by how much it is set, one way or the other
+    boot_clock::duration length{};  ///< how long it takes; of a clock: by how much it is set, one way or the other
     sim::node::memory memory = sim::node::memory::kept;  ///< of a server that starts again
     unsigned saves =
         0;  ///< the server that makes a snapshot at that time; of a wave: which servers it takes; of a poison: which;
