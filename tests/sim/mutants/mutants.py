@@ -5,7 +5,7 @@ A header says which line a mutant changes, by a comment after its code, or alone
 
     if (now - seen.started < guard_) return errc::restarted_recently;  // mutant: no restart guard
 
-This table says, for each name, which simulations have to notice and what becomes of the line: a pair is a text in it
+This table says, for each name, which simulations all have to notice and what becomes of the line: a pair is a text in it
 and what replaces that; a text alone is the new line, in which LINE is the old one. All mutants are in one program, and
 MUTANT is whether this one is asked for: without it, the line has to do what it did. A mutant that changes several lines
 has a marker on each and a change for each, in their order. Those of one line are put in one after the other, and each
@@ -266,7 +266,7 @@ MUTANTS = {
     # ephemeralOwner is a second lock on a door: a new session has a new GUID, too. So here the GUID of the last session
     # is looked for once in the next one, where the servers may still keep the last session and its node.
     "ephemeralOwner not checked": mutant(
-        QUEUE,
+        ORDER,
         "if (MUTANT && id_ != owner_token{} && std::exchange(searched_, session()) != session()) return search();"
         " if (MUTANT) searched_ = session(); LINE",
         "LINE std::int64_t searched_ = 0;",
@@ -274,10 +274,10 @@ MUTANTS = {
         labels="lesson-14",
     ),
     "the GUID kept in a new session": mutant(
-        QUEUE, "if (MUTANT && id_ != owner_token{}) return search(); LINE", labels="lesson-14"
+        ORDER, "if (MUTANT && id_ != owner_token{}) return search(); LINE", labels="lesson-14"
     ),
     "a place taken without a look at the list": mutant(ORDER, ("plan().look_first", "plan().look_first && !MUTANT")),
-    "a container without a child left": mutant(QUEUE, ("clearing_ = ", "clearing_ = !MUTANT && ")),
+    "a container without a child left": mutant(ORDER, ("clearing_ = ", "clearing_ = !MUTANT && ")),
     "a node at the lock's path removed without a look at whose it is": mutant(
         ZOOKEEPER, ("(!ours)", "(!ours && !MUTANT)")
     ),
