@@ -212,6 +212,8 @@ MUTANTS = {
     "the leases of several counted from the answer": mutant(MULTI, ("sent_at_", "MUTANT ? now : sent_at_")),
     # What operators do to a lock.
     "a forced release that calls no waiter": mutant(OPERATORS, ("if (", "if (!MUTANT && ")),
+    "a holder that is not on all masters not named": mutant(OPERATORS, ("majority()", "(MUTANT ? size() : majority())")),
+    "a lock that is not on all masters not listed": mutant(OPERATORS, ("majority()", "(MUTANT ? size() : majority())")),
     "a lost answer taken for a question that was not asked": mutant(
         OPERATORS, ("if (unknown)", "if (unknown && !MUTANT)"), "if (!MUTANT) LINE"
     ),

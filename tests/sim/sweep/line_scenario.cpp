@@ -154,6 +154,8 @@ private:
         if (one.done()) return;
         if (!holder_ || holder_ == one.host().index() || !held_on_all())
             return world_.at(world_.now() + 50us, [this, &one, dies, length] { strike(one, dies, length); });
+        auto const what = dies ? kind::kill : kind::pause;
+        if (!world_.comes_true({what, static_cast<std::uint8_t>(one.host().index()), nobody, 0})) return;
         struck_.push_back(world_.now());
         if (!dies) return one.host().pause(length);
         killed_.push_back(one.host().index());
@@ -269,7 +271,7 @@ private:
 
     void judge()
     {
-        ++verdict_.judged;
+        if (all_done() && turns_.size() > clients_.size()) ++verdict_.judged;
         if (!all_done()) breach("K6", "a client that waits did not get the lock within a minute");
         auto all = claims_;
         all.insert(all.end(), polled_.begin(), polled_.end());
@@ -379,7 +381,7 @@ private:
 shipped_machine const line{{"line",
                             "those who wait: one Redis, three or five masters",
                             &run_line,
-                            {kind::late, kind::lost_report, kind::crash},
+                            {kind::late, kind::lost_report, kind::crash, kind::pause, kind::kill},
                             false}};
 
 shipped_machine const late_line{{"late",

@@ -64,10 +64,9 @@ public:
         }
         if (!all_done()) {
             breach("K6", "a process that waits is not served, although nothing goes wrong any more");
-        } else {
-            inherit();
+        } else if (inherit()) {
+            ++verdict_.judged;
         }
-        ++verdict_.judged;
         judge();
         verdict_.plan = std::string{calm_ ? "calm" : "faulty"} + ", " + std::to_string(servers_->size()) +
                         " servers, " + std::to_string(processes_.size()) + " processes, ttl " +
@@ -250,7 +249,7 @@ private:
                 if (world_.comes_true({kind::asleep, number, nobody, 0})) one.host().sleep(length);
                 return;
             }
-            world_.note("is killed", number, sim::event::nobody);
+            if (!world_.comes_true({kind::kill, number, nobody, 0})) return;
             killed_.push_back(one.host().index());
             one.kill();
         });
@@ -281,7 +280,8 @@ private:
                            [this](auto const& one) { return one.second->ended() || killed(one.first->host()); });
     }
 
-    void inherit()
+    /// Returns: whether the heir got it.
+    bool inherit()
     {
         world_.run_until(std::max(world_.now(), quiet_since()));
         auto& one = processes_.emplace_back(*servers_);
@@ -289,10 +289,12 @@ private:
         auto const& begun = threads_.begin(one.host(), [this, &one] { inherit(one); });
         while (!begun.ended() && world_.step(asked + patience)) {
         }
-        if (!begun.ended()) return breach("K6", "one who came at the end did not get it");
+        if (!begun.ended()) breach("K6", "one who came at the end did not get it");
+        if (!begun.ended()) return false;
         auto const most = dead_lease();
         if (world_.now() - asked > most)
             breach("K6", "one who came at the end got it after " + text(world_.now() - asked) + " only");
+        return true;
     }
 
     time_point const over_ = time_point{} + std::chrono::milliseconds{1500};

@@ -58,7 +58,7 @@ public:
     {
         for (std::uint8_t i = 0; i < plan_.clients.size(); ++i)
             if (world_.comes_true({kind::client, i, nobody, 0})) add_user(i);
-        if (plan_.straggler && world_.comes_true({kind::client, straggler(), nobody, 0})) {
+        if (plan_.straggler && world_.comes_true({kind::straggler, straggler(), nobody, 0})) {
             straggler_ = &add_client(straggler(), {});
             ways_.back().connect();
         }
@@ -417,7 +417,7 @@ std::vector<kind> const faults_of_mutex = [] {
 }();
 std::vector<kind> const faults_of_masters = [] {
     auto all = faults_of_mutex;
-    all.push_back(kind::clock_set);
+    all.insert(all.end(), {kind::clock_set, kind::straggler});
     return all;
 }();
 shipped_machine const redis{{"redis", "one Redis: a quorum of one",
