@@ -11,6 +11,7 @@
 #include <holdfast/sim.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -255,7 +256,7 @@ private:
         });
     }
 
-    /// Effects: servers crash and hang. One that forgets what it has granted has no vote for the guard.
+    /// Effects: servers crash, hang and refuse. One that forgets what it has granted has no vote for the guard.
     void disturb()
     {
         for (std::uint32_t i = 0; i < 4; ++i) {
@@ -270,6 +271,20 @@ private:
             world_.at(at, [this, node, hangs, length, forgets] {
                 if (hangs) return servers_->hang(node, length);
                 servers_->crash(node, length, forgets ? sim::node::memory::lost : sim::node::memory::kept);
+            });
+        }
+        for (std::uint32_t i = 0; i < 2; ++i) {
+            constexpr std::array reasons{redis::errc::loading, redis::errc::busy, redis::errc::read_only,
+                                         redis::errc::out_of_memory};
+            auto const at = world_.now() + up_to(over_ - time_point{});
+            auto const node = static_cast<std::uint8_t>(below(servers_->size()));
+            auto const length = up_to(one_in(2) ? duration{ttl_} : duration{ttl_ / 10});
+            auto const why = reasons[below(reasons.size())];
+            if (!one_in(3) || !world_.comes_true({kind::refusal, nobody, node, i})) continue;
+            well_at_ = std::max(well_at_, at + length);
+            world_.at(at, [this, node, length, why] {
+                (*servers_)[node].forget_scripts();
+                (*servers_)[node].refuse_until(world_.now() + length, why);
             });
         }
     }
