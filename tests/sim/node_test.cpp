@@ -140,3 +140,67 @@ TEST_CASE("a node knows after a restart what its disk knew")
     node.start(at(7ms), sim::node::memory::lost);
     CHECK_FALSE(node.get("orders", at(7ms)));
 }
+
+TEST_CASE("a node that has no memory for a while grants nothing, and still extends and releases")
+{
+    sim::node node;
+    CHECK(node.execute(ask(verb::acquire, mine), at(0ms)).what == kind::applied);
+    node.refuse_until(at(10ms), redis::errc::out_of_memory);
+    CHECK(node.execute(ask(verb::acquire, theirs), at(9ms)).error == redis::errc::out_of_memory);
+    CHECK(node.execute(ask(verb::extend, mine), at(9ms)).what == kind::applied);
+    CHECK(node.execute(ask(verb::release, mine), at(9ms)).what == kind::applied);
+    CHECK(node.execute(ask(verb::acquire, theirs), at(10ms)).what == kind::applied);
+}
+
+TEST_CASE("a node that reads its data does nothing until it has, or is started anew")
+{
+    sim::node node;
+    CHECK(node.execute(ask(verb::acquire, mine), at(0ms)).what == kind::applied);
+    node.refuse_until(at(10ms), redis::errc::loading);
+    for (auto const what : {verb::acquire, verb::extend, verb::release})
+        CHECK(node.execute(ask(what, mine), at(9ms)).error == redis::errc::loading);
+    node.start(at(9ms), sim::node::memory::kept);
+    CHECK(node.execute(ask(verb::extend, mine), at(9ms)).what == kind::applied);
+}
+
+TEST_CASE("a node runs a script that it is named only if it was told the text, and has not forgotten it")
+{
+    sim::node node;
+    auto const by_hash = [&](verb what) {
+        return node.execute(ask(what, mine), at(0ms), {}, {.form = redis::script_form::by_hash}).error;
+    };
+    CHECK(by_hash(verb::acquire) == redis::errc::no_script);
+    CHECK(node.execute(ask(verb::acquire, mine), at(0ms)).what == kind::applied);
+    CHECK_FALSE(by_hash(verb::acquire));
+    CHECK(by_hash(verb::extend) == redis::errc::no_script);
+    node.forget_scripts();
+    CHECK(by_hash(verb::acquire) == redis::errc::no_script);
+}
+
+TEST_CASE("a node does not let a client without the rights use the queue, and lets others")
+{
+    sim::node node;
+    node.refuse_queues(1);
+    auto const asks = [&](unsigned client) {
+        return node.execute(ask(verb::acquire, mine), at(0ms), {}, {.client = client}).error;
+    };
+    CHECK(asks(1) == redis::errc::not_permitted);
+    CHECK_FALSE(asks(0));
+    auto without = ask(verb::acquire, mine);
+    without.refuse_queue();
+    CHECK(node.execute(without, at(0ms), {}, {.client = 1}).what == kind::applied);
+    node.permit_queues(1);
+    CHECK_FALSE(asks(1));
+}
+
+TEST_CASE("a node whose clock is set has keys that end sooner or later, and another uptime")
+{
+    sim::node node;
+    node.start(at(0ms), sim::node::memory::lost);
+    CHECK(node.execute(ask(verb::acquire, mine), at(0ms)).what == kind::applied);
+    node.set_clock(-50ms);
+    CHECK(node.execute(ask(verb::acquire, theirs), at(149ms)).what == kind::refused);
+    node.set_clock(150ms);
+    CHECK(node.uptime(at(149ms)) == 249ms);
+    CHECK(node.execute(ask(verb::acquire, theirs), at(149ms)).what == kind::applied);
+}

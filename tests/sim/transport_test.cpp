@@ -47,6 +47,16 @@ struct fixture {
         REQUIRE(call.run_until(t.now() + 1s));
         return operation.outcome();
     }
+
+    /// Gives back what `t` got.
+    static void release(sim::transport& t, grant const& got)
+    {
+        redis::release_operation operation{t, key};
+        operation.bind(got.token);
+        sim::call call{t.client()};
+        operation.start(call);
+        REQUIRE(call.run_until(t.now() + 1s));
+    }
 };
 
 }  // namespace
@@ -164,6 +174,27 @@ TEST_CASE("a reader that a server refuses after the others have let it in is not
     REQUIRE(late.execute(writer, f.world.now()).what == quorum::answer::kind::applied);
     writer.what = redis::command::verb::acquire;
     CHECK(late.execute(writer, f.world.now()).what == quorum::answer::kind::applied);
+}
+
+TEST_CASE("a waiter that a server refuses after the others have let it in does not stay in the queue there")
+{
+    fixture f;
+    auto const held = fixture::acquire(f.other_way);
+    REQUIRE(held);
+    REQUIRE(fixture::acquire(f.way).code() == errc::timed_out);  // now the servers can call it
+    fixture::release(f.other_way, *held);
+
+    auto& late = f.servers[4];
+    late.set(key->lock, "another's", 1s, f.world.now());
+    f.servers.hang(4, 5ms);
+    redis::acquire_operation operation{f.way, key, {.ttl = 300ms}};
+    sim::call call{f.one};
+    operation.start(call);
+    REQUIRE(call.run_until(f.way.now() + 4ms));
+    REQUIRE(operation.outcome());
+    f.run(10ms);
+    CHECK(late.get(key->lock, f.world.now()) == "another's");
+    CHECK(late.waiting(key->lock) == 0);
 }
 
 TEST_CASE("a connection that breaks is made again, and the question put again")

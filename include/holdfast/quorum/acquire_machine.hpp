@@ -263,7 +263,7 @@ private:
     {
         phase_ = phase::done;
         wake_at_ = boot_clock::time_point::max();
-        step.leave = outcome.error ? place_.nodes() - step.roll_back : round_.in_line();
+        step.leave = outcome.error ? place_.nodes() - step.roll_back : round_.in_line();  // mutant: no leave at the end
         step.done = outcome;
     }
 

@@ -142,10 +142,12 @@ private:
     bool act(quorum::acquire_step const& step) noexcept override
     {
         bool const ends_round = step.new_token || !step.roll_back.empty() || step.done;
-        // If a node refuses a reader that is gone, it keeps the readers' turn open for it. So it is told.
+        // If a node refuses one that waits no longer, it keeps the readers' turn open for it, or calls it and reserves
+        // the lock for it. So it is told.
         if (!queues_) known_ = known_ | step.give_up;
         give_up(step.give_up);
-        if (!queues_ && step.done) under_way_.for_each([&](unsigned node) { transport_.leave_if_refused(node, this); });
+        if (step.done && (!queues_ || !step.done->error))  // mutant: a late refusal followed by no leave
+            under_way_.for_each([&](unsigned node) { transport_.leave_if_refused(node, this); });
         if (!queues_ && ends_round && !step.done) known_ = known_ | under_way_;
         if (ends_round) stop_asking();
         // Another server's clock may be known by now.

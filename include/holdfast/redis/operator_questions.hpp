@@ -50,6 +50,7 @@ private:
         auto const silent = size() - answered().size();
         if (answered().size() < majority()) return unanswered();
         for (auto const& [digest, same] : owners)
+            // mutant: a holder that is not on all masters not named
             if (same.size() >= majority()) return lock_report{.holder = holder_of(same), .lease = std::string{digest}};
         if (most + silent < majority()) return lock_report{};  // no client has a majority
         auto why = unanswered();
@@ -225,6 +226,7 @@ private:
         if (answered().size() < majority()) return unanswered();
         std::vector<std::string> names;
         for (auto const& [name, nodes] : where_)
+            // mutant: a lock that is not on all masters not listed
             if (nodes.size() >= majority() && name.size() > cut_) names.push_back(name.substr(cut_));
         return names;
     }

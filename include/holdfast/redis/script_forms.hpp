@@ -54,6 +54,7 @@ public:
     /// text, or without the queue or the record of the holder.
     [[nodiscard]] static bool repeats(command const& c, script_form form, std::error_code why) noexcept
     {
+        // mutant: a script that the server forgot not sent again
         return (why == errc::no_script && form == script_form::by_hash) || refuses_more(c, why);
     }
 

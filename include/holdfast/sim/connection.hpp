@@ -42,7 +42,7 @@ private:
         bool const rolls_back = next.releases() && !next.whom;
         way().send(
             next.what, [this](redis::answer const& a) { answered(a, client().now()); },
-            rolls_back ? wire::copies::none : wire::copies::possible);
+            rolls_back ? wire::copies::none : wire::copies::possible, next.form);
     }
 
     void on_up(wire::greeting const& g, boot_clock::duration took, boot_clock::time_point now) override

@@ -39,11 +39,18 @@ struct decision {
         election,          ///< no leader for a while, then another
         isolation,         ///< a server is cut off from the leader
         collection,        ///< an empty container is collected
+        eviction,          ///< a server evicts a lock's key, or another user deletes it
+        refusal,           ///< a server refuses for a while
+        flush,             ///< a server forgets its scripts
+        rights,            ///< a client has not the rights to the queue of waiters, or gets them
+        clock_set,         ///< a server's clock is set while it runs
+        kill,              ///< a process is killed
         clock,             ///< a clock differs from the world's
         client,            ///< a client that wants the lock
         operation,         ///< an acquire, with what follows
+        straggler,         ///< a client that comes at the end, and connected at the beginning
     };
-    static constexpr std::size_t kinds = 20;
+    static constexpr std::size_t kinds = 27;
 
     /// No client, or no node, is concerned.
     static constexpr std::uint8_t nobody = 15;
@@ -58,10 +65,13 @@ struct decision {
     [[nodiscard]] static std::string_view name(kind k) noexcept
     {
         static constexpr std::array<std::string_view, kinds> names{
-            "late",        "lost_request", "lost_reply", "repeated_request", "cut",
-            "lost_report", "pause",        "asleep",     "wall_jump",        "crash",
-            "hang",        "wave",         "poison",     "expiry",           "election",
-            "isolation",   "collection",   "clock",      "client",           "operation"};
+            "late",       "lost_request", "lost_reply", "repeated_request",
+            "cut",        "lost_report",  "pause",      "asleep",
+            "wall_jump",  "crash",        "hang",       "wave",
+            "poison",     "expiry",       "election",   "isolation",
+            "collection", "eviction",     "refusal",    "flush",
+            "rights",     "clock_set",    "kill",       "clock",
+            "client",     "operation",    "straggler"};
         return names[static_cast<std::size_t>(k)];
     }
 

@@ -11,12 +11,14 @@
 #include <holdfast/sim/joint_acquires.hpp>
 #include <holdfast/sim/lock_records.hpp>
 #include <holdfast/sim/read_phase.hpp>
+#include <holdfast/sim/refusals.hpp>
 #include <holdfast/sim/server_memory.hpp>
 #include <holdfast/sim/stored_keys.hpp>
 #include <holdfast/sim/waiting_lines.hpp>
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,8 +29,13 @@ namespace holdfast::inline HOLDFAST_ABI::sim {
 
 /// A Redis server: does what the table at `redis::command` says, with a clock of its own. Its answers are compared with
 /// those of a real server.
-class node : private lock_records {
+class node : private lock_records, private refusals {
 public:
+    using refusals::forget_scripts;
+    using refusals::permit_queues;
+    using refusals::refuse_queues;
+    using refusals::refuse_until;
+
     /// What a server knows when it starts.
     enum class memory {
         kept,   ///< everything: every write was on disk
@@ -38,13 +45,15 @@ public:
 
     explicit node(clock c = {}) : clock_{c} {}
 
-    /// Effects: runs a command at `now` of the world; `call` tells waiters. Requires: `running()`.
-    redis::answer execute(redis::command const& c, boot_clock::time_point now, waiting_lines::caller const& call = {})
+    /// Effects: runs a command that came `from` there at `now` of the world; `call` tells waiters. Requires:
+    /// `running()`.
+    redis::answer execute(redis::command const& c, boot_clock::time_point now, waiting_lines::caller const& call = {},
+                          sender const& from = {})
     {
         using enum redis::command::verb;  // mutant: permits counted by each server
         auto const t = time(now);
         told_all_ = false;
-        if (no_queues_ && c.use_queue && redis::may_queue(c)) return redis::answer::failed(redis::errc::not_permitted);
+        if (auto const no = refuses(c, from, now)) return *no;
         forget_expired(t);
         auto const& name = c.keys->lock;
         auto const found = keys_.find(name);
@@ -106,6 +115,9 @@ public:
             stored_key{std::string{value}, ttl ? std::optional{expiry(time(now), *ttl)} : std::nullopt});
     }
 
+    /// Effects: a key is deleted, as any client may, or as a server that evicts keys does. No waiter is called.
+    void erase(std::string const& key) { keys_.erase(key); }
+
     /// Returns: what the key holds; nothing if there is no such key.
     [[nodiscard]] std::optional<std::string> get(std::string_view key, boot_clock::time_point now)
     {
@@ -114,8 +126,8 @@ public:
         return found == keys_.end() ? std::nullopt : std::optional{found->second.holds};
     }
 
-    /// Effects: from now on no client has the right to a queue of waiters.
-    void refuse_queues() noexcept { no_queues_ = true; }
+    /// Returns: how many are in the queue of the lock.
+    [[nodiscard]] std::size_t waiting(std::string const& lock) const { return lines_.length(lock); }
 
     /// Effects: another user sets the fence counter, so that it does not expire. Without a value, to what is no number.
     void poison(std::string const& key, std::optional<std::uint64_t> value) { fences_.poison(key, value); }
@@ -133,10 +145,13 @@ public:
                std::chrono::duration_cast<std::chrono::microseconds>(clock_.at(now).time_since_epoch());
     }
 
+    /// Effects: its clock is set, forward or back: keys expire sooner or later, and its uptime is another.
+    void set_clock(boot_clock::duration by) noexcept { clock_.ahead += by; }
+
     /// Returns: how long it has run, by its own clock.
     [[nodiscard]] boot_clock::duration uptime(boot_clock::time_point now) const noexcept
     {
-        return started_ ? clock_.at(now) - clock_.at(*started_) : boot_clock::duration{std::chrono::hours{24 * 365}};
+        return started_ ? clock_.at(now) - *started_ : boot_clock::duration{std::chrono::hours{24 * 365}};
     }
 
     [[nodiscard]] bool running() const noexcept { return running_; }
@@ -152,7 +167,8 @@ public:
     {
         if (m == memory::saved) static_cast<server_memory&>(*this) = saved_;
         if (m == memory::lost) static_cast<server_memory&>(*this) = {};
-        started_ = now;
+        refusals::restart();
+        started_ = clock_.at(now);
         ++incarnation_;
         running_ = true;
     }
@@ -196,9 +212,8 @@ private:
 
     clock clock_;
     bool running_ = true;
-    bool no_queues_ = false;
     unsigned incarnation_ = 0;
-    std::optional<boot_clock::time_point> started_;
+    std::optional<boot_clock::time_point> started_;  ///< by its own clock
     boot_clock::time_point hung_until_{};
     server_memory saved_;  // mutant: permits counted by each server
 };

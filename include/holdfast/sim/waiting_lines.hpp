@@ -54,6 +54,13 @@ public:
     }
     [[nodiscard]] bool reserved(std::string const& lock) const { return next_.contains(lock); }
 
+    /// Returns: how many are in the queue.
+    [[nodiscard]] std::size_t length(std::string const& lock) const
+    {
+        auto const found = lines_.find(lock);
+        return found == lines_.end() ? 0 : found->second.who.size();
+    }
+
     /// Returns: whether the lock is reserved for `w`.
     [[nodiscard]] bool reserved_for(std::string const& lock, redis::waiter_id const& w) const
     {

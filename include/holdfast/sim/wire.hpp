@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/redis/commands.hpp>
+#include <holdfast/redis/script_forms.hpp>
 #include <holdfast/redis/subscriptions.hpp>
 #include <holdfast/sim/decision.hpp>
 #include <holdfast/sim/host.hpp>
@@ -57,16 +58,16 @@ public:
         });
     }
 
-    /// Effects: sends a command. Calls `done` in the client with the answer, or never. If what is sent after it relies
-    /// on the order, there must be no copies, which keep none.
+    /// Effects: sends a command, as `form`. Calls `done` in the client with the answer, or never. If what is sent after
+    /// it relies on the order, there must be no copies, which keep none.
     void send(redis::command const& c, std::function<void(redis::answer const&)> const& done,
-              copies more = copies::possible)
+              copies more = copies::possible, redis::script_form form = redis::script_form::by_text)
     {
         // Who leaves the queue because it has the lock has judged the lease; as in `ask`.
         if (c.what != redis::command::verb::leave) client_.stumble();
         auto const number = next_;
-        auto const arrives = request([c, done](wire& self, node& server, boot_clock::time_point now) {
-            auto const got = self.execute(c, server, now);
+        auto const arrives = request([c, form, done](wire& self, node& server, boot_clock::time_point now) {
+            auto const got = self.execute(c, form, server, now);
             if (got) self.reply([done, a = *got] { done(a); });
         });
         // A copy may come after what was sent later, on purpose, as nothing else here does; but never before the
@@ -74,8 +75,8 @@ public:
         if (arrives && more == copies::possible &&
             strikes(decision::kind::repeated_request, world().wrong().repeated_request)) {
             at_server(*arrives + world().severity(world().wrong().very_late), number,
-                      [c](wire& self, node& server, boot_clock::time_point now) {
-                          static_cast<void>(self.execute(c, server, now));
+                      [c, form](wire& self, node& server, boot_clock::time_point now) {
+                          static_cast<void>(self.execute(c, form, server, now));
                       });
         }
     }
@@ -183,16 +184,18 @@ private:
     }
 
     /// Effects: runs a command. Returns: the answer; none if the server that the connection was made to is gone.
-    std::optional<redis::answer> execute(redis::command const& c, node& server, boot_clock::time_point now)
+    std::optional<redis::answer> execute(redis::command const& c, redis::script_form form, node& server,
+                                         boot_clock::time_point now)
     {
         if (!reaches(server)) return {};
-        auto const got = server.execute(c, now, [&](redis::waiter_id const& w, redis::shared_keys const& of) {
+        auto const call = [&](redis::waiter_id const& w, redis::shared_keys const& of) {
             redis::waiter_text const text{w};
             return servers_.publish(node_, "holdfast:wake:" + std::string{text.inbox()},
                                     std::string{text.view().substr(text.inbox().size())} + " " + of->lock);
-        });
+        };
+        auto const got = server.execute(c, now, call, {client_.index(), form});
         bool const yes = got.what == redis::answer::kind::applied;
-        world().note(name(c.what, yes), client_.index(), node_, got.fence);
+        world().note(got.error ? "refuses" : name(c.what, yes), client_.index(), node_, got.fence);
         if (server.told_all()) servers_.publish(node_, c.keys->channel().text());
         return got;
     }

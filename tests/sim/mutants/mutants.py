@@ -5,7 +5,7 @@ A header says which line a mutant changes, by a comment after its code, or alone
 
     if (now - seen.started < guard_) return errc::restarted_recently;  // mutant: no restart guard
 
-This table says, for each name, which simulations have to notice and what becomes of the line: a pair is a text in it
+This table says, for each name, which simulations all have to notice and what becomes of the line: a pair is a text in it
 and what replaces that; a text alone is the new line, in which LINE is the old one. All mutants are in one program, and
 MUTANT is whether this one is asked for: without it, the line has to do what it did. A mutant that changes several lines
 has a marker on each and a change for each, in their order. Those of one line are put in one after the other, and each
@@ -92,6 +92,7 @@ MUTANTS = {
     "a lost vote taken back from who has none": mutant(REDIS, ("!may_vote(now)", "(MUTANT || !may_vote(now))")),
     # What is under way to a node.
     "a refused roll-back sent behind its acquire": mutant(REDIS, ("!moot", "(MUTANT || !moot)")),
+    "a script that the server forgot not sent again": mutant(REDIS, ("errc::no_script &&", "errc::no_script && !MUTANT &&")),
     "a lost acquire undone after its repetition": mutant(
         REDIS, "if (!MUTANT) LINE", ("if (", "if (!MUTANT && "), ("if (", "if (!MUTANT && ")
     ),
@@ -128,6 +129,13 @@ MUTANTS = {
     ),
     "a free lock for whoever comes": mutant(LINE_OF, ("if (", "if (!MUTANT && ")),
     "a roll-back that forgets to register again": mutant(LINE_OF, ("step.stays", "!MUTANT && step.stays")),
+    "no leave at the end": mutant(
+        REDIS + SEMAPHORE,
+        ("? place_.nodes() - step.roll_back", "? (MUTANT ? node_set{} : place_.nodes() - step.roll_back)"),
+    ),
+    "a late refusal followed by no leave": mutant(
+        LINE_OF, ("!step.done->error", "(!step.done->error && !MUTANT)")
+    ),
     "a waiter that is gone ends the search": mutant(LINE_OF, "if (MUTANT && told == 0) return; LINE"),
     "a place by the client's own clock": mutant(
         LINE_OF,
@@ -204,6 +212,8 @@ MUTANTS = {
     "the leases of several counted from the answer": mutant(MULTI, ("sent_at_", "MUTANT ? now : sent_at_")),
     # What operators do to a lock.
     "a forced release that calls no waiter": mutant(OPERATORS, ("if (", "if (!MUTANT && ")),
+    "a holder that is not on all masters not named": mutant(OPERATORS, ("majority()", "(MUTANT ? size() : majority())")),
+    "a lock that is not on all masters not listed": mutant(OPERATORS, ("majority()", "(MUTANT ? size() : majority())")),
     "a lost answer taken for a question that was not asked": mutant(
         OPERATORS, ("if (unknown)", "if (unknown && !MUTANT)"), "if (!MUTANT) LINE"
     ),
@@ -258,7 +268,7 @@ MUTANTS = {
     # ephemeralOwner is a second lock on a door: a new session has a new GUID, too. So here the GUID of the last session
     # is looked for once in the next one, where the servers may still keep the last session and its node.
     "ephemeralOwner not checked": mutant(
-        QUEUE,
+        ORDER,
         "if (MUTANT && id_ != owner_token{} && std::exchange(searched_, session()) != session()) return search();"
         " if (MUTANT) searched_ = session(); LINE",
         "LINE std::int64_t searched_ = 0;",
@@ -266,10 +276,10 @@ MUTANTS = {
         labels="lesson-14",
     ),
     "the GUID kept in a new session": mutant(
-        QUEUE, "if (MUTANT && id_ != owner_token{}) return search(); LINE", labels="lesson-14"
+        ORDER, "if (MUTANT && id_ != owner_token{}) return search(); LINE", labels="lesson-14"
     ),
     "a place taken without a look at the list": mutant(ORDER, ("plan().look_first", "plan().look_first && !MUTANT")),
-    "a container without a child left": mutant(QUEUE, ("clearing_ = ", "clearing_ = !MUTANT && ")),
+    "a container without a child left": mutant(ORDER, ("clearing_ = ", "clearing_ = !MUTANT && ")),
     "a node at the lock's path removed without a look at whose it is": mutant(
         ZOOKEEPER, ("(!ours)", "(!ours && !MUTANT)")
     ),

@@ -15,10 +15,11 @@ struct claim {
     boot_clock::time_point granted{};      ///< when the acquire was done
     boot_clock::time_point valid_until{};  ///< what the acquire, or the last renewal that came in time, promised
     boot_clock::time_point ended =
-        boot_clock::time_point::max();     ///< release begun, or loss learnt; `max()` for neither
-    std::uint64_t first_fence = 0;         ///< of those reserved
+        boot_clock::time_point::max();  ///< release begun, or loss learnt; `max()` for neither
+    std::uint64_t first_fence = 0;      ///< of those reserved
     std::uint64_t last_fence = 0;
-    bool shared = false;  ///< with others that are, too
+    bool shared = false;             ///< with others that are, too
+    boot_clock::time_point asked{};  ///< when the acquire began
 
     [[nodiscard]] boot_clock::time_point over() const noexcept { return valid_until < ended ? valid_until : ended; }
 };

@@ -52,6 +52,13 @@ private:
         time_point asked = time_point::max();  ///< when it knew that it is asked to release the lock
     };
 
+    /// A question who has the lock, or which locks are held.
+    struct question {
+        time_point begun{};
+        time_point done{};   ///< the epoch: it was not answered
+        bool named = false;  ///< the holder, or the lock
+    };
+
     void live(sim::client& me, std::uint8_t number) override
     {
         process_mutex orders{me, "orders", {.ttl = ttl_}};
@@ -75,19 +82,25 @@ private:
         auto& process = me.host();
         auto const what = process.below(4);
         if (what == 0) {
+            auto& mine = questions_.emplace_back(question{.begun = process.present()});
             try {
                 auto const who = orders.holder();
                 if (who && !holds_.empty() && who->since && !who->remaining) breach("holder", "a lease without an end");
+                mine.named = who.has_value();
             } catch (error const& e) {  // while it passes on, the masters may not agree
                 if (e.code() != errc::unavailable) throw;
             }
+            mine.done = process.present();
             return;
         }
         if (what == 1) {
+            auto& mine = questions_.emplace_back(question{.begun = process.present()});
             redis::list_operation asking{me.way(), "", "ord"};
             auto const names = thread_waits::result_of(asking, "orders");
             if (names.size() > 1 || (names.size() == 1 && names.front() != "orders"))
                 breach("list", "a lock is listed that there is not");
+            mine.named = !names.empty();
+            mine.done = process.present();
             return;
         }
         auto& mine = deeds_.emplace_back(deed{what == 2 ? deed::kind::force : deed::kind::request, process.present()});
@@ -171,6 +184,7 @@ private:
         if (auto const b = exclusion::breach(claims)) breach("K1", *b);
         if (auto const b = fencing::breach(claims)) breach("K2", *b);
         if (calm_) judge_deeds();
+        if (calm_) judge_questions();
         if (calm_) judge_idleness();
         if (verdict_.breaches.empty()) judge_remains({"orders"});
     }
@@ -191,6 +205,16 @@ private:
                 if (d.what == deed::kind::request && long_enough && h.asked > d.done + duration{ttl_} * 3 / 4)
                     breach("operator", "a holder was not told that it is asked for the lock");
             }
+    }
+
+    /// Where nothing goes wrong, who holds the lock all the time that a question takes is named, and the lock listed.
+    void judge_questions()
+    {
+        for (auto const& q : questions_)
+            for (auto const& h : holds_)
+                if (q.done != time_point{} && !q.named && h.what.granted < q.begun && h.left > q.done &&
+                    !killed_client(h.what.client) && !broken_between(h.wanted, q.done))
+                    breach("operator", "was not told of a holder that had the lock all the time");
     }
 
     [[nodiscard]] bool killed_client(unsigned client) const
@@ -230,6 +254,7 @@ private:
 
     std::deque<deed> deeds_;
     std::deque<hold> holds_;
+    std::deque<question> questions_;
     std::vector<std::pair<time_point, time_point>> waits_;
 };
 
@@ -241,7 +266,8 @@ shipped_machine const operators{
      },
      {sim::decision::kind::late, sim::decision::kind::lost_request, sim::decision::kind::lost_reply,
       sim::decision::kind::cut, sim::decision::kind::lost_report, sim::decision::kind::pause,
-      sim::decision::kind::crash, sim::decision::kind::hang}}};
+      sim::decision::kind::crash, sim::decision::kind::hang, sim::decision::kind::asleep, sim::decision::kind::kill,
+      sim::decision::kind::refusal}}};
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include <holdfast/sim.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -64,10 +65,9 @@ public:
         }
         if (!all_done()) {
             breach("K6", "a process that waits is not served, although nothing goes wrong any more");
-        } else {
-            inherit();
+        } else if (inherit()) {
+            ++verdict_.judged;
         }
-        ++verdict_.judged;
         judge();
         verdict_.plan = std::string{calm_ ? "calm" : "faulty"} + ", " + std::to_string(servers_->size()) +
                         " servers, " + std::to_string(processes_.size()) + " processes, ttl " +
@@ -177,14 +177,19 @@ protected:
         if (calm_) breach("error", e.what());
     }
 
-    /// Effects: when no process has anything any more, no lock may be on a server.
+    /// Effects: when no process has anything any more, no lock may be on a server; and no waiter in a queue, unless it
+    /// was killed or a message to it or from it was lost.
     void judge_remains(std::vector<std::string> const& names)
     {
         world_.run_until(world_.now() + (killed_.empty() && calm_ ? 20 * longest_delay : ttl_ * 2 + guard));
         for (unsigned node = 0; node < servers_->size(); ++node)
-            for (auto const& name : names)
-                if ((*servers_)[node].running() && (*servers_)[node].get(name, world_.now()))
-                    breach("K7", name + " is left on server " + std::to_string(node));
+            for (auto const& name : names) {
+                auto& server = (*servers_)[node];
+                if (!server.running()) continue;
+                if (server.get(name, world_.now())) breach("K7", name + " is left on server " + std::to_string(node));
+                if (calm_ && killed_.empty() && server.waiting(name) != 0)
+                    breach("K7", "a waiter for " + name + " is left on server " + std::to_string(node));
+            }
     }
 
     holdfast::detail::random_sequence chance_;
@@ -245,13 +250,13 @@ private:
                 if (world_.comes_true({kind::asleep, number, nobody, 0})) one.host().sleep(length);
                 return;
             }
-            world_.note("is killed", number, sim::event::nobody);
+            if (!world_.comes_true({kind::kill, number, nobody, 0})) return;
             killed_.push_back(one.host().index());
             one.kill();
         });
     }
 
-    /// Effects: servers crash and hang. One that forgets what it has granted has no vote for the guard.
+    /// Effects: servers crash, hang and refuse. One that forgets what it has granted has no vote for the guard.
     void disturb()
     {
         for (std::uint32_t i = 0; i < 4; ++i) {
@@ -268,6 +273,20 @@ private:
                 servers_->crash(node, length, forgets ? sim::node::memory::lost : sim::node::memory::kept);
             });
         }
+        for (std::uint32_t i = 0; i < 2; ++i) {
+            constexpr std::array reasons{redis::errc::loading, redis::errc::busy, redis::errc::read_only,
+                                         redis::errc::out_of_memory};
+            auto const at = world_.now() + up_to(over_ - time_point{});
+            auto const node = static_cast<std::uint8_t>(below(servers_->size()));
+            auto const length = up_to(one_in(2) ? duration{ttl_} : duration{ttl_ / 10});
+            auto const why = reasons[below(reasons.size())];
+            if (!one_in(3) || !world_.comes_true({kind::refusal, nobody, node, i})) continue;
+            well_at_ = std::max(well_at_, at + length);
+            world_.at(at, [this, node, length, why] {
+                (*servers_)[node].forget_scripts();
+                (*servers_)[node].refuse_until(world_.now() + length, why);
+            });
+        }
     }
 
     [[nodiscard]] bool all_done() const
@@ -276,7 +295,8 @@ private:
                            [this](auto const& one) { return one.second->ended() || killed(one.first->host()); });
     }
 
-    void inherit()
+    /// Returns: whether the heir got it.
+    bool inherit()
     {
         world_.run_until(std::max(world_.now(), quiet_since()));
         auto& one = processes_.emplace_back(*servers_);
@@ -284,10 +304,12 @@ private:
         auto const& begun = threads_.begin(one.host(), [this, &one] { inherit(one); });
         while (!begun.ended() && world_.step(asked + patience)) {
         }
-        if (!begun.ended()) return breach("K6", "one who came at the end did not get it");
+        if (!begun.ended()) breach("K6", "one who came at the end did not get it");
+        if (!begun.ended()) return false;
         auto const most = dead_lease();
         if (world_.now() - asked > most)
             breach("K6", "one who came at the end got it after " + text(world_.now() - asked) + " only");
+        return true;
     }
 
     time_point const over_ = time_point{} + std::chrono::milliseconds{1500};

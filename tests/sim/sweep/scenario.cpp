@@ -19,6 +19,7 @@
 #include <holdfast/sim/world.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <deque>
 #include <memory>
@@ -43,18 +44,21 @@ public:
         if (options.observer) world_.observe(options.observer);
         if (options.keep) world_.decided().keep_only(*options.keep);
         if (options.remember) world_.decided().remember();
+        if (keys != &keys_of_modes::of_mutex) leave_out_what_is_of_a_mutex();
         set_clocks();
         servers_.emplace(world_, plan_.nodes);
-        if (plan_.queueless && keys == &keys_of_modes::of_mutex)  // readers and writers cannot do without
-            for (unsigned node = 0; node < servers_->size(); ++node) (*servers_)[node].refuse_queues();
+        for (std::uint8_t client = 0; client <= straggler() + 1; ++client)
+            if ((plan_.queueless >> client & 1U) != 0 && world_.comes_true({kind::rights, client, nobody, 0}))
+                for (unsigned node = 0; node < servers_->size(); ++node) (*servers_)[node].refuse_queues(client);
         end_ = world_.now() + plan_.length;
+        if (plan_.undisturbed) plan_.well_since = {};
     }
 
     verdict run()
     {
         for (std::uint8_t i = 0; i < plan_.clients.size(); ++i)
             if (world_.comes_true({kind::client, i, nobody, 0})) add_user(i);
-        if (plan_.straggler && world_.comes_true({kind::client, straggler(), nobody, 0})) {
+        if (plan_.straggler && world_.comes_true({kind::straggler, straggler(), nobody, 0})) {
             straggler_ = &add_client(straggler(), {});
             ways_.back().connect();
         }
@@ -80,6 +84,15 @@ public:
     }
 
 private:
+    /// More than one key says who reads, and readers and writers cannot do without the queue.
+    void leave_out_what_is_of_a_mutex()
+    {
+        plan_.queueless = 0;
+        std::erase_if(plan_.disasters, [](auto const& one) {
+            return one.name.what == kind::eviction || one.name.what == kind::rights || one.name.what == kind::clock_set;
+        });
+    }
+
     void set_clocks()
     {
         for (std::uint8_t i = 0; i < plan_.clients.size(); ++i)
@@ -178,6 +191,13 @@ private:
             }
             return;
         case kind::poison: return poison(one.name.node, one.saves);
+        case kind::eviction: return evict(one.saves);
+        case kind::clock_set: return set_clock(one.name.node, one.length);
+        case kind::rights:
+            return one.saves != 0 ? servers[one.name.node].permit_queues(one.name.client)
+                                  : servers[one.name.node].refuse_queues(one.name.client);
+        case kind::flush: return servers[one.name.node].forget_scripts();
+        case kind::refusal: return servers[one.name.node].refuse_until(world_.now() + one.length, refusals[one.saves]);
         default: break;
         }
         auto const who =
@@ -185,6 +205,44 @@ private:
         if (who == clients_.end()) return;
         if (one.name.what == kind::asleep) who->sleep(one.length);
         if (one.name.what == kind::wall_jump) who->set_wall_clock(one.length);
+    }
+
+    static constexpr std::array refusals{redis::errc::loading, redis::errc::busy, redis::errc::read_only,
+                                         redis::errc::out_of_memory};
+
+    /// Effects: the lock's key is deleted on that server, or on all if there is no such one. No waiter is told of it.
+    void evict(unsigned which)
+    {
+        auto& servers = *servers_;
+        for (unsigned node = 0; node < servers.size(); ++node)
+            if (node == which || which >= servers.size()) servers[node].erase(name_);
+        record_.votes_gone.push_back(world_.now());
+        if (which >= servers.size() || servers.size() == 1) record_.deleted.push_back(world_.now());
+    }
+
+    /// Effects: a server's clock is set. What it has voted for ends sooner if it is set forward, like what is deleted;
+    /// and if it is set back, the fence may be far ahead of it, as if another user had set that.
+    void set_clock(unsigned node, boot_clock::duration by)
+    {
+        (*servers_)[node].set_clock(by);
+        plan_.nodes[node].ahead += by;
+        by > 0ns ? record_.votes_gone.push_back(world_.now()) : poisoned_.add(node);
+    }
+
+    /// Returns: the claims, without what does not count since a server that voted for it knows of it no more. Of a
+    /// claim that was asked for before and granted later no promise is left, and no place in the order.
+    [[nodiscard]] history claims_that_count() const
+    {
+        history all;
+        for (auto c : record_.claims) {
+            bool counts = true;
+            for (auto const at : record_.votes_gone) {
+                if (at >= c.asked && at < c.granted) counts = false;
+                if (at >= c.granted) c.ended = std::min(c.ended, at);
+            }
+            if (counts) all.push_back(c);
+        }
+        return all;
     }
 
     /// Effects: somebody sets a counter to as much as can be, to a little more than that, to much more, or to no
@@ -259,15 +317,17 @@ private:
 
     void judge()
     {
+        auto const claims = claims_that_count();
         if (plan_.exclusive) {
-            if (auto const b = exclusion::breach(record_.claims)) record_.breach("K1", *b);
-            if (auto const b = shared() ? std::nullopt
-                                        : linearizability::breach(record_.calls, {.ghosts = !plan_.calm,
-                                                                                  .forgetful = plan_.forgetful,
-                                                                                  .partial = plan_.nodes.size() > 1}))
+            if (auto const b = exclusion::breach(claims)) record_.breach("K1", *b);
+            if (auto const b = shared() || !record_.votes_gone.empty()
+                                   ? std::nullopt
+                                   : linearizability::breach(record_.calls, {.ghosts = !plan_.calm,
+                                                                             .forgetful = plan_.forgetful,
+                                                                             .partial = plan_.nodes.size() > 1}))
                 record_.breach("K5", *b);
         }
-        if (auto const b = fencing::breach(record_.claims)) record_.breach("K2", *b);
+        if (auto const b = fencing::breach(claims)) record_.breach("K2", *b);
         judge_fences();
         if (votes_astray() != excused_)
             record_.breach("vote", "a node was given a vote although its clock is out of line");
@@ -304,9 +364,12 @@ private:
                 record_.breach("K6", *b);
         auto const keys_of_the_dead = plan_.mortal ? plan_.ttl + 2ms : 0ms;
         world_.run_until(world_.now() + keys_of_the_dead + 4 * plan_.wrong.longest_delay);
-        for (unsigned node = 0; node < servers_->size(); ++node)
+        for (unsigned node = 0; node < servers_->size(); ++node) {
             if ((*servers_)[node].get(name_, world_.now()))
                 record_.breach("K7", "a key is left on node " + std::to_string(node));
+            if ((*servers_)[node].waiting(name_) != 0)
+                record_.breach("K7", "a waiter is left in the queue of node " + std::to_string(node));
+        }
     }
 
     [[nodiscard]] bool all_done() const
@@ -331,7 +394,7 @@ private:
     boot_clock::time_point end_;
     std::string name_ = "orders/42";
     redis::shared_keys lock_keys_ = std::make_shared<redis::lock_keys const>(name_);
-    quorum::node_set poisoned_;
+    quorum::node_set poisoned_;  ///< servers whose fence may be far ahead of their clock
     std::uint64_t excused_ = 0;  ///< votes of nodes astray that the straggler took for in line, as its own clock leapt
     record record_;
     record aside_;  ///< of another lock, on which nobody is judged but for what he is told
@@ -346,13 +409,23 @@ private:
 std::vector<kind> const faults{kind::late,      kind::lost_request, kind::lost_reply, kind::repeated_request,
                                kind::cut,       kind::lost_report,  kind::pause,      kind::asleep,
                                kind::wall_jump, kind::crash,        kind::hang,       kind::wave,
-                               kind::poison};
+                               kind::poison,    kind::refusal,      kind::flush};
+std::vector<kind> const faults_of_mutex = [] {
+    auto all = faults;
+    all.insert(all.end(), {kind::eviction, kind::rights});
+    return all;
+}();
+std::vector<kind> const faults_of_masters = [] {
+    auto all = faults_of_mutex;
+    all.insert(all.end(), {kind::clock_set, kind::straggler});
+    return all;
+}();
 shipped_machine const redis{{"redis", "one Redis: a quorum of one",
                              [](std::uint64_t seed, run_options const& o) { return run_schedule(seed, 1, o); },
-                             faults}};
+                             faults_of_mutex}};
 shipped_machine const redlock{{"redlock", "three, five or seven masters",
                                [](std::uint64_t seed, run_options const& o) { return run_schedule(seed, 0, o); },
-                               faults}};
+                               faults_of_masters}};
 shipped_machine const readers{
     {"shared", "a read-write lock: one Redis, and three, five or seven masters",
      [](std::uint64_t seed, run_options const& o) {

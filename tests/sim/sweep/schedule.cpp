@@ -157,6 +157,88 @@ void draw_straggler(schedule& s, dice& d)
     for (auto& one : s.nodes) one.drift_ppm = std::clamp<std::int64_t>(one.drift_ppm, -100, 100);
 }
 
+/// Keys that are deleted while they are held. In some of these schedules nothing else goes wrong: there it can be said
+/// how soon a holder has to know of it.
+void draw_evictions(schedule& s, dice& d)
+{
+    using kind = sim::decision::kind;
+    constexpr auto nobody = sim::decision::nobody;
+    if (s.calm || !d.once_in(4)) return;
+    if (d.once_in(3)) {
+        s.undisturbed = true;
+        s.wrong = s.wrong.ended();
+        s.wrong.longest_delay = std::min(s.wrong.longest_delay, duration{s.node_timeout} / 8);
+        s.disasters.clear();
+        s.forgetful = false;
+    }
+    auto const count = static_cast<unsigned>(s.nodes.size());
+    for (std::uint32_t i = 1 + d.up_to(3); i > 0; --i)
+        s.disasters.push_back({.name = {kind::eviction, nobody, nobody, i},
+                               .at = d.between(duration{}, s.length),
+                               .saves = d.once_in(2) ? count : d.up_to(count - 1)});
+}
+
+/// Servers that read their data, run a script for long, are replicas or have no memory for a while.
+void draw_refusals(schedule& s, dice& d)
+{
+    using kind = sim::decision::kind;
+    if (s.calm || s.undisturbed || !d.once_in(4)) return;
+    duration const longest = d.once_in(2) ? s.ttl / 3 : 2 * s.ttl;
+    for (std::uint32_t i = 1 + d.up_to(4); i > 0; --i)
+        s.disasters.push_back(
+            {.name = {kind::refusal, sim::decision::nobody,
+                      static_cast<std::uint8_t>(d.up_to(static_cast<unsigned>(s.nodes.size()) - 1)), i},
+             .at = d.between(duration{}, s.length),
+             .length = d.between(1us, longest),
+             .saves = d.up_to(3)});
+}
+
+/// Servers that forget their scripts.
+void draw_flushes(schedule& s, dice& d)
+{
+    using kind = sim::decision::kind;
+    if (s.calm || s.undisturbed || !d.once_in(4)) return;
+    for (std::uint32_t i = 1 + d.up_to(4); i > 0; --i)
+        s.disasters.push_back(
+            {.name = {kind::flush, sim::decision::nobody,
+                      static_cast<std::uint8_t>(d.up_to(static_cast<unsigned>(s.nodes.size()) - 1)), i},
+             .at = d.between(duration{}, s.length)});
+}
+
+/// Clients without the rights to the queue of waiters: all of them, or some; and clients that get or lose these rights.
+void draw_rights(schedule& s, dice& d, bool queueless)
+{
+    using kind = sim::decision::kind;
+    if (s.undisturbed) return;
+    if (queueless) s.queueless = d.once_in(2) ? ~0U : static_cast<unsigned>(d.between(1, 0x7fff));
+    auto const clients = static_cast<unsigned>(s.clients.size());
+    for (std::uint32_t i = !s.calm && d.once_in(6) ? 1 + d.up_to(5) : 0; i > 0; --i)
+        s.disasters.push_back(
+            {.name = {kind::rights, static_cast<std::uint8_t>(d.up_to(clients)),
+                      static_cast<std::uint8_t>(d.up_to(static_cast<unsigned>(s.nodes.size()) - 1)), i},
+             .at = d.between(duration{}, s.length),
+             .saves = d.up_to(1)});
+}
+
+/// Clocks of a minority of the masters that are set while these run. What is promised of fences is not promised of
+/// servers that also forget, or are out of line from the beginning.
+void draw_set_clocks(schedule& s, dice& d)
+{
+    using kind = sim::decision::kind;
+    bool const apart = s.forgetful || s.straggler || !s.astray.empty();
+    if (s.calm || s.undisturbed || apart || s.nodes.size() == 1 || !d.once_in(3)) return;
+    auto const count = static_cast<unsigned>(s.nodes.size());
+    auto const first = d.up_to(count - 1);
+    auto const minority = count - quorum::majority_of(count);
+    for (std::uint32_t i = 1 + d.up_to(3); i > 0; --i) {
+        auto const most = d.once_in(2) ? duration{s.guard} : duration{10min};
+        auto const node = (first + d.up_to(minority - 1)) % count;
+        s.disasters.push_back({.name = {kind::clock_set, sim::decision::nobody, static_cast<std::uint8_t>(node), i},
+                               .at = d.between(duration{}, s.length),
+                               .length = d.between(-most, most)});
+    }
+}
+
 }  // namespace
 
 schedule schedule::draw(std::uint64_t seed, unsigned nodes)
@@ -176,8 +258,13 @@ schedule schedule::draw(std::uint64_t seed, unsigned nodes)
     if (!s.calm) draw_faults(s, d);
     if (!s.calm) draw_disasters(s, d);
     if (nodes > 1) draw_straggler(s, d);
+    bool const queueless = !s.calm && d.once_in(8);
+    draw_evictions(s, d);
+    draw_refusals(s, d);
+    draw_flushes(s, d);
+    draw_rights(s, d, queueless);
+    draw_set_clocks(s, d);
     s.exclusive = guarded || !s.forgetful;
-    s.queueless = !s.calm && d.once_in(8);
     return s;
 }
 
@@ -186,10 +273,11 @@ duration schedule::servers_well_after() const
     duration last{};
     for (auto const& one : disasters) {
         using kind = sim::decision::kind;
-        auto const down = one.name.what == kind::crash || one.name.what == kind::wave || one.name.what == kind::hang;
+        bool const stays = one.name.what == kind::hang || one.name.what == kind::refusal;
+        bool const down = stays || one.name.what == kind::crash || one.name.what == kind::wave;
         if (one.name.what == kind::poison) last = std::max(last, one.at + duration{guard});
         if (down && one.at < length)
-            last = std::max(last, one.at + one.length + (one.name.what == kind::hang ? duration{} : duration{guard}));
+            last = std::max(last, one.at + one.length + (stays ? duration{} : duration{guard}));
     }
     return last;
 }
@@ -207,7 +295,8 @@ std::string schedule::describe() const
     std::string text = "ttl " + number(ttl.count()) + "node timeout " + number(node_timeout.count()) + "guard " +
                        number(guard.count()) + "length " +
                        number(std::chrono::duration_cast<milliseconds>(length).count()) + (calm ? "calm" : "") +
-                       (queueless ? "without queues" : "") + "\n" +  //
+                       (undisturbed ? "undisturbed" : "") +
+                       (queueless != 0 ? "without queues: " + number(queueless) : "") + "\n" +  //
                        "servers' clocks:" + clocks(nodes) + "clients' clocks:" + clocks(clients);
     if (straggler)
         text += "fences are kept for " + number(fence_lifetime.count()) + "ms; the straggler's clock leaps by " +

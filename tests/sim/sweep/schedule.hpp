@@ -19,11 +19,13 @@ namespace holdfast::test {
 /// Something that befalls servers or machines at a time that is known beforehand.
 struct disaster {
     sim::decision name;
-    boot_clock::duration at{};                              ///< since the begin
-    boot_clock::duration length{};  ///< how long it takes; of a wall clock: by how much it is set, one way or the other
-    sim::node::memory memory = sim::node::memory::kept;     ///< of a server that starts again
+    boot_clock::duration at{};      ///< since the begin
+    boot_clock::duration length{};  ///< how long it takes; of a clock: by how much it is set, one way or the other
+    sim::node::memory memory = sim::node::memory::kept;  ///< of a server that starts again
     unsigned saves =
-        0;  ///< the server that makes a snapshot at that time; of a wave: which servers it takes; of a poison: which
+        0;  ///< the server that makes a snapshot at that time; of a wave: which servers it takes; of a poison: which;
+            ///< of an eviction: the server, or all where there is no such one; of a refusal: why; of rights: whether
+            ///< the client has them then
 };
 
 /// What the locks of one client are made with. Those of one name need not agree on it.
@@ -45,21 +47,22 @@ struct schedule {
     std::vector<sim::clock> nodes;
     std::vector<sim::clock> clients;
     std::vector<client_plan> options;  ///< of each client
-    quorum::node_set astray;  ///< nodes whose clock is so far out of line that they must have no vote
+    quorum::node_set astray;           ///< nodes whose clock is so far out of line that they must have no vote
 
     sim::faults wrong;
-    bool calm = false;                 ///< nothing goes wrong with servers, network and clocks, and nobody is paused
-    bool mortal = true;                ///< users die with the lock in their hands
-    std::vector<disaster> disasters;   ///< those of servers and machines
-    bool forgetful = false;            ///< servers lose memory
-    bool queueless = false;            ///< no client has the rights to the queue of waiters
+    bool calm = false;                ///< nothing goes wrong with servers, network and clocks, and nobody is paused
+    bool undisturbed = false;         ///< nothing goes wrong but that keys are deleted
+    bool mortal = true;               ///< users die with the lock in their hands
+    std::vector<disaster> disasters;  ///< those of servers and machines
+    bool forgetful = false;           ///< servers lose memory
+    unsigned queueless = 0;           ///< clients that have not the rights to the queue of waiters: a bit for each
     std::chrono::milliseconds fence_lifetime = redis::shortest_fence_lifetime;
     bool straggler =
         false;  ///< at the end comes somebody who connected at the beginning, and whose clock was not right in between:
-    boot_clock::duration leap{};       ///< it leapt by so much;
-    unsigned stood_still = 0;          ///< it stood still for so many hundredths of the time
-    unsigned remembers = 0;            ///< the server that then does not forget; none where there is no such one
-    bool exclusive = true;             ///< a lone server that forgets its locks and has no guard cannot exclude
+    boot_clock::duration leap{};  ///< it leapt by so much;
+    unsigned stood_still = 0;     ///< it stood still for so many hundredths of the time
+    unsigned remembers = 0;       ///< the server that then does not forget; none where there is no such one
+    bool exclusive = true;        ///< a lone server that forgets its locks and has no guard cannot exclude
 
     /// Since when everything goes well, but for those who stand still: a time of the world. Known when it has come.
     boot_clock::time_point well_since = boot_clock::time_point::max();

@@ -255,7 +255,8 @@ shipped_machine const permits{
      },
      {sim::decision::kind::late, sim::decision::kind::lost_request, sim::decision::kind::lost_reply,
       sim::decision::kind::cut, sim::decision::kind::lost_report, sim::decision::kind::pause,
-      sim::decision::kind::crash, sim::decision::kind::hang}}};
+      sim::decision::kind::crash, sim::decision::kind::hang, sim::decision::kind::asleep, sim::decision::kind::kill,
+      sim::decision::kind::refusal}}};
 
 }  // namespace
 

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace holdfast::test {
 
@@ -29,6 +30,8 @@ struct record {
     history claims;
     test::calls calls;
     test::verdict verdict;
+    std::vector<boot_clock::time_point> votes_gone;  ///< when a server lost the lock's key, though it voted on
+    std::vector<boot_clock::time_point> deleted;     ///< the same, of all servers
 
     void breach(std::string_view which, std::string what) { verdict.breaches.push_back({which, std::move(what)}); }
 };
@@ -91,7 +94,7 @@ public:
             }
             if (plan_.calm && is_late(wish, done_at)) record_.breach("deadline", "a deadline was not kept");
             if (auto const got = acquire.outcome()) {
-                claim(*got, wish.fences, done_at, key);
+                claim(*got, wish.fences, record_.calls[asked].called, done_at, key);
                 record_.calls[asked].claim = record_.claims.size() - 1;
                 end_call(asked, call::answer::done, done_at, me_.when(got->valid_until));
                 co_await hold(*got, record_.claims.size() - 1, key);
@@ -99,6 +102,8 @@ public:
                 note(got.code() == errc::timed_out ? "refused: timed out" : "refused: code",
                      static_cast<std::uint64_t>(got.code().value()));
                 ++record_.verdict.refused;
+                if (got.code() == errc::misconfigured)
+                    record_.breach("refused", "an acquire failed for good: " + got.code().message());
                 if (got.code() == errc::timed_out) end_call(asked, call::answer::refused, done_at);
                 co_await me_.sleep_until(me_.present() + up_to(plan_.ttl / 8));
             }
@@ -112,6 +117,7 @@ public:
             way_,
             keys_.alone,
             {.ttl = plan_.ttl, .retry = {.first = std::chrono::microseconds{500}, .most = plan_.ttl}}};
+        auto const asked = me_.present();
         sim::call asking{me_};
         acquire.start(asking);
         auto const done_at = co_await asking.ended_by();
@@ -126,7 +132,8 @@ public:
                                   .valid_until = me_.when(got->valid_until),
                                   .ended = me_.present(),
                                   .first_fence = got->fence,
-                                  .last_fence = got->fence});
+                                  .last_fence = got->fence,
+                                  .asked = asked});
         redis::release_operation release{way_, keys_.alone};
         release.bind(got->token);
         sim::call releasing{me_};
@@ -190,6 +197,7 @@ private:
             note("not renewed: code", static_cast<std::uint64_t>(until.code().value()));
         }
         bool const lost = refused || !held->still_held();
+        if (plan_.undisturbed && mine_.renews) look_when(mine);
         if (lost) {
             note("LOST, fence", got.fence);
             ++record_.verdict.lost;
@@ -200,6 +208,7 @@ private:
         auto const& other_key = key == keys_.alone ? keys_.together : keys_.alone;
         if (!lost && other_key && one_in(3)) {
             auto const wish = beside(got.token);
+            auto const asked_at = me_.present();
             redis::acquire_operation acquire{way_, other_key, wish};
             sim::call asking{me_};
             acquire.start(asking);
@@ -210,7 +219,7 @@ private:
                 record_.claims[mine].ended = std::min(record_.claims[mine].ended, done_at);
                 other = *more;
                 then = record_.claims.size();
-                claim(other, wish.fences, done_at, other_key);
+                claim(other, wish.fences, asked_at, done_at, other_key);
             }
         }
         if (plan_.mortal && one_in(me_.world().now() >= end_ ? 3 : 30)) {
@@ -239,7 +248,7 @@ private:
     }
 
     /// Effects: what `got` promises becomes part of the record.
-    void claim(grant const& got, unsigned fences, time_point done_at, redis::shared_keys const& key)
+    void claim(grant const& got, unsigned fences, time_point asked, time_point done_at, redis::shared_keys const& key)
     {
         note("ACQUIRED, fence", got.fence);
         ++record_.verdict.acquired;
@@ -248,7 +257,8 @@ private:
                                   .valid_until = me_.when(got.valid_until),
                                   .first_fence = got.fence,
                                   .last_fence = got.fence + fences - 1,
-                                  .shared = key == keys_.together});
+                                  .shared = key == keys_.together,
+                                  .asked = asked});
     }
 
     /// Returns: a request for the other mode, beside a lease.
@@ -272,6 +282,17 @@ private:
         if (me_.clock().when(deadline) - well_since > 4 * plan_.node_timeout + std::chrono::milliseconds{10})
             record_.breach("renewal", "client " + std::to_string(me_.index()) +
                                           " let its lease end although it could have been renewed");
+    }
+
+    /// Where every server answers, a holder whose lock was deleted knows of it with its next renewal.
+    void look_when(std::size_t mine)
+    {
+        auto const known = std::min(record_.claims[mine].ended, me_.present());
+        auto const longest = duration{plan_.ttl} / 3 + 2 * plan_.node_timeout;
+        for (auto const at : record_.deleted)
+            if (at >= record_.claims[mine].granted && known > at + longest)
+                record_.breach("deleted", "client " + std::to_string(me_.index()) +
+                                              " held the lock on for long after its key had been deleted");
     }
 
     acquire_request next_wish()

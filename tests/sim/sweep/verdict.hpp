@@ -21,9 +21,9 @@ struct breach {
 
 /// How a seed is run.
 struct run_options {
-    std::function<void(sim::event const&)> observer = {};      ///< is told of everything that happens
-    std::optional<std::vector<sim::decision>> keep = {};       ///< only these decisions come true; nothing: all
-    bool remember = false;                                     ///< the verdict has the decisions
+    std::function<void(sim::event const&)> observer = {};  ///< is told of everything that happens
+    std::optional<std::vector<sim::decision>> keep = {};   ///< only these decisions come true; nothing: all
+    bool remember = false;                                 ///< the verdict has the decisions
 };
 
 /// What came of one schedule.

@@ -188,7 +188,9 @@ public:
         auto const most = 4 * duration{plan_.timeout} + 300ms;
         if (!all_done()) record_.breach("K6", "an operation has no result");
         if (auto const b = liveness::breach(record_.claims, heir(), end_, well, most)) record_.breach("K6", *b);
-        ++record_.verdict.judged;
+        auto const inherited = std::any_of(record_.claims.begin(), record_.claims.end(),
+                                           [this](auto const& c) { return c.client == heir(); });
+        if (inherited) ++record_.verdict.judged;
         // The sessions of those who died end; what is there then belongs to nobody who knows of it.
         auto const gone = std::max(world_.now(), well) + 4 * plan_.timeout;
         while ((!servers_->state().nodes().empty() || servers_->state().barren()) && world_.step(gone)) {
