@@ -66,7 +66,7 @@ void go(run_options const& run, findings& to)
                       "from the death to the next grant, ttl " + std::to_string(servers->where().ttl.count()) + " ms",
                       k6.times, ns(soon));
     to.require(!k6.times.empty(), "nobody took over from a dead holder");
-    to.check("K7", check_remains(servers->left(2 * servers->where().ttl + 10s)));
+    to.check("K7", check_remains(servers->left(2 * servers->where().ttl + 10s, waiters::killed)));
     to.show(std::move(records));
 }
 

@@ -143,7 +143,7 @@ public:
     {
         breaches all;
         for (auto& one : servers_)
-            for (auto& what : check_remains(remains_on(one, limit))) all.push_back(std::move(what));
+            for (auto& what : check_remains(remains_on(one, limit, waiters::ended))) all.push_back(std::move(what));
         return all;
     }
 

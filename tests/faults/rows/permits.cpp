@@ -104,7 +104,7 @@ void go(run_options const& run, findings& to)
     auto const most = most_at_once(records);
     to.figure("the most permits at a time", most);
     if (!run.control) to.require(most == permits, "not all permits were taken at a time");
-    to.check("K7", check_remains(servers->left(2 * ttl + 10s)));
+    to.check("K7", check_remains(servers->left(2 * ttl + 10s, waiters::killed)));
     to.show(std::move(records));
 }
 

@@ -275,7 +275,7 @@ void go(run_options const& run, findings& to)
     to.check("reported as it is", found);
     auto records = read_journals(folder);
     verify(run, to, records, servers->whom());
-    to.check("K7", check_remains(servers->left(2 * ttl + 10s)));
+    to.check("K7", check_remains(servers->left(2 * ttl + 10s, waiters::killed)));
     to.show(std::move(records));
 }
 
