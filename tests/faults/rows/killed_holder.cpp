@@ -53,6 +53,7 @@ void go(run_options const& run, findings& to)
             break;  // that is enough for K6
     }
     workers.end();
+    to.require(workers.failures() == 0, std::to_string(workers.failures()) + " attempts threw, and no server failed");
     auto records = workers.records();
     verify(run, to, records, servers->whom());
     if (spoilt_counters(records).empty())

@@ -98,6 +98,7 @@ void go(run_options const& run, findings& to)
     }
     if (!run.control) all_at_once(workers);
     workers.end();
+    to.require(workers.failures() == 0, std::to_string(workers.failures()) + " attempts threw, and no server failed");
     auto records = workers.records();
     verify(run, to, records, servers->whom());
     to.check("K6", unserved);
