@@ -106,7 +106,10 @@ TEST_CASE("where no server is reached, it is said which were asked, and why none
 TEST_CASE("a session connects to an IPv6 address in brackets, and to a port with zeros before it")
 {
     listener server;
-    if (!server.there()) return;  // no IPv6 here
+    if (!server.there()) {
+        SUCCEED("there is no IPv6 here");
+        return;
+    }
     session zk{"[::1]:" + std::string(server.port() < 10'000 ? "0" : "") + std::to_string(server.port())};
     CHECK_FALSE(zk.connect_for(1ms));  // it does not answer
     CHECK(server.called(1min));
@@ -166,6 +169,6 @@ TEST_CASE("a session that cannot have its threads says so, and the program goes 
         return 0;
     });
     auto const status = born.wait_for(1min);
-    if (status == 9) return;  // not root
-    CHECK(status == 0);
+    if (status == 9) WARN("this needs the rights of root");
+    CHECK((status == 0 || status == 9));
 }
