@@ -9,6 +9,7 @@
 #include <holdfast/redis.hpp>
 #include <holdfast/redlock.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 

@@ -8,7 +8,10 @@
 #include "support/process.hpp"
 #include "support/proxy.hpp"
 #include "support/zookeeper_server.hpp"
+#include "support/zookeeper_tree.hpp"
 
+#include <holdfast/make_store.hpp>
+#include <holdfast/mutex.hpp>
 #include <holdfast/zookeeper.hpp>
 
 #include <netinet/in.h>
@@ -34,6 +37,7 @@ using holdfast::test::eventually;
 using holdfast::test::proxy;
 using holdfast::test::zookeeper_packets;
 using holdfast::test::zookeeper_server;
+using holdfast::test::zookeeper_tree;
 using holdfast::zookeeper::mutex;
 using holdfast::zookeeper::session;
 
@@ -101,6 +105,18 @@ TEST_CASE("where no server is reached, it is said which were asked, and why none
     mutex nowhere{unknown, "/orders"};
     CHECK_THAT(message_of([&] { static_cast<void>(nowhere.try_lock_for(10s)); }),
                contains("servers holdfast.invalid:2181"));
+}
+
+TEST_CASE("a store is opened by the address of a server, with the path below which its locks are")
+{
+    zookeeper_server server;
+    zookeeper_tree tree{server.address()};
+    auto const store = holdfast::make_store("zookeeper://" + server.address() + "/app");
+    holdfast::mutex m{store, "orders", {.unavailable_after = 5min}};
+    m.lock();
+    CHECK(tree.children("/app/orders").size() == 1);
+    m.unlock();
+    CHECK(tree.children("/app/orders").empty());
 }
 
 TEST_CASE("a session connects to an IPv6 address in brackets, and to a port with zeros before it")
