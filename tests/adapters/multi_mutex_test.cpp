@@ -85,10 +85,12 @@ TEST_CASE("of several locks all are taken or none")
     CHECK_FALSE(s.both.try_lock_until(std::chrono::steady_clock::now() - 1h));
     CHECK(free(s.their_orders));
     std::stop_source stop;
-    std::jthread waiter{[&] { CHECK_FALSE(s.both.lock(stop.get_token())); }};
+    bool got = true;
+    std::jthread waiter{[&] { got = s.both.lock(stop.get_token()); }};
     CHECK(eventually([&] { return s.orders.lease().still_held(); }));  // it has this, and waits for the other
     stop.request_stop();
     waiter.join();
+    CHECK_FALSE(got);
     CHECK(free(s.their_orders));
     s.their_stock.unlock();
     CHECK(s.both.try_lock_for(1min));
@@ -187,9 +189,10 @@ TEST_CASE("what is lost while others are waited for is taken anew")
     mutex orders{s.here, "orders", {.ttl = 15s}};
     multi_mutex both{orders, s.stock};
     s.their_stock.lock();
+    bool held = false;
     std::jthread waiter{[&] {
         both.lock();
-        CHECK(both.lease().still_held());
+        held = both.lease().still_held();
         both.unlock();
     }};
     CHECK(eventually([&] { return orders.lease().still_held(); }));
@@ -199,6 +202,8 @@ TEST_CASE("what is lost while others are waited for is taken anew")
     s.their_stock.unlock();
     CHECK(free(s.their_stock));  // both were given back
     s.their_orders.unlock();
+    waiter.join();
+    CHECK(held);
 }
 
 TEST_CASE("several locks are extended together")

@@ -20,6 +20,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -151,6 +152,14 @@ TEST_CASE("a guard of several permits takes over just so many, or none")
     CHECK(jobs.permits_in_use() == 0);
 }
 
+TEST_CASE("the lease of a permit that is not among those held is out of range")
+{
+    yard y;
+    leased_permits const both{y.jobs, 2};
+    CHECK(both.lease_of(1).still_held());
+    CHECK_THROWS_AS(static_cast<void>(both.lease_of(2)), std::out_of_range);
+}
+
 TEST_CASE("a release without a permit is reported")
 {
     holdfast::memory::store store;
@@ -262,9 +271,11 @@ TEST_CASE("a release wakes one that waits, whichever permit it is")
     std::array<leased_permit, 2> held{leased_permit{y.theirs}, leased_permit{y.theirs}};
     auto const which = GENERATE(0U, 1U);
     std::atomic<bool> got{false};
+    auto const slot = held.at(which).slot();
+    std::optional<std::size_t> got_slot;
     std::jthread waiter{[&] {
         leased_permit const permit{y.jobs};
-        CHECK(permit.slot() == held.at(which).slot());
+        got_slot = permit.slot();
         got = true;
     }};
     std::this_thread::sleep_for(50ms);
@@ -272,7 +283,7 @@ TEST_CASE("a release wakes one that waits, whichever permit it is")
     auto const begun = boot_clock::now();
     held.at(which).release();
     waiter.join();
-    CHECK(got);
+    CHECK(got_slot == slot);
     CHECK(boot_clock::now() - begun < 10s);  // it does not wait for the lease to end
     held.at(1 - which).release();
     CHECK(all_free(y.theirs));
@@ -574,13 +585,15 @@ TEST_CASE("a store that cannot be asked is told; one that comes back within the 
     CHECK(code_of([&] { static_cast<void>(jobs.try_acquire_for(50ms)); }) == errc::unavailable);
     CHECK(code_of([&] { jobs.acquire(); }) == errc::unavailable);
     semaphore patient{y.here, "jobs", 2, {.unavailable_after = 1h}};
+    bool held = false;
     std::jthread waiter{[&] {
         leased_permit const permit{patient};
-        CHECK(permit.still_held());
+        held = permit.still_held();
     }};
     std::this_thread::sleep_for(50ms);
     y.here.set_faults({});
     waiter.join();
+    CHECK(held);
     CHECK(all_free(y.theirs));
 }
 

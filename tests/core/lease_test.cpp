@@ -85,3 +85,15 @@ TEST_CASE("copies of a lease share its hold and outlive everything else that has
     CHECK(other.lost_token().stop_requested());
     CHECK(other.fencing_token() == 7);
 }
+
+TEST_CASE("two leases are equal if they are of one hold")
+{
+    auto const one = held_for(1h);
+    auto const other = held_for(1h);
+    CHECK(lease{one} == lease{one});
+    CHECK_FALSE(lease{one} == lease{other});
+    CHECK_FALSE(lease{one} == lease{});
+    CHECK(one->renew(boot_clock::now() + 3h));
+    lease const same{one};
+    CHECK(same == lease{one});
+}

@@ -110,4 +110,11 @@ std::uint64_t crew::sections() const
     return sum;
 }
 
+std::uint64_t crew::failures() const
+{
+    std::uint64_t sum = 0;
+    for (auto const& one : stage_->slots) sum += one.failures;
+    return sum;
+}
+
 }  // namespace holdfast::faults

@@ -67,6 +67,8 @@ public:
     }
     [[nodiscard]] stage& shared() { return *stage_; }
     [[nodiscard]] std::uint64_t sections() const;
+    /// Returns: how many attempts threw.
+    [[nodiscard]] std::uint64_t failures() const;
     /// Returns: how many were killed.
     [[nodiscard]] std::size_t killed() const noexcept { return killed_; }
     /// Returns: whether this process has been there from the beginning to the end.

@@ -68,11 +68,11 @@ public:
 
     void remove(std::string const& name) override { servers_.command({"DEL", name}); }
 
-    [[nodiscard]] remains left(std::chrono::milliseconds limit) override
+    [[nodiscard]] remains left(std::chrono::milliseconds limit, waiters w) override
     {
         remains all;
         for (auto& one : servers_) {
-            auto of_one = remains_on(one, limit);
+            auto of_one = remains_on(one, limit, w);
             all.keys.insert(all.keys.end(), of_one.keys.begin(), of_one.keys.end());
             all.channels += of_one.channels;
         }
@@ -117,7 +117,7 @@ public:
         for (auto const& one : tree().children('/' + name)) tree().remove('/' + name + '/' + one);
     }
 
-    [[nodiscard]] remains left(std::chrono::milliseconds limit) override
+    [[nodiscard]] remains left(std::chrono::milliseconds limit, waiters) override
     {
         remains all;
         static_cast<void>(test::eventually(

@@ -46,7 +46,7 @@ public:
     /// Effects: removes the lock, whoever has it.
     virtual void remove(std::string const& name) = 0;
     /// Returns: what is left of locks, after `limit` at most for it to go.
-    [[nodiscard]] virtual remains left(std::chrono::milliseconds limit) = 0;
+    [[nodiscard]] virtual remains left(std::chrono::milliseconds limit, waiters w) = 0;
 
 protected:
     place where_;

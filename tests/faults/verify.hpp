@@ -23,7 +23,6 @@ void verify(run_options const& run, findings& to, std::vector<record> const& rec
             std::size_t least_refused = 0, std::chrono::milliseconds ttl = {});
 
 /// Returns: what is left of locks on a server, after `limit` at most for it to go.
-[[nodiscard]] remains remains_on(test::redis_server& server, std::chrono::milliseconds limit,
-                                 waiters w = waiters::killed);
+[[nodiscard]] remains remains_on(test::redis_server& server, std::chrono::milliseconds limit, waiters w);
 
 }  // namespace holdfast::faults

@@ -65,15 +65,23 @@ public:
             note({.what = event::acquire_begun});
             try {
                 permits_ ? with_permit() : with_lock();
-            } catch (error const&) {
+            } catch (error const& e) {
                 if (!permits_) note({.what = event::acquire_unknown});
-                std::this_thread::sleep_for(5ms);
+                failed(e);
             }
             std::this_thread::sleep_for(std::chrono::microseconds{rest(random_)});
         }
     }
 
 private:
+    /// Called while `e` is handled. Throws: it, if trying again does not help: then the worker fails.
+    void failed(error const& e)
+    {
+        ++slot_.failures;
+        if (e.code() == errc::misconfigured) throw;
+        std::this_thread::sleep_for(5ms);
+    }
+
     void with_lock()
     {
         if (!lock_->try_lock_for(what_.patience)) return note({.what = event::acquire_failed});
@@ -113,8 +121,8 @@ private:
         while (!on_.stop) {
             try {
                 with_several();
-            } catch (error const&) {
-                std::this_thread::sleep_for(5ms);
+            } catch (error const& e) {
+                failed(e);
             }
             std::this_thread::sleep_for(std::chrono::microseconds{rest(random_)});
         }

@@ -30,6 +30,7 @@ struct slot {
     std::atomic<bool> staying{false};  ///< it has seen that, and is in a section that lasts until `stay` is taken back
     std::atomic<std::uint32_t> sections{0};  ///< that it has done
     std::atomic<std::uint32_t> losses{0};    ///< that were announced
+    std::atomic<std::uint32_t> failures{0};  ///< attempts that threw
     std::atomic<std::uint32_t> client{0};    ///< who is here now
 
     /// Effects: asks for that. What was said to have been seen before, says nothing of this.

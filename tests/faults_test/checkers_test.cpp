@@ -195,6 +195,19 @@ TEST_CASE("a loss that is announced after the next grant, or never, is refused")
     CHECK(check_announced(of(three), 50 * ms).found.size() == 1);
 }
 
+TEST_CASE("a loss that its holder found, and was not announced before the release, is refused")
+{
+    auto const lost = history{}.granted(1, 1, 0, 1, 100).add(event::answered, 1, 1, 110, 0);
+    auto silent = lost;
+    CHECK(check_announced(of(silent.released(1, 1, 120, 121, release_result::lost)), 0).found.size() == 1);
+    auto told = lost;
+    told.add(event::loss_announced, 1, 1, 111);
+    CHECK(check_announced(of(told.released(1, 1, 120, 121, release_result::lost)), 0).found.empty());
+    CHECK(check_announced(of(lost), 0).found.empty());  // it waits for the announcement
+    auto had = history{}.granted(1, 1, 0, 1, 100).add(event::answered, 1, 1, 50, 1).released(1, 1, 51, 52);
+    CHECK(check_announced(of(had), 0).found.empty());
+}
+
 TEST_CASE("who was stopped or killed meanwhile need not have announced anything")
 {
     auto const overtaken = history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 101, 300).released(2, 1, 200, 201);

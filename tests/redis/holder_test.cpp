@@ -9,6 +9,7 @@
 
 #include <holdfast/redis.hpp>
 #include <holdfast/redis/script_table.hpp>
+#include <holdfast/shared_mutex.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -269,4 +270,41 @@ TEST_CASE("operators are told that a server cannot be asked, and a label that is
           }) == holdfast::errc::misconfigured);
     CHECK(holdfast::test::code_of([&] { static_cast<void>(redis.holder("holdfast:fence:{orders}")); }) ==
           holdfast::errc::misconfigured);
+}
+
+TEST_CASE("a list leaves out a name of more than 4 KiB")
+{
+    redis_server server;
+    client redis{server.url(), unhurried()};
+    std::string const longest(4096, 'x');
+    mutex listed{redis, longest, {.ttl = 1h}};
+    mutex left_out{redis, longest + 'x', {.ttl = 1h}};
+    listed.lock();
+    left_out.lock();
+    CHECK(redis.list() == std::vector<std::string>{longest});
+}
+
+TEST_CASE("a lock that readers have shows one holder of which nothing is known, and cannot be asked for")
+{
+    redis_server server;
+    client redis{server.url(), named()};
+    client elsewhere{server.url(), named()};
+    holdfast::shared_mutex here{redis, "orders", {.ttl = 1h}};
+    holdfast::shared_mutex there{elsewhere, "orders", {.ttl = 1h}};
+    here.lock_shared();
+    there.lock_shared();
+    auto const seen = redis.holder("orders");
+    REQUIRE(seen);
+    CHECK(seen->label.empty());
+    CHECK(seen->host.empty());
+    CHECK(seen->fencing_token == 0);
+    CHECK(seen->remaining.value_or(0ms) > 0ms);
+    std::error_code ec;
+    CHECK_FALSE(redis.request_release("orders", ec));
+    CHECK(ec == holdfast::errc::misconfigured);
+    CHECK(here.lease_shared().still_held());
+    there.unlock_shared();
+    CHECK(redis.holder("orders"));
+    here.unlock_shared();
+    CHECK_FALSE(redis.holder("orders"));
 }

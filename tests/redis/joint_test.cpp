@@ -451,3 +451,23 @@ TEST_CASE("of clients that take several locks of one server, no two have one tog
     threads.clear();
     CHECK(alone);
 }
+
+TEST_CASE("more locks than one request takes are taken together all the same")
+{
+    constexpr std::size_t count = 257;
+    redis_server server;
+    client redis{server.url(), unhurried()};
+    std::vector<std::unique_ptr<mutex>> all;
+    std::vector<holdfast::mutex*> locks;
+    for (std::size_t i = 0; i < count; ++i) {
+        all.push_back(std::make_unique<mutex>(redis, "orders/" + std::to_string(i), holdfast::lock_options{.ttl = 1h}));
+        locks.push_back(all.back().get());
+    }
+    multi_mutex together{locks};
+    together.lock();
+    CHECK(together.lease().still_held());
+    CHECK(static_cast<std::size_t>(server.command({"EXISTS", "orders/0", "orders/255", "orders/256"}).integer) == 3);
+    for (auto const& one : all) CHECK(one->lease().still_held());
+    together.unlock();
+    CHECK(server.command({"EXISTS", "orders/0", "orders/255", "orders/256"}).integer == 0);
+}

@@ -5,15 +5,20 @@
 #include "observed.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/process.hpp"
 #include "support/proxy.hpp"
 
 #include <holdfast/redis.hpp>
+
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <stop_token>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
@@ -352,4 +357,71 @@ TEST_CASE("a waiter whose connections were cut is woken by a release all the sam
     CHECK(eventually([&] { return holdfast::test::waiters(server) == 1; }));
     m.unlock();
     CHECK(eventually([&] { return done.load(); }));
+}
+
+TEST_CASE("a lock whose master becomes a replica is at risk, then lost in time, and its unlock says so")
+{
+    redis_server server;
+    client redis{server.url(), {.operation_timeout = 3s, .connect_timeout = 1min}};
+    mutex m{redis, "orders", {.ttl = 6s}};
+    bool const in_time = GENERATE(true, false);
+    m.lock();
+    auto const lease = m.lease();
+    auto const warned = lease.at_risk();
+    server.command({"REPLICAOF", "127.0.0.1", "1"});
+    CHECK(eventually([&] { return warned.stop_requested(); }));
+    std::error_code ec;
+    if (in_time) {  // while it may still be held
+        m.unlock(ec);
+        CHECK((ec == holdfast::redis::errc::read_only || ec == errc::lease_lost));
+        return;
+    }
+    auto const until = lease.expires_at();
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
+    CHECK(boot_clock::now() < until + slack);
+    CHECK_FALSE(lease.still_held());
+    m.unlock(ec);
+    CHECK(ec == errc::lease_lost);
+}
+
+TEST_CASE("a lock that another user deletes, or the server evicts, is told as lost with the next renewal")
+{
+    redis_server server;
+    client redis{server.url(), {.operation_timeout = 3s, .connect_timeout = 1min}};
+    mutex m{redis, "orders", {.ttl = 6s}};
+    m.lock();
+    auto const lease = m.lease();
+    auto const until = lease.expires_at();
+    if (GENERATE(true, false)) {
+        server.command({"DEL", "orders"});
+    } else {
+        server.command({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
+        server.command({"CONFIG", "SET", "maxmemory", "1"});
+        CHECK(eventually([&] { return !exists(server, "orders"); }));
+        server.command({"CONFIG", "SET", "maxmemory", "0"});
+    }
+    CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
+    CHECK(boot_clock::now() < until + slack);
+    CHECK_FALSE(lease.still_held());
+    std::error_code ec;
+    m.unlock(ec);
+    CHECK(ec == errc::lease_lost);
+}
+
+TEST_CASE("a process without free descriptors cannot ask a server, and can when it has some")
+{
+    redis_server server;
+    auto born = holdfast::test::child::fork([&] {
+        client redis{server.url(), unhurried()};
+        mutex m{redis, "orders", {.ttl = 1h, .unavailable_after = 200ms}};
+        ::rlimit limit{};
+        if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
+        auto const usual = std::exchange(limit.rlim_cur, 0);
+        if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return 2;
+        if (code_of([&] { m.lock(); }) != errc::unavailable) return 3;
+        limit.rlim_cur = usual;
+        if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return 4;
+        return m.try_lock_for(1min) ? 0 : 5;
+    });
+    CHECK(born.wait_for(5min) == 0);
 }

@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -319,4 +320,34 @@ TEST_CASE("a user with no more rights than a lock needs can do everything")
         CHECK_FALSE(ec);
         CHECK(waiting.try_lock_for(1min));
     }
+}
+
+TEST_CASE("a lease that is longer than the restart guard is refused, also by extend")
+{
+    redis_server server;
+    client redis{server.url(), {.operation_timeout = 1s, .connect_timeout = 1min, .restart_guard = 2s}};
+    auto const longer = [&] {
+        mutex m{redis, "orders", {.ttl = 2001ms}};
+        (void)m.try_lock();
+    };
+    std::string what;
+    CHECK(code_of(longer, &what) == errc::misconfigured);
+    CHECK_THAT(what, contains("restart_guard"));
+    mutex m{redis, "orders", {.ttl = 2s, .unavailable_after = 1min}};
+    REQUIRE(m.try_lock_for(1min));
+    std::error_code ec;
+    CHECK_FALSE(m.extend(2001ms, ec));
+    CHECK(ec == errc::misconfigured);
+    CHECK(m.lease().still_held());
+}
+
+TEST_CASE("a fair lock of a client that does not subscribe is refused")
+{
+    redis_server server;
+    auto options = unhurried();
+    options.subscribe = false;
+    client redis{server.url(), options};
+    std::string what;
+    CHECK(code_of([&] { mutex const m{redis, "orders", {.fair = true}}; }, &what) == errc::misconfigured);
+    CHECK_THAT(what, contains("does not subscribe"));
 }

@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 #include "support/connection.hpp"
 #include "support/eventually.hpp"
+#include "support/first_waiter.hpp"
 #include "support/proxy.hpp"
 
 #include <holdfast/redis.hpp>
@@ -24,6 +25,7 @@ using holdfast::redis::mutex;
 using holdfast::test::calls;
 using holdfast::test::containing;
 using holdfast::test::eventually;
+using holdfast::test::first_waiter;
 using holdfast::test::lock_requests;
 using holdfast::test::proxy;
 using holdfast::test::redis_server;
@@ -123,11 +125,10 @@ TEST_CASE(
     m.lock();
     std::jthread waiter{[&] { waiting.lock(); }};
     CHECK(eventually([&] { return waiters(server) == 1; }));
-    auto const called = server.command({"ZRANGE", "holdfast:queue:{orders}", "0", "0"}).elements.at(0).text;
     std::jthread const spammer{[&](std::stop_token const& stop) {
         holdfast::test::connection publisher{server.port()};
-        while (!stop.stop_requested())
-            publisher({"PUBLISH", "holdfast:wake:" + called.substr(0, 16), called.substr(16) + " orders"});
+        auto const called = first_waiter(publisher, "orders");
+        while (!stop.stop_requested()) publisher({"PUBLISH", called.channel, called.text});
     }};
     CHECK(eventually([&] { return calls(server, "publish") > 100; }));
     auto const before = lock_requests(server);

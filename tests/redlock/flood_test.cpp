@@ -2,11 +2,16 @@
 //
 // One of five masters sends without end. Whoever waits for the others does not notice.
 #include "masters.hpp"
+#include "support/connection.hpp"
+#include "support/first_waiter.hpp"
 #include "support/requests.hpp"
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <functional>
 #include <future>
+#include <stop_token>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -16,10 +21,13 @@ using namespace std::chrono_literals;
 using holdfast::boot_clock;
 using holdfast::redlock::masters;
 using holdfast::redlock::mutex;
+using holdfast::test::connection;
 using holdfast::test::containing;
 using holdfast::test::eventually;
+using holdfast::test::first_waiter;
 using holdfast::test::proxy;
 using holdfast::test::redis_fleet;
+using holdfast::test::waiter_call;
 
 namespace {
 
@@ -44,18 +52,32 @@ std::string laborious(std::string const& channel)
     return all;
 }
 
-std::vector<stream> streams()
+/// Calls of the waiters for "orders" that a client has from now on, in whose inbox `first` was called.
+std::string calls_of_waiters(waiter_call const& first)
 {
-    return {
-        {laborious("holdfast:free:{orders}"), "SUBSCRIBE"},
-        {message("holdfast:free:{orders}"), "SUBSCRIBE"},
+    constexpr std::size_t reserve_digits = 4;
+    std::string all;
+    for (int number = 1; number <= 64; ++number)
+        all += message(first.channel, first.text.substr(0, reserve_digits) + std::to_string(number) + " orders");
+    return all;
+}
+
+constexpr std::size_t kinds_of_streams = 8;
+
+stream make_stream(std::size_t kind, waiter_call const& first)
+{
+    std::vector<stream> const all{
+        {laborious(first.channel), "SUBSCRIBE"},
+        {calls_of_waiters(first), "SUBSCRIBE"},
         {message("x", ""), "SUBSCRIBE"},
         {message("something:else", std::string(1000, 'x')), "SUBSCRIBE"},
         {":0\r\n", "EVAL"},
-        {message("holdfast:free:{orders}"), "EVAL"},
+        {message(first.channel, first.text), "EVAL"},
         {"$1000000\r\n", "EVAL"},
         {"*1\r\n", "SUBSCRIBE"},
     };
+    REQUIRE(all.size() == kinds_of_streams);
+    return all.at(kind);
 }
 
 /// Five masters, the first of them behind a proxy, and a client that is connected to all.
@@ -71,6 +93,27 @@ struct flooded {
         : client{urls(), {.node_timeout = node_timeout, .connect_timeout = connect_timeout, .restart_guard = 0ms}}
     {
         REQUIRE(lock_on_all(servers, taken, "orders"));
+    }
+
+    /// Returns: how the client's waiter for "orders" is called, which waits no longer then.
+    waiter_call call()
+    {
+        mutex m{client, "orders"};
+        std::jthread const waiter{[&](std::stop_token const& stop) { (void)m.lock(stop); }};
+        connection first{servers[0].port()};
+        waiter_call found;
+        REQUIRE(eventually([&] { return bool{found = first_waiter(first, "orders")}; }));
+        return found;
+    }
+
+    /// Effects: has the connections be sent this that the client makes from now on, in place of those that it has.
+    /// Returns: what says how many are.
+    std::function<int()> begin(stream const& flood)
+    {
+        auto struck = way.count(containing(flood.to));
+        way.flood(flood.bytes, containing(flood.to));
+        way.cut_all();
+        return struck;
     }
 
     std::vector<std::string> urls()
@@ -107,18 +150,23 @@ private:
 
 TEST_CASE("a master that sends without end keeps nobody beyond his time")
 {
-    auto const flood = GENERATE(from_range(streams()));
-    CAPTURE(flood.to, flood.bytes);
+    auto const kind = GENERATE(range(std::size_t{0}, kinds_of_streams));
     flooded five;
+    auto const flood = make_stream(kind, five.call());
+    CAPTURE(flood.to, flood.bytes);
     mutex m{five.client, "orders"};
     mutex other{five.client, "invoices", {.ttl = 1min}};
-    five.way.flood(flood.bytes, containing(flood.to));
+    auto const struck = five.begin(flood);
     ends_in_time const limit{five.way};
     for (int i = 0; i < 3; ++i) {
         auto const begun = boot_clock::now();
         CHECK_FALSE(m.try_lock_for(300ms));
         CHECK(boot_clock::now() - begun < 300ms + 1s + busy_machine);
     }
+    CHECK(eventually([&] {
+        static_cast<void>(m.try_lock_for(300ms));
+        return struck() > 0;
+    }));
     auto const begun = boot_clock::now();
     CHECK(other.try_lock_for(20s));
     std::error_code ec;
@@ -129,13 +177,14 @@ TEST_CASE("a master that sends without end keeps nobody beyond his time")
 
 TEST_CASE("a lease on four good masters is renewed, and its loss announced, while the fifth sends without end")
 {
-    auto const flood = streams().at(GENERATE(0U, 2U, 4U));
-    CAPTURE(flood.to, flood.bytes);
+    auto const kind = GENERATE(std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{4});
     flooded five;
+    auto const flood = make_stream(kind, five.call());
+    CAPTURE(flood.to, flood.bytes);
     mutex m{five.client, "orders"};
     mutex held{five.client, "invoices", {.ttl = 4s}};
     REQUIRE(held.try_lock_for(20s));
-    five.way.flood(flood.bytes, containing(flood.to));
+    auto const struck = five.begin(flood);
     ends_in_time const limit{five.way};
     std::stop_source stop;
     std::jthread const waiter{[&] { (void)m.lock(stop.get_token()); }};  // so that somebody reads what comes
@@ -143,6 +192,7 @@ TEST_CASE("a lease on four good masters is renewed, and its loss announced, whil
     auto until = lease.expires_at();
     CHECK(eventually([&] { return lease.expires_at() != until || !lease.still_held(); }, 10s));
     REQUIRE(lease.still_held());
+    CHECK(eventually([&] { return struck() > 0; }));
     for (std::size_t i = 1; i < 4; ++i) five.servers.kill(i);
     until = lease.expires_at();
     CHECK(eventually([&] { return lease.lost_token().stop_requested(); }, length));

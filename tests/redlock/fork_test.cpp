@@ -46,3 +46,24 @@ TEST_CASE("extend says in a child that nothing is held there, and waits for noth
     }
     stop = true;
 }
+
+TEST_CASE("in a child no token is stopped that was asked for before the fork, and none of a request")
+{
+    redis_fleet servers{3};
+    holdfast::redlock::masters client{servers.urls(),
+                                      {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms}};
+    holdfast::redlock::mutex m{client, "orders", {.ttl = 1h, .unavailable_after = 1min}};
+    m.lock();
+    auto const lease = m.lease();
+    auto const lost = lease.lost_token();
+    auto const requested = lease.release_requested();
+    auto born = child::fork([&] {
+        if (lease.still_held()) return 1;
+        if (lost.stop_requested() || requested.stop_requested()) return 2;
+        if (!lease.lost_token().stop_requested()) return 3;
+        return lease.release_requested().stop_requested() ? 4 : 0;
+    });
+    CHECK(born.wait_for(1min) == 0);
+    CHECK(lease.still_held());
+    CHECK_FALSE(lost.stop_requested());
+}

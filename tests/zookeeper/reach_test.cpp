@@ -8,7 +8,10 @@
 #include "support/process.hpp"
 #include "support/proxy.hpp"
 #include "support/zookeeper_server.hpp"
+#include "support/zookeeper_tree.hpp"
 
+#include <holdfast/make_store.hpp>
+#include <holdfast/mutex.hpp>
 #include <holdfast/zookeeper.hpp>
 
 #include <netinet/in.h>
@@ -34,6 +37,7 @@ using holdfast::test::eventually;
 using holdfast::test::proxy;
 using holdfast::test::zookeeper_packets;
 using holdfast::test::zookeeper_server;
+using holdfast::test::zookeeper_tree;
 using holdfast::zookeeper::mutex;
 using holdfast::zookeeper::session;
 
@@ -103,10 +107,25 @@ TEST_CASE("where no server is reached, it is said which were asked, and why none
                contains("servers holdfast.invalid:2181"));
 }
 
+TEST_CASE("a store is opened by the address of a server, with the path below which its locks are")
+{
+    zookeeper_server server;
+    zookeeper_tree tree{server.address()};
+    auto const store = holdfast::make_store("zookeeper://" + server.address() + "/app");
+    holdfast::mutex m{store, "orders", {.unavailable_after = 5min}};
+    m.lock();
+    CHECK(tree.children("/app/orders").size() == 1);
+    m.unlock();
+    CHECK(tree.children("/app/orders").empty());
+}
+
 TEST_CASE("a session connects to an IPv6 address in brackets, and to a port with zeros before it")
 {
     listener server;
-    if (!server.there()) return;  // no IPv6 here
+    if (!server.there()) {
+        SUCCEED("there is no IPv6 here");
+        return;
+    }
     session zk{"[::1]:" + std::string(server.port() < 10'000 ? "0" : "") + std::to_string(server.port())};
     CHECK_FALSE(zk.connect_for(1ms));  // it does not answer
     CHECK(server.called(1min));
@@ -166,6 +185,6 @@ TEST_CASE("a session that cannot have its threads says so, and the program goes 
         return 0;
     });
     auto const status = born.wait_for(1min);
-    if (status == 9) return;  // not root
-    CHECK(status == 0);
+    if (status == 9) WARN("this needs the rights of root");
+    CHECK((status == 0 || status == 9));
 }

@@ -99,10 +99,11 @@ public:
     {
         auto const split = text.find(' ');
         auto const who = waiter_text::read(number_, text.substr(0, split));
-        if (!who || who.number > last_ || split == std::string_view::npos || split + 1 == text.size()) return;
+        if (!who || who.number > last_ || split == std::string_view::npos) return;
         auto const found = waiters_.find(who.number);
         if (found != waiters_.end()) return found->second->on_released(node, now);
-        pass_on_(node, who, text.substr(split + 1));
+        auto const lock = text.substr(split + 1);
+        if (!lock.empty()) pass_on_(node, who, lock);  // a long name is not said
     }
 
 private:

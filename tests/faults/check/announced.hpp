@@ -20,7 +20,8 @@ struct announcements {
 
 /// The loss is announced before a rival is granted the lock. Returns: of each hold that was not released before the
 /// next grant, and whose client was neither stopped meanwhile nor killed, how late that was; as breaches those that
-/// were later than `limit`, and those that were not announced at all while the hold, or `records`, went on for `limit`.
+/// were later than `limit`, and those that were not announced at all while the hold, or `records`, went on for `limit`;
+/// and every hold whose holder found it lost, and released it without an announcement, for which it had waited.
 [[nodiscard]] inline announcements check_announced(std::vector<record> const& records, std::int64_t limit)
 {
     announcements result;
@@ -34,6 +35,10 @@ struct announcements {
         if (r.what == event::continued && !of.empty()) of.back().until = r.at;
     }
     for (auto const& [lock, holds] : holds_of(records)) {
+        for (auto const& h : holds)
+            if (h.found_lost && h.lost == never && h.release_begun != never)
+                result.found.push_back("lock " + std::to_string(lock) + ": the loss of " + h.name() +
+                                       " was not announced before its release");
         for (std::size_t i = 0; i + 1 < holds.size(); ++i) {
             auto const& h = holds[i];
             auto const& next = holds[i + 1];

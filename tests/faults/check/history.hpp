@@ -31,6 +31,7 @@ struct hold {
     std::int64_t release_begun = never;
     std::int64_t release_done = never;
     release_result result = release_result::unknown;
+    bool found_lost = false;  ///< its holder asked, and was told that it was over
 
     /// Returns: until when the holder claims to have the lock.
     [[nodiscard]] std::int64_t over() const noexcept { return std::min({valid_until, lost, release_begun}); }
@@ -66,6 +67,7 @@ struct hold {
         auto& h = all[place->second.first][place->second.second];
         if (r.what == event::renewed) h.valid_until = std::max(h.valid_until, r.valid_until);
         if (r.what == event::loss_announced) h.lost = std::min(h.lost, r.at);
+        if (r.what == event::answered && r.value == 0) h.found_lost = true;
         if (r.what == event::release_begun) h.release_begun = r.at;
         if (r.what == event::release_done) {
             h.release_done = r.at;

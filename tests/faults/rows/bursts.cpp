@@ -92,7 +92,7 @@ public:
     {
         place const where{.what = run.on, .servers = servers_.urls(), .ttl = ttl_};
         holder_ = test::child::fork([this, where] { return hold(*says_, where, count_); });
-        if (!test::eventually([&] { return says_->all_taken && says_->held > 0; }, 5min))
+        if (!test::eventually([&] { return says_->all_taken && says_->held == count_; }, 5min))
             throw std::runtime_error{"the locks could not be taken"};
     }
 
@@ -143,10 +143,16 @@ public:
     }
 
 private:
+    void look(std::string const& what)
+    {
+        if (auto const held = says_->held.load(); held != count_)
+            lost_.push_back(what + ": of " + std::to_string(count_) + " leases " + std::to_string(held) + " are held");
+    }
+
     void strike(std::string const& what, std::chrono::milliseconds gap,
                 std::function<void(std::chrono::milliseconds)> const& begin, std::function<void()> const& end)
     {
-        auto const before = says_->held.load();
+        look("before " + what);
         begin(gap);
         auto const until = boot_clock::now().time_since_epoch().count();
         says_->struck_until = until;
@@ -155,7 +161,7 @@ private:
         if (!test::eventually(settled, 2min)) lost_.push_back(what + ": leases are held and not renewed");
         auto const took = boot_clock::now().time_since_epoch().count() - until;
         to_.figure("all renewed after " + what, milliseconds(took));
-        if (says_->held < before) lost_.push_back(what + ": " + std::to_string(before - says_->held) + " leases");
+        look(what);
     }
 
     void silence(std::chrono::milliseconds d)

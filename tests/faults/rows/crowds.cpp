@@ -283,7 +283,7 @@ void go(run_options const& run, findings& to)
         where.what == place::store::redlock ? 2s : 10s;  // what is late on a busy machine is not lost
     where.connect_timeout = 1min;
     for (auto const& kind : kinds(where)) gather(run, to, *servers, where, kind);
-    to.check("K7", check_remains(servers->left(2 * where.ttl + 10s)));
+    to.check("K7", check_remains(servers->left(2 * where.ttl + 10s, waiters::ended)));
 }
 
 }  // namespace holdfast::faults::crowds

@@ -19,6 +19,8 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -66,18 +68,23 @@ private:
     std::jthread watcher_{[this](std::stop_token const& stop) { watch(stop); }};
 };
 
+/// What comes from the servers under a fault.
+enum class answers { none, slow };
+
 class measured {
 public:
     measured(run_options const& run, findings& to) : run_{run}, to_{to} {}
 
-    /// Effects: does `f`, and sees how much later than `limit` it returns.
-    void call(std::string const& what, std::chrono::milliseconds limit, std::function<void()> const& f)
+    /// Effects: does `f`, and sees how much later than `limit` it returns. Returns: with which error.
+    std::error_code call(std::string const& what, std::chrono::milliseconds limit, std::function<void()> const& f)
     {
         auto const stood = standstill_.sum();
         auto const begun = boot_clock::now();
+        std::error_code ec;
         try {
             f();
-        } catch (error const&) {
+        } catch (error const& e) {
+            ec = e.code();
         }
         auto const late = boot_clock::now() - begun - limit;
         auto const excused = run_.full || run_.control
@@ -90,6 +97,17 @@ public:
         }
         if (late - excused > busy_machine)
             found_.push_back(what + ": returned " + milliseconds(late.count()) + " too late");
+        return ec;
+    }
+
+    /// Effects: the same, of a call that shows whether the fault is there.
+    void call_in_vain(std::string const& what, std::chrono::milliseconds limit, answers left,
+                      std::function<void()> const& f)
+    {
+        auto const begun = boot_clock::now();
+        auto const ec = call(what, limit, f);
+        bool const struck = left == answers::none ? ec == errc::unavailable : boot_clock::now() - begun >= 100ms;
+        if (!struck) found_.push_back(what + ": the fault did not strike: " + (ec ? ec.message() : "no error"));
     }
 
     /// Effects: waits until `lock` can be had, and takes it. Returns: whether it has it.
@@ -134,7 +152,7 @@ private:
 
 /// Effects: has every call made while something is wrong, which `strike` begins and `mend` ends.
 void calls(measured& m, std::string const& name, place const& where, std::function<void()> const& strike,
-           std::function<void()> const& mend)
+           std::function<void()> const& mend, answers left = answers::none)
 {
     auto const limit = operation_timeout;
     for (bool const used_before : {true, false}) {
@@ -153,11 +171,13 @@ void calls(measured& m, std::string const& name, place const& where, std::functi
         strike();
         std::error_code ec;
         auto const attempt = [&](char const* how, std::chrono::milliseconds most, std::function<bool()> const& take) {
-            bool got = false;  // a name that is found late is found for a call that is slow
-            m.call(what + how, most, [&] { got = take(); });
-            if (got) lock.unlock(ec);
+            bool taken = false;  // a name that is found late is found for a call that is slow
+            m.call(what + how, most, [&] { taken = take(); });
+            if (taken) lock.unlock(ec);
         };
-        attempt("try_lock", limit, [&] { return lock.try_lock(); });
+        bool got = false;
+        m.call_in_vain(what + "try_lock", limit, left, [&] { got = lock.try_lock(); });
+        if (got) lock.unlock(ec);
         attempt("try_lock_for", deadline + limit, [&] { return lock.try_lock_for(deadline); });
         if (used_before) {
             m.call(what + "extend", limit, [&] { static_cast<void>(held->extend(60s, ec)); });
@@ -185,6 +205,16 @@ public:
         std::this_thread::sleep_for(50ms);
     }
 
+    /// Returns: whether one more connection is not completed.
+    [[nodiscard]] bool drops() const
+    {
+        auto const one_more = test::start_connecting(bound_.port);
+        ::tcp_info state{};
+        ::socklen_t size = sizeof state;
+        return ::getsockopt(one_more.get(), IPPROTO_TCP, TCP_INFO, &state, &size) == 0 &&
+               state.tcpi_state == TCP_SYN_SENT;
+    }
+
     [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(bound_.port); }
 
 private:
@@ -203,10 +233,16 @@ void never_connected(measured& m, std::function<place(full_queues const&)> const
     options.unavailable_after = deadline;
     options.ttl = 60s;
     mutex lock{client, "faults/0", options};
-    m.call("SYNs are dropped: try_lock", operation_timeout, [&] { static_cast<void>(lock.try_lock()); });
+    auto const all_drop = [&] {
+        return std::all_of(nobody.begin(), nobody.end(), [](full_queue const& one) { return one.drops(); });
+    };
+    m.require(all_drop(), "a connection to a full queue is completed");
+    m.call_in_vain("SYNs are dropped: try_lock", operation_timeout, answers::none,
+                   [&] { static_cast<void>(lock.try_lock()); });
     m.call("SYNs are dropped: try_lock_for", deadline + operation_timeout,
            [&] { static_cast<void>(lock.try_lock_for(deadline)); });
     m.call("SYNs are dropped: lock", deadline + operation_timeout, [&] { lock.lock(); });
+    m.require(all_drop(), "a connection to a full queue was completed meanwhile");
 }
 
 /// A name that is never found, and one that is found after some seconds.
@@ -270,7 +306,7 @@ void deadlines_redlock(run_options const& run, findings& to)
         calls(m, "three of five close every connection", through_proxies, three([](test::proxy& p) { p.refuse(); }),
               mend);
         calls(m, "three of five answer a byte a second", through_proxies, three([](test::proxy& p) { p.trickle(1s); }),
-              mend);
+              mend, answers::slow);
         calls(m, "three of five are gone without a word", of(network.urls()), [&] {
             for (std::size_t i = 0; i < majority; ++i) network.cut(i);
         }, [&] {
@@ -354,7 +390,7 @@ void go(run_options const& run, findings& to)
             way.heal();
             way.cut_all();
             clear();
-        });
+        }, answers::slow);
         calls(m, "gone without a word", through_network, [&] { network.cut(0); }, [&] {
             network.mend(0);
             clear();

@@ -2,12 +2,14 @@
 //
 // One of five masters that sends without end, a publisher that reports releases without end, and a value of 200 MB
 // where a lock's should be.
+#include "lock_requests.hpp"
 #include "rows.hpp"
 
 #include "../place.hpp"
 
 #include <support/connection.hpp>
 #include <support/eventually.hpp>
+#include <support/first_waiter.hpp>
 #include <support/proxy.hpp>
 #include <support/redis_server.hpp>
 #include <support/requests.hpp>
@@ -16,10 +18,11 @@
 #include <holdfast/core/error.hpp>
 
 #include <algorithm>
-#include <charconv>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -39,7 +42,22 @@ constexpr std::chrono::milliseconds ttl{6000};
 
 std::string word(std::string const& text) { return '$' + std::to_string(text.size()) + "\r\n" + text + "\r\n"; }
 
-std::string message(std::string const& channel) { return "*3\r\n" + word("message") + word(channel) + word("1"); }
+std::string message(std::string const& channel, std::string const& text = "1")
+{
+    return "*3\r\n" + word("message") + word(channel) + word(text);
+}
+
+/// Returns: calls of the waiters that a client has from now on, whose inbox `first` was called at. Some of them do not
+/// wait any more: those that come after them are called in their place.
+std::string calls_of_waiters(test::waiter_call const& first)
+{
+    constexpr std::size_t reserve_digits = 4;
+    constexpr int waits = 128;
+    std::string all;
+    for (int number = 1; number <= waits; ++number)
+        all += message(first.channel, first.text.substr(0, reserve_digits) + std::to_string(number) + " floods/taken");
+    return all;
+}
 
 /// What is sent without end, and to the connections on which what was asked.
 struct flood {
@@ -48,12 +66,18 @@ struct flood {
     std::string asked;
 };
 
-std::vector<flood> all_floods()
+enum class flood_of { calls, other_messages, answers, one_reply };
+
+/// `first`: a waiter of the client that there was.
+flood make_flood(flood_of what, test::waiter_call const& first)
 {
-    return {{"releases of the lock", message("holdfast:free:{floods/taken}"), "SUBSCRIBE"},
-            {"releases of no lock", message("x"), "SUBSCRIBE"},
-            {"answers", ":0\r\n", "EVAL"},
-            {"a reply without end", "$1000000\r\n", "EVAL"}};
+    switch (what) {
+    case flood_of::calls: return {"calls of waiters", calls_of_waiters(first), "SUBSCRIBE"};
+    case flood_of::other_messages: return {"releases of no lock", message("x"), "SUBSCRIBE"};
+    case flood_of::answers: return {"answers", ":0\r\n", "EVAL"};
+    case flood_of::one_reply: break;
+    }
+    return {"a reply without end", "$1000000\r\n", "EVAL"};
 }
 
 /// The calls of a client while something sends without end.
@@ -90,17 +114,19 @@ private:
     breaches found_;
 };
 
-long lock_requests(test::redis_server& server)
+/// Effects: has `taken`, which others have, be waited for. Returns: how its waiter is called on the first server.
+test::waiter_call call_of(mutex& taken, test::redis_server& server)
 {
-    auto const info = server.command({"INFO", "commandstats"}).text;
-    long sum = 0;
-    for (std::string const field : {"cmdstat_evalsha:calls=", "cmdstat_eval:calls="}) {
-        auto const at = info.find(field);
-        long n = 0;
-        if (at != std::string::npos) std::from_chars(info.data() + at + field.size(), info.data() + info.size(), n);
-        sum += n;
-    }
-    return sum;
+    std::jthread const waiting{[&](std::stop_token const& stop) {
+        try {
+            static_cast<void>(taken.lock(stop));
+        } catch (error const&) {  // nobody is called then
+        }
+    }};
+    test::connection ask{server.port()};
+    test::waiter_call first;
+    static_cast<void>(test::eventually([&] { return bool{first = test::first_waiter(ask, "floods/taken")}; }));
+    return first;
 }
 
 /// One of five masters sends without end; in the control, three of them do.
@@ -108,7 +134,7 @@ void masters_that_flood(run_options const& run, findings& to, calls& c, breaches
                         std::vector<std::int64_t>& announced)
 {
     auto const length = run.full ? boot_clock::duration{30s} : boot_clock::duration{2500ms};
-    for (auto const& what : all_floods()) {
+    for (auto const kind : {flood_of::calls, flood_of::other_messages, flood_of::answers, flood_of::one_reply}) {
         test::redis_fleet fleet{5};
         std::vector<test::proxy> ways;
         for (auto const& one : fleet) ways.emplace_back(one.port());
@@ -127,16 +153,25 @@ void masters_that_flood(run_options const& run, findings& to, calls& c, breaches
             to.require(false, "the locks could not be taken beforehand");
             return;
         }
+        auto const first = call_of(taken, fleet[0]);
+        to.require(static_cast<bool>(first), "nobody waits in the queue of a master");
+        auto const what = make_flood(kind, first);
         std::size_t const flooding = run.control ? 3 : 1;
-        for (std::size_t i = 0; i < flooding; ++i)
-            ways[i].flood(what.bytes, test::containing(run.control ? "EVAL" : what.asked));
+        std::vector<std::function<int()>> struck;
+        for (std::size_t i = 0; i < flooding; ++i) {
+            auto const whose = test::containing(run.control ? "EVAL" : what.asked);
+            struck.push_back(ways[i].count(whose));
+            ways[i].flood(what.bytes, whose);
+            ways[i].cut_all();
+        }
         auto const lease = held.lease();
-        auto const first = lease.expires_at();
+        auto const was = lease.expires_at();
         c.ask(what.name, taken, length);
         if (run.control) c.ask(what.name, taken, ttl);
+        for (auto const& one : struck) to.require(one() > 0, what.name + ": no connection was flooded");
         if (!lease.still_held())
             leases.push_back(what.name + ": a lease that four masters could renew was lost");
-        else if (lease.expires_at() == first)
+        else if (lease.expires_at() == was)
             leases.push_back(what.name + ": a lease was not renewed");
         if (run.control) return;
         if (!run.full && what.asked != "SUBSCRIBE") continue;
@@ -151,7 +186,7 @@ void masters_that_flood(run_options const& run, findings& to, calls& c, breaches
     }
 }
 
-/// Somebody publishes releases that are not.
+/// Somebody calls the waiter again and again, while the lock is held.
 void publisher(run_options const& run, findings& to, calls& c)
 {
     test::redis_server server;
@@ -161,9 +196,14 @@ void publisher(run_options const& run, findings& to, calls& c)
     mutex theirs{connect(where), "floods/taken", options};
     mutex taken{connect(where), "floods/taken", options};
     theirs.lock();
+    std::atomic<std::size_t> heard{0};
     std::jthread const spammer{[&](std::stop_token const& stop) {
+        constexpr int calls_of_each = 16;
         test::connection to_server{server.port()};
-        while (!stop.stop_requested()) to_server({"PUBLISH", "holdfast:free:{floods/taken}", "1"});
+        while (!stop.stop_requested())
+            if (auto const who = test::first_waiter(to_server, "floods/taken"))
+                for (int n = 0; n < calls_of_each; ++n)
+                    heard += to_server({"PUBLISH", who.channel, who.text}).integer >= 1 ? 1U : 0U;
     }};
     auto const before = lock_requests(server);
     auto const length = run.full ? 30s : 3s;
@@ -171,6 +211,8 @@ void publisher(run_options const& run, findings& to, calls& c)
     c.ask("a publisher", taken, length);
     auto const seconds = std::chrono::duration<double>(boot_clock::now() - begun).count();
     auto const rate = static_cast<std::size_t>(static_cast<double>(lock_requests(server) - before) / seconds);
+    to.figure("calls that a waiter heard", heard.load());
+    to.require(heard > 100, "hardly a call came to a waiter: " + std::to_string(heard));
     to.figure("asks a second beside a publisher", rate);
     to.require(rate <= 700, "a waiter asks " + std::to_string(rate) +
                                 " times a second");  // each call may ask 32 times before it doubts
@@ -191,7 +233,7 @@ void great_value(run_options const& run, findings& to, calls& c)
     auto const first = held.lease().expires_at();
     c.ask("a great value", taken, run.full ? 30s : 3s);
     bool const renewed = held.lease().still_held() && held.lease().expires_at() != first;
-    to.figure("beside a great value a lease was", renewed ? "renewed" : "not renewed");
+    to.require(renewed, "beside a great value a lease was not renewed");
 }
 
 }  // namespace

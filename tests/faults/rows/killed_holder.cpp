@@ -53,6 +53,7 @@ void go(run_options const& run, findings& to)
             break;  // that is enough for K6
     }
     workers.end();
+    to.require(workers.failures() == 0, std::to_string(workers.failures()) + " attempts threw, and no server failed");
     auto records = workers.records();
     verify(run, to, records, servers->whom());
     if (spoilt_counters(records).empty())
@@ -66,7 +67,7 @@ void go(run_options const& run, findings& to)
                       "from the death to the next grant, ttl " + std::to_string(servers->where().ttl.count()) + " ms",
                       k6.times, ns(soon));
     to.require(!k6.times.empty(), "nobody took over from a dead holder");
-    to.check("K7", check_remains(servers->left(2 * servers->where().ttl + 10s)));
+    to.check("K7", check_remains(servers->left(2 * servers->where().ttl + 10s, waiters::killed)));
     to.show(std::move(records));
 }
 

@@ -3,6 +3,7 @@
 // A release or a renewal is kept on the way until its lease is over and another has the lock, and arrives then. An
 // acquire whose caller was told that its outcome is unknown must not arrive at all. Of five masters, every one gets it
 // late.
+#include "lock_requests.hpp"
 #include "rows.hpp"
 
 #include "../check/leftovers.hpp"
@@ -19,6 +20,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -100,11 +102,12 @@ public:
     {
         return std::all_of(ways_.begin(), ways_.end(), [](auto const& one) { return one.held() > 0; });
     }
-    [[nodiscard]] int requests() const
+    /// Returns: how many requests each server has seen.
+    [[nodiscard]] std::vector<long> requests()
     {
-        int sum = 0;
-        for (auto const& one : ways_) sum += one.requests();
-        return sum;
+        std::vector<long> all;
+        for (auto& one : servers_) all.push_back(lock_requests(one));
+        return all;
     }
 
     /// Returns: whose the lock is on each server; empty where it is nobody's.
@@ -143,7 +146,7 @@ public:
     {
         breaches all;
         for (auto& one : servers_)
-            for (auto& what : check_remains(remains_on(one, limit))) all.push_back(std::move(what));
+            for (auto& what : check_remains(remains_on(one, limit, waiters::ended))) all.push_back(std::move(what));
         return all;
     }
 
@@ -188,6 +191,7 @@ void go(run_options const& run, findings& to)
         std::error_code ignored;
         if (what == late::release) holder.unlock(ec);
         if (what == late::extend && holder.extend(ttl - 50ms, ec)) ec = {};
+        if (what != late::renewal && !eventually([&] { return store.all_hold(); })) say("never sent");
         if (what == late::renewal) {
             bool const sent = eventually([&] {
                 if (store.all_hold()) return true;
@@ -210,11 +214,13 @@ void go(run_options const& run, findings& to)
         if (run.control) store.command({what == late::release ? "DEL" : "PERSIST", name});  // without compare
         auto const before = store.requests();
         store.let_go();
-        // What was kept goes before this on its connection; the other way to see it is that the server has nothing more
-        // to read.
+        bool const came = eventually([&] {
+            auto const now = store.requests();
+            return std::equal(now.begin(), now.end(), before.begin(), std::greater{});
+        });
+        came ? static_cast<void>(++arrived) : say("what was kept did not arrive");
         if (!probe.try_lock_for(1min)) say("no lock could be taken afterwards");
         probe.unlock(ignored);
-        arrived += store.requests() > before ? 1U : 0U;
         if (!store.still(name, owners)) say("it freed the successor's lock");
         if (!store.expires_within(name, 20s)) say("it changed how long the successor has the lock");
         if (!rival.lease().still_held()) say("the successor lost its lease");

@@ -116,8 +116,9 @@ void go(run_options const& run, findings& to)
         servers.restart(victim);
         ++tried;
         // The rival tries until it has the lock: when the lease is over, or, without the guard, at once.
-        bool const early = acquire(rival, second, n, n, 1min) && holder.lease().still_held();
-        if (!early) ++guarded;
+        bool const got = acquire(rival, second, n, n, 1min);
+        to.require(got, "the rival never gets the lock");
+        if (got && !holder.lease().still_held()) ++guarded;
         faults.write({.value = n, .what = event::fault_ended});
         rival.unlock(ec);
         second.write({.lock = n, .hold = n, .what = event::release_begun});

@@ -241,6 +241,7 @@ void go(run_options const& run, findings& to)
     }
     to.figure("names taken, refused", std::to_string(taken.size()) + ", " + std::to_string(refused));
     to.check("refused before a server is asked, or a lock of its own", found);
+    to.check("K7", check_remains(servers->left(10s, waiters::ended)));
 }
 
 }  // namespace holdfast::faults::names

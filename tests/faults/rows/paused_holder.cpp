@@ -133,10 +133,11 @@ void pause_those_who_have_it(run_options const& run, findings& to, primitive kin
             if (one) std::rethrow_exception(one);
     }
     workers.end();
+    to.require(workers.failures() == 0, std::to_string(workers.failures()) + " attempts threw, and no server failed");
     auto records = workers.records();
     verify(run, to, records, servers->whom(), each * lanes / 5);
     look_at_holders(run, to, records);
-    to.check("K7", check_remains(servers->left(2 * ttl + 10s)));
+    to.check("K7", check_remains(servers->left(2 * ttl + 10s, waiters::ended)));
     to.show(std::move(records));
 }
 

@@ -98,13 +98,14 @@ void go(run_options const& run, findings& to)
     }
     if (!run.control) all_at_once(workers);
     workers.end();
+    to.require(workers.failures() == 0, std::to_string(workers.failures()) + " attempts threw, and no server failed");
     auto records = workers.records();
     verify(run, to, records, servers->whom());
     to.check("K6", unserved);
     auto const most = most_at_once(records);
     to.figure("the most permits at a time", most);
     if (!run.control) to.require(most == permits, "not all permits were taken at a time");
-    to.check("K7", check_remains(servers->left(2 * ttl + 10s)));
+    to.check("K7", check_remains(servers->left(2 * ttl + 10s, waiters::killed)));
     to.show(std::move(records));
 }
 

@@ -134,8 +134,8 @@ void go(run_options const& run, findings& to)
     to.check("K6", unserved);
     to.figure("killed between two locks", killed_between);
     if (!run.control) to.require(killed_between > 0, "none was killed between two locks");
-    to.check("K7", check_remains(servers->left(2 * ttl + 10s)));
-    to.check("K7", check_remains(remains_on(last, 2 * ttl + 10s)));
+    to.check("K7", check_remains(servers->left(2 * ttl + 10s, waiters::killed)));
+    to.check("K7", check_remains(remains_on(last, 2 * ttl + 10s, waiters::killed)));
     to.show(std::move(records));
 }
 

@@ -46,7 +46,7 @@ void soak_redis(run_options const& run, findings& to)
     }}};
     all.go();
     all.judge();
-    to.check("K7", check_remains(remains_on(server, 2 * where.ttl + 10s)));
+    to.check("K7", check_remains(remains_on(server, 2 * where.ttl + 10s, waiters::killed)));
 }
 
 void soak_redlock(run_options const& run, findings& to)
@@ -93,7 +93,7 @@ void soak_redlock(run_options const& run, findings& to)
               }}};
     all.go();
     all.judge();
-    for (auto& one : servers) to.check("K7", check_remains(remains_on(one, 2 * where.ttl + 10s)));
+    for (auto& one : servers) to.check("K7", check_remains(remains_on(one, 2 * where.ttl + 10s, waiters::killed)));
 }
 
 }  // namespace holdfast::faults
