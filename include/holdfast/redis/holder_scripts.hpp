@@ -166,14 +166,14 @@ inline constexpr script count{R"lua(
 local name = string.sub(KEYS[1], 1, -2)
 local all = {}
 for i = 1, tonumber(ARGV[2]) do
-  local key = string.format('%s%d', name, i - 1)
+  local key = name .. (i - 1)
   local value = redis.pcall('GETRANGE', key, 0, 32)
   local left = redis.call('PTTL', key)
   all[i] = left == -2 and '' or string.sub(redis.sha1hex(type(value) == 'string' and value or ''), 1, 16)
 end
 return all
 )lua",
-                              "f12529d116bec91fc626d7422bb70336fbb34ad6"};
+                              "0aa0aaf236d294595eb6217be78be124c0119fe6"};
 
 // resize: KEYS slot 0; ARGV '' permits ttl. The number of permits is kept as `permit_scripts` says, beside the slots.
 // One that does not expire is replaced by one that does not. Answers 1; an error if the key is no string.
