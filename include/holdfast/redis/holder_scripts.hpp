@@ -69,16 +69,15 @@ return {left, redis.sha1hex(value), string.format('%d%06d', time[1], time[2]), a
         type(waiting) == 'number' and waiting or -1}
 )lua";
 
+// After `read_value`, which says whether the user may read it.
 inline constexpr std::string_view break_lock = R"lua(
-local left = redis.call('PTTL', KEYS[1])
-if left == -2 then return 0 end
-if type(redis.pcall('GETRANGE', KEYS[1], 0, 0)) == 'table' then return -1 end
+if redis.call('PTTL', KEYS[1]) == -2 then return 0 end
+if type(value) == 'table' then return -1 end
 redis.call('PEXPIRE', KEYS[1], 0)
 if holder then redis.pcall('PEXPIRE', holder, 0) end
 )lua";
 
 inline constexpr std::string_view mark_record = R"lua(
-local value = redis.pcall('GETRANGE', KEYS[1], '0', '32')
 if redis.call('PTTL', KEYS[1]) == -2 then return 0 end
 local kept = holder and redis.pcall('GETRANGE', holder, 0, 8191)
 local left = holder and redis.pcall('PTTL', holder)
@@ -132,13 +131,13 @@ inline constexpr script inspect{joined<parts::take_holder_if_there, parts::keys,
 
 // force_release: KEYS lock [queue next] [holder]; ARGV '' channel. Answers 1 + the number of subscribers told; 0: it is
 // free; -1: its key is of another type, and stays.
-inline constexpr script force_release{
-    joined<parts::take_holder_if_there, parts::keys, parts::call_next, parts::break_lock, parts::tell_all>,
-    "02b63ef9142c9c159f1a87a39edb8832bccdf563"};
+inline constexpr script force_release{joined<parts::take_holder_if_there, parts::keys, parts::call_next,
+                                             parts::read_value, parts::break_lock, parts::tell_all>,
+                                      "c956cd17d275fd55135d0d9e632f748e30d5c82a"};
 
 // request_release: KEYS lock [holder]. Answers 1; 0: it is free; -1: there is no record of its holder.
-inline constexpr script request_release{joined<parts::take_holder_if_there, parts::mark_record>,
-                                        "8d47ef33692d179419453301c8dab7313ced4c68"};
+inline constexpr script request_release{joined<parts::take_holder_if_there, parts::read_value, parts::mark_record>,
+                                        "006bec586d299b7ec18cc1b906dd1ac5b1b58b2b"};
 
 // list: ARGV cursor pattern count. Answers {cursor, name…}: of the keys that match, those that hold an owner token, or
 // have readers, and expire. Looks at about `count` keys. A name of more than 4 KiB is left out: a reply is not to be

@@ -37,13 +37,14 @@ namespace scripts {
 namespace parts {
 
 inline constexpr std::string_view look_at_left = "local left = redis.call('PTTL', KEYS[1])\n";
-inline constexpr std::string_view look_at_owner = R"lua(
+inline constexpr std::string_view read_value = R"lua(
 local value = redis.pcall('GETRANGE', KEYS[1], '0', '32')
 if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
   redis.call('GETRANGE', KEYS[1], '0', '32')
 end
-local refused = left ~= -2 and value ~= ARGV[1]
 )lua";
+inline constexpr std::string_view compare_value = "local refused = left ~= -2 and value ~= ARGV[1]\n";
+inline constexpr std::string_view look_at_owner = joined<read_value, compare_value>;
 inline constexpr std::string_view look = joined<look_at_left, look_at_owner>;
 
 inline constexpr std::string_view look_at_reservation = R"lua(
