@@ -165,14 +165,17 @@ if refused and waits > 0 and (value == 'holdfast:readers' or stands) then
 end
 )lua";
 
-// As long as other writers are in the queue, it is known that one waits.
+// As long as other writers are in the queue, it is known that one waits. Without the keys of the queue, its own mark is
+// no longer known, and that of one in the queue is.
 inline constexpr std::string_view take_exclusive = R"lua(
 if reserved_for_us then redis.pcall('PEXPIRE', next, 0) end
 if waiter then redis.pcall('ZREM', queue, waiter) end
 if value ~= ARGV[1] then
   companion = left ~= -2 and ARGV[1] or ''
   if companion ~= '' or marks[1] then
-    if not next or redis.call('PTTL', queue) == -2 then writer = 0 end
+    local others = writer == queued
+    if next then others = redis.call('PTTL', queue) ~= -2 end
+    if not others then writer = 0 end
     note()
   end
   if left == -2 and redis.call('PTTL', readers) ~= -2 then
