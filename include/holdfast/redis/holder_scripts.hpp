@@ -94,19 +94,19 @@ return 1
 inline constexpr auto acquire_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::keys, parts::waiter, parts::turn, parts::look_at_clock,
            parts::take, parts::record, parts::answer_yes>;
-inline constexpr script acquire_and_tell{acquire_and_tell_text, "a07f01ef514da2f6075bef5748c90792c2ff7257"};
+inline constexpr script acquire_and_tell{acquire_and_tell_text, "ec28792462aabd8598ed5bff515081cd4a6b3e29"};
 
 inline constexpr auto acquire_by_clock_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::keys_after_fence, parts::waiter_by_clock, parts::turn,
            parts::look_at_fence, parts::fence_by_clock, parts::take, parts::record, parts::answer_fence>;
 inline constexpr script acquire_by_clock_and_tell{acquire_by_clock_and_tell_text,
-                                                  "6ff50d0ec837c68e178ef402c42f752d53d94339"};
+                                                  "ca4bbb0e7abd04ec431db0f43a3986f4379f1b74"};
 
 inline constexpr auto acquire_by_count_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::keys_after_fence, parts::waiter_by_count, parts::turn,
            parts::look_at_fence, parts::fence_by_count, parts::take, parts::record, parts::answer_fence>;
 inline constexpr script acquire_by_count_and_tell{acquire_by_count_and_tell_text,
-                                                  "62d7b596f04d9d8c83293129f2be945c5e93e84f"};
+                                                  "955d9844e93dd8ede8cfba2c42ae2c6158645b9d"};
 
 inline constexpr auto extend_and_hear_text = joined<parts::take_holder, parts::extend_both>;
 inline constexpr script extend_and_hear{extend_and_hear_text, "c56d55b3f82f5c30fd8eb0fee4a01ba7f1cb9b98"};
@@ -122,7 +122,7 @@ inline constexpr script release_and_erase{joined<parts::take_holder, parts::comp
 inline constexpr script give_back_and_erase{
     joined<parts::take_holder, parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay,
            parts::erase_record, parts::tell_all>,
-    "5424c06f71456ec73ec626c4c1ada22f3dafb03a"};
+    "c747ab881c4f38ab8063a5b2ba9618bfaeccb187"};
 
 // inspect: KEYS lock [queue next] [holder]. Answers {} if the lock is free; otherwise {PTTL, a digest of the value, the
 // clock in µs, the record without its owner token, how many wait or -1}. The digest only tells values apart.

@@ -15,21 +15,21 @@ inline constexpr script acquire_exclusive{
     joined<parts::look, parts::shared_keys, parts::queue_after_phase, parts::beside, parts::look_at_phase,
            parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation, parts::stand_in_line,
            parts::mark_writer, parts::refuse, parts::take_exclusive, parts::answer_yes>,
-    "4844a114ffbebb96c2fd760a5493b5faf6dc0530"};
+    "4d402548cd2dd20d7455a1d81d5d8d9bdd247793"};
 
 inline constexpr script acquire_exclusive_by_clock{
     joined<parts::look, parts::shared_keys_after_fence, parts::queue_after_fence_and_phase, parts::beside_by_clock,
            parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation,
            parts::stand_in_line, parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_clock,
            parts::take_exclusive, parts::answer_fence>,
-    "7ec5638c5cfc877bf86d591b2bd973fd30afe93d"};
+    "cc3970a96e82b52223c835778c046efdc1eb16eb"};
 
 inline constexpr script acquire_exclusive_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::queue_after_fence_and_phase, parts::beside_by_count,
            parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation,
            parts::stand_in_line, parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_count,
            parts::take_exclusive, parts::answer_fence>,
-    "b1b13673df0bd490f727cd420c6da820a4646d1d"};
+    "bd25ec59e6d5cdb019ab0464d63083ac53e4214e"};
 
 // acquire, shared: the same, without the queue and a score. `beside`: '' or the token of an exclusive lease, beside
 // which it is to stand. `waits`: how long it is remembered that a reader waits, if it is refused.
@@ -81,6 +81,6 @@ inline constexpr script release_exclusive{
     joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::waiter_after_channel,
            parts::look_at_phase, parts::enqueue, parts::call_next, parts::release_exclusive,
            parts::leave_or_stay_exclusive, parts::tell_all>,
-    "4d989fbd78783efd7d6f698a256daa799b608398"};
+    "bc2c4e2964b337afc1205afbc29c667193b9dcc2"};
 
 }  // namespace holdfast::redis::scripts
