@@ -89,6 +89,20 @@ TEST_CASE("a user with some of the commands of the queue waits for messages to a
     check_that_it_is_woken(server, 2, GENERATE(true, false) ? server.url() : server.url("app", "secret"));
 }
 
+TEST_CASE("a user without the right to PEXPIRE, which every lock needs, leaves no queue that stays")
+{
+    auto server = server_with(least_rights("secret", "orders*", "-pexpire"));
+    client holding{server.url(), unhurried()};
+    client redis{server.url("app", "secret"), unhurried()};
+    mutex held{holding, "orders", {.ttl = 1h}};
+    mutex m{redis, "orders", {.ttl = 1h, .retry = {.most = 1h}}};
+    held.lock();
+    std::jthread waiter{[&] { CHECK_THROWS(m.lock()); }};
+    CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 2; }));  // it does without the queue
+    CHECK_FALSE(holdfast::test::exists(server, "holdfast:queue:{orders}"));
+    held.unlock();
+}
+
 TEST_CASE("a user who may not listen to its inbox waits for messages to all")
 {
     auto server = server_with("user app on >secret ~* resetchannels &holdfast:free:{orders} +@all");
