@@ -258,6 +258,17 @@ TEMPLATE_TEST_CASE("the permits in use are counted over all clients, also as the
     CHECK(eventually([&] { return ours.permits_in_use(ec) == 0 && !ec; }));
 }
 
+TEMPLATE_TEST_CASE("the permits in use are counted whatever bytes the name has", "", HOLDFAST_STORES)
+{
+    TestType store;
+    std::string const name = TestType::any_name ? std::string{"order\0%d", 8} : "order%d";
+    semaphore ours{store.one, name, 3, renewed<TestType>()};
+    semaphore theirs{store.other, name, 3, renewed<TestType>()};
+    leased_permit const permit{ours, 1min};
+    CHECK(ours.permits_in_use() == 1);
+    CHECK(theirs.permits_in_use() == 1);
+}
+
 TEMPLATE_TEST_CASE("several permits are taken all or none, and given back all or none", "", HOLDFAST_STORES)
 {
     TestType store;

@@ -182,6 +182,19 @@ TEST_CASE("a user who may not list says which right is missing")
     CHECK_THROWS_WITH(redis.list("orders"), contains("SCAN"));
 }
 
+TEST_CASE("an operator without a right to read a lock is told which, and not that another program has put it there")
+{
+    auto const more = holdfast::test::holder_keys_of("orders*") + " -getrange";
+    redis_server server{{.config = {least_rights("secret", "orders*", more)}}};
+    client redis{server.url("app", "secret"), unhurried()};
+    client other{server.url(), named()};
+    mutex m{other, "orders", {.ttl = 1h}};
+    m.lock();
+    CHECK_THROWS_WITH(redis.force_unlock("orders"), contains("GETRANGE"));
+    CHECK_THROWS_WITH(redis.request_release("orders"), contains("GETRANGE"));
+    CHECK(holdfast::test::exists(server, "orders"));
+}
+
 TEST_CASE("a record that is left of another lease is not taken for that of the holder")
 {
     redis_server server;

@@ -235,6 +235,9 @@ TEST_CASE("a waiter is named by who can get in line or out of it, as text that c
     CHECK(words{all.begin() + 2, all.end()} == rest);
     c.what = verb::leave;
     CHECK(sent(c) == all);
+    auto const own = std::exchange(c.token, {});
+    CHECK(sent(c).at(6).size() > 33);  // more than is read of a key
+    c.token = own;
     c.leave_queue_out();
     c.what = verb::acquire;
     CHECK(sent(c) == words{"EVALSHA", std::string{scripts::acquire.sha1}, "1", "orders", token, "30000"});

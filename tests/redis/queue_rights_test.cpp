@@ -28,11 +28,11 @@ namespace {
 
 redis_server server_with(std::string const& line) { return redis_server{{.config = {line}}}; }
 
-/// Effects: the user `app` waits, again and again, for a lock that is released when its client listens to so many
-/// channels. It never looks by itself.
-void check_that_it_is_woken(redis_server& server, long channels)
+/// Effects: the user `app` waits, again and again, for a lock that is released by way of the URL `releasing` when its
+/// client listens to so many channels. It never looks by itself.
+void check_that_it_is_woken(redis_server& server, long channels, std::string const& releasing)
 {
-    client holding{server.url(), unhurried()};
+    client holding{releasing, unhurried()};
     client redis{server.url("app", "secret"), unhurried()};
     mutex held{holding, "orders", {.ttl = 1h, .retry = {.most = 1h}}};
     mutex m{redis, "orders", {.ttl = 1h, .retry = {.most = 1h}}};
@@ -79,20 +79,34 @@ TEST_CASE("a user without rights to the queue waits for messages to all, and is 
 TEST_CASE("a user with a right to the keys of the queue, but not to its commands, waits for messages to all")
 {
     auto server = server_with("user app on >secret ~* &* -@all " + std::string{holdfast::test::lock_commands});
-    check_that_it_is_woken(server, 2);
+    check_that_it_is_woken(server, 2, server.url());
 }
 
 TEST_CASE("a user with some of the commands of the queue waits for messages to all")
 {
-    auto server =
-        server_with("user app on >secret ~* &* -@all +zadd +zrem " + std::string{holdfast::test::lock_commands});
-    check_that_it_is_woken(server, 2);
+    std::string const some = GENERATE("+zadd +zrem ", "+zadd +zrem +zrank ", "+zrem +zrank +zpopmin ");
+    auto server = server_with("user app on >secret ~* &* -@all " + some + std::string{holdfast::test::lock_commands});
+    check_that_it_is_woken(server, 2, GENERATE(true, false) ? server.url() : server.url("app", "secret"));
+}
+
+TEST_CASE("a user without the right to PEXPIRE, which every lock needs, leaves no queue that stays")
+{
+    auto server = server_with(least_rights("secret", "orders*", "-pexpire"));
+    client holding{server.url(), unhurried()};
+    client redis{server.url("app", "secret"), unhurried()};
+    mutex held{holding, "orders", {.ttl = 1h}};
+    mutex m{redis, "orders", {.ttl = 1h, .retry = {.most = 1h}}};
+    held.lock();
+    std::jthread waiter{[&] { CHECK_THROWS(m.lock()); }};
+    CHECK(eventually([&] { return holdfast::test::subscriptions(server) == 2; }));  // it does without the queue
+    CHECK_FALSE(holdfast::test::exists(server, "holdfast:queue:{orders}"));
+    held.unlock();
 }
 
 TEST_CASE("a user who may not listen to its inbox waits for messages to all")
 {
     auto server = server_with("user app on >secret ~* resetchannels &holdfast:free:{orders} +@all");
-    check_that_it_is_woken(server, 1);
+    check_that_it_is_woken(server, 1, server.url());
 }
 
 TEST_CASE("users with and without rights to the queue get a lock by turns")

@@ -5,6 +5,7 @@
 #include "redisson_peer.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
+#include "support/redis_rights.hpp"
 #include "support/refusal.hpp"
 
 #include <holdfast/redis.hpp>
@@ -271,6 +272,16 @@ TEST_CASE("operators see and break a lock of Redisson, and its waiters hear of i
     CHECK_FALSE(peer.renew());
     server.command({"SET", "orders", "x"});
     CHECK(refusal([&] { redis.force_unlock("orders"); }) != "(not refused)");
+    CHECK(exists(server, "orders"));
+}
+
+TEST_CASE("an operator without a right to read a lock of Redisson is told which, and breaks nothing")
+{
+    redis_server server{{.config = {holdfast::test::redisson_rights("secret", "orders*", "-hexists")}}};
+    client redis{server.url("app", "secret"), in_redisson()};
+    redisson_peer peer{server, "orders"};
+    CHECK(peer.lock());
+    CHECK_THAT(refusal([&] { redis.force_unlock("orders"); }), contains("HEXISTS"));
     CHECK(exists(server, "orders"));
 }
 

@@ -462,6 +462,30 @@ TEST_CASE("a writer that knows of no queue hears that the last reader has left, 
     CHECK(f.wait_to_write("u", called, f.score()) == 1);
 }
 
+TEST_CASE("a writer in the queue is not forgotten when another that knows of no queue gets the lock")
+{
+    fixture f;
+    connection inbox{f.server.port()};
+    inbox({"SUBSCRIBE", "holdfast:wake:" + inbox_of_writers});
+    auto const writer = inbox_of_writers + "03e81";
+    bool const upgrades = GENERATE(true, false);
+    CHECK(f.read("r") == 1);
+    CHECK(f.wait_to_write("u", writer, f.score()) < 0);
+    if (upgrades) {
+        CHECK(f.write("w", "0", "r") == 1);
+        CHECK(f.end_read("r") == 1);
+    } else {
+        CHECK(f.end_read("r") > 0);
+        CHECK(f.write("w") == 1);  // a single attempt
+    }
+    CHECK(f.end_write_in_line("w") == 2);
+    CHECK(f.reserved_for() == writer);
+    CHECK(f.read("s") < 0);
+    CHECK(f.wait_to_write("u", writer, f.score()) == 1);
+    CHECK(f.end_write_in_line("u") == 2);
+    CHECK(f.read("s") == 1);
+}
+
 TEST_CASE("a writer whose client is gone keeps neither the next one nor readers out")
 {
     fixture f;

@@ -232,6 +232,21 @@ TEST_CASE("a key of another type counts as held, whatever it is")
     CHECK(m.try_lock_for(60s));  // when the other library's lock has expired
 }
 
+TEST_CASE("a waiter that gives up leaves a key alone that holds as many zero bytes as a token has letters")
+{
+    redis_server server;
+    client redis{server.url(), unhurried()};
+    mutex waiting{redis, "orders", patient()};
+    server.command({"SETBIT", "orders", "255", "0"});
+    std::stop_source stop;
+    std::jthread waiter{[&] { CHECK_FALSE(waiting.lock(stop.get_token())); }};
+    CHECK(eventually([&] { return waiters(server) == 1; }));
+    stop.request_stop();
+    waiter.join();
+    CHECK(eventually([&] { return waiters(server) == 0; }));
+    CHECK(holdfast::test::exists(server, "orders"));
+}
+
 TEST_CASE("a handoff between threads of a process asks no server")
 {
     redis_server server;

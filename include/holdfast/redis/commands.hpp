@@ -61,7 +61,7 @@ struct joint_member {
 /// | force_release | there is a key, a string | the key is deleted, whatever it holds; the next waiter is called |
 /// | request_release | there is a key | the record of the holder is marked: its renewals are told so |
 /// | list | always | the answer names the locks among some of the keys |
-/// | acquire_all | each of `members`: no key, no queue, no reservation; its fence is not foreign | as acquire, for each; yes carries their fences. No names one that is not so, and carries the time its key has left; nothing is written |
+/// | acquire_all | each of `members`: no key, no queue, no reservation; its fence is not foreign | as acquire, for each; yes carries their fences. No names one that is not so, and carries the time its key or its reservation has left; nothing is written |
 /// | count | always | the answer says which slots of a semaphore are held |
 /// | resize | always | the number of permits kept beside the slots is that of the keys; it lasts for `ttl` at least |
 ///
@@ -98,9 +98,10 @@ struct joint_member {
 /// | release | as above; the readers that it stands beside stay; readers that wait have their turn, and all are told | the token is no reader any more; the last one deletes the key. If no writer can be called, all are told |
 /// | leave | as above; with the last writer in the queue, none is known to wait | `waiter` is no reader any more that is known to wait |
 ///
-/// The key does not expire before the last reader; see `shared_scripts`. Writers stand in the queue of a mutex of the
-/// same name. Readers are in no queue. The turn of those that are known to wait lasts until each of them has asked and
-/// the last one has left, or for as long as the lock would be reserved for the farthest of them.
+/// The key does not expire before the last reader; see `shared_scripts`. When that becomes a writer, it lasts for `ttl`,
+/// or for the time that it has left if that is longer. Writers stand in the queue of a mutex of the same name. Readers
+/// are in no queue. The turn of those that are known to wait lasts until each of them has asked and the last one has
+/// left, or for as long as the lock would be reserved for the farthest of them.
 ///
 /// With `counter`, a fence that is missing or below `floor` is first set to the greatest of the clock (in µs), `floor`
 /// and the proposal `value`. A proposal that is more than `max_lead` ahead of the clock is ignored. A fence expires
@@ -188,8 +189,7 @@ struct command {
 [[nodiscard]] inline access mode_of(command const& c) noexcept { return c.keys ? c.keys->mode() : access::sole; }
 
 /// Returns: whether `c` is about a lock in Redisson's layout, which has no queue, no record of the holder and no number
-/// of permits; see
-/// `redisson_scripts`.
+/// of permits; see `redisson_scripts`.
 [[nodiscard]] inline bool in_redisson(command const& c) noexcept
 {
     return c.keys && c.keys->layout() == layout::redisson;

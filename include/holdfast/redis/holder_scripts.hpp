@@ -69,16 +69,15 @@ return {left, redis.sha1hex(value), string.format('%d%06d', time[1], time[2]), a
         type(waiting) == 'number' and waiting or -1}
 )lua";
 
+// After `read_value`, which says whether the user may read it.
 inline constexpr std::string_view break_lock = R"lua(
-local left = redis.call('PTTL', KEYS[1])
-if left == -2 then return 0 end
-if type(redis.pcall('GETRANGE', KEYS[1], 0, 0)) == 'table' then return -1 end
+if redis.call('PTTL', KEYS[1]) == -2 then return 0 end
+if type(value) == 'table' then return -1 end
 redis.call('PEXPIRE', KEYS[1], 0)
 if holder then redis.pcall('PEXPIRE', holder, 0) end
 )lua";
 
 inline constexpr std::string_view mark_record = R"lua(
-local value = redis.pcall('GETRANGE', KEYS[1], '0', '32')
 if redis.call('PTTL', KEYS[1]) == -2 then return 0 end
 local kept = holder and redis.pcall('GETRANGE', holder, 0, 8191)
 local left = holder and redis.pcall('PTTL', holder)
@@ -95,19 +94,19 @@ return 1
 inline constexpr auto acquire_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::keys, parts::waiter, parts::turn, parts::look_at_clock,
            parts::take, parts::record, parts::answer_yes>;
-inline constexpr script acquire_and_tell{acquire_and_tell_text, "a07f01ef514da2f6075bef5748c90792c2ff7257"};
+inline constexpr script acquire_and_tell{acquire_and_tell_text, "ec28792462aabd8598ed5bff515081cd4a6b3e29"};
 
 inline constexpr auto acquire_by_clock_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::keys_after_fence, parts::waiter_by_clock, parts::turn,
            parts::look_at_fence, parts::fence_by_clock, parts::take, parts::record, parts::answer_fence>;
 inline constexpr script acquire_by_clock_and_tell{acquire_by_clock_and_tell_text,
-                                                  "6ff50d0ec837c68e178ef402c42f752d53d94339"};
+                                                  "ca4bbb0e7abd04ec431db0f43a3986f4379f1b74"};
 
 inline constexpr auto acquire_by_count_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::keys_after_fence, parts::waiter_by_count, parts::turn,
            parts::look_at_fence, parts::fence_by_count, parts::take, parts::record, parts::answer_fence>;
 inline constexpr script acquire_by_count_and_tell{acquire_by_count_and_tell_text,
-                                                  "62d7b596f04d9d8c83293129f2be945c5e93e84f"};
+                                                  "955d9844e93dd8ede8cfba2c42ae2c6158645b9d"};
 
 inline constexpr auto extend_and_hear_text = joined<parts::take_holder, parts::extend_both>;
 inline constexpr script extend_and_hear{extend_and_hear_text, "c56d55b3f82f5c30fd8eb0fee4a01ba7f1cb9b98"};
@@ -123,7 +122,7 @@ inline constexpr script release_and_erase{joined<parts::take_holder, parts::comp
 inline constexpr script give_back_and_erase{
     joined<parts::take_holder, parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay,
            parts::erase_record, parts::tell_all>,
-    "5424c06f71456ec73ec626c4c1ada22f3dafb03a"};
+    "c747ab881c4f38ab8063a5b2ba9618bfaeccb187"};
 
 // inspect: KEYS lock [queue next] [holder]. Answers {} if the lock is free; otherwise {PTTL, a digest of the value, the
 // clock in µs, the record without its owner token, how many wait or -1}. The digest only tells values apart.
@@ -132,13 +131,13 @@ inline constexpr script inspect{joined<parts::take_holder_if_there, parts::keys,
 
 // force_release: KEYS lock [queue next] [holder]; ARGV '' channel. Answers 1 + the number of subscribers told; 0: it is
 // free; -1: its key is of another type, and stays.
-inline constexpr script force_release{
-    joined<parts::take_holder_if_there, parts::keys, parts::call_next, parts::break_lock, parts::tell_all>,
-    "02b63ef9142c9c159f1a87a39edb8832bccdf563"};
+inline constexpr script force_release{joined<parts::take_holder_if_there, parts::keys, parts::call_next,
+                                             parts::read_value, parts::break_lock, parts::tell_all>,
+                                      "c956cd17d275fd55135d0d9e632f748e30d5c82a"};
 
 // request_release: KEYS lock [holder]. Answers 1; 0: it is free; -1: there is no record of its holder.
-inline constexpr script request_release{joined<parts::take_holder_if_there, parts::mark_record>,
-                                        "8d47ef33692d179419453301c8dab7313ced4c68"};
+inline constexpr script request_release{joined<parts::take_holder_if_there, parts::read_value, parts::mark_record>,
+                                        "006bec586d299b7ec18cc1b906dd1ac5b1b58b2b"};
 
 // list: ARGV cursor pattern count. Answers {cursor, name…}: of the keys that match, those that hold an owner token, or
 // have readers, and expire. Looks at about `count` keys. A name of more than 4 KiB is left out: a reply is not to be
@@ -166,14 +165,14 @@ inline constexpr script count{R"lua(
 local name = string.sub(KEYS[1], 1, -2)
 local all = {}
 for i = 1, tonumber(ARGV[2]) do
-  local key = string.format('%s%d', name, i - 1)
+  local key = name .. (i - 1)
   local value = redis.pcall('GETRANGE', key, 0, 32)
   local left = redis.call('PTTL', key)
   all[i] = left == -2 and '' or string.sub(redis.sha1hex(type(value) == 'string' and value or ''), 1, 16)
 end
 return all
 )lua",
-                              "f12529d116bec91fc626d7422bb70336fbb34ad6"};
+                              "0aa0aaf236d294595eb6217be78be124c0119fe6"};
 
 // resize: KEYS slot 0; ARGV '' permits ttl. The number of permits is kept as `permit_scripts` says, beside the slots.
 // One that does not expire is replaced by one that does not. Answers 1; an error if the key is no string.

@@ -33,7 +33,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// | start | asks, with a fresh token for each lock; or done: it has no vote, or its user no queues |
 /// | yes, in time | done: all are held |
 /// | yes, so late that one of the leases cannot be used | all are given back; done: `unavailable` |
-/// | no | done: `timed_out`; `unavailable` if no lease is in the way |
+/// | no | done: `timed_out`; `unavailable` if neither a lease nor a reservation is in the way |
 /// | an error, no answer for one node timeout, cancel, destroyed | all are given back; done |
 ///
 /// All are given back although the server may have taken none: the script can have failed in the middle.

@@ -27,7 +27,7 @@ for i = 1, count do
   if left ~= -2 or type(value) == 'table' then return {-i, left} end
   if redis.call('PTTL', KEYS[key + 3]) ~= -2 then return {-i, 0} end
   local reservation = redis.call('PTTL', KEYS[key + 4])
-  if reservation ~= -2 then return {-i, reservation} end
+  if reservation >= 0 and reservation <= 1000 then return {-i, reservation} end
   local batch = tonumber(ARGV[3 * i + 3])
   fences[i] = 0
   if batch > 0 then
@@ -62,6 +62,6 @@ for i = 1, count do
 end
 return fences
 )lua",
-                                    "1522c021b8f688dbdf55ab7b1f7c5bd81eb1a047"};
+                                    "673dba02af8feb61c899202d88ea460e54f67757"};
 
 }  // namespace holdfast::redis::scripts

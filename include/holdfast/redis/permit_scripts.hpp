@@ -55,13 +55,13 @@ inline constexpr std::string_view decline_number = "if other and not held then r
 }  // namespace parts
 
 inline constexpr script acquire_slot{joined<parts::take_number, parts::refuse_number, acquire_text>,
-                                     "797fdb03f3b690319a0a1c2e0bb7988a68e992eb"};
+                                     "23be6b7c21bd2d16e98efd831a7ef337a4fa698d"};
 
 inline constexpr script acquire_slot_by_clock{joined<parts::take_number, parts::refuse_number, acquire_by_clock_text>,
-                                              "55efc490846f32455a06cc940d2e2e765f8b9427"};
+                                              "28903b9a3b4b93d422cb14420ca8b672657c97ef"};
 
 inline constexpr script acquire_slot_by_count{joined<parts::take_number, parts::refuse_number, acquire_by_count_text>,
-                                              "9aedf862ddf20da0fa371dd8d7ff6f11c91c7102"};
+                                              "52290c74588bd845f80681d882b1021f05a836b2"};
 
 inline constexpr script extend_slot{joined<parts::take_number, parts::keep_number, extend_text>,
                                     "ae873a471378112cd120e1c5df3a1a9f6dbb24ec"};
@@ -73,15 +73,15 @@ inline constexpr script reacquire_slot{
 // The same with a record of the holder, whose text is the last argument but one.
 
 inline constexpr script acquire_slot_and_tell{joined<parts::take_number, parts::refuse_number, acquire_and_tell_text>,
-                                              "1d8b0976108070d0dab57585fee229480accbf44"};
+                                              "1761efaea2a33c64ffb7fa3ea6258761c837c9e7"};
 
 inline constexpr script acquire_slot_by_clock_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_clock_and_tell_text>,
-    "15a90c6168c09c03820385a7c10c2408c24a9608"};
+    "c5943032f968c7fc581e56e1b3c19f5171a84596"};
 
 inline constexpr script acquire_slot_by_count_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_count_and_tell_text>,
-    "3ae4048b63b4f49b73ded581160f74ea148ce269"};
+    "4b94626b4984a4fa6daed096eedf56802cbeace2"};
 
 inline constexpr script extend_slot_and_hear{joined<parts::take_number, parts::keep_number, extend_and_hear_text>,
                                              "5e6f8a882d0540f9136b6b4b451ab0e9355a25c1"};

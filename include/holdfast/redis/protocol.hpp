@@ -30,6 +30,10 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// About how many keys a server looks at for one answer to a list.
 inline constexpr unsigned keys_of_a_list = 100;
 
+/// What is sent in place of a token that owns nothing: longer than what scripts read of a key, so that no key has it.
+inline constexpr std::string_view no_token = "none, and longer than those 33 bytes";
+static_assert(no_token.size() > 33);
+
 namespace detail {
 
 /// A command as words; numbers are written into its own memory.
@@ -58,6 +62,13 @@ private:
     std::array<char, 224> digits_{};
     std::size_t used_ = 0;
 };
+
+/// Returns: what is sent as the owner token of `c`.
+[[nodiscard]] inline std::string_view token_of(command const& c) noexcept
+{
+    if (of_operator(c)) return {};
+    return c.token == owner_token{} ? no_token : c.token.view();
+}
 
 }  // namespace detail
 
@@ -95,7 +106,7 @@ inline void encode(std::string& bytes, command const& c, script_form form)
     if (queued) w.add(c.keys->queue());
     if (queued) w.add(c.keys->next());
     if (c.use_holder) w.add(c.keys->holder());
-    w.add(of_operator(c) ? std::string_view{} : c.token.view());
+    w.add(detail::token_of(c));
     switch (c.what) {
     case command::verb::acquire:
         w.add(c.ttl.count());

@@ -208,6 +208,9 @@ return {left, '', string.format('%d%06d', time[1], time[2]), '', -1}
 inline constexpr std::string_view break_lock = R"lua(
 if redis.call('PTTL', KEYS[1]) == -2 then return 0 end
 local has_mode = redis.pcall('HEXISTS', KEYS[1], 'mode')
+if type(has_mode) == 'table' and not string.find(has_mode.err, 'WRONGTYPE', 1, true) then
+  redis.call('HEXISTS', KEYS[1], 'mode')
+end
 if type(has_mode) == 'table' then return -1 end
 redis.call('PEXPIRE', KEYS[1], 0)
 local others = string.gsub(ARGV[2], '^redisson_lock__channel', 'redisson_rwlock')
@@ -267,6 +270,6 @@ inline constexpr script release_shared{joined<parts::owner_of, parts::timeouts, 
 // Of operators. What is forced is told to the waiters of both kinds of lock.
 inline constexpr script inspect{parts::report, "19d5c03fc5b59eb225f0bf0c86117231ae0e70e5"};
 inline constexpr script force_release{joined<parts::break_lock, parts::wake_one, parts::tell>,
-                                      "02257bd5e5c9f8649e4d584b54fa1457c5c4572c"};
+                                      "da92ce08674f9aaf95dabd366c827baf6357ee80"};
 
 }  // namespace holdfast::redis::scripts::redisson

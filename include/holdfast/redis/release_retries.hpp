@@ -62,7 +62,7 @@ public:
         } else {
             kept_.splice(kept_.end(), one);
         }
-        if (kept_.size() > most) kept_.pop_front();  // its key expires before the others
+        if (kept_.size() > most) kept_.pop_front();  // it is the oldest
     }
 
     /// Effects: drops the one for `token`: it is sent now, or the token's holder has the lock and will release it.

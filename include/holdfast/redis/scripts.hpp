@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/redis/fence_script_parts.hpp>
 #include <holdfast/redis/script.hpp>
 
 #include <string_view>
@@ -27,23 +28,20 @@ namespace scripts {
 // - A score that is negative is the time waited so far, in µs: then no client has to know the clock of the server.
 // - A score of more than an hour ago counts as that, and one of more than a minute from now, too: no client may be
 //   ahead of all others for good, and none behind them.
-// - Only a missing right to the queue is an error. What else is wrong with its keys makes waiters slower.
-//
-// A fence is read as text. It counts as a number only if it has so few digits that a double holds it. It is foreign if
-// it is no number, or further ahead of the clock than the bound; {fence, 1} is answered if it was replaced. By count,
-// with a guard, it is replaced by a note: '-' and the most that it can have been. Then {0, 1} is answered, and {0, 0}
-// until the clock has come near the note. A note that is older than the lifetime of a fence is foreign, too.
+// - Only a missing right to the queue is an error. What else is wrong with its keys makes waiters slower. A user who may
+//   not call others stays in no queue: those who wait for it would not hear of its releases.
 
 namespace parts {
 
 inline constexpr std::string_view look_at_left = "local left = redis.call('PTTL', KEYS[1])\n";
-inline constexpr std::string_view look_at_owner = R"lua(
+inline constexpr std::string_view read_value = R"lua(
 local value = redis.pcall('GETRANGE', KEYS[1], '0', '32')
 if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
   redis.call('GETRANGE', KEYS[1], '0', '32')
 end
-local refused = left ~= -2 and value ~= ARGV[1]
 )lua";
+inline constexpr std::string_view compare_value = "local refused = left ~= -2 and value ~= ARGV[1]\n";
+inline constexpr std::string_view look_at_owner = joined<read_value, compare_value>;
 inline constexpr std::string_view look = joined<look_at_left, look_at_owner>;
 
 inline constexpr std::string_view look_at_reservation = R"lua(
@@ -80,7 +78,12 @@ local function enqueue()
   if refused(redis.pcall('ZRANK', queue, waiter)) then redis.call('ZRANK', queue, waiter) end
   local added = redis.pcall('ZADD', queue, string.format('%.0f', at), waiter)
   if refused(added) then redis.call('ZADD', queue, string.format('%.0f', at), waiter) end
-  if type(added) == 'number' then redis.call('PEXPIRE', queue, '3600000') end
+  if type(added) ~= 'number' then return end
+  if refused(redis.pcall('PEXPIRE', queue, '3600000')) or refused(redis.pcall('ZPOPMIN', queue, '0')) then
+    redis.pcall('ZREM', queue, waiter)
+    redis.call('PEXPIRE', queue, '3600000')
+    redis.call('ZPOPMIN', queue, '0')
+  end
 end
 )lua";
 
@@ -142,49 +145,6 @@ if refused then return -2 - left - (type(value) == 'table' and 4503599627370496 
 inline constexpr std::string_view turn = joined<look_at_left, look_at_reservation, unless_at_once, look_at_owner,
                                                 enqueue, call_next, stand_in_line, refuse, end_of_rivals>;
 
-inline constexpr std::string_view look_at_fence = R"lua(
-local time = redis.call('TIME')
-local clock = time[1] * 1000000 + time[2]
-local kept = redis.pcall('GETRANGE', KEYS[2], '0', '32')
-if kept == '' then
-  kept = redis.call('PTTL', KEYS[2]) ~= -2
-end
-)lua";
-
-inline constexpr std::string_view next_by_clock = R"lua(
-local last = type(kept) == 'string' and #kept <= 16 and string.find(kept, '^%d+$') and tonumber(kept)
-local foreign = kept and not (last and last <= clock + ARGV[5] + 1000000)
-if foreign then last = clock + ARGV[5] end
-local fence = math.max((last or 0) + 1, clock) + ARGV[3] - 1
-)lua";
-
-inline constexpr std::string_view keep_fence = R"lua(local lead = (fence - clock) / 1000
-local lifetime = lead < 1 and ARGV[4] or string.format('%.0f', ARGV[4] + lead)
-redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', lifetime)
-)lua";
-inline constexpr std::string_view fence_by_clock = joined<next_by_clock, keep_fence>;
-
-inline constexpr std::string_view fence_by_count = R"lua(
-local number = type(kept) == 'string' and #kept <= 17 and string.find(kept, '^-?%d+$') and tonumber(kept)
-local last = number and math.abs(number) or 0
-local lead = tonumber(ARGV[7])
-local foreign = kept and not (number and last <= clock + ARGV[5])
-if number and number < 0 and last < clock - ARGV[4] * 1000 then foreign = true end
-if foreign and lead > 0 then
-  redis.call('SET', KEYS[2], string.format('-%.0f', clock + ARGV[5]), 'PX', ARGV[4])
-  return {0, 1}
-end
-if foreign then last = 0 end
-if lead > 0 and number and number < 0 and last > clock + lead then return {0, 0} end
-if last < tonumber(ARGV[8]) then
-  local proposal = tonumber(ARGV[6])
-  if proposal > clock + lead then proposal = 0 end
-  last = math.max(clock, proposal, ARGV[8])
-end
-local fence = last + ARGV[3]
-redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', ARGV[4])
-)lua";
-
 inline constexpr std::string_view take = R"lua(
 if left == -2 then
   redis.call('SET', KEYS[1], ARGV[1])
@@ -203,17 +163,17 @@ inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} 
 }  // namespace parts
 
 inline constexpr auto acquire_text = joined<parts::keys, parts::waiter, parts::turn, parts::take, parts::answer_yes>;
-inline constexpr script acquire{acquire_text, "46f5020776d6bf2b4717e9583500b042121d5e18"};
+inline constexpr script acquire{acquire_text, "187fdb59a17ef399bcd31af1233684e923a54209"};
 
 inline constexpr auto acquire_by_clock_text =
     joined<parts::keys_after_fence, parts::waiter_by_clock, parts::turn, parts::look_at_fence, parts::fence_by_clock,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_clock{acquire_by_clock_text, "fab4617b416697fe36b4cce6c6bb01e4116ab978"};
+inline constexpr script acquire_by_clock{acquire_by_clock_text, "6818a9ca036d9e1940cc401f586818ada4263200"};
 
 inline constexpr auto acquire_by_count_text =
     joined<parts::keys_after_fence, parts::waiter_by_count, parts::turn, parts::look_at_fence, parts::fence_by_count,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_count{acquire_by_count_text, "e57e154f7bccde459601e4e3148690fbe9bbf365"};
+inline constexpr script acquire_by_count{acquire_by_count_text, "c26b738aac47136a0433945ca50db3bd65ab807d"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.
@@ -221,20 +181,6 @@ namespace parts {
 
 inline constexpr std::string_view only_owner = R"lua(
 if redis.pcall('GETRANGE', KEYS[1], '0', '32') ~= ARGV[1] then return 0 end)lua";
-
-inline constexpr std::string_view raise_fence = R"lua(
-local time = redis.call('TIME')
-local kept = redis.pcall('GETRANGE', KEYS[2], '0', '32')
-if kept == '' then
-  kept = redis.call('PTTL', KEYS[2]) == -2 and '0'
-end
-local last = type(kept) == 'string' and #kept <= 16 and string.find(kept, '^%d+$') and tonumber(kept)
-if not last or math.max(last, ARGV[2]) > time[1] * 1000000 + time[2] + ARGV[4] then return 0 end
-if last < tonumber(ARGV[2]) then
-  redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
-end
-return 1
-)lua";
 
 }  // namespace parts
 
@@ -293,7 +239,7 @@ inline constexpr script release{joined<parts::compare_and_delete, parts::keys, p
 // queue, or joins it if the score is not 0.
 inline constexpr script give_back{
     joined<parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay, parts::tell_all>,
-    "acd7a21127d8dd82231656a2c0f01cbe43b84f3b"};
+    "2b7c8d3fd5630a7883ffb3f409f315e00d610b66"};
 
 }  // namespace scripts
 }  // namespace holdfast::redis

@@ -22,8 +22,9 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts::parts {
 //
 // A lease lasts through the millisecond of its end, as a key does. The writes that need memory come first; the key of
 // the lock is written last: if one before it fails, nothing is taken. A renewal and a release begin with a write that
-// needs none: a server without memory lets a script go on that has written. That a release cannot write the phase does
-// not undo it. A mark that is further ahead than any that is written does not count: the clock was set back.
+// needs none: a server without memory lets a script go on that has written; the SET of `note` only asks whether this
+// one does. That a release cannot write the phase does not undo it. A mark that is further ahead than any that is
+// written does not count: the clock was set back.
 
 inline constexpr std::string_view shared_keys = "local readers, phase = KEYS[2], KEYS[3]\n";
 inline constexpr std::string_view shared_keys_after_fence = "local readers, phase = KEYS[3], KEYS[4]\n";
@@ -38,7 +39,7 @@ inline constexpr std::string_view beside_by_count =
 inline constexpr std::string_view waiter_after_channel = "local waiter, score = ARGV[3], ARGV[4]\n";
 inline constexpr std::string_view called_before = "local before = called_readers\n";
 
-// `note` writes the phase. `reads`: the lock's value vouches for the readers.
+// `note` writes the phase, and a new one only if it may expire. `reads`: the lock's value vouches for the readers.
 inline constexpr std::string_view look_at_phase = R"lua(
 local at = redis.call('TIME')
 local now = at[1] * 1000 + math.floor(at[2] / 1000)
@@ -55,6 +56,10 @@ local waiting_readers = reader > now and marks[6] or ' '
 local called_readers = turn > now and marks[7] or ' '
 local function ms(n) return string.format('%.0f', n) end
 local function note()
+  if redis.call('PTTL', phase) == -2 then
+    redis.call('SET', phase, '', 'XX')
+    redis.call('PEXPIRE', phase, 0)
+  end
   redis.call('HSET', phase, 'writer', ms(writer), 'reader', ms(reader), 'turn', ms(turn), 'beside', companion,
     'queued', ms(queued), 'waiting', waiting_readers, 'called', called_readers, 'known', ms(known))
   local most = math.max(writer, reader, turn) - now
@@ -63,9 +68,7 @@ local function note()
 end
 )lua";
 
-inline constexpr std::string_view look_at_value = R"lua(
-local value = redis.pcall('GETRANGE', KEYS[1], '0', '32')
-)lua";
+inline constexpr std::string_view look_at_value = "local value = redis.pcall('GETRANGE', KEYS[1], '0', '32')\n";
 
 inline constexpr std::string_view look_at_reader = R"lua(
 local reads = value == 'holdfast:readers' or (companion ~= '' and value == companion)
@@ -117,9 +120,9 @@ local function join()
   if ends_at and tonumber(ends_at) > ends then ends = tonumber(ends_at) end
   if not reads then redis.call('PEXPIRE', readers, 0) end
   redis.call('ZREMRANGEBYSCORE', readers, '-inf', '(' .. ms(now))
-  redis.call('ZADD', readers, ms(ends), ARGV[1])
   local last = redis.call('ZREVRANGE', readers, 0, 0, 'WITHSCORES')
-  local rest = ms(last[2] - now)
+  redis.call('ZADD', readers, ms(ends), ARGV[1])
+  local rest = ms(math.max(last[2] or 0, ends) - now)
   redis.call('PEXPIRE', readers, rest)
   if redis.call('PTTL', KEYS[1]) == -2 then
     redis.call('SET', KEYS[1], 'holdfast:readers', 'PX', rest)
@@ -165,14 +168,17 @@ if refused and waits > 0 and (value == 'holdfast:readers' or stands) then
 end
 )lua";
 
-// As long as other writers are in the queue, it is known that one waits.
+// As long as other writers are in the queue, it is known that one waits. Without the keys of the queue, its own mark is
+// no longer known, and that of one in the queue is.
 inline constexpr std::string_view take_exclusive = R"lua(
 if reserved_for_us then redis.pcall('PEXPIRE', next, 0) end
 if waiter then redis.pcall('ZREM', queue, waiter) end
 if value ~= ARGV[1] then
   companion = left ~= -2 and ARGV[1] or ''
   if companion ~= '' or marks[1] then
-    if not next or redis.call('PTTL', queue) == -2 then writer = 0 end
+    local others = writer == queued
+    if next then others = redis.call('PTTL', queue) ~= -2 end
+    if not others then writer = 0 end
     note()
   end
   if left == -2 and redis.call('PTTL', readers) ~= -2 then

@@ -15,58 +15,58 @@ inline constexpr script acquire_exclusive{
     joined<parts::look, parts::shared_keys, parts::queue_after_phase, parts::beside, parts::look_at_phase,
            parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation, parts::stand_in_line,
            parts::mark_writer, parts::refuse, parts::take_exclusive, parts::answer_yes>,
-    "54b72d45906650e177dada6330ffe2af100a9900"};
+    "292e57bd62cc0ce8ad9b29467f2b2f5252b8081b"};
 
 inline constexpr script acquire_exclusive_by_clock{
     joined<parts::look, parts::shared_keys_after_fence, parts::queue_after_fence_and_phase, parts::beside_by_clock,
            parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation,
            parts::stand_in_line, parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_clock,
            parts::take_exclusive, parts::answer_fence>,
-    "450c86faf31f1a97a5055020c2b901849528a3c9"};
+    "ca86d5d9c0c0df0b1f365d34809106c984708684"};
 
 inline constexpr script acquire_exclusive_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::queue_after_fence_and_phase, parts::beside_by_count,
            parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation,
            parts::stand_in_line, parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_count,
            parts::take_exclusive, parts::answer_fence>,
-    "1b56fa66c7c6af670b3580d5ef66a888cebdb711"};
+    "1c84d80c00b4f53320668b754cc263c8a5be4532"};
 
 // acquire, shared: the same, without the queue and a score. `beside`: '' or the token of an exclusive lease, beside
 // which it is to stand. `waits`: how long it is remembered that a reader waits, if it is refused.
 inline constexpr script acquire_shared{
     joined<parts::look, parts::shared_keys, parts::beside, parts::look_at_phase, parts::look_at_reader, parts::come,
            parts::refuse_reader, parts::refuse, parts::join, parts::take_shared, parts::answer_yes>,
-    "f7ed14cd4053d8fbbdb0ad62962506cbe3fbf2b7"};
+    "3fa8359fd185e9e99c0640aee4726524274f7339"};
 
 inline constexpr script acquire_shared_by_clock{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_clock, parts::look_at_phase,
            parts::look_at_reader, parts::come, parts::refuse_reader, parts::refuse, parts::look_at_fence,
            parts::fence_by_clock, parts::join, parts::take_shared, parts::answer_fence>,
-    "ce1017701f199964835696f7e7f1302a96773b6f"};
+    "a6d83cb95367390c39b14ef8391f7cae080c0fd5"};
 
 inline constexpr script acquire_shared_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_count, parts::look_at_phase,
            parts::look_at_reader, parts::come, parts::refuse_reader, parts::refuse, parts::look_at_fence,
            parts::fence_by_count, parts::join, parts::take_shared, parts::answer_fence>,
-    "6d6980b4a13d449fa449d149156caa5ba51ae8f0"};
+    "79b121eae9962ff19f4473badaffc70a6706b588"};
 
 // confirm, shared: KEYS lock fence readers phase; ARGV as confirm.
 inline constexpr script confirm_shared{
     joined<parts::look_at_value, parts::shared_keys_after_fence, parts::look_at_phase, parts::look_at_reader,
            parts::only_ours, parts::raise_fence>,
-    "dd38a7e526ef742f3673c76bdd73ee0f64220797"};
+    "0761c6e221cf2d615dcb372c0ebab3ddb1b18f9b"};
 
 // extend, shared: KEYS lock readers phase; ARGV token ttl. Only its own record, and only if it is there.
 inline constexpr script extend_shared{
     joined<parts::look_at_value, parts::shared_keys, parts::look_at_phase, parts::look_at_reader, parts::only_ours,
            parts::join, parts::extend_shared>,
-    "84600cc5eade5d4b86a548a14fdc2dfbbc2afb5c"};
+    "66d8a548d48be86aa34195cf5b669037aaa59e95"};
 
 // reacquire, shared: the same. As extend, and goes in if no writer has the lock.
 inline constexpr script reacquire_shared{
     joined<parts::look_at_value, parts::shared_keys, parts::look_at_phase, parts::look_at_reader,
            parts::only_without_writer, parts::join, parts::extend_shared>,
-    "cfd04b4359ab57ae5860d1b1f92de2a4a64d8efc"};
+    "d238f79226e5d49fc8c5686a3bf175ed6eaf75e3"};
 
 // release, shared, and leave: KEYS lock readers phase [queue next]; ARGV token channel [waiter]. As release. When the
 // last reader leaves, all are told, unless a writer of the queue is called.
@@ -74,13 +74,13 @@ inline constexpr script release_shared{
     joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::waiter_after_channel,
            parts::look_at_phase, parts::look_at_reader, parts::called_before, parts::come, parts::leave_shared,
            parts::release_shared, parts::call_next, parts::call_writer, parts::tell_all>,
-    "ad02d9a5645d44e2c1ef5c65e3f64451edaf1c7c"};
+    "7243fbb14105b8ca9ba16b48bc816f0f9a3a7bbd"};
 
 // release, exclusive, and leave: the same, and ARGV [waiter score], as give_back.
 inline constexpr script release_exclusive{
     joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::waiter_after_channel,
            parts::look_at_phase, parts::enqueue, parts::call_next, parts::release_exclusive,
            parts::leave_or_stay_exclusive, parts::tell_all>,
-    "4d989fbd78783efd7d6f698a256daa799b608398"};
+    "698518e276773aae7d7c09931d0250d4350b5684"};
 
 }  // namespace holdfast::redis::scripts

@@ -204,7 +204,8 @@ private:
             bool const taken = found != keys_.end();
             // mutant: several locks granted although one of them is held
             if (taken || lines_.wanted(one.keys->lock) || !fences_.usable(one, t))
-                return all.no(one, taken ? time_left(found->second, t) : std::chrono::milliseconds{0});
+                return all.no(one,
+                              taken ? time_left(found->second, t) : lines_.reservation_left(one.keys->lock, whole(t)));
         }
         for (auto const& one : all.each()) all.granted(acquire_with_fence(one, false, t).fence);
         return all.yes();

@@ -114,7 +114,7 @@ public:
     }
 
     /// Effects: the token of `c` has the lock exclusively; beside its reader, if there was a value. `others`: some are
-    /// in the queue.
+    /// in the queue, as far as is known.
     void taken(redis::command const& c, std::string_view value, bool others)
     {
         if (!others) writer_waits_until_ = {};

@@ -43,6 +43,14 @@ public:
         return found->second.expires;
     }
 
+    /// Returns: for how long one that does not wait is refused; 0 if it is not known: there are others in the queue, or
+    /// none is called.
+    [[nodiscard]] milliseconds reservation_left(std::string const& lock, milliseconds now) const
+    {
+        auto const found = next_.find(lock);
+        return found == next_.end() || waited_for(lock) ? milliseconds{0} : found->second.expires - now;
+    }
+
     /// Returns: whether others wait for the lock, or it is reserved.
     [[nodiscard]] bool wanted(std::string const& lock) const { return reserved(lock) || waited_for(lock); }
 
