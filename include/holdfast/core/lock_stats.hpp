@@ -61,7 +61,8 @@ struct lock_event {
         at_risk,       ///< a renewal or an extension failed; the lease goes on, see `lease::at_risk`; `code`: why
         lost,          ///< once for each loss; `duration`: of the hold
         released,      ///< `duration`: of the hold; `code`: as `unlock(ec)` has it. Not for a lease that is lost
-        /// an operator asks the holder to release the lock, see `lease::release_requested`; once for each hold
+        /// an operator asks the holder to release the lock, see `lease::release_requested`; once for each hold;
+        /// `duration`: of the hold so far
         release_requested,
     };
 

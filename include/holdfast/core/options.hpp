@@ -21,10 +21,10 @@ struct backoff_options {
     /// contenders collide again and again. Far above: the lock lies idle after a collision.
     std::chrono::microseconds first{500};
 
-    /// The longest time between two looks at a lock that is held. It bounds what a lost wake-up message, or a peer that
-    /// releases without publishing, can cost. Small: every waiter polls. Large: such a waiter sleeps until the holder's
-    /// lease ends. A waiter in the servers' queues, which the release will call, looks after 250 ms, then twice as
-    /// seldom each time, up to 10 times `most`.
+    /// The longest pause before a waiter asks again for a lock that is held. It bounds what a lost wake-up message, or a
+    /// peer that releases without publishing, can cost. Small: every waiter polls. Large: such a waiter sleeps until the
+    /// holder's lease ends. A waiter in the servers' queues, which the release will call, asks after 250 ms, then twice
+    /// as seldom each time, up to 10 times `most`.
     std::chrono::milliseconds most{1000};
 };
 
@@ -89,7 +89,7 @@ struct lock_options {
     /// release that is lost with its connection may leave the lock as it is until its ttl is over.
     bool deferred_release = false;
 
-    /// How waiters space their attempts. ZooKeeper: a waiter in a queue is woken and never looks by itself; in the
+    /// How waiters space their attempts. ZooKeeper: a waiter in a queue is woken and never asks by itself; in the
     /// plain form `first` is the longest pause between a release and the attempt at the lock.
     backoff_options retry{};
 
