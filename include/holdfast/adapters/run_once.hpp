@@ -28,8 +28,8 @@ struct once_access {
 }  // namespace detail
 
 /// Effects: calls `f`, as `f(lease)` if it takes one, unless another call for `name` in this store, in any process,
-/// runs now, or has begun less than `period` ago and returned. If `f` throws, the next call may run at once. `options`
-/// are those of the lock `name`; their `min_hold` is not used.
+/// runs now, or has returned and begun less than its `period` ago: all calls should say the same. If `f` throws, the
+/// next call may run at once. `options` are those of the lock `name`; their `min_hold` is not used.
 ///
 /// A job that takes longer than `period` may be begun again when it has returned. If its lease is lost, it may be begun
 /// again while it runs: it should look at `lost_token()`, and send its `fencing_token()` with what it writes. If the
