@@ -471,8 +471,13 @@ TEST_CASE("the end of a semaphore gives back all permits before it waits, also t
     auto& releases = client.store->releases;
     auto const before = releases.size();
     releases.answered_at_once = false;
-    std::thread ends{[&] { mine.reset(); }};
+    std::atomic<bool> ended{false};
+    std::thread ends{[&] {
+        mine.reset();
+        ended = true;
+    }};
     CHECK(eventually([&] { return releases.size() == before + 5; }));
+    CHECK_FALSE(eventually([&] { return ended.load(); }, 100ms));  // it waits for the last answer
     client.store->answer_releases();
     ends.join();
 }

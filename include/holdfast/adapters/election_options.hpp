@@ -59,7 +59,8 @@ inline void check_options(std::string_view lock_name, election_options const& op
     require(options.stop_margin.count() >= 0 && options.stop_margin <= longest_ttl,
             "stop_margin must not be negative, and at most a day");
     require(options.pause.count() >= 0, "pause must not be negative");
-    require(options.retry.first.count() > 0, "retry.first must be positive");
+    require(options.retry.first.count() > 0 && options.retry.most.count() > 0,
+            "retry.first and retry.most must be positive");
     require(options.pause <= longest_ttl && options.retry.most <= longest_ttl,
             "pause and retry.most must be at most a day");  // before it is compared with microseconds
     require(options.retry.most >= options.retry.first, "retry.most must be at least retry.first");

@@ -174,4 +174,4 @@ private:
     net::executor_work_guard<executor_type> work_;
 };
 
-}  // namespace holdfast::inline HOLDFAST_ABI::detail::HOLDFAST_ASIO_SCOPE
+}  // namespace holdfast::detail::HOLDFAST_ASIO_SCOPE

@@ -14,10 +14,10 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// the answers. To close that one, later, waits for its answer, which is most likely the last of all.
 class all_but_last {
 public:
-    /// Effects: `one` is among them. It gives back the one before.
+    /// Effects: `one` is among them, if it was not before. It gives back the one before.
     void add(std::shared_ptr<lock_object> const& one) noexcept
     {
-        if (one->lease() == lease{}) return;
+        if (one == last_ || one->lease() == lease{}) return;
         if (auto const before = std::exchange(last_, one)) before->give_back(before->lease());
     }
 

@@ -67,6 +67,7 @@ public:
         std::scoped_lock guard{session().mutex()};
         started_ = before.started_;
         limits_ = before.limits_;
+        had_to_wait_ = before.had_to_wait_;
     }
 
     void start(completion& done) override
@@ -182,7 +183,7 @@ private:
     {
         if (reached()) limits_.asked(session().connected() ? now : std::max(started_, session().suspended_since()));
         if (!session().connected()) limits_.not_asked();
-        had_to_wait_ = had_to_wait_ || machine_->waits() || stages_.numbering();
+        had_to_wait_ = had_to_wait_ || machine_->waits();
         // An attempt that has begun gets its time.
         bool const under_way = session().connected() && !machine_->waits();
         auto const limit = only_attempt_ ? timeout_after(started_)

@@ -163,7 +163,10 @@ private:
             other_ = number_of(marks_[i]);
             return fail(errc::other_number);
         }
-        if (in_question) return stall();
+        if (in_question) {
+            enter(state::waiting);
+            return stall();
+        }
         agree();
     }
 

@@ -117,6 +117,12 @@ public:
         for (auto const& one : servers_.command({"GET", name})) all.push_back(one.text);
         return all;
     }
+    /// Returns: whether the lock is on every server.
+    [[nodiscard]] bool on_all(std::string const& name)
+    {
+        auto const all = owners(name);
+        return std::none_of(all.begin(), all.end(), [](auto const& one) { return one.empty(); });
+    }
     /// Returns: whether whoever had the lock on most servers, when `before` was what they said, still has it on all of
     /// these.
     [[nodiscard]] bool still(std::string const& name, std::vector<std::string> const& before)
@@ -184,11 +190,18 @@ void go(run_options const& run, findings& to)
         };
         mutex holder{here, name, {.ttl = ttl, .renew = what == late::renewal, .unavailable_after = 1min}};
         mutex rival{there, name, {.ttl = 20s, .retry = {.most = 1h}}};
-        holder.lock();
-        auto lease = holder.lease();
-        store.hold(name);
         std::error_code ec;
         std::error_code ignored;
+        // Only a server that has the lock is asked for its release; one may not have been connected yet.
+        bool const on_all = eventually([&] {
+            holder.lock();
+            if (eventually([&] { return store.on_all(name); }, 1s)) return true;
+            holder.unlock(ignored);
+            return false;
+        });
+        if (!on_all) say("the holder did not get the lock on every server");
+        auto lease = holder.lease();
+        store.hold(name);
         if (what == late::release) holder.unlock(ec);
         if (what == late::extend && holder.extend(ttl - 50ms, ec)) ec = {};
         if (what != late::renewal && !eventually([&] { return store.all_hold(); })) say("never sent");
