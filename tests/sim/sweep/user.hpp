@@ -201,7 +201,7 @@ private:
         if (lost) {
             note("LOST, fence", got.fence);
             ++record_.verdict.lost;
-            if (!refused && mine_.renews) look_why(deadline);
+            if (!refused && mine_.renews) look_why(mine, deadline);
         }
         grant other;
         std::size_t then = unclaimed;
@@ -275,10 +275,11 @@ private:
         until = std::max(until, me_.when(t));
     }
 
-    /// A lease that is renewed is not let go of while there is time to ask again, and every server answers.
-    void look_why(time_point deadline)
+    /// A lease that is renewed is not let go of while there is time to ask again, and every server answers. One that is
+    /// so short that it ends before its first renewal may be.
+    void look_why(std::size_t mine, time_point deadline)
     {
-        auto const well_since = std::max({plan_.well_since, me_.awake_since()});
+        auto const well_since = std::max({plan_.well_since, me_.awake_since(), record_.claims[mine].granted});
         if (me_.clock().when(deadline) - well_since > 4 * plan_.node_timeout + std::chrono::milliseconds{10})
             record_.breach("renewal", "client " + std::to_string(me_.index()) +
                                           " let its lease end although it could have been renewed");
