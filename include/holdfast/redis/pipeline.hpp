@@ -185,18 +185,18 @@ public:
         auto& e = one.front();
         ledger_.answered(e.what, a);
         forms_.note(e.what, e.form, a.error);
-        // A roll-back would take back what its token, asked for again behind it, is granted: whoever asked does that.
-        bool const moot = a.error && e.releases() && !e.whom && asked_again(e.what.token, sent_, ready_, waiting_);
+        // Sent once more, a roll-back would delete what a later request of its token gets: who asked gives it back.
+        bool const too_late = a.error && e.releases() && !e.whom && asked_again(e.what.token, sent_, ready_, waiting_);
         if (again) {
             e.written = {};
             if (script_forms::refuses_more(e.what, a.error)) e.what.refuse_next();
-            // An acquire without a listener may have been rolled back.
-            if (e.wanted(now) && !moot) prepare(one, now);  // mutant: a refused roll-back sent behind its acquire
+            // mutant: a refused roll-back sent behind its acquire
+            if (e.wanted(now) && !too_late) prepare(one, now);
             return nullptr;
         }
         auto* const whom = e.let_go(node_);
         auto const more = e.releases() ? release_retries::most : e.asks_for_vote() ? 1 : 0;
-        if (!moot && e.releases() && a.error == holdfast::errc::unavailable) retries_.keep_first(one);
+        if (!too_late && e.releases() && a.error == holdfast::errc::unavailable) retries_.keep_first(one);
         if (!a.error) retries_.take(more, ready_, now);
         if (!a.error && e.follows_with_leave(a)) prepare(one, now);
         return whom;

@@ -201,8 +201,7 @@ private:
     /// Returns: whether a quorum could be asked, even if in an earlier session.
     [[nodiscard]] bool reached() const noexcept { return limits_.ever_asked() || (machine_ && machine_->reached()); }
 
-    /// Returns: how it ends at `now`. That time passed is said only if another client was found to have the lock:
-    /// otherwise nobody knows who has it, or even whether this one would have got it.
+    /// Returns: how it ends at `now`: `timed_out` only if another client was seen to have the lock.
     [[nodiscard]] std::error_code unanswered(boot_clock::time_point now) const
     {
         auto const why = limits_.why_over(now);
