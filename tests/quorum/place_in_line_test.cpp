@@ -216,6 +216,24 @@ TEST_CASE("who got the lock leaves the queues of the nodes that refused it")
     CHECK(step.roll_back.empty());
 }
 
+TEST_CASE("who got the lock leaves the queue of a node that does not know it")
+{
+    acquire a{5};
+    (void)a.machine.start(t0);
+    (void)refused_by_all(a, t0);
+    (void)a.machine.on_time(a.machine.wake_at());
+    auto const now = t0 + 1s;
+    bool const twice = GENERATE(true, false);
+    if (twice) REQUIRE(a.machine.on_answer(0, lost(), now).ask == nodes(0));
+    (void)a.machine.on_answer(0, twice ? in_line() : failed(node_error::loading), now);
+    (void)a.machine.on_answer(1, yes(), now);
+    (void)a.machine.on_answer(2, yes(), now);
+    auto const step = a.machine.on_answer(3, yes(), now);
+    REQUIRE(step.done);
+    CHECK_FALSE(step.done->error);
+    CHECK(step.leave == nodes(0));
+}
+
 TEST_CASE("who gives up leaves all queues: by the roll-back where there is one")
 {
     acquire a{5};

@@ -6,6 +6,7 @@
 #include "support/redis_server.hpp"
 
 #include <holdfast/redis/scripts.hpp>
+#include <holdfast/redis/shared_scripts.hpp>
 #include <holdfast/redis/waiter_id.hpp>
 
 #include <algorithm>
@@ -124,6 +125,27 @@ struct fixture {
 };
 
 }  // namespace
+
+TEST_CASE("who may not use the queue is told so before its lock is given back: the release is not lost to others")
+{
+    fixture f;
+    auto const right = GENERATE("-zadd", "-zrem", "-zrank", "-zpopmin");
+    f.server.command({"ACL", "SETUSER", "app", "on", ">secret", "~*", "&*", "+@all", right});
+    f.server.command({"SET", "k", "mine", "PX", "60000"});
+    connection app{f.server.port()};
+    app({"AUTH", "app", "secret"});
+    bool const shared = GENERATE(false, true);
+    list words{"EVAL", std::string{shared ? scripts::release_exclusive.text : scripts::give_back.text},
+               shared ? "5" : "3", "k"};
+    if (shared) words.insert(words.end(), {"readers", "phase"});
+    words.insert(words.end(), {"q", "n", "mine", "free", f.first, "-1"});
+    auto const r = app(words);
+    INFO(r);
+    CHECK(r.type == reply::kind::error);
+    CHECK(f.get("k") == "mine");
+    CHECK(f.server.command({"EXISTS", "q"}).integer == (right == std::string{"-zrem"}));
+    if (right == std::string{"-zrem"}) CHECK(f.server.command({"PTTL", "q"}).integer > 0);
+}
 
 TEST_CASE("a lock that nobody waits for writes no key of the queue")
 {

@@ -263,7 +263,8 @@ private:
     {
         phase_ = phase::done;
         wake_at_ = boot_clock::time_point::max();
-        step.leave = outcome.error ? place_.nodes() - step.roll_back : round_.in_line();  // mutant: no leave at the end
+        auto const out = outcome.error ? step.roll_back : round_.granted_or_unanswered();
+        step.leave = place_.nodes() - out;  // mutant: no leave at the end
         step.done = outcome;
     }
 

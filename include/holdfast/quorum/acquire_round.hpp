@@ -151,6 +151,15 @@ public:
         return nodes - failures_.asked_again();
     }
 
+    /// Returns: the nodes that granted it, or have not answered: none of them is known to have us in its queue.
+    [[nodiscard]] node_set granted_or_unanswered() const noexcept
+    {
+        node_set nodes;
+        for (unsigned node = 0; node < nodes_; ++node)
+            if (votes_[node].now != vote::held && votes_[node].now != vote::failed) nodes.add(node);
+        return nodes;
+    }
+
     /// Returns: whether a node has not answered.
     [[nodiscard]] bool unanswered() const noexcept { return count(vote::pending) > 0; }
 

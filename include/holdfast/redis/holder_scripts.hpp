@@ -94,19 +94,19 @@ return 1
 inline constexpr auto acquire_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::keys, parts::waiter, parts::turn, parts::look_at_clock,
            parts::take, parts::record, parts::answer_yes>;
-inline constexpr script acquire_and_tell{acquire_and_tell_text, "ec28792462aabd8598ed5bff515081cd4a6b3e29"};
+inline constexpr script acquire_and_tell{acquire_and_tell_text, "d1aa12fa1b4a33aa980edbde0f3da7611646599a"};
 
 inline constexpr auto acquire_by_clock_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::keys_after_fence, parts::waiter_by_clock, parts::turn,
            parts::look_at_fence, parts::fence_by_clock, parts::take, parts::record, parts::answer_fence>;
 inline constexpr script acquire_by_clock_and_tell{acquire_by_clock_and_tell_text,
-                                                  "ca4bbb0e7abd04ec431db0f43a3986f4379f1b74"};
+                                                  "b51d9cd4b5c5b87d0b3195fc3ddc6fad5414679f"};
 
 inline constexpr auto acquire_by_count_and_tell_text =
     joined<parts::take_holder, parts::take_text, parts::keys_after_fence, parts::waiter_by_count, parts::turn,
            parts::look_at_fence, parts::fence_by_count, parts::take, parts::record, parts::answer_fence>;
 inline constexpr script acquire_by_count_and_tell{acquire_by_count_and_tell_text,
-                                                  "955d9844e93dd8ede8cfba2c42ae2c6158645b9d"};
+                                                  "78f9bb8f67d7bd54f9c6f2d05922fc5a013684d6"};
 
 inline constexpr auto extend_and_hear_text = joined<parts::take_holder, parts::extend_both>;
 inline constexpr script extend_and_hear{extend_and_hear_text, "c56d55b3f82f5c30fd8eb0fee4a01ba7f1cb9b98"};
@@ -122,7 +122,7 @@ inline constexpr script release_and_erase{joined<parts::take_holder, parts::comp
 inline constexpr script give_back_and_erase{
     joined<parts::take_holder, parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay,
            parts::erase_record, parts::tell_all>,
-    "c747ab881c4f38ab8063a5b2ba9618bfaeccb187"};
+    "1b1f8fd16c6892bac0279b9ee53e336cfddca535"};
 
 // inspect: KEYS lock [queue next] [holder]. Answers {} if the lock is free; otherwise {PTTL, a digest of the value, the
 // clock in µs, the record without its owner token, how many wait or -1}. The digest only tells values apart.

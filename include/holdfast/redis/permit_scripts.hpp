@@ -55,13 +55,13 @@ inline constexpr std::string_view decline_number = "if other and not held then r
 }  // namespace parts
 
 inline constexpr script acquire_slot{joined<parts::take_number, parts::refuse_number, acquire_text>,
-                                     "23be6b7c21bd2d16e98efd831a7ef337a4fa698d"};
+                                     "568b6eac25dcead0b2fefb7dbd04da7c78aac272"};
 
 inline constexpr script acquire_slot_by_clock{joined<parts::take_number, parts::refuse_number, acquire_by_clock_text>,
-                                              "28903b9a3b4b93d422cb14420ca8b672657c97ef"};
+                                              "061a908032d00f03bf9b88949cab9f5616335641"};
 
 inline constexpr script acquire_slot_by_count{joined<parts::take_number, parts::refuse_number, acquire_by_count_text>,
-                                              "52290c74588bd845f80681d882b1021f05a836b2"};
+                                              "bea96a8591688fba43d708fa9afd9eb1acf9246e"};
 
 inline constexpr script extend_slot{joined<parts::take_number, parts::keep_number, extend_text>,
                                     "ae873a471378112cd120e1c5df3a1a9f6dbb24ec"};
@@ -73,15 +73,15 @@ inline constexpr script reacquire_slot{
 // The same with a record of the holder, whose text is the last argument but one.
 
 inline constexpr script acquire_slot_and_tell{joined<parts::take_number, parts::refuse_number, acquire_and_tell_text>,
-                                              "1761efaea2a33c64ffb7fa3ea6258761c837c9e7"};
+                                              "d155d73bca55791a6b6c33105300291074ca7e3e"};
 
 inline constexpr script acquire_slot_by_clock_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_clock_and_tell_text>,
-    "c5943032f968c7fc581e56e1b3c19f5171a84596"};
+    "3e9fb075aa58d6a82f6c5ecc046ad4081fcb4de7"};
 
 inline constexpr script acquire_slot_by_count_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_count_and_tell_text>,
-    "4b94626b4984a4fa6daed096eedf56802cbeace2"};
+    "1b3ec0edd4afa5639fdb717e9aeb07cc0f1b9e35"};
 
 inline constexpr script extend_slot_and_hear{joined<parts::take_number, parts::keep_number, extend_and_hear_text>,
                                              "5e6f8a882d0540f9136b6b4b451ab0e9355a25c1"};

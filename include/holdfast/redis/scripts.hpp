@@ -28,8 +28,9 @@ namespace scripts {
 // - A score that is negative is the time waited so far, in µs: then no client has to know the clock of the server.
 // - A score of more than an hour ago counts as that, and one of more than a minute from now, too: no client may be
 //   ahead of all others for good, and none behind them.
-// - Only a missing right to the queue is an error. What else is wrong with its keys makes waiters slower. A user who may
-//   not call others stays in no queue: those who wait for it would not hear of its releases.
+// - Only a missing right to the queue is an error, before a lock is given back. What else is wrong with its keys makes
+//   waiters slower. A user who may not call others stays in no queue: those who wait for it would not hear of its
+//   releases.
 
 namespace parts {
 
@@ -79,10 +80,12 @@ local function enqueue()
   local added = redis.pcall('ZADD', queue, string.format('%.0f', at), waiter)
   if refused(added) then redis.call('ZADD', queue, string.format('%.0f', at), waiter) end
   if type(added) ~= 'number' then return end
-  if refused(redis.pcall('PEXPIRE', queue, '3600000')) or refused(redis.pcall('ZPOPMIN', queue, '0')) then
+  if refused(redis.pcall('PEXPIRE', queue, '3600000')) or refused(redis.pcall('ZPOPMIN', queue, '0'))
+    or refused(redis.pcall('ZREM', queue, '')) then
     redis.pcall('ZREM', queue, waiter)
     redis.call('PEXPIRE', queue, '3600000')
     redis.call('ZPOPMIN', queue, '0')
+    redis.call('ZREM', queue, '')
   end
 end
 )lua";
@@ -163,17 +166,17 @@ inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} 
 }  // namespace parts
 
 inline constexpr auto acquire_text = joined<parts::keys, parts::waiter, parts::turn, parts::take, parts::answer_yes>;
-inline constexpr script acquire{acquire_text, "187fdb59a17ef399bcd31af1233684e923a54209"};
+inline constexpr script acquire{acquire_text, "90ccd1fda1576296e6ebe273e145f27c8dc91001"};
 
 inline constexpr auto acquire_by_clock_text =
     joined<parts::keys_after_fence, parts::waiter_by_clock, parts::turn, parts::look_at_fence, parts::fence_by_clock,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_clock{acquire_by_clock_text, "6818a9ca036d9e1940cc401f586818ada4263200"};
+inline constexpr script acquire_by_clock{acquire_by_clock_text, "840625e679cfa09e1c15a803438e6a24c7825570"};
 
 inline constexpr auto acquire_by_count_text =
     joined<parts::keys_after_fence, parts::waiter_by_count, parts::turn, parts::look_at_fence, parts::fence_by_count,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_count{acquire_by_count_text, "c26b738aac47136a0433945ca50db3bd65ab807d"};
+inline constexpr script acquire_by_count{acquire_by_count_text, "c481a67e03799279458b2865262e01dfa705b92b"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.
@@ -213,9 +216,10 @@ redis.call('PEXPIRE', KEYS[1], '0')
 
 inline constexpr std::string_view leave_or_stay = R"lua(
 local ours = redis.pcall('GETRANGE', KEYS[1], '0', '32') == ARGV[1]
+if next and waiter and score ~= '0' then enqueue() end
 if ours then redis.call('PEXPIRE', KEYS[1], '0') end
 if next and waiter then
-  if score ~= '0' then enqueue() else redis.pcall('ZREM', queue, waiter) end
+  if score == '0' then redis.pcall('ZREM', queue, waiter) end
   if redis.pcall('GETRANGE', next, '0', '63') == waiter then redis.call('PEXPIRE', next, '0') end
 end
 if not ours and redis.call('PTTL', KEYS[1]) ~= -2 then return 0 end
@@ -239,7 +243,7 @@ inline constexpr script release{joined<parts::compare_and_delete, parts::keys, p
 // queue, or joins it if the score is not 0.
 inline constexpr script give_back{
     joined<parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay, parts::tell_all>,
-    "2b7c8d3fd5630a7883ffb3f409f315e00d610b66"};
+    "4ea9a580c217451b43822f5f6d5d56278fb5de14"};
 
 }  // namespace scripts
 }  // namespace holdfast::redis

@@ -257,6 +257,7 @@ if next and writer > now and writer == queued and redis.call('PTTL', next) > 0 t
 // would get a majority.
 inline constexpr std::string_view release_exclusive = R"lua(
 local ours = value == ARGV[1]
+if next and waiter and score ~= '0' then enqueue() end
 if ours then
   local last = companion == ARGV[1] and redis.call('ZREVRANGE', readers, 0, 0, 'WITHSCORES') or {}
   if last[1] and tonumber(last[2]) >= now then
@@ -283,7 +284,7 @@ end
 inline constexpr std::string_view leave_or_stay_exclusive = R"lua(
 local ended = false
 if next and waiter then
-  if score ~= '0' then enqueue() else redis.pcall('ZREM', queue, waiter) end
+  if score == '0' then redis.pcall('ZREM', queue, waiter) end
   if redis.pcall('GETRANGE', next, '0', '63') == waiter then redis.call('PEXPIRE', next, 0) end
   ended = score == '0' and writer > now and writer == queued and redis.call('PTTL', queue) == -2
     and redis.call('PTTL', next) == -2

@@ -15,21 +15,21 @@ inline constexpr script acquire_exclusive{
     joined<parts::look, parts::shared_keys, parts::queue_after_phase, parts::beside, parts::look_at_phase,
            parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation, parts::stand_in_line,
            parts::mark_writer, parts::refuse, parts::take_exclusive, parts::answer_yes>,
-    "292e57bd62cc0ce8ad9b29467f2b2f5252b8081b"};
+    "1926559a27faf59dcb98ceaaca39016429234018"};
 
 inline constexpr script acquire_exclusive_by_clock{
     joined<parts::look, parts::shared_keys_after_fence, parts::queue_after_fence_and_phase, parts::beside_by_clock,
            parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation,
            parts::stand_in_line, parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_clock,
            parts::take_exclusive, parts::answer_fence>,
-    "ca86d5d9c0c0df0b1f365d34809106c984708684"};
+    "4ff98bfba5f16f0e02ac13a17882542335d3583d"};
 
 inline constexpr script acquire_exclusive_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::queue_after_fence_and_phase, parts::beside_by_count,
            parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation,
            parts::stand_in_line, parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_count,
            parts::take_exclusive, parts::answer_fence>,
-    "1c84d80c00b4f53320668b754cc263c8a5be4532"};
+    "97032cf93e6fedf1778e745164b5a29b26bed915"};
 
 // acquire, shared: the same, without the queue and a score. `beside`: '' or the token of an exclusive lease, beside
 // which it is to stand. `waits`: how long it is remembered that a reader waits, if it is refused.
@@ -81,6 +81,6 @@ inline constexpr script release_exclusive{
     joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::waiter_after_channel,
            parts::look_at_phase, parts::enqueue, parts::call_next, parts::release_exclusive,
            parts::leave_or_stay_exclusive, parts::tell_all>,
-    "698518e276773aae7d7c09931d0250d4350b5684"};
+    "264ef2a73de6e765008264e7e647b66cd801dd68"};
 
 }  // namespace holdfast::redis::scripts
