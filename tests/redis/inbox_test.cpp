@@ -26,8 +26,6 @@ constexpr std::uint64_t number = 7;
 class caller final : public holdfast::redis::listener {
 public:
     void on_answer(unsigned, holdfast::redis::answer const&, boot_clock::time_point) override {}
-    void on_watching(unsigned, boot_clock::time_point) override {}
-    void on_watch_failed(unsigned, std::error_code, boot_clock::time_point) override {}
     void on_released(unsigned, boot_clock::time_point) override { ++called; }
 
     int called = 0;
@@ -38,7 +36,7 @@ struct client {
     std::vector<std::string> passed_on;
     inbox box{number, [this](unsigned, waiter_id const&, std::string_view lock) { passed_on.emplace_back(lock); }};
     caller one;
-    waiter_id waiter = box.enter(one, 50ms);
+    waiter_id waiter = box.enter(&one, 50ms);
 
     /// What a server says that calls the waiter of a lock of this name; of a long one it leaves out the name.
     void call(std::string const& lock)

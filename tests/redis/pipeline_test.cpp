@@ -33,9 +33,6 @@ struct ear final : holdfast::redis::listener {
     std::vector<answer> got;
 
     void on_answer(unsigned, answer const& a, boot_clock::time_point) override { got.push_back(a); }
-    void on_watching(unsigned, boot_clock::time_point) override {}
-    void on_watch_failed(unsigned, std::error_code, boot_clock::time_point) override {}
-    void on_released(unsigned, boot_clock::time_point) override {}
 
     /// Returns: the error it was told, last of all.
     [[nodiscard]] std::error_code failure() const { return got.empty() ? std::error_code{} : got.back().error; }

@@ -59,9 +59,6 @@ public:
         got = a;
         on_.ended(*this);
     }
-    void on_watching(unsigned, boot_clock::time_point) override {}
-    void on_watch_failed(unsigned, std::error_code, boot_clock::time_point) override {}
-    void on_released(unsigned, boot_clock::time_point) override {}
     [[nodiscard]] boot_clock::time_point wake_at() const noexcept override { return boot_clock::time_point::max(); }
     void on_time(boot_clock::time_point) noexcept override {}
 

@@ -187,7 +187,7 @@ TEST_CASE("a node does not let a client without the rights use the queue, and le
     CHECK(asks(1) == redis::errc::not_permitted);
     CHECK_FALSE(asks(0));
     auto without = ask(verb::acquire, mine);
-    without.refuse_queue();
+    without.leave_queue_out();
     CHECK(node.execute(without, at(0ms), {}, {.client = 1}).what == kind::applied);
     node.permit_queues(1);
     CHECK_FALSE(asks(1));

@@ -11,7 +11,6 @@
 #include <holdfast/quorum/report_pace.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <system_error>

@@ -83,14 +83,12 @@ public:
     /// Effects: counts every unanswered request as failed. Returns: the nodes of these.
     node_set time_out() noexcept
     {
-        node_set overdue;
-        for (unsigned node = 0; node < nodes_; ++node) {
-            auto& v = votes_[node];
-            if (v.now != vote::pending && !(settled_ && v.now == vote::granted)) continue;
-            overdue.add(node);
-            v.now = vote::failed;
+        auto const overdue =
+            those([&](vote const& v) { return v.now == vote::pending || (settled_ && v.now == vote::granted); });
+        overdue.for_each([&](unsigned node) {
+            votes_[node].now = vote::failed;
             failures_.add({.error = overdue_, .node = node});
-        }
+        });
         return overdue;
     }
 
@@ -107,10 +105,7 @@ public:
 
     /// Returns: whether a majority has answered, some of them with votes for others, and those that have not answered
     /// may still win it.
-    [[nodiscard]] bool split() const noexcept
-    {
-        return asked() && !settled_ && count(vote::held) > 0 && grants() < majority();
-    }
+    [[nodiscard]] bool split() const noexcept { return asked() && !settled_; }
 
     /// Returns: whether the fence is settled, and confirmation is under way.
     [[nodiscard]] bool confirming() const noexcept { return settled_; }
@@ -145,19 +140,13 @@ public:
     /// Returns: the nodes that certainly refused, each asked once, and call us when it is our turn.
     [[nodiscard]] node_set in_line() const noexcept
     {
-        node_set nodes;
-        for (unsigned node = 0; node < nodes_; ++node)
-            if (votes_[node].queued && votes_[node].now == vote::held) nodes.add(node);
-        return nodes - failures_.asked_again();
+        return those([](vote const& v) { return v.queued && v.now == vote::held; }) - failures_.asked_again();
     }
 
     /// Returns: the nodes that granted it, or have not answered: none of them is known to have us in its queue.
     [[nodiscard]] node_set granted_or_unanswered() const noexcept
     {
-        node_set nodes;
-        for (unsigned node = 0; node < nodes_; ++node)
-            if (votes_[node].now != vote::held && votes_[node].now != vote::failed) nodes.add(node);
-        return nodes;
+        return those([](vote const& v) { return v.now != vote::held && v.now != vote::failed; });
     }
 
     /// Returns: whether a node has not answered.
@@ -197,10 +186,18 @@ private:
 
     [[nodiscard]] unsigned majority() const noexcept { return majority_of(nodes_); }  // mutant: quorum of 2 of 5
 
+    template <class F>
+    [[nodiscard]] node_set those(F const& f) const noexcept
+    {
+        node_set nodes;
+        for (unsigned node = 0; node < nodes_; ++node)
+            if (f(votes_[node])) nodes.add(node);
+        return nodes;
+    }
+
     [[nodiscard]] unsigned count(vote::state s) const noexcept
     {
-        auto const is = [s](vote const& v) { return v.now == s; };
-        return static_cast<unsigned>(std::count_if(votes_.begin(), votes_.end(), is));
+        return those([s](vote const& v) { return v.now == s; }).size();
     }
 
     node_set settle_fence() noexcept

@@ -158,22 +158,14 @@ struct command {
     std::shared_ptr<std::vector<joint_member> const> members{};
     bool holder_refused = false;  ///< it is sent again without the record: the user may not use that
 
-    void refuse_queue() noexcept
-    {
-        leave_queue_out();
-        queue_refused = true;
-    }
-
     /// Effects: it is sent again after the server said that a right is missing: without the record of the holder, or,
     /// if it was without that, without the queue and with the record, or without both.
     void refuse_next() noexcept
     {
-        if (use_holder) {
-            holder_refused = true;
-            return;
-        }
-        holder_refused = false;
-        refuse_queue();
+        holder_refused = use_holder;
+        if (use_holder) return;
+        leave_queue_out();
+        queue_refused = true;
     }
 
     /// Effects: it does without the queue.

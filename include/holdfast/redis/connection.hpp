@@ -3,7 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/redis/eligibility.hpp>
-#include <holdfast/redis/greeting_listener.hpp>
+#include <holdfast/redis/greeting.hpp>
 #include <holdfast/redis/link.hpp>
 #include <holdfast/redis/node.hpp>
 #include <holdfast/redis/protocol.hpp>
@@ -16,6 +16,19 @@
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
+
+/// Is told what a node says about itself, which may decide the votes of other nodes.
+class greeting_listener {
+public:
+    /// `node` says `g`. Returns: no error, or why the connection is given up.
+    [[nodiscard]] virtual std::error_code refuses(unsigned node, greeting const& g) = 0;
+
+    /// A connection is up.
+    virtual void on_greeting(boot_clock::time_point now) = 0;
+
+protected:
+    ~greeting_listener() = default;
+};
 
 /// A node over a socket: its connection is a `link`. What the server does is noted in its `server_record`.
 class connection final : private link, public node {
@@ -89,8 +102,12 @@ private:
     void note(pending_command const& asked, answer const& a, boot_clock::time_point now) noexcept
     {
         bool const yes = a.what == answer::kind::applied;
-        if (!a.error && asked.what.queue_refused) record_.queue_refused();
-        if (!a.error && asked.what.holder_refused) record_.holder_refused();
+        if (!a.error && asked.what.queue_refused)
+            record_.refused(server_news::queue,
+                            ": the user may not use the queues of waiters, who are not served in turn therefore");
+        if (!a.error && asked.what.holder_refused)
+            record_.refused(server_news::holder, ": the user may not use the records of holders, so that holder() does "
+                                                 "not say who has a lock");
         if (a.fence_replaced) record_.replaced_fence(*asked.what.keys);
         if (a.error == errc::other_number)
             record_.answered(asked.written, now);  // it is about a semaphore, not about the server

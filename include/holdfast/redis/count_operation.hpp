@@ -38,7 +38,6 @@ public:
 private:
     [[nodiscard]] result<std::size_t> evaluate() const override
     {
-        if (answered().size() < majority()) return unanswered();
         auto const silent = size() - answered().size();
         std::size_t held = 0;
         for (std::size_t slot = 0; slot < slots_; ++slot) held += most_of(slot) + silent >= majority() ? 1U : 0U;

@@ -116,7 +116,7 @@ public:
     /// Returns: whether the node's vote depends on clocks that are not known yet.
     [[nodiscard]] bool undecided(unsigned node, boot_clock::time_point now) const noexcept
     {
-        return seen_[node].connected && may_vote(node, now) == errc::clock_not_compared;
+        return may_vote(node, now) == errc::clock_not_compared;
     }
 
     /// Returns: the value that missing counters begin with, in µs since 1970; 0 if no clock is in line. It is ahead of

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -121,22 +120,12 @@ private:
 
     [[nodiscard]] static std::chrono::seconds uptime_in(std::string_view info) noexcept
     {
-        constexpr std::string_view field = "uptime_in_seconds:";
-        auto const at = info.find(field);
-        if (at == std::string_view::npos) return {};
-        return std::clamp<std::chrono::seconds>(std::chrono::seconds{number(info.substr(at + field.size()))},
-                                                std::chrono::seconds{0}, longest_uptime);
+        std::chrono::seconds const said{number_in<std::int64_t>(field(info, "uptime_in_seconds:"))};
+        return std::clamp(said, std::chrono::seconds{0}, longest_uptime);
     }
 
     /// Longer than any server runs, and short enough to calculate with.
     static constexpr std::chrono::seconds longest_uptime = std::chrono::hours{24 * 366 * 50};
-
-    [[nodiscard]] static std::int64_t number(std::string_view text) noexcept
-    {
-        std::int64_t n = 0;
-        std::from_chars(text.data(), text.data() + text.size(), n);
-        return n;
-    }
 
     greeting got_;
     bool required_ = false;

@@ -36,18 +36,13 @@ public:
 
     [[nodiscard]] std::string const& channel() const noexcept { return channel_; }
 
-    /// Returns: the waiter that `whom` is from now on, until it leaves. `whom` is told when it is its turn. Throws:
-    /// `std::bad_alloc`.
-    [[nodiscard]] waiter_id enter(listener& whom, std::chrono::milliseconds reserve)
+    /// Returns: the waiter that `whom` is from now on, until it leaves. `whom` is told when it is its turn; null: it is
+    /// never called. Throws: `std::bad_alloc`.
+    [[nodiscard]] waiter_id enter(listener* whom, std::chrono::milliseconds reserve)
     {
-        waiters_.emplace(++last_, &whom);
+        ++last_;
+        if (whom) waiters_.emplace(last_, whom);
         return {.inbox = number_, .number = last_, .reserve = reserve};
-    }
-
-    /// Returns: a waiter that is never called by its number.
-    [[nodiscard]] waiter_id enter_without_call(std::chrono::milliseconds reserve) noexcept
-    {
-        return {.inbox = number_, .number = ++last_, .reserve = reserve};
     }
 
     void leave(waiter_id const& w) noexcept { waiters_.erase(w.number); }
@@ -74,7 +69,6 @@ public:
     void not_begun(unsigned node) noexcept { asked_.remove(node); }
 
     void on_answer(unsigned, answer const&, boot_clock::time_point) override {}
-    void on_released(unsigned, boot_clock::time_point) override {}
 
     void on_watching(unsigned node, boot_clock::time_point now) override
     {

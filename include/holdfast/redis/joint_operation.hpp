@@ -16,7 +16,6 @@
 #include <holdfast/redis/question_machine.hpp>
 #include <holdfast/redis/transport.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <mutex>

@@ -15,7 +15,6 @@
 #include <holdfast/redis/hiredis.hpp>
 #include <holdfast/redis/reconnect_pause.hpp>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>

@@ -25,13 +25,13 @@ public:
     virtual void on_answer(unsigned node, answer const& a, boot_clock::time_point now) = 0;
 
     /// The node now reports releases of the watched lock; earlier releases were not reported.
-    virtual void on_watching(unsigned node, boot_clock::time_point now) = 0;
+    virtual void on_watching(unsigned /*node*/, boot_clock::time_point /*now*/) {}
 
     /// The node cannot report releases; `why` is `misconfigured` if it never will.
-    virtual void on_watch_failed(unsigned node, std::error_code why, boot_clock::time_point now) = 0;
+    virtual void on_watch_failed(unsigned /*node*/, std::error_code /*why*/, boot_clock::time_point /*now*/) {}
 
     /// The watched lock was released on the node, or it is this waiter's turn there.
-    virtual void on_released(unsigned node, boot_clock::time_point now) = 0;
+    virtual void on_released(unsigned /*node*/, boot_clock::time_point /*now*/) {}
 
     /// The node says `text` on a channel that this listener watches.
     virtual void on_message(unsigned node, std::string_view /*text*/, boot_clock::time_point now)

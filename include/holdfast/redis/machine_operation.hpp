@@ -50,10 +50,6 @@ public:
         perform(machine_.on_answer(node, a, transport_.now()));
     }
 
-    void on_watching(unsigned, boot_clock::time_point) override {}
-    void on_watch_failed(unsigned, std::error_code, boot_clock::time_point) override {}
-    void on_released(unsigned, boot_clock::time_point) override {}
-
 protected:
     using step_type = decltype(std::declval<Machine&>().start({}));
 

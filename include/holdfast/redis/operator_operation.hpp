@@ -45,6 +45,7 @@ public:
     [[nodiscard]] result<R> outcome() const override
     {
         if (failed_) return failed_;
+        if (answered().size() < majority()) return unanswered();
         return evaluate();
     }
 
@@ -77,7 +78,7 @@ protected:
     /// there is none.
     virtual std::uint64_t next(unsigned /*node*/, answer const& /*a*/) { return 0; }
 
-    /// Returns: what the answers mean. Called once it has ended, without the transport's lock.
+    /// Returns: what the answers of a majority mean. Called once it has ended, without the transport's lock.
     [[nodiscard]] virtual result<R> evaluate() const = 0;
 
     [[nodiscard]] unsigned size() const noexcept { return transport_.size(); }
@@ -90,8 +91,9 @@ protected:
     [[nodiscard]] failure unanswered() const
     {
         auto changed = machine_.doubtful();
-        for (unsigned node = 0; node < size(); ++node)
-            if (answered().has(node) && answers_[node].what == answer::kind::applied) changed.add(node);
+        answered().for_each([&](unsigned node) {
+            if (answers_[node].what == answer::kind::applied) changed.add(node);
+        });
         if (then_ != lost_answer::repeat && !changed.empty())
             return this->errors_.explain(transport_, make_error_code(holdfast::errc::outcome_unknown), changed.first());
         for (unsigned node = 0; node < size(); ++node)

@@ -39,16 +39,14 @@ private:
     {
         std::map<std::string_view, std::vector<node_report const*>> owners;
         unsigned most = 0;
-        for (unsigned node = 0; node < size(); ++node) {
-            if (!answered().has(node)) continue;
+        answered().for_each([&](unsigned node) {
             auto const* const said = answer_of(node).report.get();
-            if (!said) continue;  // it is free there
+            if (!said) return;  // it is free there
             auto& same = owners[said->digest];
             same.push_back(said);
             most = std::max(most, static_cast<unsigned>(same.size()));
-        }
+        });
         auto const silent = size() - answered().size();
-        if (answered().size() < majority()) return unanswered();
         for (auto const& [digest, same] : owners)
             // mutant: a holder that is not on all masters not named
             if (same.size() >= majority()) return lock_report{.holder = holder_of(same), .lease = std::string{digest}};
@@ -122,7 +120,6 @@ public:
 private:
     [[nodiscard]] result<bool> evaluate() const override
     {
-        if (answered().size() < majority()) return unanswered();
         unsigned deleted = 0;
         for (unsigned node = 0; node < size(); ++node) {
             if (!answered().has(node)) continue;
@@ -149,15 +146,13 @@ public:
 private:
     [[nodiscard]] result<bool> evaluate() const override
     {
-        if (answered().size() < majority()) return unanswered();
         unsigned marked = 0;
         unsigned free = 0;
-        for (unsigned node = 0; node < size(); ++node) {
-            if (!answered().has(node)) continue;
+        answered().for_each([&](unsigned node) {
             auto const& a = answer_of(node);
             marked += a.what == answer::kind::applied ? 1 : 0;
             free += a.what == answer::kind::refused && !a.no_record ? 1 : 0;
-        }
+        });
         // A renewal hears of it from any master whose answer counts, and a majority of them counts.
         if (marked >= majority()) return true;
         if (free > size() - majority()) return false;
@@ -180,11 +175,7 @@ public:
     }
 
 private:
-    [[nodiscard]] result<bool> evaluate() const override
-    {
-        if (answered().size() < majority()) return unanswered();
-        return true;
-    }
+    [[nodiscard]] result<bool> evaluate() const override { return true; }
 };
 
 /// Asks for the names of the locks that are held on a majority of the nodes.
@@ -223,7 +214,6 @@ private:
 
     [[nodiscard]] result<std::vector<std::string>> evaluate() const override
     {
-        if (answered().size() < majority()) return unanswered();
         std::vector<std::string> names;
         for (auto const& [name, nodes] : where_)
             // mutant: a lock that is not on all masters not listed

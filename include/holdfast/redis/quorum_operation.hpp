@@ -15,7 +15,6 @@
 
 #include <chrono>
 #include <mutex>
-#include <system_error>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {

@@ -199,20 +199,19 @@ return 1
 inline constexpr script extend{extend_text, "91259b94c360d67f13f8eb39f5c1d137f7e8bca6"};
 
 // reacquire: KEYS lock; ARGV token ttl. As extend, and takes a free lock.
-inline constexpr std::string_view reacquire_text = R"lua(
-if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
-if redis.pcall('GETRANGE', KEYS[1], '0', '32') ~= ARGV[1] then return 0 end
-if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
-return 1
-)lua";
+namespace parts {
+
+inline constexpr std::string_view take_if_free = R"lua(
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end)lua";
+
+}  // namespace parts
+
+inline constexpr auto reacquire_text = joined<parts::take_if_free, extend_text>;
 inline constexpr script reacquire{reacquire_text, "302b5ce4ab5a23fe77f093b7973f5371c4362a87"};
 
 namespace parts {
 
-inline constexpr std::string_view compare_and_delete = R"lua(
-if redis.pcall('GETRANGE', KEYS[1], '0', '32') ~= ARGV[1] then return 0 end
-redis.call('PEXPIRE', KEYS[1], '0')
-)lua";
+inline constexpr std::string_view delete_lock = "\nredis.call('PEXPIRE', KEYS[1], '0')\n";
 
 inline constexpr std::string_view leave_or_stay = R"lua(
 local ours = redis.pcall('GETRANGE', KEYS[1], '0', '32') == ARGV[1]
@@ -236,8 +235,9 @@ return type(told) == 'number' and 1 + told or 1
 
 // release: KEYS lock [queue next]; ARGV token channel. Answers 1 + the number of subscribers told, or 0. PEXPIRE with 0
 // deletes, as DEL does; since the acquire it is known that the user may call it.
-inline constexpr script release{joined<parts::compare_and_delete, parts::keys, parts::call_next, parts::tell_all>,
-                                "6cb2cc85202816e3deb96cc5f471e00bf95750eb"};
+inline constexpr script release{
+    joined<parts::only_owner, parts::delete_lock, parts::keys, parts::call_next, parts::tell_all>,
+    "6cb2cc85202816e3deb96cc5f471e00bf95750eb"};
 
 // release of a waiter, leave: KEYS lock queue next; ARGV token channel waiter score. As release; the waiter leaves the
 // queue, or joins it if the score is not 0.

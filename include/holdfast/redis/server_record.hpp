@@ -80,25 +80,11 @@ public:
     /// Effects: notes that the fence of a lock was foreign there and has been replaced; reported once for each lock.
     void replaced_fence(lock_keys const& of) noexcept { news_->fence_replaced(server_, of); }
 
-    /// Effects: notes that the user may not use the queues of waiters; reported once.
-    void queue_refused() noexcept
+    /// Effects: notes that the user may not use a part of the server, which `what` says; reported once.
+    void refused(std::string_view part, char const* what) noexcept
     {
-        if (std::exchange(queue_refused_, true)) return;
-        auto const text = [&] {
-            return server_ + ": the user may not use the queues of waiters, who are not served in turn therefore";
-        };
-        news_->begins(server_, errc::not_permitted, text, server_news::queue);
-    }
-
-    /// Effects: notes that the user may not use the records of holders; reported once.
-    void holder_refused() noexcept
-    {
-        if (std::exchange(holder_refused_, true)) return;
-        auto const text = [&] {
-            return server_ +
-                   ": the user may not use the records of holders, so that holder() does not say who has a lock";
-        };
-        news_->begins(server_, errc::not_permitted, text, server_news::holder);
+        news_->begins(
+            server_, errc::not_permitted, [&] { return server_ + what; }, part);
     }
 
     /// Effects: notes that its subscription was refused or ended. Not reported: a single failure, or one together with
@@ -157,8 +143,6 @@ private:
     std::shared_ptr<server_news> news_;
     bool asked_ = false;
     bool may_evict_ = false;
-    bool queue_refused_ = false;
-    bool holder_refused_ = false;
     unsigned misses_ = 0;
     std::error_code last_error_;
     bool answered_since_ = false;  // a command was answered since the subscription last failed

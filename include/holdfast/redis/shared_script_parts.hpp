@@ -36,7 +36,6 @@ inline constexpr std::string_view beside_by_clock =
     "local beside, waits, waiter, score = ARGV[6], tonumber(ARGV[7]), ARGV[8], ARGV[9]\n";
 inline constexpr std::string_view beside_by_count =
     "local beside, waits, waiter, score = ARGV[9], tonumber(ARGV[10]), ARGV[11], ARGV[12]\n";
-inline constexpr std::string_view waiter_after_channel = "local waiter, score = ARGV[3], ARGV[4]\n";
 inline constexpr std::string_view called_before = "local before = called_readers\n";
 
 // `note` writes the phase, and a new one only if it may expire. `reads`: the lock's value vouches for the readers.
@@ -193,9 +192,7 @@ if value ~= ARGV[1] then
 end
 )lua";
 
-inline constexpr std::string_view only_ours = R"lua(
-if not ours then return 0 end
-)lua";
+inline constexpr std::string_view only_ours = "\nif not ours then return 0 end\n";
 
 inline constexpr std::string_view extend_shared = R"lua(
 join()

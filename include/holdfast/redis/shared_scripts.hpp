@@ -71,16 +71,15 @@ inline constexpr script reacquire_shared{
 // release, shared, and leave: KEYS lock readers phase [queue next]; ARGV token channel [waiter]. As release. When the
 // last reader leaves, all are told, unless a writer of the queue is called.
 inline constexpr script release_shared{
-    joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::waiter_after_channel,
-           parts::look_at_phase, parts::look_at_reader, parts::called_before, parts::come, parts::leave_shared,
-           parts::release_shared, parts::call_next, parts::call_writer, parts::tell_all>,
+    joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::waiter, parts::look_at_phase,
+           parts::look_at_reader, parts::called_before, parts::come, parts::leave_shared, parts::release_shared,
+           parts::call_next, parts::call_writer, parts::tell_all>,
     "7243fbb14105b8ca9ba16b48bc816f0f9a3a7bbd"};
 
 // release, exclusive, and leave: the same, and ARGV [waiter score], as give_back.
 inline constexpr script release_exclusive{
-    joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::waiter_after_channel,
-           parts::look_at_phase, parts::enqueue, parts::call_next, parts::release_exclusive,
-           parts::leave_or_stay_exclusive, parts::tell_all>,
+    joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::waiter, parts::look_at_phase,
+           parts::enqueue, parts::call_next, parts::release_exclusive, parts::leave_or_stay_exclusive, parts::tell_all>,
     "264ef2a73de6e765008264e7e647b66cd801dd68"};
 
 }  // namespace holdfast::redis::scripts

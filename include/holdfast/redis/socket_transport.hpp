@@ -6,7 +6,6 @@
 #include <holdfast/io/secure_layer.hpp>
 #include <holdfast/redis/connection.hpp>
 #include <holdfast/redis/endpoint.hpp>
-#include <holdfast/redis/greeting_listener.hpp>
 #include <holdfast/redis/identities.hpp>
 #include <holdfast/redis/layout.hpp>
 #include <holdfast/redis/server_news.hpp>

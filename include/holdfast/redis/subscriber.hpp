@@ -65,15 +65,10 @@ private:
         auto const kind = r.size() == 3 ? r[0].text() : std::string_view{};
         if (kind == "message")
             reported(r[1].text(), r[2].text(), now);
-        else if (kind == "subscribe" || kind == "unsubscribe")
-            on_confirmation(kind == "subscribe" ? verb::subscribe : verb::unsubscribe, r[1].text(), now);
-        else
+        else if (kind != "subscribe" && kind != "unsubscribe")
             link::disconnect(errc::protocol_error, now);
-    }
-
-    void on_confirmation(verb what, std::string_view channel, boot_clock::time_point now)
-    {
-        if (confirmed(what, channel, now)) record_.subscribed(now);
+        else if (confirmed(kind == "subscribe" ? verb::subscribe : verb::unsubscribe, r[1].text(), now))
+            record_.subscribed(now);
     }
 
     void on_error(reply const& r, boot_clock::time_point now)

@@ -159,7 +159,7 @@ public:
     /// Returns: the waiter that `whom` is until `leave`; null: it is not called. None for want of memory.
     [[nodiscard]] waiter_id enter(listener* whom) noexcept
     try {
-        return whom ? inbox_.enter(*whom, reservation()) : inbox_.enter_without_call(reservation());
+        return inbox_.enter(whom, reservation());
     } catch (std::bad_alloc const&) {
         return {};
     }
@@ -240,12 +240,12 @@ private:
             if (auto const d = one.commands->fastest(); d != boot_clock::duration::max())
                 farthest = std::max(farthest, d);
         farthest = std::min<boot_clock::duration>(farthest, farthest_considered);
-        auto const d = waiter_id::shortest_reservation + std::chrono::ceil<std::chrono::milliseconds>(3 * farthest);
-        return std::min<std::chrono::milliseconds>(d, waiter_id::longest_reservation);
+        return waiter_id::shortest_reservation + std::chrono::ceil<std::chrono::milliseconds>(3 * farthest);
     }
 
     /// Farther than between continents. What took longer was late.
     static constexpr std::chrono::milliseconds farthest_considered{66};
+    static_assert(waiter_id::shortest_reservation + 3 * farthest_considered <= waiter_id::longest_reservation);
 
     void pass_on(unsigned n, waiter_id const& w, std::string_view lock) noexcept
     try {

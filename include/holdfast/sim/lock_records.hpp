@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::sim {
 

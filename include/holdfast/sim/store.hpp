@@ -23,10 +23,7 @@ namespace holdfast::inline HOLDFAST_ABI::sim {
 class store final : public network {
 public:
     /// Effects: makes `nodes` servers, from 1 to 31. From the 16th on, servers and clients share what chance decides.
-    explicit store(sim::world& w, unsigned nodes = 1) : network{w, std::vector<clock>(nodes)}
-    {
-        if (nodes == 1) options.restart_guard = options.longest_ttl = {};
-    }
+    explicit store(sim::world& w, unsigned nodes = 1) : store{w, std::vector<clock>(nodes)} {}
 
     /// Effects: makes one server for each clock.
     store(sim::world& w, std::span<clock const> clocks) : network{w, clocks}
