@@ -8,15 +8,15 @@
 #include <holdfast/redis.hpp>
 
 #include <chrono>
-#include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <string>
 
 int main(int argc, char** argv)
 try {
     holdfast::redis::client redis{argc > 1 ? argv[1] : "redis://127.0.0.1:6379"};
     auto const* const name = argc > 2 ? argv[2] : "reports/daily";
-    std::chrono::seconds const period{argc > 3 ? std::atol(argv[3]) : 3300};
+    std::chrono::seconds const period{argc > 3 ? std::stol(argv[3]) : 3300};
 
     bool const ran = holdfast::run_once(redis, name, period, [](holdfast::lease const& l) {
         // The job. Give the number to what it writes to, and look at l.lost_token() if it takes long.

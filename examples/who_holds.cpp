@@ -55,7 +55,13 @@ try {
         std::cout << (held ? "done\n" : "the lock is free\n");
         return held ? 0 : 2;
     }
-    for (auto const& name : locks.list(word)) show(locks, name);
+    if (argc > 3) {
+        std::cerr << "usage: who_holds [URL [PREFIX]] | URL ask NAME | URL break NAME\n";
+        return 1;
+    }
+    auto const names = locks.list(word);
+    for (auto const& name : names) show(locks, name);
+    if (names.empty()) std::cerr << "no lock is held whose name begins with " << std::quoted(word) << '\n';
 } catch (std::exception const& e) {
     std::cerr << e.what() << '\n';
     return 1;

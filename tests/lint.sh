@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Has clang-tidy and cppcheck read every header and the locks made of them.
+# Has clang-tidy and cppcheck read every header and the stores made of them.
 #
 #   tests/lint.sh [FILE.cpp…]      also reads these, e.g. tests/lint.sh tests/redis/*_test.cpp
 #
@@ -15,25 +15,20 @@ holdfast_need g++ hiredis zookeeper-client asio catch2 clang-tidy cppcheck
 holdfast_want boost
 cd "$root"
 
-# One file with every header costs a fraction of one for each: most of the time goes into the standard's. locks.cpp has the templates
-# made into the locks there are, by way of the definition files.
+# One file with every header costs a fraction of one for each: most of the time goes into the standard's. The definition files among them
+# make the templates into the stores there are.
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
 (cd include && find holdfast -name '*.hpp' | LC_ALL=C sort | sed 's/.*/#include <&>/') >"$made/every_header.cpp"
-files=("$made/every_header.cpp" "$root/tests/support/locks.cpp" "$@")
+files=("$made/every_header.cpp" "$@")
 
 # The headers' names are to be as .clang-tidy knows them, from the root of the file system.
 options=(-std=c++20 "-I$root/include" "-I$root/tests" -pthread -DTHREADED -DHOLDFAST_TEST_ZOOKEEPER)
 status=0
 for file in "${files[@]}"; do
   printf '== clang-tidy %s (after %d s)\n' "$(basename "$file")" $SECONDS
-  more=() but=()
-  if [ "$file" = "$root/tests/support/locks.cpp" ]; then
-    # What is inline for the other files is defined here, as it has to be once.
-    more=(-DHOLDFAST_COMPILED) but=(--checks=-misc-definitions-in-headers)
-  fi
   # Warnings are the compilers' job, in the builds. What is said on standard error is how many were left out.
-  "$(holdfast_clang_tidy)" --quiet --config-file=.clang-tidy "${but[@]}" "$file" -- "${options[@]}" "${more[@]}" -Wno-everything 2>"$made/said" || {
+  "$(holdfast_clang_tidy)" --quiet --config-file=.clang-tidy "$file" -- "${options[@]}" -Wno-everything 2>"$made/said" || {
     cat "$made/said"
     status=1
   }

@@ -10,6 +10,7 @@
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/store.hpp>
+#include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/lease_state.hpp>
 #include <holdfast/lock/outage.hpp>
 #include <holdfast/sim/call.hpp>
@@ -66,7 +67,8 @@ public:
             }
             if (!state.holder()) co_return;
             if (!extending.ended()) continue;
-            if (extend.outcome() && extend.release_requested()) l->ask_for_it();
+            if (extend.outcome() && extend.release_requested())
+                static_cast<void>(detail::announce_request(nullptr, *l->hold_));
             if (state.settle(extend.outcome())) co_return l->lose();
         }
     }
@@ -109,12 +111,6 @@ private:
     private:
         client::extend_operation*& place_;
     };
-
-    void ask_for_it()
-    {
-        std::stop_source to_stop{std::nostopstate};
-        if (hold_->request_release(to_stop)) to_stop.request_stop();
-    }
 
     void lose()
     {
@@ -164,8 +160,8 @@ public:
             return why.empty() ? redis::uncovered(ttl, of.options().restart_guard) : why;
         };
         check_options(name, options, refused(options.ttl));
-        check_stop_margin(name, options,
-                          refused_margin(options.ttl, options.stop_margin, refused(options.ttl - options.stop_margin)));
+        check_time(name, "stop_margin", options.stop_margin,
+                   refused_margin(options.ttl, options.stop_margin, refused(options.ttl - options.stop_margin)));
         if (options.fair && of.way().size() > 1)
             throw detail::error_of(name, {make_error_code(errc::misconfigured), "fair is not for several masters"});
         options_ = std::make_shared<lock_options const>(std::move(options));

@@ -117,10 +117,10 @@ void check_nodes(std::string_view text)
 
     auto const token = holdfast::owner_token::from_bits(children.size(), 1);
     for (auto const& [as, mode] : {std::pair{zk::naming::curator, access::sole},
-                                  {zk::naming::curator, access::exclusive},
-                                  {zk::naming::curator, access::shared},
-                                  {zk::naming::kazoo, access::exclusive},
-                                  {zk::naming::kazoo, access::shared}}) {
+                                   {zk::naming::curator, access::exclusive},
+                                   {zk::naming::curator, access::shared},
+                                   {zk::naming::kazoo, access::exclusive},
+                                   {zk::naming::kazoo, access::shared}}) {
         auto const prefix = zk::node_prefix(as, token, mode);
         check_verdict(children, prefix + "1000000000");
         require(!zk::sequence_of(prefix), "a node has no sequence before the server gives it one");
@@ -143,7 +143,7 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size)
     auto const text = holdfast::test::text_of(data, size);
     check_name(text);
     check_nodes(text);
-    auto const content = zk::node_content(text);
+    auto const content = holdfast::detail::holder_text(text);
     require(content.starts_with("host=") && content.find(" pid=") != std::string::npos,
             "a node names the host and the process");
     require(text.empty() ? content.find(" label=") == std::string::npos

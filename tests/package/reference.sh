@@ -22,20 +22,22 @@ fi
 
 mkdir without
 cp -r "$root/docs" "$root/include" "$root/cmake" without
-# refused HEADER COMMENT NAME: without that line of the header, the build fails and names what it was about.
-refused() {
-  local header=without/include/holdfast/$1 status=0
+# without HEADER COMMENT: takes that line out of the header.
+without() {
+  local header=without/include/holdfast/$1
   cp "$header" kept.hpp
   grep -vxF "$2" kept.hpp >"$header" || [ $? -eq 1 ]  # 1: nothing else is in it
   ! cmp -s kept.hpp "$header" || { echo "There is no line '$2' in $1." >&2; exit 1; }
-  ./without/docs/build.sh reference_without >said 2>&1 || status=$?
-  cp kept.hpp "$header"
-  if [ $status -eq 0 ] || ! grep -qE "$3.* is not documented" said; then
-    echo "A missing comment on $3 was not found (status $status):" >&2
+}
+without mutex.hpp '    /// Returns: the name that it was made with.'
+without lock/leased_lock.hpp '/// Effects: `a.swap(b)`.'
+without core/error.hpp "/// What an error is about, as data."
+status=0
+./without/docs/build.sh reference_without >said 2>&1 || status=$?
+for name in 'Member name\(\)' 'Member swap\(' 'Compound holdfast::error_subject'; do
+  if [ $status -eq 0 ] || ! grep -qE "$name.* is not documented" said; then
+    echo "A missing comment on $name was not found (status $status):" >&2
     cat said >&2
     exit 1
   fi
-}
-refused mutex.hpp '    /// Returns: the name that it was made with.' 'Member name\(\)'
-refused lock/leased_lock.hpp '/// Effects: `a.swap(b)`.' 'Member swap\('
-refused core/error.hpp "/// What an error is about, as data." 'Compound holdfast::error_subject'
+done

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -193,6 +194,34 @@ TEST_CASE("who waits for a key that no lock has made is told while it waits")
     }};
     CHECK(eventually([&] { return told.causes().size() == 1; }));
     server.command({"DEL", "orders"});
+}
+
+TEST_CASE("what was to be told of a key to a lock that is gone by then is told to the next one")
+{
+    redis_server server;
+    told_errors told;
+    std::promise<void> begun;
+    std::promise<void> goes_on;
+    client redis{server.url(), holdfast::test::unhurried()};
+    mutex slow{redis, "list", {.on_error = [&](auto const&) {
+                   begun.set_value();
+                   goes_on.get_future().wait();
+               }}};
+    mutex m{redis, "orders", {.on_error = told.hook()}};
+    server.command({"SADD", "list", "x"});
+    server.command({"SADD", "orders", "x"});
+    CHECK_FALSE(slow.try_lock());
+    begun.get_future().wait();
+    {
+        mutex brief{redis, "orders", {.on_error = told.hook()}};
+        CHECK_FALSE(brief.try_lock());
+    }
+    CHECK(told.causes().empty());
+    goes_on.set_value();
+    CHECK(eventually([&] {
+        CHECK_FALSE(m.try_lock());
+        return told.causes().size() == 1;
+    }));
 }
 
 TEST_CASE("an on_error that takes its time, or asks for the lock, keeps nobody who waits for it")

@@ -32,11 +32,13 @@ namespace {
 /// Effects: extends `m` until all masters have its key. Returns: whether they did.
 [[nodiscard]] bool regained(redis_fleet& servers, mutex& m, std::string const& key)
 {
-    return eventually([&] {
-        std::error_code ec;
-        m.extend(1h, ec);
-        return eventually([&] { return holdfast::test::copies(servers, key) == servers.size(); }, 500ms);
-    }, 5min);
+    return eventually(
+        [&] {
+            std::error_code ec;
+            m.extend(1h, ec);
+            return eventually([&] { return holdfast::test::copies(servers, key) == servers.size(); }, 500ms);
+        },
+        5min);
 }
 
 }  // namespace
@@ -187,7 +189,8 @@ TEST_CASE("what is asked for behind an unlock stays on no master")
     REQUIRE(holdfast::test::lock_on_all(servers, m, "orders"));
 }
 
-TEST_CASE("a master that has just been started votes for no lock that is extended until the guard has passed")
+TEST_CASE("a master that has just been started votes for no lock that is extended until the guard has passed",
+          "[alone]")
 {
     constexpr auto guard = 30s;
     five_masters five;
@@ -199,12 +202,14 @@ TEST_CASE("a master that has just been started votes for no lock that is extende
     five.servers.kill(2);
     auto const before = holdfast::boot_clock::now();
     five.servers.restart(2);
-    CHECK(eventually([&] {
-        std::error_code ec;
-        m.extend(guard, ec);
-        std::this_thread::sleep_for(50ms);
-        return five.servers[2].command({"EXISTS", "orders"}).integer == 1;
-    }, 5min));
+    CHECK(eventually(
+        [&] {
+            std::error_code ec;
+            m.extend(guard, ec);
+            std::this_thread::sleep_for(50ms);
+            return five.servers[2].command({"EXISTS", "orders"}).integer == 1;
+        },
+        5min));
     CHECK(holdfast::boot_clock::now() - before >= guard);
     CHECK_FALSE(m.lease().lost_token().stop_requested());
 }

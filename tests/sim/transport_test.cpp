@@ -10,6 +10,7 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 using namespace holdfast;
@@ -60,6 +61,29 @@ struct fixture {
 };
 
 }  // namespace
+
+TEST_CASE("an operation that asks for the same moment again is told again")
+{
+    struct patient final : redis::running {
+        patient(sim::transport& t, boot_clock::time_point when) : way{t}, at{when} {}
+        [[nodiscard]] boot_clock::time_point wake_at() const noexcept override { return at; }
+        void on_time(boot_clock::time_point) noexcept override { ++told == 1 ? way.updated(*this) : way.ended(*this); }
+
+        sim::transport& way;
+        boot_clock::time_point at;
+        int told = 0;
+    };
+    fixture f;
+    patient operation{f.way, f.way.now() + 10ms};
+    sim::call call{f.one};
+    {
+        std::scoped_lock guard{f.way};
+        f.way.begin(operation, call);
+        f.way.updated(operation);
+    }
+    REQUIRE(call.run_until(f.way.now() + 1s));
+    CHECK(operation.told == 2);
+}
 
 TEST_CASE("a lock is taken, refused to another, and given back over the simulated network")
 {

@@ -194,9 +194,9 @@ TEST_CASE("a stop_margin is at most a third of the lease of a session, whatever 
 {
     auto const store = make_store("127.0.0.1:1");
     auto const most = std::chrono::milliseconds{store->session().options().session_timeout} / 6;
-    CHECK(store->refused_margin(1ms, 0ms).empty());
-    CHECK(store->refused_margin(1ms, most).empty());
-    auto const why = store->refused_margin(24h, most + 1ms);
+    CHECK(store->refused_margin(*store->make_key("orders"), 1ms, 0ms).empty());
+    CHECK(store->refused_margin(*store->make_key("orders"), 1ms, most).empty());
+    auto const why = store->refused_margin(*store->make_key("orders"), 24h, most + 1ms);
     CHECK(why.find("a sixth of session_timeout") != std::string::npos);
     CHECK(why.find(std::to_string(most.count()) + " ms") != std::string::npos);
 }

@@ -179,16 +179,15 @@ private:
         auto made = std::make_shared<detail::joint_hold>(room);
         objects_.reserve(room);
         slots_.reserve(room);
-        bool all_held = true;
         for (auto const& one : taken()) {
             slots_.push_back(one.slot);
             objects_.push_back(one.lock);
-            all_held = made->add(objects_.back()->lease(), made) && all_held;
+            made->add(objects_.back()->lease(), made);
         }
         if (slots_.empty()) return;
         joint_ = std::move(made);
         lease_ = holdfast::lease{joint_};
-        if (!all_held) joint_->lose();
+        if (!joint_->still_held()) joint_->lose();
     }
 
     /// Effects: what is lost from now on is not announced until `released`.

@@ -130,7 +130,8 @@ public:
         return take(detail::patience::until(t), stop);
     }
 
-    /// Effects: unlocks all, the last one taken first. No effect if they are not held.
+    /// Effects: unlocks all, the last one taken first. No effect if they are not held, which is told to nobody: see
+    /// `unlock(ec)`.
     void unlock() noexcept
     {
         auto const hold = let_go();
@@ -246,9 +247,8 @@ private:
                     return stop.stop_requested() ? false : blocked_by(*one);
                 taken.emplace_back(one);
             }
-            bool all_held = true;
-            for (auto* const one : first_) all_held = made->add(one->lease(), made) && all_held;
-            if (all_held) {
+            for (auto* const one : first_) made->add(one->lease(), made);
+            if (made->still_held()) {
                 joint_->keep(made);
                 for (auto& one : taken) static_cast<void>(one.release());
                 return true;

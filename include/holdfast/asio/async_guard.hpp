@@ -3,16 +3,13 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
-#include <holdfast/core/clock.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lease_access.hpp>
 #include <holdfast/mutex.hpp>
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <mutex>
-#include <stop_token>
 #include <type_traits>
 #include <utility>
 

@@ -7,6 +7,9 @@
 namespace holdfast::inline HOLDFAST_ABI {
 inline namespace HOLDFAST_ASIO_SCOPE {
 
+/// What the functions below are made of.
+namespace asio_parts = detail::HOLDFAST_ASIO_SCOPE;
+
 /// Effects: takes `m` asynchronously: a `mutex`, a `multi_mutex`, or a `shared_mutex` exclusively. Completes with
 /// `void(error_code)`. No error: it is held. Otherwise the code that `lock()` throws, or `operation_aborted` after a
 /// cancellation of any type, or if `m` was destroyed.
@@ -17,180 +20,175 @@ inline namespace HOLDFAST_ASIO_SCOPE {
 ///
 /// If the result may be dropped, as by `async_lock(m, use_awaitable) || timer.async_wait(use_awaitable)`, use
 /// `async_lock_guard`: a dropped guard gives the lock back.
-template <detail::async_lockable M, detail::HOLDFAST_ASIO_SCOPE::error_token Token>
+template <detail::async_lockable M, asio_parts::error_token Token>
 auto async_lock(M& m, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return take<tells_error, Token>(detail::async_access::source(m), forever, token);
+    return asio_parts::take<asio_parts::tells_error, Token>(detail::async_access::source(m), asio_parts::forever,
+                                                            token);
 }
 
 /// Effects: as `async_lock`, for `d` at most. Completes with `void(error_code, bool)`: whether it is held. If the time
 /// passed while others held it, there is no error.
-template <detail::async_lockable M, class Rep, class Period, detail::HOLDFAST_ASIO_SCOPE::held_token Token>
+template <detail::async_lockable M, class Rep, class Period, asio_parts::held_token Token>
 auto async_try_lock_for(M& m, std::chrono::duration<Rep, Period> const& d, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return take<tells_held, Token>(detail::async_access::source(m), limited(d), token);
+    return asio_parts::take<asio_parts::tells_held, Token>(detail::async_access::source(m), asio_parts::limited(d),
+                                                           token);
 }
 
 /// Effects: as `async_lock`. Completes with `void(error_code, async_guard)`: the guard owns the lock.
-template <detail::async_lockable M, detail::HOLDFAST_ASIO_SCOPE::guard_token Token>
+template <detail::async_lockable M, asio_parts::guard_token Token>
 auto async_lock_guard(M& m, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return take<tells_guard, Token>(detail::async_access::source(m), forever, token);
+    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::source(m), asio_parts::forever,
+                                                            token);
 }
 
 /// Effects: as `async_try_lock_for`. Completes with `void(error_code, async_guard)`: the guard owns the lock, if it is
 /// held.
-template <detail::async_lockable M, class Rep, class Period, detail::HOLDFAST_ASIO_SCOPE::guard_token Token>
+template <detail::async_lockable M, class Rep, class Period, asio_parts::guard_token Token>
 auto async_lock_guard(M& m, std::chrono::duration<Rep, Period> const& d, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return take<tells_guard, Token>(detail::async_access::source(m), limited(d), token);
+    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::source(m), asio_parts::limited(d),
+                                                            token);
 }
 
 /// Effects: gives `m` back asynchronously. Completes with `void(error_code)`: the code of `unlock(ec)`. A cancellation
 /// has no effect.
-template <detail::async_lockable M, detail::HOLDFAST_ASIO_SCOPE::error_token Token>
+template <detail::async_lockable M, asio_parts::error_token Token>
 auto async_unlock(M& m, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return give_back<Token>(begin_unlock{}, detail::async_access::source(m), token);
+    return asio_parts::give_back<Token>(asio_parts::begin_unlock{}, detail::async_access::source(m), token);
 }
 
 /// Effects: the same for the hold of `hold`, of whatever it is, which owns none afterwards. `not_owner` if it owned
 /// none before.
-template <detail::HOLDFAST_ASIO_SCOPE::error_token Token>
+template <asio_parts::error_token Token>
 auto async_unlock(async_guard& hold, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return give_back<Token>(begin_unlock_guard{}, std::move(hold), token);
+    return asio_parts::give_back<Token>(asio_parts::begin_unlock_guard{}, std::move(hold), token);
 }
 
 /// Effects: as `async_lock`, for a shared hold of the `shared_mutex` `m`, which `unlock_shared` and
 /// `async_unlock_shared` give back.
-template <detail::async_shared_lockable M, detail::HOLDFAST_ASIO_SCOPE::error_token Token>
+template <detail::async_shared_lockable M, asio_parts::error_token Token>
 auto async_lock_shared(M& m, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return take<tells_error, Token>(detail::async_access::shared_source(m), forever, token);
+    return asio_parts::take<asio_parts::tells_error, Token>(detail::async_access::shared_source(m), asio_parts::forever,
+                                                            token);
 }
 
 /// Effects: as `async_try_lock_for`, for a shared hold.
-template <detail::async_shared_lockable M, class Rep, class Period, detail::HOLDFAST_ASIO_SCOPE::held_token Token>
+template <detail::async_shared_lockable M, class Rep, class Period, asio_parts::held_token Token>
 auto async_try_lock_shared_for(M& m, std::chrono::duration<Rep, Period> const& d, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return take<tells_held, Token>(detail::async_access::shared_source(m), limited(d), token);
+    return asio_parts::take<asio_parts::tells_held, Token>(detail::async_access::shared_source(m),
+                                                           asio_parts::limited(d), token);
 }
 
 /// Effects: as `async_lock_guard`, for a shared hold, which is the guard's own.
-template <detail::async_shared_lockable M, detail::HOLDFAST_ASIO_SCOPE::guard_token Token>
+template <detail::async_shared_lockable M, asio_parts::guard_token Token>
 auto async_lock_shared_guard(M& m, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return take<tells_guard, Token>(detail::async_access::shared_source(m), forever, token);
+    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::shared_source(m), asio_parts::forever,
+                                                            token);
 }
 
 /// Effects: the same, for `d` at most.
-template <detail::async_shared_lockable M, class Rep, class Period, detail::HOLDFAST_ASIO_SCOPE::guard_token Token>
+template <detail::async_shared_lockable M, class Rep, class Period, asio_parts::guard_token Token>
 auto async_lock_shared_guard(M& m, std::chrono::duration<Rep, Period> const& d, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return take<tells_guard, Token>(detail::async_access::shared_source(m), limited(d), token);
+    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::shared_source(m),
+                                                            asio_parts::limited(d), token);
 }
 
 /// Effects: as `async_unlock`, for the shared hold that `unlock_shared` would give back.
-template <detail::async_shared_lockable M, detail::HOLDFAST_ASIO_SCOPE::error_token Token>
+template <detail::async_shared_lockable M, asio_parts::error_token Token>
 auto async_unlock_shared(M& m, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return give_back<Token>(begin_unlock{}, detail::async_access::shared_source(m), token);
+    return asio_parts::give_back<Token>(asio_parts::begin_unlock{}, detail::async_access::shared_source(m), token);
 }
 
 /// Effects: takes a permit of the `semaphore` `s` asynchronously, which `release` and `async_release` give back.
 /// Completes as `async_lock`.
-template <detail::async_acquirable S, detail::HOLDFAST_ASIO_SCOPE::error_token Token>
+template <detail::async_acquirable S, asio_parts::error_token Token>
 auto async_acquire(S& s, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return take<tells_error, Token>(detail::async_access::permit_source(s), forever, token);
+    return asio_parts::take<asio_parts::tells_error, Token>(detail::async_access::permit_source(s), asio_parts::forever,
+                                                            token);
 }
 
 /// Effects: the same for `n` permits: all, or none; as `semaphore::acquire(n)`. An `n` that is not 1 to `max()`
 /// completes with `misconfigured`.
-template <detail::async_acquirable S, detail::HOLDFAST_ASIO_SCOPE::error_token Token>
+template <detail::async_acquirable S, asio_parts::error_token Token>
 auto async_acquire(S& s, std::ptrdiff_t n, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return take<tells_error, Token>(detail::async_access::permit_source(s, n), forever, token);
+    return asio_parts::take<asio_parts::tells_error, Token>(detail::async_access::permit_source(s, n),
+                                                            asio_parts::forever, token);
 }
 
 /// Effects: as `async_acquire`, for `d` at most. Completes as `async_try_lock_for`.
-template <detail::async_acquirable S, class Rep, class Period, detail::HOLDFAST_ASIO_SCOPE::held_token Token>
+template <detail::async_acquirable S, class Rep, class Period, asio_parts::held_token Token>
 auto async_try_acquire_for(S& s, std::chrono::duration<Rep, Period> const& d, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return take<tells_held, Token>(detail::async_access::permit_source(s), limited(d), token);
+    return asio_parts::take<asio_parts::tells_held, Token>(detail::async_access::permit_source(s),
+                                                           asio_parts::limited(d), token);
 }
 
 /// Effects: the same for `n` permits: all, or none; `d` is for all of them together.
-template <detail::async_acquirable S, class Rep, class Period, detail::HOLDFAST_ASIO_SCOPE::held_token Token>
+template <detail::async_acquirable S, class Rep, class Period, asio_parts::held_token Token>
 auto async_try_acquire_for(S& s, std::ptrdiff_t n, std::chrono::duration<Rep, Period> const& d, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return take<tells_held, Token>(detail::async_access::permit_source(s, n), limited(d), token);
+    return asio_parts::take<asio_parts::tells_held, Token>(detail::async_access::permit_source(s, n),
+                                                           asio_parts::limited(d), token);
 }
 
 /// Effects: as `async_acquire`. Completes with `void(error_code, async_guard)`: the guard owns the permit.
-template <detail::async_acquirable S, detail::HOLDFAST_ASIO_SCOPE::guard_token Token>
+template <detail::async_acquirable S, asio_parts::guard_token Token>
 auto async_acquire_guard(S& s, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return take<tells_guard, Token>(detail::async_access::permit_source(s), forever, token);
+    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::permit_source(s), asio_parts::forever,
+                                                            token);
 }
 
 /// Effects: the same, for `d` at most.
-template <detail::async_acquirable S, class Rep, class Period, detail::HOLDFAST_ASIO_SCOPE::guard_token Token>
+template <detail::async_acquirable S, class Rep, class Period, asio_parts::guard_token Token>
 auto async_acquire_guard(S& s, std::chrono::duration<Rep, Period> const& d, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return take<tells_guard, Token>(detail::async_access::permit_source(s), limited(d), token);
+    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::permit_source(s),
+                                                            asio_parts::limited(d), token);
 }
 
 /// Effects: the same for `n` permits: all, or none. The guard's hold lasts as long as each of them; if `n` is greater
 /// than 1, its fencing token is 0.
-template <detail::async_acquirable S, detail::HOLDFAST_ASIO_SCOPE::guard_token Token>
+template <detail::async_acquirable S, asio_parts::guard_token Token>
 auto async_acquire_guard(S& s, std::ptrdiff_t n, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return take<tells_guard, Token>(detail::async_access::permit_source(s, n), forever, token);
+    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::permit_source(s, n),
+                                                            asio_parts::forever, token);
 }
 
 /// Effects: the same, for `d` at most.
-template <detail::async_acquirable S, class Rep, class Period, detail::HOLDFAST_ASIO_SCOPE::guard_token Token>
+template <detail::async_acquirable S, class Rep, class Period, asio_parts::guard_token Token>
 auto async_acquire_guard(S& s, std::ptrdiff_t n, std::chrono::duration<Rep, Period> const& d, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return take<tells_guard, Token>(detail::async_access::permit_source(s, n), limited(d), token);
+    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::permit_source(s, n),
+                                                            asio_parts::limited(d), token);
 }
 
 /// Effects: gives back the permit that `release()` would, asynchronously. Completes with `void(error_code)`: the code
 /// of `release(ec)`. A cancellation has no effect.
-template <detail::async_acquirable S, detail::HOLDFAST_ASIO_SCOPE::error_token Token>
+template <detail::async_acquirable S, asio_parts::error_token Token>
 auto async_release(S& s, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return give_back<Token>(begin_unlock{}, detail::async_access::permit_source(s), token);
+    return asio_parts::give_back<Token>(asio_parts::begin_unlock{}, detail::async_access::permit_source(s), token);
 }
 
 /// Effects: the same for `n` permits, as `release(n, ec)`.
-template <detail::async_acquirable S, detail::HOLDFAST_ASIO_SCOPE::error_token Token>
+template <detail::async_acquirable S, asio_parts::error_token Token>
 auto async_release(S& s, std::ptrdiff_t n, Token&& token)
 {
-    using namespace detail::HOLDFAST_ASIO_SCOPE;
-    return give_back<Token>(begin_unlock{}, detail::async_access::permit_source(s, n), token);
+    return asio_parts::give_back<Token>(asio_parts::begin_unlock{}, detail::async_access::permit_source(s, n), token);
 }
 
 }  // namespace HOLDFAST_ASIO_SCOPE

@@ -71,44 +71,37 @@ public:
     [[nodiscard]] virtual bool runs_user_code() const noexcept { return false; }
 };
 
-/// Calls a user function with the result of an asynchronous call.
-template <class F>
+/// Calls a function with the result of an asynchronous call.
+template <class F, bool RunsUserCode>
 class callback final : public async_result {
 public:
     explicit callback(F f) : f_{std::move(f)} {}
     void deliver(std::error_code ec, bool held) noexcept override { f_(ec, held); }
-    [[nodiscard]] bool runs_user_code() const noexcept override { return true; }
+    [[nodiscard]] bool runs_user_code() const noexcept override { return RunsUserCode; }
 
 private:
     F f_;
 };
 
-/// Returns: what calls `f(ec, held)`.
+/// Returns: what calls `f(ec, held)`, a user function.
 template <class F>
 [[nodiscard]] std::unique_ptr<async_result> callback_of(F f)
 {
-    return make_as<async_result, callback<F>>(std::move(f));
+    return make_as<async_result, callback<F, true>>(std::move(f));
 }
 
-/// Calls a member of what made an asynchronous call, with the result.
-template <class Of>
-class member_result final : public async_result {
-public:
-    using member = void (Of::*)(std::error_code, bool);
-
-    member_result(std::shared_ptr<Of> of, member then) noexcept : of_{std::move(of)}, then_{then} {}
-    void deliver(std::error_code ec, bool held) noexcept override { ((*of_).*then_)(ec, held); }
-
-private:
-    std::shared_ptr<Of> const of_;
-    member const then_;
-};
+/// Returns: what calls `f(ec, held)`, which runs no user code.
+template <class F>
+[[nodiscard]] std::unique_ptr<async_result> result_to(F f)
+{
+    return make_as<async_result, callback<F, false>>(std::move(f));
+}
 
 /// Returns: what calls the member `then` of `of`, which runs no user code. `of` lives until then.
 template <class Of>
-[[nodiscard]] std::unique_ptr<async_result> result_to(std::shared_ptr<Of> of, typename member_result<Of>::member then)
+[[nodiscard]] std::unique_ptr<async_result> result_to(std::shared_ptr<Of> of, void (Of::*then)(std::error_code, bool))
 {
-    return make_as<async_result, member_result<Of>>(std::move(of), then);
+    return result_to([of = std::move(of), then](std::error_code ec, bool held) { ((*of).*then)(ec, held); });
 }
 
 /// Returns: what calls `f(ec)` of what is told a result.

@@ -21,24 +21,25 @@ public:
     explicit joint_hold(std::size_t most) { parts_.reserve(most); }
 
     /// Effects: `part` is one more of its locks. Not to be called while another thread may ask `self`, which is this;
-    /// one that announces a loss may do so. Returns: whether it is held.
-    [[nodiscard]] bool add(lease const& part, std::shared_ptr<joint_hold> const& self) noexcept
+    /// one that announces a loss may do so.
+    void add(lease const& part, std::shared_ptr<joint_hold> const& self) noexcept
     {
-        if (!part.hold_) return false;
         parts_.push_back(part);
-        return part.hold_->join(self) && part.still_held();
+        if (part.hold_) part.hold_->join(self);
     }
 
     /// Effects: what is lost from now on is not announced as its loss until `released`: the locks are given back.
     void release() noexcept
     {
-        for (auto const& one : parts_) one.hold_->join({});
+        for (auto const& one : parts_)
+            if (one.hold_) one.hold_->join({});
     }
 
     /// Returns: whether one of them was lost, which is not announced yet.
     [[nodiscard]] bool part_lost() const noexcept
     {
-        return !std::all_of(parts_.begin(), parts_.end(), [](lease const& one) { return one.hold_->join({}); });
+        return !std::all_of(parts_.begin(), parts_.end(),
+                            [](lease const& one) { return !one.hold_ || one.hold_->join({}); });
     }
 
     /// Effects: if one of them was lost, announces that, in this thread.

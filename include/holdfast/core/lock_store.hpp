@@ -173,24 +173,18 @@ public:
     /// another holder. Called with a lock held.
     [[nodiscard]] virtual bool still_leased(owner_token const& /*token*/) const { return true; }
 
-    /// Returns: why no lease can have `ttl`; empty if it can. Follows the ttl and a comma.
-    [[nodiscard]] virtual std::string refused_lease(std::chrono::milliseconds ttl) const
+    /// Returns: why no lease of `key` can have `ttl`; empty if it can. Follows the ttl and a comma.
+    [[nodiscard]] virtual std::string refused_lease(lock_key const& /*key*/, std::chrono::milliseconds ttl) const
     {
         return refused_ttl(ttl, std::chrono::milliseconds{0}, {});
     }
 
-    /// Returns: why the loss of a lease of `ttl` cannot be announced `margin` earlier than it has to be; empty if it
-    /// can. Follows the margin and a comma.
-    [[nodiscard]] virtual std::string refused_margin(std::chrono::milliseconds ttl,
+    /// Returns: why the loss of a lease of `key` of `ttl` cannot be announced `margin` earlier than it has to be; empty
+    /// if it can. Follows the margin and a comma.
+    [[nodiscard]] virtual std::string refused_margin(lock_key const& key, std::chrono::milliseconds ttl,
                                                      std::chrono::milliseconds margin) const
     {
-        return holdfast::refused_margin(ttl, margin, refused_lease(ttl - margin));
-    }
-
-    /// Returns: why no lease of `key` can have `ttl`, as `refused_lease`.
-    [[nodiscard]] virtual std::string refused_lease_of(lock_key const& /*key*/, std::chrono::milliseconds ttl) const
-    {
-        return refused_lease(ttl);
+        return holdfast::refused_margin(ttl, margin, refused_lease(key, ttl - margin));
     }
 
     /// Returns: why `key` cannot be granted in the order of arrival, which `lock_options::fair` asks for; empty if it

@@ -136,13 +136,14 @@ inline constexpr std::chrono::milliseconds longest_ttl{24 * 60 * 60 * 1000};
            " ms; make ttl longer or that time shorter";
 }
 
-/// Effects: none if the store of the lock `name` can lease for `min_hold`; `refused` says why not, and is empty if it
-/// can. Throws: `error` (`misconfigured`) otherwise.
-inline void check_min_hold(std::string_view name, lock_options const& options, std::string const& refused)
+/// Effects: none if `refused` is empty; otherwise it says why the lock `name` cannot have the `time` that `option` asks
+/// for. Throws: `error` (`misconfigured`) then.
+inline void check_time(std::string_view name, std::string_view option, std::chrono::milliseconds time,
+                       std::string const& refused)
 {
     if (refused.empty()) return;
     throw detail::error_of(name, {make_error_code(errc::misconfigured),
-                                  "min_hold is " + std::to_string(options.min_hold.count()) + " ms, " + refused});
+                                  std::string{option} + " is " + std::to_string(time.count()) + " ms, " + refused});
 }
 
 /// Returns: why the loss of a lease of `ttl` cannot be announced `margin` earlier; empty if it can. `refused`: why no
@@ -155,15 +156,6 @@ inline void check_min_hold(std::string_view name, lock_options const& options, s
     return refused.empty() ? refused : "which leaves " + ms(ttl - margin) + " of the ttl, " + refused;
 }
 
-/// Effects: none if the store of the lock `name` can announce a loss `stop_margin` earlier; `refused` says why not, and
-/// is empty if it can. Throws: `error` (`misconfigured`) otherwise.
-inline void check_stop_margin(std::string_view name, lock_options const& options, std::string const& refused)
-{
-    if (options.stop_margin.count() == 0 || refused.empty()) return;
-    throw detail::error_of(name, {make_error_code(errc::misconfigured),
-                                  "stop_margin is " + std::to_string(options.stop_margin.count()) + " ms, " + refused});
-}
-
 /// Effects: none if `options` can be used for the lock `name`. `refused`: why its store cannot lease for their ttl;
 /// empty if it can.
 /// Throws: `error` (`misconfigured`) otherwise, naming the field and what is wrong with it.
@@ -174,7 +166,7 @@ inline void check_options(std::string_view name, lock_options const& options, st
         throw detail::error_of(name, {make_error_code(errc::misconfigured), what});
     };
     auto const ms = [](auto d) { return std::to_string(d.count()) + " ms"; };
-    require(refused.empty(), "ttl is " + ms(options.ttl) + ", " + refused);
+    check_time(name, "ttl", options.ttl, refused);
     require(options.stop_margin.count() >= 0,
             "stop_margin is " + ms(options.stop_margin) + "; it must not be negative");
     require(!options.max_hold || options.max_hold->count() > 0, "max_hold must be positive; leave it out for no limit");

@@ -4,7 +4,6 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
 
-#include <exception>
 #include <optional>
 #include <string>
 #include <system_error>

@@ -3,7 +3,6 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
-#include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/joint_object.hpp>
 #include <holdfast/core/lease.hpp>

@@ -6,6 +6,7 @@
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/hold_state.hpp>
+#include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/lock/report.hpp>
 
@@ -66,6 +67,17 @@ void deliver(announcer* background, std::unique_ptr<async_result> told, F f) noe
     }
 }
 
+/// Effects: calls `on_error` of `options`, if the lock that they are of still lives. Returns: whether it does.
+inline bool tell_if_alive(std::weak_ptr<lock_options const> const& options, error const& e) noexcept
+{
+    auto const told = options.lock();
+    try {
+        if (told) told->on_error(e);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): as in `report`
+    }
+    return told != nullptr;
+}
+
 /// Returns: a hook that calls `options->on_error` in a thread of `background`, or at once if that is null or memory is
 /// short; empty if there is no `on_error`. It refers to `options`. A report that is still pending when the lock is
 /// destroyed, and with it the last owner of `options`, is dropped.
@@ -76,16 +88,19 @@ void deliver(announcer* background, std::unique_ptr<async_result> told, F f) noe
     return [background, &options](error const& e) {
         if (!background) return options->on_error(e);
         try {
-            background->report([of = std::weak_ptr{options}, e]() noexcept {
-                try {
-                    if (auto const told = of.lock()) told->on_error(e);
-                } catch (...) {  // NOLINT(bugprone-empty-catch): as in `report`
-                }
-            });
+            background->report([of = std::weak_ptr{options}, e]() noexcept { tell_if_alive(of, e); });
         } catch (std::bad_alloc const&) {
             options->on_error(e);
         }
     };
+}
+
+/// Effects: reports the notices of the servers of `store` to `hook`. Called with no lock held, and after all that the
+/// lease needs is done: the hook may be slow, and may ask for the lock.
+inline void report_servers(lock_store& store, error_hook const& hook) noexcept
+{
+    if (!hook) return;
+    for (auto const& one : store.take_notices()) report(hook, one);
 }
 
 }  // namespace holdfast::detail

@@ -13,18 +13,14 @@
 #include <holdfast/lock/mutex_state.hpp>
 #include <holdfast/lock/release_call.hpp>
 #include <holdfast/lock/renewer.hpp>
-#include <holdfast/lock/report.hpp>
-#include <holdfast/lock/report_servers.hpp>
-#include <holdfast/lock/scheduled.hpp>
+#include <holdfast/lock/schedule.hpp>
 #include <holdfast/lock/wait_queue.hpp>
 #include <holdfast/lock/waiter.hpp>
 
 #include <atomic>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <stop_token>
 #include <system_error>

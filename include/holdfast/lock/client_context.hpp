@@ -14,7 +14,6 @@
 #include <holdfast/core/slot_source.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/client_parts.hpp>
-#include <holdfast/lock/client_slots.hpp>
 #include <holdfast/lock/inspection.hpp>
 #include <holdfast/lock/mutex_object.hpp>
 #include <holdfast/lock/queue_table.hpp>
@@ -93,10 +92,12 @@ public:
     [[nodiscard]] std::unique_ptr<lock_object> make_mutex(shared_key key, lock_options options)
     {
         if (in_child()) throw made_before_fork(key->name());
-        check_options(key->name(), options, store().refused_lease_of(*key, options.ttl));
-        check_stop_margin(key->name(), options, store().refused_margin(options.ttl, options.stop_margin));
+        check_options(key->name(), options, store().refused_lease(*key, options.ttl));
+        if (options.stop_margin.count() != 0)
+            check_time(key->name(), "stop_margin", options.stop_margin,
+                       store().refused_margin(*key, options.ttl, options.stop_margin));
         if (options.min_hold > options.ttl)
-            check_min_hold(key->name(), options, store().refused_lease_of(*key, options.min_hold));
+            check_time(key->name(), "min_hold", options.min_hold, store().refused_lease(*key, options.min_hold));
         if (options.fair) put_in_order(*key, options);
         return make_as<lock_object, mutex_object>(queues_, std::move(key), shared_from_this(),
                                                   shared_options(std::move(options)));
@@ -126,17 +127,8 @@ public:
         if (in_child()) throw made_before_fork(of.semaphore);  // first: the store's mutex may be locked for ever
         std::vector<shared_key> keys;
         for (of.slot = 0; of.slot < of.permits; ++of.slot) keys.push_back(make_key(of));
-        // Who collects permits keeps the turn for as long as that takes.
-        auto of_turn = options;
-        of_turn.renew = true;
-        of_turn.max_hold.reset();
-        of_turn.min_hold = std::chrono::milliseconds{0};
-        return make_as<slot_source, client_slots>(
-            parts().store, std::move(keys), store().use_semaphore(of), std::max(options.ttl, options.min_hold),
-            [self = shared_from_this(), options](shared_key key) { return self->make_mutex(std::move(key), options); },
-            [self = shared_from_this(), turn = std::move(turn), of_turn = std::move(of_turn)] {
-                return self->make_mutex(turn, of_turn);
-            });
+        return make_as<slot_source, own_slots>(shared_from_this(), std::move(keys), std::move(turn),
+                                               store().use_semaphore(of), std::move(options));
     }
 
     /// Returns: the name of the lock of who collects several permits of a semaphore.
@@ -161,6 +153,45 @@ public:
     }
 
 private:
+    /// The slots of one semaphore, and the lock of who collects several permits.
+    class own_slots final : public slot_source {
+    public:
+        own_slots(std::shared_ptr<client_context> of, std::vector<shared_key> keys, shared_key turn,
+                  std::shared_ptr<void const> use, lock_options options)
+            : of_{std::move(of)},
+              keys_{std::move(keys)},
+              turn_{std::move(turn)},
+              use_{std::move(use)},
+              options_{std::move(options)}
+        {
+        }
+
+        [[nodiscard]] std::unique_ptr<lock_object> make_slot(std::size_t slot) override
+        {
+            return of_->make_mutex(keys_.at(slot), options_);
+        }
+        [[nodiscard]] std::unique_ptr<lock_object> make_turn() override
+        {
+            auto of_turn = options_;  // who collects permits keeps the turn for as long as that takes
+            of_turn.renew = true;
+            of_turn.max_hold.reset();
+            of_turn.min_hold = std::chrono::milliseconds{0};
+            return of_->make_mutex(turn_, std::move(of_turn));
+        }
+        [[nodiscard]] std::size_t held() override { return inspection{of_->store()}.count_held(keys_); }
+        void resize() override
+        {
+            inspection{of_->store()}.resize(keys_.front(), std::max(options_.ttl, options_.min_hold));
+        }
+
+    private:
+        std::shared_ptr<client_context> const of_;
+        std::vector<shared_key> const keys_;
+        shared_key const turn_;
+        std::shared_ptr<void const> const use_;
+        lock_options const options_;
+    };
+
     [[nodiscard]] client_parts& parts() const noexcept { return queues_->client(); }
     [[nodiscard]] lock_store& store() const noexcept { return *parts().store; }
 

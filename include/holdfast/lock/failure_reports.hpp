@@ -35,13 +35,6 @@ public:
 
     activity seen;  ///< what the client's locks do, well or not
 
-    /// Effects: notes the result of a request for the lock `name`.
-    template <class T>
-    void note(error_hook const& told, std::string_view name, result<T> const& got) noexcept
-    {
-        got ? went_well(told, name) : failed(told, name, got.why());
-    }
-
     /// Effects: reports a failure for the lock `name`, if it is new.
     void failed(error_hook const& told, std::string_view name, failure const& why) noexcept
     {

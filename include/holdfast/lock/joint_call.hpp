@@ -15,7 +15,6 @@
 #include <cstdint>
 #include <deque>
 #include <stop_token>
-#include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 

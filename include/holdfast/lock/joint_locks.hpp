@@ -36,11 +36,7 @@ public:
 
     void close() noexcept override
     {
-        if (!origin_.in_child()) {
-            std::scoped_lock guard{mutex_};
-            closed_ = true;
-        }
-        if (!origin_.in_child()) closing_.request_stop();
+        if (!origin_.in_child()) closing_.request_stop();  // `keep` asks for it with the mutex locked
     }
     [[nodiscard]] bool closed() const noexcept { return closing_.stop_requested(); }
 
@@ -48,7 +44,7 @@ public:
     {
         if (origin_.in_child()) return true;  // the mutex may be locked for ever
         std::scoped_lock guard{mutex_};
-        if (closed_) return false;
+        if (closed()) return false;
         hold_ = std::move(made);
         return true;
     }
@@ -85,7 +81,7 @@ private:
     /// | takes the nth lock | it is granted | takes the next one; after the last: held, if all are |
     /// | takes the nth lock | it is not | gives back those before it; failed |
     /// | has all | one was lost meanwhile | gives all back, and takes them anew; or the time is over |
-    /// | gives back the nth lock | the answer | gives back the one before it; after the first: over |
+    /// | gives all back | the last answer | over |
     class one_joint final : public async_object, public std::enable_shared_from_this<one_joint> {
     public:
         explicit one_joint(std::shared_ptr<joint_locks> of) : of_{std::move(of)} { leases_.reserve(locks().size()); }
@@ -121,17 +117,19 @@ private:
         {
             if (!hold_ || of != lease() || of_->origin_.in_child())  // says `not_owner`, or that it is a child
                 return locks().front()->begin_unlock({}, std::move(told));
+            auto const self = shared_from_this();  // the answers may end this
             told_ = std::move(told);
-            std::unique_ptr<async_result> answered;
-            try {
-                answered = result_to(shared_from_this(), &one_joint::given);
-            } catch (...) {
-                told_ = nullptr;
-                throw;
-            }
             over_ = std::move(hold_);
             over_->release();
-            give_last(std::move(answered));
+            for (auto n = pending_ = locks().size(); n-- > 0;) {
+                try {
+                    locks()[n]->begin_unlock(leases_[n],
+                                             result_to([self, n](std::error_code ec, bool) { self->given(n, ec); }));
+                } catch (...) {
+                    locks()[n]->give_back(leases_[n]);
+                    given(n, current_exception_code());
+                }
+            }
         }
 
         void give_back(holdfast::lease const& of, rest then) noexcept override
@@ -176,9 +174,8 @@ private:
             leases_.push_back(locks()[leases_.size()]->lease());
             if (leases_.size() < locks().size()) return take_next();
             auto const all = std::make_shared<joint_hold>(locks().size());
-            bool all_held = true;
-            for (auto const& one : leases_) all_held = all->add(one, all) && all_held;
-            if (all_held && !closed()) {
+            for (auto const& one : leases_) all->add(one, all);
+            if (all->still_held() && !closed()) {
                 hold_ = all;
                 return finish({}, true);
             }
@@ -203,30 +200,14 @@ private:
             finish(ec, false);
         }
 
-        void give_last(std::unique_ptr<async_result> answered) noexcept
-        {
-            auto const n = leases_.size() - 1;
-            asked_ = n;
-            try {
-                locks()[n]->begin_unlock(leases_[n], std::move(answered));
-            } catch (...) {
-                locks()[n]->give_back(leases_[n]);
-                given(current_exception_code(), false);
-            }
-        }
-
         /// Effects: acts on the answer to a lock that was given back.
-        void given(std::error_code ec, bool) noexcept
+        void given(std::size_t n, std::error_code ec) noexcept
         {
-            worst_ = worse(worst_, ec);
-            leases_.pop_back();
-            while (!leases_.empty()) {
-                try {
-                    return give_last(result_to(shared_from_this(), &one_joint::given));
-                } catch (...) {  // without memory for the answer, it is not waited for
-                    locks()[leases_.size() - 1]->give_back(leases_.back());
-                    leases_.pop_back();
-                }
+            {
+                std::scoped_lock guard{giving_};
+                asked_ = n;
+                worst_ = worse(worst_, ec);
+                if (--pending_ != 0) return;
             }
             released();
             finish(worst_, false);
@@ -253,6 +234,8 @@ private:
         patience limit_;
         std::stop_source stop_;
         std::unique_ptr<async_result> told_;
+        std::mutex giving_;
+        std::size_t pending_ = 0;  // guarded by the mutex, as the next
         std::error_code worst_;
         std::optional<std::stop_callback<cancel>> at_stop_;
         std::optional<std::stop_callback<cancel>> at_close_;
@@ -268,7 +251,6 @@ private:
     std::string const name_;
     std::stop_source closing_;
     mutable std::mutex mutex_;
-    bool closed_ = false;
     hold hold_;
     fork_guard const origin_;
 };

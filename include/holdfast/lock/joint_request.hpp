@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <memory>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {

@@ -14,8 +14,7 @@
 #include <holdfast/lock/renewed_lease.hpp>
 #include <holdfast/lock/renewer.hpp>
 #include <holdfast/lock/report.hpp>
-#include <holdfast/lock/report_servers.hpp>
-#include <holdfast/lock/scheduled.hpp>
+#include <holdfast/lock/schedule.hpp>
 #include <holdfast/lock/turns.hpp>
 #include <holdfast/lock/waiter.hpp>
 
@@ -112,8 +111,7 @@ public:
     {
         auto guard = settle_answers();
         if (!lease_.state().holder()) return;
-        if (auto const how = alarmed ? lease_.lost_in_store() : lease_.lost())
-            return lose(guard, *how, &renewer().calls);
+        if (auto const how = lease_.lost(alarmed)) return lose(guard, *how, &renewer().calls);
         if (now >= lease_.state().release_at()) return give_back_kept(guard);
         alarmed || lease_.state().due(now) ? lease_.renew(this->shared_from_this()) : lease_.schedule();
     }
@@ -207,7 +205,7 @@ private:
         stop_tokens(background, announcer::kind::tell, std::move(warned.joint));
         if (asked) tell_request(background, *asked);
         auto const hook = hook_of(background, options);
-        reports().note(hook, name(), outcome);
+        outcome ? reports().went_well(hook, name()) : reports().failed(hook, name(), outcome.why());
         outcome ? reports().seen.renewed() : reports().seen.renewal_failed();
         if (!kept)
             reports().seen.tell(background, [&] {

@@ -9,7 +9,6 @@
 #include <holdfast/core/name.hpp>
 
 #include <chrono>
-#include <cstdint>
 #include <mutex>
 #include <stop_token>
 #include <string>
@@ -150,7 +149,7 @@ public:
     /// Throws: `std::system_error` (`operation_not_permitted`) if nothing is owned; nothing else.
     void unlock()
     {
-        require_owned();
+        if (!owns_) throw std::system_error{std::make_error_code(std::errc::operation_not_permitted)};
         owns_ = false;
         mutex_->unlock();
     }
@@ -215,11 +214,6 @@ private:
     {
         if (!mutex_) throw std::system_error{std::make_error_code(std::errc::operation_not_permitted)};
         if (owns_) throw std::system_error{std::make_error_code(std::errc::resource_deadlock_would_occur)};
-    }
-
-    void require_owned() const
-    {
-        if (!owns_) throw std::system_error{std::make_error_code(std::errc::operation_not_permitted)};
     }
 
     bool note(bool locked)

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
-#include <holdfast/core/clock.hpp>
 #include <holdfast/core/parker.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>

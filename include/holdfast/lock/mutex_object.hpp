@@ -22,7 +22,6 @@
 #include <holdfast/lock/mutex_state.hpp>
 #include <holdfast/lock/queue_table.hpp>
 #include <holdfast/lock/report.hpp>
-#include <holdfast/lock/report_servers.hpp>
 #include <holdfast/lock/several_locks.hpp>
 #include <holdfast/lock/wait_queue.hpp>
 
@@ -235,10 +234,10 @@ private:
     /// Returns: why the lease cannot be extended to `ttl`; empty if it can. Follows the ttl and a comma.
     [[nodiscard]] std::string refused(std::chrono::milliseconds ttl) const
     {
-        auto why = store().refused_lease_of(*key_, ttl);
+        auto why = store().refused_lease(*key_, ttl);
         auto const margin = state_->options->stop_margin;
         if (!why.empty() || margin.count() == 0) return why;
-        why = store().refused_margin(ttl, margin);
+        why = store().refused_margin(*key_, ttl, margin);
         if (!why.empty()) why = "with a stop_margin of " + std::to_string(margin.count()) + " ms, " + why;
         return why;
     }

@@ -4,6 +4,8 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/joint_hold.hpp>
+#include <holdfast/core/lease.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/semaphore_object.hpp>
 #include <holdfast/core/store.hpp>
@@ -23,17 +25,29 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// Permits of a semaphore, during an asynchronous call and while a guard has them. The call does what `permit_steps`
-/// says: first in the calling thread, then in the client's own thread, in the one that ends a change of the number of
-/// permits, or in the one that requests a stop. It has no timer of its own: while it waits for such a change, the
-/// deadline is not looked at.
-class permit_call : public async_object, public std::enable_shared_from_this<permit_call> {
+/// Permits of a semaphore, during an asynchronous call and while a guard has them: the hold of one is its lock's, that
+/// of several a joint one. The call does what `permit_steps` says: first in the calling thread, then in the client's own
+/// thread, in the one that ends a change of the number of permits, or in the one that requests a stop. It has no timer
+/// of its own: while it waits for such a change, the deadline is not looked at.
+class permit_call final : public async_object, public std::enable_shared_from_this<permit_call> {
 public:
+    /// `sizes`: of the semaphore `of`.
+    permit_call(std::shared_ptr<semaphore_object> of, slot_sizes& sizes, std::size_t n)
+        : of_{std::move(of)}, sizes_{sizes}, n_{n}
+    {
+    }
+
+    /// What was not given back is kept: it could not be begun.
+    ~permit_call() override
+    {
+        if (hold_) of_->keep(std::move(slots_));
+    }
+
     void begin_lock(patience const& p, std::stop_token stop, std::unique_ptr<async_result> told) override
     {
         told_ = std::move(told);
         try {
-            prepare();
+            made_ = std::make_shared<joint_hold>(n_);
             steps_.emplace(sizes_, n_, p, std::move(stop), permit_steps::giving_back::does_not_wait);
             follow(steps_->begin());
         } catch (...) {
@@ -47,28 +61,80 @@ public:
     /// `std::bad_alloc`.
     void take_over()
     {
-        prepare();
+        made_ = std::make_shared<joint_hold>(n_);
         has(of_->let_go(n_));
     }
 
-    [[nodiscard]] bool closed() const noexcept override { return sizes_.closed(); }
-
-protected:
-    /// `sizes`: of the semaphore `of`.
-    permit_call(std::shared_ptr<semaphore_object> of, slot_sizes& sizes, std::size_t n)
-        : of_{std::move(of)}, sizes_{sizes}, n_{n}
+    void begin_unlock(holdfast::lease const& hold, std::unique_ptr<async_result> told) override
     {
+        if (!hold_ || hold != lease() || sizes_.in_child())  // says `not_owner`, or that it is a child
+            return any()->begin_unlock({}, std::move(told));
+        auto const self = shared_from_this();
+        auto const slots = slots_;  // the answers may end this
+        told_ = std::move(told);
+        over_ = std::move(hold_);
+        over_->release();
+        pending_ = slots.size();
+        for (auto const& one : slots) {
+            auto const mine = one.lock->lease();
+            try {
+                one.lock->begin_unlock(mine, result_to(self, &permit_call::given));
+            } catch (...) {
+                one.lock->give_back(mine);
+                given(current_exception_code(), false);
+            }
+        }
     }
 
-    /// Effects: makes what is needed to have the permits. Throws: `std::bad_alloc`.
-    virtual void prepare() {}
+    void give_back(holdfast::lease const& hold, rest then) noexcept override
+    {
+        if (!hold_ || hold != lease() || sizes_.in_child()) return;
+        over_ = std::move(hold_);
+        over_->release();
+        for (auto const& one : slots_) one.lock->give_back(one.lock->lease(), then);
+        released();
+    }
 
+    void leave() noexcept override
+    {
+        of_->keep(std::move(slots_));
+        hold_ = nullptr;
+    }
+    [[nodiscard]] holdfast::lease lease() const override
+    {
+        return hold_ && n_ == 1 ? slots_.front().lock->lease() : holdfast::lease{hold_};
+    }
+    [[nodiscard]] bool closed() const noexcept override { return sizes_.closed(); }
+
+private:
     /// Effects: has `some`, if there are any.
-    virtual void has(held_slots some) noexcept = 0;
+    void has(held_slots some) noexcept
+    {
+        auto const made = std::move(made_);
+        if (some.empty()) return;
+        slots_ = std::move(some);
+        for (auto const& one : slots_) made->add(one.lock->lease(), made);
+        if (!made->still_held()) made->lose();
+        hold_ = made;
+    }
 
-    [[nodiscard]] semaphore_object& of() const noexcept { return *of_; }
-    [[nodiscard]] bool in_child() const noexcept { return sizes_.in_child(); }
-    [[nodiscard]] std::size_t number() const noexcept { return n_; }
+    /// Effects: acts on the answer to a permit that was given back.
+    void given(std::error_code ec, bool /*held*/) noexcept
+    {
+        {
+            std::scoped_lock guard{mutex_};
+            worst_ = worse(worst_, ec);
+            if (--pending_ != 0) return;
+        }
+        released();
+        tell(std::move(told_), worst_, false);
+    }
+
+    /// Effects: announces that one of them was lost, if so.
+    void released() noexcept
+    {
+        if (over_->part_lost()) announce_loss(any()->calls(), *over_);
+    }
 
     /// Returns: any lock of the semaphore. Throws: `error` in a child of `fork`.
     [[nodiscard]] std::shared_ptr<lock_object> any() const { return slot_sizes::lock_of(sizes_.current(), 0); }
@@ -78,7 +144,6 @@ protected:
         deliver(any()->calls(), std::move(told), [=](async_result& whom) { whom.deliver(ec, held); });
     }
 
-private:
     using step = permit_steps::step;
 
     struct cancel {
@@ -98,7 +163,7 @@ private:
         {
             if (decided->test()) return;  // the call has gone on, and is not to end with this thread
             auto const self = of.lock();
-            if (!self || self->in_child() || decided->test_and_set()) return;
+            if (!self || self->sizes_.in_child() || decided->test_and_set()) return;
             self->changed(std::make_error_code(std::errc::operation_canceled));
         }
     };
@@ -148,10 +213,6 @@ private:
         auto const all = std::make_shared<slot_wait>(steps_->limit());
         auto const slots = steps_->slots();
         all->tell([self = shared_from_this(), of = std::weak_ptr{all}] { self->look(of.lock()); });
-        {
-            std::scoped_lock guard{ending_};
-            waiting_ = all.get();
-        }
         cancel_on_stop_.emplace(steps_->over(), cancel{all});
         try {
             slots->wait_for_each(*all);
@@ -166,11 +227,6 @@ private:
     {
         auto const said = all ? all->settled() : std::nullopt;
         if (!said) return;
-        {
-            std::scoped_lock guard{ending_};
-            if (waiting_ != all.get()) return;  // that was told before
-            waiting_ = nullptr;
-        }
         cancel_on_stop_.reset();
         go_on([&] { return steps_->waited(*said); });
     }
@@ -206,10 +262,15 @@ private:
     std::shared_ptr<semaphore_object> const of_;
     slot_sizes& sizes_;
     std::size_t const n_;
+    held_slots slots_;
+    std::shared_ptr<joint_hold> made_;  // for the permits that it will have
+    std::shared_ptr<joint_hold> hold_;  // null: it has none, or has left them
+    std::shared_ptr<joint_hold> over_;  // is being given back
     std::unique_ptr<async_result> told_;
+    std::mutex mutex_;
+    std::size_t pending_ = 0;  // guarded by the mutex, as the next
+    std::error_code worst_;
     std::optional<permit_steps> steps_;  // while the call goes on
-    std::mutex ending_;
-    slot_wait const* waiting_ = nullptr;  // the wait that was not told yet
     std::optional<std::stop_callback<cancel>> cancel_on_stop_;
     std::optional<std::stop_callback<abandon>> abandon_on_stop_;
 };

@@ -6,7 +6,6 @@
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/semaphore_object.hpp>
 #include <holdfast/lock/permit_call.hpp>
-#include <holdfast/lock/permit_holds.hpp>
 #include <holdfast/lock/slot_sizes.hpp>
 
 #include <algorithm>
@@ -27,7 +26,6 @@ public:
 
     [[nodiscard]] std::shared_ptr<async_object> to_lock() override
     {
-        sizes_.check_process();
         static_cast<void>(sizes_.current_for(n_));
         return make();
     }
@@ -44,9 +42,8 @@ public:
 private:
     [[nodiscard]] std::shared_ptr<permit_call> make() const
     {
-        if (n_ == 1) return std::make_shared<one_permit>(of_, sizes_);
         auto const n = std::clamp<std::ptrdiff_t>(n_, 0, semaphore_object::most + 1);
-        return std::make_shared<permit_batch>(of_, sizes_, static_cast<std::size_t>(n));
+        return std::make_shared<permit_call>(of_, sizes_, static_cast<std::size_t>(n));
     }
 
     std::shared_ptr<semaphore_object> const of_;

@@ -18,7 +18,6 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
-#include <new>
 #include <stop_token>
 #include <system_error>
 
@@ -85,14 +84,20 @@ private:
 
     [[nodiscard]] slot_wait::outcome wait_for_slot()
     {
+        auto const here = std::make_shared<parker>();
         auto const all = std::make_shared<slot_wait>(steps_.limit());
+        all->tell([here] { here->unpark(); });
         std::stop_callback const cancel_on_stop{steps_.over(), [&]() noexcept { all->cancel(); }};
         try {
             steps_.slots()->wait_for_each(*all);
         } catch (...) {
             all->fail(thrown());
         }
-        return all->wait();
+        all->begun();
+        for (;;) {
+            if (auto const said = all->settled()) return *said;
+            here->park_until(boot_clock::time_point::max());
+        }
     }
 
     /// Returns: why no other number of permits is in use; no error if one is.

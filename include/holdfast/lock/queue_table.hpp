@@ -8,9 +8,9 @@
 #include <holdfast/lock/wait_queue.hpp>
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -37,26 +37,13 @@ public:
     [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock{mutex_}; }
 
 private:
-    /// The order of queues by their keys.
-    struct before {
-        using is_transparent = void;
+    /// Of a key, which the queue has.
+    using id = std::tuple<bool, std::string_view, std::string_view>;
 
-        template <class A, class B>
-        [[nodiscard]] bool operator()(A const& a, B const& b) const noexcept
-        {
-            return id_of(a) < id_of(b);
-        }
-
-        [[nodiscard]] static auto id_of(lock_key const& key) noexcept
-        {
-            return std::tuple<bool, std::string_view, std::string_view>{key.mode() == access::sole, key.kind(),
-                                                                        key.name()};
-        }
-        [[nodiscard]] static auto id_of(std::shared_ptr<wait_queue> const& queue) noexcept
-        {
-            return id_of(*queue->key());
-        }
-    };
+    [[nodiscard]] static id id_of(lock_key const& key) noexcept
+    {
+        return {key.mode() == access::sole, key.kind(), key.name()};
+    }
 
     [[nodiscard]] std::shared_ptr<wait_queue> make(shared_key const& key) const
     {
@@ -65,11 +52,11 @@ private:
 
     [[nodiscard]] std::shared_ptr<wait_queue> queue_of(shared_key const& key)
     {
-        auto const found = queues_.find(*key);
-        if (found != queues_.end()) return *found;
+        auto const found = queues_.find(id_of(*key));
+        if (found != queues_.end()) return found->second;
         auto made = make(key);
         forget_unused();
-        queues_.insert(made);
+        queues_.emplace(id_of(*key), made);
         return made;
     }
 
@@ -77,13 +64,13 @@ private:
     void forget_unused()
     {
         if (queues_.size() < sweep_at_) return;
-        std::erase_if(queues_, [](auto const& one) { return one.use_count() == 1 && !one->keeps(); });
+        std::erase_if(queues_, [](auto const& one) { return one.second.use_count() == 1 && !one.second->keeps(); });
         sweep_at_ = 2 * queues_.size() + 64;
     }
 
     std::shared_ptr<client_parts> const client_;
     std::mutex mutex_;
-    std::set<std::shared_ptr<wait_queue>, before> queues_;
+    std::map<id, std::shared_ptr<wait_queue>> queues_;
     std::size_t sweep_at_ = 64;
 };
 

@@ -6,7 +6,6 @@
 #include <holdfast/lock/awaited.hpp>
 
 #include <memory>
-#include <system_error>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {

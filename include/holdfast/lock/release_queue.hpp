@@ -40,7 +40,7 @@ public:
         if (in_child()) return {make_error_code(errc::not_owner), {}};
         std::unique_lock guard{mutex_};
         bool const may_defer = owner.options->deferred_release;
-        auto gone = give_up(guard, owner, then);
+        auto gone = give_up(guard, owner, lease{owner.held}, then);
         if (!gone.mine) return {make_error_code(errc::not_owner), {}};
         if (!gone.call) return conclude(*gone.mine, {}, nullptr);
         if (may_defer && !turns_.next()) return defer(guard, std::move(gone), nullptr);
@@ -92,8 +92,7 @@ public:
     failure finish_release(release_call& call, hold_state& mine, announcer* background) noexcept
     {
         note_others(call);
-        given_back();
-        if (call.keeps_others_waiting) let_next_ask();
+        given_back(call.keeps_others_waiting);
         return conclude(mine, release_result(call.was_valid, outcome_of(call)), background,
                         call.ended_in_store ? loss::taken : loss::deadline);
     }
@@ -108,10 +107,10 @@ protected:
         // Before anybody else can see that nothing is held, and end the client.
         at_answer ? renewer().begin_service() : renewer().begin_late_service();
         guard.unlock();
-        release_call::start(std::move(call), boot_clock::now(), self());
+        release_call::start(std::move(call), boot_clock::now(),
+                            std::static_pointer_cast<release_queue>(this->shared_from_this()));
         if (at_answer) return;
-        given_back();
-        if (keeps) let_next_ask();
+        given_back(keeps);
     }
 
     /// Effects: takes the lock from `owner`. Returns: the release to be started; null if the lease was handed on or is
@@ -163,10 +162,11 @@ private:
         std::unique_ptr<release_call> call{};  ///< to be started; null: the lease was handed on, or there was none
     };
 
-    /// Effects: gives up what `owner` holds. See `let_go`.
-    given_up give_up(std::unique_lock<std::mutex>& guard, mutex_state& owner, rest then) noexcept
+    /// Effects: gives up `hold`, if it is the hold of `owner`. See `let_go`.
+    given_up give_up(std::unique_lock<std::mutex>& guard, mutex_state& owner, lease const& hold, rest then) noexcept
     {
         auto mine = owner.held;
+        if (lease{mine} != hold) return {};
         return {std::move(mine), let_go(guard, owner, then)};
     }
 
@@ -198,12 +198,6 @@ private:
         if (auto call = let_go(guard, *owner, rest::none)) start_deferred(guard, std::move(call));
     }
 
-    /// Effects: the same, if `hold` is the hold of `owner`.
-    given_up give_up(std::unique_lock<std::mutex>& guard, mutex_state& owner, lease const& hold, rest then) noexcept
-    {
-        return lease{owner.held} == hold ? give_up(guard, owner, then) : given_up{};
-    }
-
     /// Effects: sends the release of what was given up and does not wait for its answer. A loss is announced as by
     /// `finish_release`; unlocks. Returns: no error, or `lease_lost`.
     failure defer(std::unique_lock<std::mutex>& guard, given_up gone, announcer* background) noexcept
@@ -218,19 +212,16 @@ private:
     /// of it, or of a loss that it found, which was as `how` says. Returns: `said`.
     failure conclude(hold_state& mine, failure said, announcer* background, loss how = loss::deadline) noexcept
     {
+        bool const lost = said.code == errc::lease_lost;
         bool const known = mine.lost();
-        auto what = lock_event::kind::released;
-        if (said.code == errc::lease_lost) {
-            announce_loss(background, mine);
-            if (!known) reports().seen.lost(how);
-            what = lock_event::kind::lost;
-        } else {
-            reports().seen.released();
-        }
-        if (said.code == errc::lease_lost && known) return said;  // it was told then
+        if (lost) announce_loss(background, mine);
+        if (lost && known) return said;  // it was told then
+        lost ? reports().seen.lost(how) : reports().seen.released();
         reports().seen.tell(background, [&] {
-            return lock_event{
-                .what = what, .lock_name = name(), .duration = boot_clock::now() - mine.since(), .code = said.code};
+            return lock_event{.what = lost ? lock_event::kind::lost : lock_event::kind::released,
+                              .lock_name = name(),
+                              .duration = boot_clock::now() - mine.since(),
+                              .code = said.code};
         });
         return said;
     }
@@ -252,16 +243,12 @@ private:
         if (call.others_wait()) turns_.others_wait(call.begun(), boot_clock::now());
     }
 
-    void given_back() noexcept
-    {
-        std::scoped_lock guard{mutex_};
-        turns_.released(boot_clock::now());
-    }
-
-    void let_next_ask() noexcept
+    /// Effects: the lock was given back. If `kept_others_waiting`, the next waiter may ask.
+    void given_back(bool kept_others_waiting) noexcept
     {
         std::unique_lock guard{mutex_};
-        pass_on(guard);
+        turns_.released(boot_clock::now());
+        if (kept_others_waiting) pass_on(guard);
     }
 
     [[nodiscard]] static failure outcome_of(release_call const& call) noexcept
@@ -269,11 +256,6 @@ private:
         return call.outcome();
     } catch (std::bad_alloc const&) {
         return {make_error_code(errc::outcome_unknown), {}};
-    }
-
-    [[nodiscard]] std::shared_ptr<release_call::receiver> self()
-    {
-        return std::static_pointer_cast<release_queue>(this->shared_from_this());
     }
 };
 

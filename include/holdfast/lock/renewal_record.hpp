@@ -10,8 +10,6 @@
 #include <memory>
 #include <new>
 #include <string>
-#include <system_error>
-#include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 

@@ -9,7 +9,6 @@
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/signals_blocked.hpp>
 #include <holdfast/lock/schedule.hpp>
-#include <holdfast/lock/scheduled.hpp>
 
 #include <poll.h>
 #include <sys/timerfd.h>

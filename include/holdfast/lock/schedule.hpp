@@ -4,7 +4,6 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/timer_queue.hpp>
-#include <holdfast/lock/scheduled.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,6 +12,16 @@
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// What the client's thread handles: a held lease, or an asynchronous call.
+class scheduled {
+public:
+    virtual ~scheduled() = default;
+
+    /// Effects: does what is due at `now`, and schedules the next time. `alarmed`: leases may be lost, as if everything
+    /// were due. Called by the client's thread only, with no lock held.
+    virtual void on_due(boot_clock::time_point now, bool alarmed) noexcept = 0;
+};
 
 /// What the client's thread handles, and when. It has no clock, thread or lock of its own: the renewer's mutex guards
 /// it. Each entry has two times: when its renewal is due, and its end, when the lease is lost.

@@ -12,7 +12,6 @@
 #include <holdfast/lock/all_but_last.hpp>
 #include <holdfast/lock/report.hpp>
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>

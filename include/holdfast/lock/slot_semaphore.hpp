@@ -32,7 +32,6 @@ public:
 
     [[nodiscard]] held_slots take(std::ptrdiff_t n, patience const& p, std::stop_token const& stop) override
     {
-        sizes_.check_process();
         return permit_wait{sizes_, static_cast<std::size_t>(n), p, stop}.run();
     }
 

@@ -22,7 +22,6 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {

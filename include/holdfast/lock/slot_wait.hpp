@@ -4,8 +4,6 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
-#include <holdfast/core/make_as.hpp>
-#include <holdfast/core/parker.hpp>
 #include <holdfast/core/store.hpp>
 
 #include <cstddef>
@@ -19,9 +17,9 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// A wait for the first of several locks, by a thread or by an asynchronous call: an asynchronous call for each, of
-/// which the client's thread tells the results. The first lock that is granted is taken, and the other calls are
-/// cancelled. A lock that is granted to one of these is given back at once.
+/// A wait for the first of several locks: an asynchronous call for each, of which the client's thread tells the
+/// results. The first lock that is granted is taken, and the other calls are cancelled. A lock that is granted to one
+/// of these is given back at once.
 ///
 /// | a call ends with          | the wait |
 /// |---------------------------|----------|
@@ -43,13 +41,9 @@ public:
     slot_wait& operator=(slot_wait const&) = delete;
     ~slot_wait() = default;
 
-    /// Effects: `f` is called, with no lock held, when `settled` may have a result: no thread waits. `f` runs no user
-    /// code. To be called before any call is begun. Until `begun` there is no result.
-    void tell(std::function<void()> f)
-    {
-        told_ = std::move(f);
-        beginning_ = true;
-    }
+    /// Effects: `f` is called, with no lock held, when `settled` may have a result. `f` runs no user code. To be called
+    /// before any call is begun. Until `begun` there is no result.
+    void tell(std::function<void()> f) { told_ = std::move(f); }
 
     /// Effects: notes that all calls were begun.
     void begun() noexcept
@@ -68,18 +62,19 @@ public:
         if (!failed_) failed_ = why;
     }
 
-    /// Effects: if the wait has won or failed, cancels the other calls. Returns: how it has ended, once it has won, or
-    /// all calls have ended. Not before all were begun.
+    /// Effects: if the wait has won or failed, cancels the other calls. Returns: how it has ended, after it has won, or
+    /// all calls have ended; once. Not before all were begun.
     [[nodiscard]] std::optional<outcome> settled() noexcept
     {
         std::unique_lock guard{mutex_};
-        if (beginning_) return std::nullopt;
+        if (beginning_ || told_of_end_) return std::nullopt;
         bool const over = won_ || pending_ == 0;
         bool const cancels = over || failed_;
         guard.unlock();
         if (cancels) cancel();
         if (!over) return std::nullopt;
         guard.lock();
+        if (std::exchange(told_of_end_, true)) return std::nullopt;  // what was cancelled has ended meanwhile
         return result();
     }
 
@@ -87,7 +82,12 @@ public:
     /// `std::bad_alloc`; then that call was not begun.
     void begin(std::size_t slot, std::shared_ptr<lock_object> const& object)
     {
-        auto told = make_as<async_result, answer>(shared_from_this(), slot, object);
+        auto told = result_to([of = shared_from_this(), slot, object](std::error_code ec, bool held) {
+            // mutant: two permits granted at once and both kept
+            if (held && !of->wins(slot)) object->give_back(object->lease(), rest::none);
+            of->ended(slot, ec);
+            of->told_();
+        });
         change_pending(1);
         try {
             object->begin_lock(limit_, stop_.get_token(), std::move(told));
@@ -107,16 +107,6 @@ public:
     /// Effects: cancels the calls, also those that are begun later. May be called from any thread.
     void cancel() noexcept { stop_.request_stop(); }
 
-    /// Effects: waits until the wait has won, or all calls have ended. Returns: how it has ended. Called by one thread,
-    /// which begins no more calls, and instead of `tell`.
-    [[nodiscard]] outcome wait() noexcept
-    {
-        for (;;) {
-            if (auto const said = settled()) return *said;
-            parker_.park_until(boot_clock::time_point::max());
-        }
-    }
-
 private:
     [[nodiscard]] outcome result() const noexcept
     {
@@ -126,28 +116,6 @@ private:
         if (canceled_) return {.code = std::make_error_code(std::errc::operation_canceled)};
         return {.code = make_error_code(errc::unavailable)};
     }
-
-    /// The receiver of one call.
-    class answer final : public async_result {
-    public:
-        answer(std::shared_ptr<slot_wait> of, std::size_t slot, std::shared_ptr<lock_object> object) noexcept
-            : of_{std::move(of)}, slot_{slot}, object_{std::move(object)}
-        {
-        }
-
-        void deliver(std::error_code ec, bool held) noexcept override
-        {
-            // mutant: two permits granted at once and both kept
-            if (held && !of_->wins(slot_)) object_->give_back(object_->lease(), rest::none);
-            of_->ended(slot_, ec);
-            of_->told_ ? of_->told_() : of_->parker_.unpark();
-        }
-
-    private:
-        std::shared_ptr<slot_wait> const of_;
-        std::size_t const slot_;
-        std::shared_ptr<lock_object> const object_;
-    };
 
     [[nodiscard]] bool wins(std::size_t slot) noexcept
     {
@@ -180,11 +148,11 @@ private:
     }
 
     patience const limit_;
-    std::function<void()> told_;  // empty: a thread waits
-    bool beginning_ = false;
+    std::function<void()> told_;
+    bool beginning_ = true;
+    bool told_of_end_ = false;
     std::stop_source stop_;
     std::mutex mutex_;
-    parker parker_;               // of the thread in `wait`
     std::ptrdiff_t pending_ = 0;  // calls that have not ended
     std::optional<std::size_t> won_;
     std::error_code failed_;

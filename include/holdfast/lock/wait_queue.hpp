@@ -149,8 +149,8 @@ private:
         if (one.limit.beside && !store().converts())
             throw error_of(name(),
                            {make_error_code(errc::misconfigured), "this store cannot change the mode of a hold"});
-        one.asked_since = turns_.unavailable_since(one);
-        auto const request = request_for(*one.options, one.limit, lease_.state().handoffs_for(one), one.asked_since);
+        auto const request =
+            request_for(*one.options, one.limit, lease_.state().handoffs_for(one), turns_.unavailable_since(one));
         one.patience_in_outage = request.unavailable_after;
         one.releasing = std::make_unique<release_call>(store().release(key()));
         one.asking = one.limit.joint ? one.limit.joint->part(key(), request) : store().acquire(key(), request);
@@ -169,10 +169,10 @@ private:
         return {at, true};
     }
 
-    /// Returns: when to check that next; never if it would be told to no hook.
-    boot_clock::time_point look_later(waiter& one, boot_clock::time_point now) const noexcept
+    /// Returns: when to check that next; never if it would be told to no hook. What was told to another may be dropped.
+    static boot_clock::time_point look_later(waiter& one, boot_clock::time_point now) noexcept
     {
-        return one.look_at = tells_obstacle(one) ? now + one.look_pause : boot_clock::time_point::max();
+        return one.look_at = one.options->on_error ? now + one.look_pause : boot_clock::time_point::max();
     }
 
     [[nodiscard]] bool tells_obstacle(waiter const& one) const noexcept
@@ -185,11 +185,23 @@ private:
     try {
         auto const what = tells_obstacle(one) ? one.asking->obstacle() : std::nullopt;
         if (!what) return;
+        announcer::call tell{[me = std::weak_ptr{this->shared_from_this()}, of = std::weak_ptr{one.options},
+                              e = error_of(name(), *what)]() noexcept {
+            if (tell_if_alive(of, e)) return;
+            if (auto const queue = me.lock()) static_cast<wait_queue&>(*queue).obstacle_not_told();
+        }};
         told_of_obstacle_ = true;
         guard.unlock();
-        report(hook_of(&renewer().calls, one.options), name(), *what);
+        renewer().calls.report(std::move(tell));
         guard.lock();
     } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): it is told next time
+    }
+
+    /// The lock that it was told to was destroyed before.
+    void obstacle_not_told() noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        told_of_obstacle_ = false;
     }
 
     /// Effects: acts on the answer to the request of `one`.

@@ -14,7 +14,6 @@
 #include <exception>
 #include <memory>
 #include <optional>
-#include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
@@ -83,8 +82,6 @@ public:
     // Of its request.
     std::unique_ptr<pending_acquire> asking;
     std::unique_ptr<release_call> releasing;  ///< for the lease that is asked for
-    /// Since when the store has been unavailable, as far as was known when the request began.
-    boot_clock::time_point asked_since{};
     boot_clock::duration patience_in_outage = boot_clock::duration::max();
     boot_clock::time_point look_at = boot_clock::time_point::max();  ///< when the obstacle is checked next
     boot_clock::duration look_pause{};

@@ -10,6 +10,7 @@
 #include <concepts>
 #include <functional>
 #include <optional>
+#include <shared_mutex>
 #include <type_traits>
 #include <utility>
 
@@ -17,59 +18,27 @@ namespace holdfast::inline HOLDFAST_ABI {
 
 namespace detail {
 
-/// Returns: what `f(lease)` returns, or `f()`.
-template <class Hold, class F>
-decltype(auto) call_while(Hold const& hold, F&& f)
+/// Returns: what `f(hold)` returns, or `f()`.
+template <class F>
+decltype(auto) call_with(lease const& hold, F&& f)
 {
     if constexpr (std::invocable<F, lease const&>)
-        return std::invoke(std::forward<F>(f), hold.lease());
+        return std::invoke(std::forward<F>(f), hold);
     else
         return std::invoke(std::forward<F>(f));
 }
 
-/// A shared hold of a `SharedLock` for a scope.
-template <SharedLock M>
-class shared_section {
-public:
-    explicit shared_section(M& m) : mutex_{&m}
-    {
-        m.lock_shared();
-        lease_ = m.lease_shared();
-    }
-    template <class Rep, class Period>
-    shared_section(M& m, std::chrono::duration<Rep, Period> const& d)
-    {
-        if (!m.try_lock_shared_for(d)) return;
-        mutex_ = &m;
-        lease_ = m.lease_shared();
-    }
-    shared_section(shared_section const&) = delete;
-    shared_section& operator=(shared_section const&) = delete;
-    ~shared_section()
-    {
-        if (mutex_) mutex_->unlock_shared();
-    }
-
-    [[nodiscard]] bool owns_lock() const noexcept { return mutex_ != nullptr; }
-    [[nodiscard]] holdfast::lease const& lease() const noexcept { return lease_; }
-
-private:
-    M* mutex_ = nullptr;
-    holdfast::lease lease_;
-};
-
-/// Returns: what `f` returned while `hold` was owned, in an `optional` that is empty if it is not; for a `void`
-/// function, whether it is.
-template <class Hold, class F>
-[[nodiscard]] auto call_if(Hold const& hold, F&& f)
+/// Returns: if `held`, what `f` returned, in an `optional`, which is empty otherwise; for a `void` function, `held`.
+template <class F>
+[[nodiscard]] auto call_if(bool held, lease const& hold, F&& f)
 {
-    using returned = decltype(call_while(hold, std::forward<F>(f)));
+    using returned = decltype(call_with(hold, std::forward<F>(f)));
     if constexpr (std::is_void_v<returned>) {
-        if (hold.owns_lock()) call_while(hold, std::forward<F>(f));
-        return hold.owns_lock();
+        if (held) call_with(hold, std::forward<F>(f));
+        return held;
     } else {
         using value = std::remove_cvref_t<returned>;
-        return hold.owns_lock() ? std::optional<value>{call_while(hold, std::forward<F>(f))} : std::optional<value>{};
+        return held ? std::optional<value>{call_with(hold, std::forward<F>(f))} : std::optional<value>{};
     }
 }
 
@@ -82,7 +51,7 @@ template <Lock M, class F>
 decltype(auto) with_lock(M& m, F&& f)
 {
     leased_lock const hold{m};
-    return detail::call_while(hold, std::forward<F>(f));
+    return detail::call_with(hold.lease(), std::forward<F>(f));
 }
 
 /// Effects: the same, if the lock is taken within `d`; otherwise `f` is not run.
@@ -93,7 +62,7 @@ template <Lock M, class Rep, class Period, class F>
 [[nodiscard]] auto with_lock(M& m, std::chrono::duration<Rep, Period> const& d, F&& f)
 {
     leased_lock const hold{m, d};
-    return detail::call_if(hold, std::forward<F>(f));
+    return detail::call_if(hold.owns_lock(), hold.lease(), std::forward<F>(f));
 }
 
 /// Effects: runs `f(lease)`, or `f()`, while this thread has a shared hold of `m`; waits for it as long as
@@ -103,8 +72,8 @@ template <SharedLock M, class F>
     requires std::invocable<F, lease const&> || std::invocable<F>
 decltype(auto) with_shared_lock(M& m, F&& f)
 {
-    detail::shared_section const hold{m};
-    return detail::call_while(hold, std::forward<F>(f));
+    std::shared_lock const hold{m};
+    return detail::call_with(m.lease_shared(), std::forward<F>(f));
 }
 
 /// Effects: the same, if the lock is taken within `d`; otherwise `f` is not run. Returns: as `with_lock` for a time.
@@ -112,8 +81,8 @@ template <SharedLock M, class Rep, class Period, class F>
     requires std::invocable<F, lease const&> || std::invocable<F>
 [[nodiscard]] auto with_shared_lock(M& m, std::chrono::duration<Rep, Period> const& d, F&& f)
 {
-    detail::shared_section const hold{m, d};
-    return detail::call_if(hold, std::forward<F>(f));
+    std::shared_lock const hold{m, d};
+    return detail::call_if(hold.owns_lock(), m.lease_shared(), std::forward<F>(f));
 }
 
 }  // namespace holdfast

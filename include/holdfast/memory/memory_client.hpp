@@ -33,8 +33,6 @@ class memory_client final : public lock_store {
 public:
     explicit memory_client(std::shared_ptr<data> d) : data_{std::move(d)} { service_.add(*reactor_); }
 
-    [[nodiscard]] std::shared_ptr<data> const& shared() const noexcept { return data_; }
-
     [[nodiscard]] shared_key make_key(std::string_view name) const override
     {
         return std::make_shared<lock_key const>(std::string{name});

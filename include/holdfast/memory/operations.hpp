@@ -22,7 +22,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::memory {

@@ -11,7 +11,6 @@
 #include <map>
 #include <mutex>
 #include <string>
-#include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::memory {
 

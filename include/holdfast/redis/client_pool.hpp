@@ -165,17 +165,13 @@ public:
         return holdfast::detail::make_as<pending_list, list_operation>(*shards_.front(), key_prefix_, prefix);
     }
 
-    [[nodiscard]] std::string refused_lease(std::chrono::milliseconds ttl) const override
-    {
-        auto why = refused_ttl(ttl, shards_.front()->node_timeout(), timeout_option_);
-        return why.empty() ? uncovered(ttl, restart_guard_) : why;
-    }
-
-    [[nodiscard]] std::string refused_lease_of(lock_key const& key, std::chrono::milliseconds ttl) const override
+    [[nodiscard]] std::string refused_lease(lock_key const& key, std::chrono::milliseconds ttl) const override
     {
         constexpr std::chrono::seconds watchdog{30};
-        if (layout_ != layout::redisson || key.mode() == access::sole || ttl <= watchdog) return refused_lease(ttl);
-        return "longer than 30 s, to which the renewals of Redisson's readers shorten the leases of all readers";
+        if (layout_ == layout::redisson && key.mode() != access::sole && ttl > watchdog)
+            return "longer than 30 s, to which the renewals of Redisson's readers shorten the leases of all readers";
+        auto why = refused_ttl(ttl, shards_.front()->node_timeout(), timeout_option_);
+        return why.empty() ? uncovered(ttl, restart_guard_) : why;
     }
 
     [[nodiscard]] std::string refused_order(lock_key const& /*key*/) const override

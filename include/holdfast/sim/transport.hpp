@@ -170,7 +170,9 @@ private:
     {
         auto const found =
             std::find_if(running_.begin(), running_.end(), [&](running const& r) { return r.timer == timer; });
-        if (found != running_.end()) found->operation->on_time(client_.now());
+        if (found == running_.end()) return;
+        found->wake_at = {};  // it may ask for the same moment once more
+        found->operation->on_time(client_.now());
     }
 
     host& client_;

@@ -152,7 +152,7 @@ protected:
     virtual void resume() = 0;
     virtual void create() = 0;
     virtual void take(unsigned slot, reply const& r) = 0;
-    virtual void look_again() = 0;  ///< the node that it watches has changed
+    virtual void look_again() {}  ///< the node that it watches has changed
 
     [[nodiscard]] acquire_plan const& plan() const noexcept { return plan_; }
 
@@ -172,6 +172,14 @@ protected:
     {
         enter(as);
         send(second, {request::kind::children, plan().lock});
+    }
+
+    /// Effects: looks for our node by `what`, which counts only after the barrier before it.
+    void look_for(request what)
+    {
+        enter(state::searching);
+        send(first, {request::kind::confirm});  // mutant: a lost node looked for without a barrier
+        send(second, std::move(what));
     }
 
     /// Effects: sends `what`, which makes our node, after requests that make the missing nodes above it.

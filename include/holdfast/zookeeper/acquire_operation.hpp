@@ -12,6 +12,7 @@
 #include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/acquire_stages.hpp>
 #include <holdfast/zookeeper/error.hpp>
+#include <holdfast/zookeeper/mark_watch.hpp>
 #include <holdfast/zookeeper/node_cleanup.hpp>
 #include <holdfast/zookeeper/node_key.hpp>
 #include <holdfast/zookeeper/pending_operation.hpp>
@@ -20,7 +21,6 @@
 #include <holdfast/zookeeper/session_lease.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -50,8 +50,6 @@ public:
           token_{session().host().fresh_token()}
     {
     }
-    acquire_operation(acquire_operation const&) = delete;
-    acquire_operation& operator=(acquire_operation const&) = delete;
 
     ~acquire_operation() override
     {
@@ -220,7 +218,8 @@ private:
 
     boot_clock::time_point take_slot(boot_clock::time_point now)
     {
-        if (!stages_.keep_mark(*machine_)) return fail(now, std::make_error_code(std::errc::operation_canceled));
+        if (!keep_mark(session(), key_->number(), *machine_))
+            return fail(now, std::make_error_code(std::errc::operation_canceled));
         begin_stage();
         return now;
     }

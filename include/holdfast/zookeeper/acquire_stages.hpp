@@ -2,10 +2,10 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/holder_text.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/held_nodes.hpp>
-#include <holdfast/zookeeper/mark_watch.hpp>
 #include <holdfast/zookeeper/node_key.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/number_recipe.hpp>
@@ -36,7 +36,7 @@ public:
             return std::make_unique<number_recipe>(acquire_plan{.lock = number->path, .tokens = tokens},
                                                    number->permits);
         acquire_plan plan{.lock = key_.path(),
-                          .content = node_content(session_.options().label),
+                          .content = holdfast::detail::holder_text(session_.options().label),
                           .once = once,
                           .look_first = !session_.may_list(key_.path()),
                           .tokens = tokens};
@@ -53,12 +53,6 @@ public:
     [[nodiscard]] bool outdated(std::int64_t session) const noexcept
     {
         return !numbering_ && key_.number() && !key_.number()->agreed(session);
-    }
-
-    /// Effects: as `keep_mark`, for the number of the semaphore.
-    [[nodiscard]] bool keep_mark(acquire_machine const& made)
-    {
-        return zookeeper::keep_mark(session_, key_.number(), made);
     }
 
 private:

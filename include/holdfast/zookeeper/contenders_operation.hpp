@@ -3,14 +3,11 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/lock_holder.hpp>
-#include <holdfast/core/operation.hpp>
-#include <holdfast/core/result.hpp>
 #include <holdfast/zookeeper/line_operation.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/opened.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 
-#include <cstddef>
 #include <string>
 #include <utility>
 

@@ -107,12 +107,7 @@ private:
         send(second, {request::kind::children, plan().lock});
     }
 
-    void search()
-    {
-        enter(state::searching);
-        send(first, {request::kind::confirm});
-        send(second, {request::kind::data, path()});
-    }
+    void search() { look_for({request::kind::data, path()}); }
 
     void take(unsigned slot, reply const& r) override
     {
@@ -193,8 +188,6 @@ private:
     }
 
     void refuse() noexcept { fail(make_error_code(holdfast::errc::timed_out)); }
-
-    void look_again() override {}
 
     naming naming_;
     access to_;

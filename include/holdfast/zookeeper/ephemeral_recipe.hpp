@@ -54,12 +54,7 @@ private:
         send_create({request::kind::create_plain, plan().lock, content()});
     }
 
-    void search()
-    {
-        enter(state::searching);
-        send(first, {request::kind::confirm});
-        send(second, {request::kind::data, plan().lock});
-    }
+    void search() { look_for({request::kind::data, plan().lock}); }
 
     void take(unsigned slot, reply const& r) override
     {

@@ -12,7 +12,6 @@
 #include <iterator>
 #include <map>
 #include <string>
-#include <string_view>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {

@@ -93,9 +93,6 @@ inline constexpr std::string_view converted_mark = "converted";
     return name.append(10 - digits.size(), '0').append(digits);
 }
 
-/// Returns: what the node of a lock says about its owner, for people: `host=… pid=… label=…`.
-[[nodiscard]] inline std::string node_content(std::string_view label) { return holdfast::detail::holder_text(label); }
-
 /// What a node says whose owner is asked to release the lock.
 /// Source: `Revoker` in Curator's recipes, which writes just this.
 inline constexpr std::string_view revoke_message = "__REVOKE__";

@@ -85,7 +85,6 @@ private:
     }
 
     void resume() override { create(); }
-    void look_again() override {}
 
     void create() override
     {

@@ -50,8 +50,6 @@ public:
         queue_key_ = std::make_shared<node_key const>(key_->name(), std::move(above), node_options{});
         prepare();
     }
-    permit_operation(permit_operation const&) = delete;
-    permit_operation& operator=(permit_operation const&) = delete;
 
     ~permit_operation() override
     {

@@ -57,8 +57,6 @@ private:
         wait();
     }
 
-    void take_more(unsigned /*slot*/, reply const& /*r*/) override {}
-
     std::size_t max_;
     bool begun_ = false;
 };

@@ -106,8 +106,7 @@ private:
 
     void on_time(boot_clock::time_point) noexcept override
     try {
-        auto const stopped = std::make_error_code(std::errc::operation_canceled);
-        if (canceled()) return end(failure{stopped, session().explanation(stopped, path_)});
+        if (canceled()) return end(std::make_error_code(std::errc::operation_canceled));
         fail(session().connected() ? make_error_code(errc::no_answer) : make_error_code(errc::not_connected));
     } catch (std::bad_alloc const&) {
         end(std::make_error_code(std::errc::not_enough_memory));

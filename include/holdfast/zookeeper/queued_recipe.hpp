@@ -49,7 +49,7 @@ protected:
     virtual void take_children(reply const& r) = 0;
 
     /// Effects: takes the answer in a state of the machine's own.
-    virtual void take_more(unsigned slot, reply const& r) = 0;
+    virtual void take_more(unsigned /*slot*/, reply const& /*r*/) {}
 
     void start_over() override
     {
@@ -100,12 +100,7 @@ private:
         send(second, {listing(), plan().lock});
     }
 
-    void search()
-    {
-        enter(state::searching);
-        send(first, {request::kind::confirm});  // mutant: a lost node looked for without a barrier
-        send(second, {request::kind::children, plan().lock});
-    }
+    void search() { look_for({request::kind::children, plan().lock}); }
 
     void take(unsigned slot, reply const& r) override
     {

@@ -24,9 +24,6 @@ class release_operation final : public pending_operation<pending_release> {
 public:
     explicit release_operation(std::shared_ptr<session_core> in) : pending_operation{std::move(in)} {}
 
-    release_operation(release_operation const&) = delete;
-    release_operation& operator=(release_operation const&) = delete;
-
     ~release_operation() override
     {
         if (!cleanup_ || session().in_child()) return;

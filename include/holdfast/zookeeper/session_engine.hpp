@@ -45,8 +45,6 @@ public:
     {
         news_.reserve(most_news);
     }
-    session_engine(session_engine const&) = delete;
-    session_engine& operator=(session_engine const&) = delete;
     ~session_engine() override
     {
         way_.reset();
@@ -125,15 +123,10 @@ private:
     /// Effects: opens a transport; if the names of the servers are not found, that is tried again later.
     void open(boot_clock::time_point now)
     {
-        open_at_ = now + pause();
+        // the least time between two
+        open_at_ = now + std::min(std::chrono::milliseconds{1'000}, session_lease::interval(options().session_timeout));
         opened_at_ = now;
         way_ = host().open(*this);
-    }
-
-    /// Returns: the least time between opening two transports.
-    [[nodiscard]] std::chrono::milliseconds pause() const noexcept
-    {
-        return std::min(std::chrono::milliseconds{1'000}, session_lease::interval(options().session_timeout));
     }
 
     /// Effects: begins to tell the user the next change, unless the one before is still being told.

@@ -5,10 +5,9 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/validity.hpp>
 
-#include <array>
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <cstddef>
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
@@ -60,7 +59,7 @@ public:
     void answered(boot_clock::time_point sent, boot_clock::time_point received, bool by_quorum) noexcept
     {
         if (timeout_.count() == 0) return;
-        if (by_quorum) {  // mutant: a follower's word taken for a quorum's
+        if (by_quorum) {                    // mutant: a follower's word taken for a quorum's
             for (auto const& one : words_)  // mutant: a write taken for word of its session
                 if (one.received <= sent) settled_ = std::max(settled_, one.proves);
             auto const least = valid_until(sent, duration(timeout_));

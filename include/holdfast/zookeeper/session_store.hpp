@@ -99,7 +99,7 @@ public:
     }
 
     /// The lease is the session's, whatever the ttl. When it is granted, half of it is left.
-    [[nodiscard]] std::string refused_margin(std::chrono::milliseconds /*ttl*/,
+    [[nodiscard]] std::string refused_margin(lock_key const& /*key*/, std::chrono::milliseconds /*ttl*/,
                                              std::chrono::milliseconds margin) const override
     {
         auto const most = session_lease::duration(session().options().session_timeout) / 3;

@@ -22,11 +22,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <mutex>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -51,8 +49,6 @@ public:
             if (!zh_.load()) to_->on_state(transport_events::state::unopened, 0, {});
         }};
     }
-    zookeeper_mt(zookeeper_mt const&) = delete;
-    zookeeper_mt& operator=(zookeeper_mt const&) = delete;
 
     /// Waits 1.5 s at most for a server's answer, and for names that are being looked up. Must not be called from a
     /// thread of the C client.
@@ -72,7 +68,6 @@ public:
     bool send(request const& r, transport_events::call& as, bool creator_only) override
     {
         as.to = to_;
-        as.what = r.what;
         auto const* const path = r.path.c_str();
         auto const size = static_cast<int>(r.content.size());
         auto const* const acl = creator_only ? &ZOO_CREATOR_ALL_ACL : &ZOO_OPEN_ACL_UNSAFE;

@@ -331,7 +331,7 @@ private:
     void judge_idleness()
     {
         auto const most = late_   ? late_idle
-                          : calm_ ? arrival + 2 * place_grace
+                          : calm_ ? arrival + reservation
                                   : arrival + (1 + hung_) * reservation + 2 * longest_look;
         time_point free_since{};
         for (std::size_t i = 0; i < turns_.size(); ++i) {
@@ -351,14 +351,12 @@ private:
         }
     }
 
-    static constexpr duration place_grace = 11ms;  ///< of a waiter that a minority has called
-
     /// Until a late client is in line everywhere: each step waits for it.
     static constexpr duration late_arrival = 5 * longest_lag;
     /// One that was called, and another after it, misses its turn, on each of several masters; each step of the next
     /// waits for it. Of 20,000 schedules none was above, one in a thousand near a second.
     static constexpr duration late_idle = 12 * longest_lag;
-    static constexpr std::size_t most_passed = 6;
+    static constexpr std::size_t most_passed = 8;  ///< 7 in one schedule of 100,000
 
     holdfast::detail::random_sequence chance_;
     bool late_;
