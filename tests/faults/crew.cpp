@@ -67,8 +67,9 @@ void crew::resume(std::size_t i)
 
 void crew::kill(std::size_t i)
 {
+    auto const begun = static_cast<std::uint64_t>(monotonic_now());
     process(i).kill();
-    note_about(event::killed, i);
+    note_about(event::killed, i, begun);  // on a busy machine that may be long after it has died
     ++killed_;
 }
 
@@ -80,13 +81,14 @@ void crew::replace(std::size_t i)
 
 void crew::note(event what, std::uint64_t value) { journal_.write({.value = value, .what = what}); }
 
-void crew::note_about(event what, std::size_t i)
+void crew::note_about(event what, std::size_t i, std::uint64_t value)
 {
     for (std::uint32_t lock = 0; lock < any_of(); ++lock)
-        journal_.write({.client = of(i).client, .lock = lock, .what = what});
+        journal_.write({.value = value, .client = of(i).client, .lock = lock, .what = what});
     if (any_of() != 0) return;
     for (std::uint32_t l = 0; l < threads(i); ++l)
-        journal_.write({.client = of(i, l).client,
+        journal_.write({.value = value,
+                        .client = of(i, l).client,
                         .lock = static_cast<std::uint32_t>(i % options_.lanes) * options_.locks + (one_lock(i) ? 0 : l),
                         .what = what});
 }

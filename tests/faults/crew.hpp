@@ -93,7 +93,7 @@ private:
     {
         return options_.one_lock || (options_.threads_of_last != 0 && i + 1 == size());
     }
-    void note_about(event what, std::size_t i);
+    void note_about(event what, std::size_t i, std::uint64_t value = 0);
 
     crew_options options_;
     std::filesystem::path folder_;

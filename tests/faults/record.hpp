@@ -7,22 +7,22 @@ namespace holdfast::faults {
 
 /// What a client, or the one who does the faults, writes down.
 enum class event : std::uint32_t {
-    none,             ///< not written to its end
+    none,  ///< not written to its end
     acquire_begun,
     acquire_ok,       ///< token, valid_until
     acquire_failed,   ///< others have the lock
     acquire_unknown,  ///< an exception: not held, what the servers made of it is open
     renewed,          ///< valid_until
     loss_announced,
-    answered,         ///< value: what `still_held()` said
-    write_taken,      ///< by the register that checks tokens; value: which of its writes
+    answered,     ///< value: what `still_held()` said
+    write_taken,  ///< by the register that checks tokens; value: which of its writes
     write_refused,
     counter_written,  ///< the counter without a guard; value: what it says now
     release_begun,
-    release_done,     ///< value: a `release_result`
-    paused,           ///< of the one who does the faults: client, and so below
+    release_done,  ///< value: a `release_result`
+    paused,        ///< of the one who does the faults: client, and so below
     continued,
-    killed,
+    killed,  ///< value: when that was begun
     fault_begun,
     fault_ended,
 };

@@ -210,11 +210,16 @@ TEST_CASE("a loss that its holder found, and was not announced before the releas
 
 TEST_CASE("who was stopped or killed meanwhile need not have announced anything")
 {
+    constexpr std::uint64_t ms = 1'000'000;
     auto const overtaken = history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 101, 300).released(2, 1, 200, 201);
     auto paused = overtaken;
     CHECK(check_announced(of(paused.add(event::paused, 1, 0, 50).add(event::continued, 1, 0, 150)), 0).found.empty());
     auto killed = overtaken;
     CHECK(check_announced(of(killed.add(event::killed, 1, 0, 50)), 0).found.empty());
+    auto noted_late = overtaken;
+    CHECK(check_announced(of(noted_late.add(event::killed, 1, 0, 150, 50 * ms)), 0).found.empty());
+    auto killed_late = overtaken;
+    CHECK_FALSE(check_announced(of(killed_late.add(event::killed, 1, 0, 150, 140 * ms)), 0).found.empty());
     // Somebody else, or at another time.
     auto other = overtaken;
     CHECK_FALSE(

@@ -31,7 +31,8 @@ struct announcements {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<pause>> pauses;  // of a client's lock
     for (auto const& r : records) {
         auto& of = pauses[{r.client, r.lock}];
-        if (r.what == event::paused || r.what == event::killed) of.push_back({r.at, never});
+        if (r.what == event::paused) of.push_back({r.at, never});
+        if (r.what == event::killed) of.push_back({r.value != 0 ? static_cast<std::int64_t>(r.value) : r.at, never});
         if (r.what == event::continued && !of.empty()) of.back().until = r.at;
     }
     for (auto const& [lock, holds] : holds_of(records)) {
