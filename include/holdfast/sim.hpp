@@ -23,7 +23,6 @@
 #include <coroutine>
 #include <cstdint>
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <string_view>
 #include <system_error>

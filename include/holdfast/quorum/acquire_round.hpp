@@ -143,7 +143,8 @@ public:
         return those([](vote const& v) { return v.queued && v.now == vote::held; }) - failures_.asked_again();
     }
 
-    /// Returns: the nodes that granted it, or have not answered: none of them is known to have us in its queue.
+    /// Returns: the nodes that granted it, and took us out of their queues, and those that have not answered: a leave
+    /// follows if they refuse.
     [[nodiscard]] node_set granted_or_unanswered() const noexcept
     {
         return those([](vote const& v) { return v.now != vote::held && v.now != vote::failed; });
