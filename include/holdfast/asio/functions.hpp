@@ -7,7 +7,7 @@
 namespace holdfast::inline HOLDFAST_ABI {
 inline namespace HOLDFAST_ASIO_SCOPE {
 
-/// What the functions below are made of.
+// What the functions below are made of.
 namespace asio_parts = detail::HOLDFAST_ASIO_SCOPE;
 
 /// Effects: takes `m` asynchronously: a `mutex`, a `multi_mutex`, or a `shared_mutex` exclusively. Completes with
