@@ -166,6 +166,11 @@ TEST_CASE("a loss that is announced before the next grant is in order, and so is
         check_announced(of(history{}.granted(1, 1, 0, 1, 100).released(1, 1, 50, 60).granted(2, 1, 10, 55, 200)), 0);
     CHECK(released.found.empty());
     CHECK(released.late.empty());
+    // The second one had it before, and heard of that late.
+    auto const before =
+        check_announced(of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 0, 50, 0).released(1, 1, 60, 61)), 0);
+    CHECK(before.found.empty());
+    CHECK(before.late.empty());
     // How late it may be is for the row to say.
     auto const late = check_announced(
         of(history{}.granted(1, 1, 0, 1, 100).granted(2, 1, 10, 101, 200).add(event::loss_announced, 1, 1, 103)),

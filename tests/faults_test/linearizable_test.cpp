@@ -50,6 +50,16 @@ TEST_CASE("K5 knows that leases expire")
     CHECK_FALSE(check(history{}.granted(1, 1, 0, 10, 100).renewed(1, 1, 50, 160).granted(2, 1, 5, 101, 220)).empty());
 }
 
+TEST_CASE("K5 does not know when one that was stopped before it heard of its grant had the lock")
+{
+    // The second one had it first, until 15.
+    auto const stopped = history{}.granted(1, 1, 0, 20, 150).granted(2, 1, 1, 60, 15);
+    auto released = stopped;
+    CHECK(check(released.released(1, 1, 100, 101)).empty());
+    auto twice = stopped;
+    CHECK_FALSE(check(twice.granted(3, 1, 70, 80, 250).released(1, 1, 100, 101)).empty());
+}
+
 TEST_CASE("K5 knows that a release may take from some masters what others had forgotten")
 {
     auto const forgotten = [](std::int64_t rival) {

@@ -40,9 +40,11 @@ struct announcements {
             if (h.found_lost && h.lost == never && h.release_begun != never)
                 result.found.push_back("lock " + std::to_string(lock) + ": the loss of " + h.name() +
                                        " was not announced before its release");
-        for (std::size_t i = 0; i + 1 < holds.size(); ++i) {
-            auto const& h = holds[i];
-            auto const& next = holds[i + 1];
+        for (auto one = holds.begin(); one != holds.end(); ++one) {
+            auto const& h = *one;
+            auto const after = std::find_if(one + 1, holds.end(), [](hold const& x) { return !x.came_late(); });
+            if (after == holds.end()) break;
+            auto const& next = *after;
             if (h.release_begun <= next.granted || h.valid_until <= h.granted)
                 continue;  // the latter was over when its holder heard of it
             auto const& of = pauses[{h.client, lock}];

@@ -12,8 +12,7 @@ namespace holdfast::faults {
     for (auto const& [lock, holds] : holds_of(records)) {
         hold const* longest = nullptr;
         for (auto const& h : holds) {
-            if (h.over() <= h.granted)
-                continue;  // it was stopped meanwhile, and found its lease over: it claims nothing
+            if (h.came_late()) continue;
             if (longest && h.granted < longest->over())
                 found.push_back("lock " + std::to_string(lock) + ": " + h.name() + " was granted it while " +
                                 longest->name() + " held it for another " + milliseconds(longest->over() - h.granted));

@@ -36,6 +36,9 @@ struct hold {
     /// Returns: until when the holder claims to have the lock.
     [[nodiscard]] std::int64_t over() const noexcept { return std::min({valid_until, lost, release_begun}); }
 
+    /// Returns: whether it was over when its holder, who stood still meanwhile, heard of it. It claims nothing.
+    [[nodiscard]] bool came_late() const noexcept { return over() <= granted; }
+
     [[nodiscard]] std::string name() const
     {
         return "client " + std::to_string(client) + ", hold " + std::to_string(number);

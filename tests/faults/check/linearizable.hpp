@@ -57,12 +57,14 @@ enum class refused_by { holder, holder_or_contender };
         hold const* before = nullptr;
         auto& spans = possible[lock];
         for (auto const& h : holds) {
-            if (before && free_from > h.granted)
+            bool const ordered = !h.came_late();  // by its grant; the next one may have been granted it before
+            if (ordered && before && free_from > h.granted)
                 found.push_back("lock " + std::to_string(lock) + ": " + h.name() + " was granted it " +
                                 milliseconds(free_from - h.granted) + " before " + before->name() + " can have ended");
             auto const taken = std::max(h.begun, std::min(free_from, h.granted));
             if (!spans.empty()) spans.back().until = std::min(spans.back().until, h.granted);
-            spans.push_back({h.client, taken, last_end(h), h.number});
+            spans.push_back({h.client, ordered ? taken : h.begun, last_end(h), h.number});
+            if (!ordered) continue;
             auto const ends = std::max(taken, first_end(h));
             if (ends > last_end(h))
                 found.push_back("lock " + std::to_string(lock) + ": " + h.name() +
