@@ -130,8 +130,8 @@ public:
         return take(detail::patience::until(t), stop);
     }
 
-    /// Effects: unlocks all, the last one taken first. No effect if they are not held, which is told to nobody: see
-    /// `unlock(ec)`.
+    /// Effects: unlocks all, the last one taken first. No effect, and no report, if they are not held: only
+    /// `unlock(ec)` says so.
     void unlock() noexcept
     {
         auto const hold = let_go();

@@ -89,8 +89,8 @@ public:
         return locked_again() || first_if(inner_.try_lock_until(stop, t));
     }
 
-    /// Effects: ends one level; the last one unlocks. No effect if this thread does not have the lock, which is told to
-    /// nobody: see `unlock(ec)`.
+    /// Effects: ends one level; the last one unlocks. No effect, and no report, if this thread does not have the
+    /// lock: only `unlock(ec)` says so.
     void unlock() noexcept
     {
         if (last()) inner_.unlock();

@@ -111,7 +111,8 @@ public:
     {
         auto guard = settle_answers();
         if (!lease_.state().holder()) return;
-        if (auto const how = lease_.lost(alarmed)) return lose(guard, *how, &renewer().calls);
+        if (auto const how = alarmed ? lease_.lost_in_store() : lease_.lost())
+            return lose(guard, *how, &renewer().calls);
         if (now >= lease_.state().release_at()) return give_back_kept(guard);
         alarmed || lease_.state().due(now) ? lease_.renew(this->shared_from_this()) : lease_.schedule();
     }

@@ -66,12 +66,17 @@ public:
         renews().cancel(timer_);
     }
 
-    /// Returns: how the lease was lost, as far as its deadline shows, and, if `alarmed`, as far as the store knows
-    /// without asking its servers. Requires: it is held.
-    [[nodiscard]] std::optional<loss> lost(bool alarmed) const
+    /// Returns: how the lease was lost, as far as its deadline shows. Requires: it is held.
+    [[nodiscard]] std::optional<loss> lost() const
     {
-        if (!state_.holder()->still_held()) return loss::deadline;
-        return alarmed && !client_->store->still_leased(state_.token()) ? std::optional{loss::session} : std::nullopt;
+        return state_.holder()->still_held() ? std::nullopt : std::optional{loss::deadline};
+    }
+
+    /// Returns: the same, as far as the store knows without asking its servers.
+    [[nodiscard]] std::optional<loss> lost_in_store() const
+    {
+        if (auto const how = lost()) return how;
+        return client_->store->still_leased(state_.token()) ? std::nullopt : std::optional{loss::session};
     }
 
     /// Returns: the failure to report for a loss.

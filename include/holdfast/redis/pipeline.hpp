@@ -190,7 +190,7 @@ public:
         if (again) {
             e.written = {};
             if (script_forms::refuses_more(e.what, a.error)) e.what.refuse_next();
-            // mutant: a refused roll-back sent behind its acquire
+            // mutant: a refused roll-back sent again after the next acquire
             if (e.wanted(now) && !too_late) prepare(one, now);
             return nullptr;
         }

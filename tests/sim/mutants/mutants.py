@@ -91,7 +91,7 @@ MUTANTS = {
     "a lost vote taken from another": mutant(REDIS, ("if (found", "if (!MUTANT && found"), labels="lesson-20"),
     "a lost vote taken back from who has none": mutant(REDIS, ("!may_vote(now)", "(MUTANT || !may_vote(now))")),
     # What is under way to a node.
-    "a refused roll-back sent behind its acquire": mutant(REDIS, ("!too_late", "(MUTANT || !too_late)")),
+    "a refused roll-back sent again after the next acquire": mutant(REDIS, ("!too_late", "(MUTANT || !too_late)")),
     "a script that the server forgot not sent again": mutant(REDIS, ("errc::no_script &&", "errc::no_script && !MUTANT &&")),
     "a lost acquire undone after its repetition": mutant(
         REDIS, "if (!MUTANT) LINE", ("if (", "if (!MUTANT && "), ("if (", "if (!MUTANT && ")
