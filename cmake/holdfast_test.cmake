@@ -30,10 +30,10 @@ set_source_files_properties("${support}/catch_main.cpp" "${support}/overheard.cp
   SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS "-O0;-g0")
 target_precompile_headers(holdfast_catch PRIVATE "${support}/precompiled.hpp")
 
-# The locks themselves, precompiled once for all areas that use them.
+# The locks themselves, compiled and precompiled once for all areas that use them.
 if(TARGET holdfast::redlock)
   add_library(holdfast_test_locks STATIC "${support}/locks.cpp")
-  target_link_libraries(holdfast_test_locks PUBLIC holdfast_catch holdfast::redlock holdfast::memory PRIVATE holdfast_warnings)
+  target_link_libraries(holdfast_test_locks PUBLIC holdfast_catch holdfast::redlock holdfast::compiled PRIVATE holdfast_warnings)
   if(TARGET holdfast::tls)
     target_link_libraries(holdfast_test_locks PUBLIC holdfast::tls)
     target_compile_definitions(holdfast_test_locks PUBLIC HOLDFAST_TEST_TLS)

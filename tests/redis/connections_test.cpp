@@ -7,6 +7,7 @@
 #include "support/proxy.hpp"
 
 #include <holdfast/redis.hpp>
+#include <holdfast/redis/client_pool.hpp>
 
 #include <atomic>
 #include <chrono>

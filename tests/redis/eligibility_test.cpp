@@ -146,6 +146,22 @@ TEST_CASE("of two clocks that differ by more than half the guard neither is in l
     CHECK(a.may_vote(1, now) == errc::clock_out_of_line);
 }
 
+TEST_CASE("the latest clock is the furthest one in line, or what another client takes it for")
+{
+    eligibility a{3, 1min};
+    CHECK(a.latest(now) == 0);
+    a.connected(0, epoch, 1h, now);
+    a.connected(1, epoch + 2s, 1h, now);
+    auto const shown = [](std::chrono::microseconds t) { return static_cast<std::uint64_t>(t.count()); };
+    CHECK(a.latest(now + 1s) == shown(epoch + 3s));
+    a.heard((epoch + 3s).count(), now + 2s);  // of a waiter that came before
+    CHECK(a.latest(now + 2s) == shown(epoch + 4s));
+    a.heard((epoch + 9s).count(), now + 2s);
+    CHECK(a.latest(now + 3s) == shown(epoch + 10s));
+    a.heard((epoch + 5s).count(), now + 2s);
+    CHECK(a.latest(now + 3s) == shown(epoch + 10s));
+}
+
 TEST_CASE("a proposal is a lead ahead of the furthest clock that is in line")
 {
     auto const a = five({0ms, 20ms, 40ms, -30ms, 60'000ms});
@@ -228,10 +244,7 @@ TEST_CASE("a clock that is out of line may have been set when it was seen a whil
     CHECK_FALSE(a.out_of_line(2));
 }
 
-TEST_CASE("where no clock is in line nothing is proposed")
-{
-    CHECK(eligibility{5, 30s}.proposal(now) == 0);
-}
+TEST_CASE("where no clock is in line nothing is proposed") { CHECK(eligibility{5, 30s}.proposal(now) == 0); }
 
 TEST_CASE("an uptime in whole seconds of the wall clock may be one too large")
 {

@@ -341,6 +341,23 @@ TEST_CASE("an acquire without a fence is granted with a 1, or says how long the 
     CHECK(decoded(c, ":-1502\r\n").time_left == 1500ms);
 }
 
+TEST_CASE("a refusal may name the score of the last in the queue")
+{
+    for (auto const fence : {fence_source::none, fence_source::counter}) {
+        auto c = make(verb::acquire, fence);
+        c.waiter = {.inbox = 1, .number = 1};
+        c.score = 1;
+        auto const told = decoded(c, "*2\r\n:-1502\r\n:1700000000000123\r\n");
+        check(told, answer::kind::refused);
+        CHECK(told.time_left == 1500ms);
+        CHECK(told.last_score == 1'700'000'000'000'123);
+        CHECK(decoded(c, ":-1502\r\n").last_score == 0);
+        check(decoded(c, "*2\r\n:-1502\r\n$1\r\nx\r\n"), answer::kind::unknown);
+        c.score = 0;
+        check(decoded(c, "*2\r\n:-1502\r\n:5\r\n"), answer::kind::unknown);
+    }
+}
+
 TEST_CASE("a key that does not expire has an unknown time left, one that has just gone has none")
 {
     for (auto const source : {fence_source::none, fence_source::clock}) {

@@ -66,7 +66,10 @@ struct answers {
     std::vector<reply> all;
     long long took = 0;
 
-    long long number(std::size_t i) const { return all.at(i).integer; }
+    /// A refusal may be followed by the score of the last in the queue.
+    long long number(std::size_t i) const { return last_score(i) == 0 ? all.at(i).integer : part(i, 0); }
+    long long last_score(std::size_t i) const { return all.at(i).elements.size() == 2 ? part(i, 1) : 0; }
+    long long part(std::size_t i, std::size_t of) const { return all.at(i).elements.at(of).integer; }
     std::string const& text(std::size_t i) const { return all.at(i).text; }
     list texts(std::size_t i) const
     {
@@ -173,6 +176,18 @@ TEST_CASE("who is refused is in the queue, by score, and knows how many are ahea
     CHECK(seen.refused_for(7, 60'000));  // and with a score of 0
     CHECK(seen.texts(8) == list{f.first, f.second});
     CHECK(f.server.command({"PTTL", "q"}).integer > 3'000'000);
+    CHECK(seen.last_score(1) == 0);
+    CHECK(seen.last_score(2) == now + 1000);  // who knows an earlier clock is told of the later one
+    CHECK(seen.last_score(4) == 0);
+}
+
+TEST_CASE("who sends the time waited is not told of a later score")
+{
+    fixture f;
+    auto const late = ask("a", f.second, std::to_string(f.clock() + 1'000'000));
+    auto const seen = f.at_once({ask("mine"), late, ask("b", f.first, "-1")});
+    CHECK(seen.last_score(2) == 0);
+    CHECK(seen.refused_for(2, 60'000));
 }
 
 TEST_CASE("a release calls the first waiter, and keeps the lock for it")
@@ -436,8 +451,15 @@ TEST_CASE("a waiter that comes after its reservation has its old place")
     fixture f;
     auto const now = f.clock();
     auto const one = ask("a", f.first, std::to_string(now));
-    auto const seen = f.at_once({ask("mine"), one, ask("b", f.second, std::to_string(now + 1)), release("mine"), next,
-                                 {"DEL", "n"}, one, queue, next});
+    auto const seen = f.at_once({ask("mine"),
+                                 one,
+                                 ask("b", f.second, std::to_string(now + 1)),
+                                 release("mine"),
+                                 next,
+                                 {"DEL", "n"},
+                                 one,
+                                 queue,
+                                 next});
     CHECK(seen.text(4) == f.first);
     CHECK(seen.number(6) == 1);
     CHECK(seen.texts(7) == list{f.second});

@@ -103,6 +103,7 @@ public:
         REQUIRE((real.time_left < 0ms) == (model.time_left < 0ms));
         REQUIRE(real.error == model.error);
         REQUIRE(real.in_line == model.in_line);
+        REQUIRE(real.last_score == model.last_score);
         REQUIRE(real.fence_replaced == model.fence_replaced);
         REQUIRE((real.fence == 0) == (model.fence == 0));
         auto const apart = std::max(real.fence, model.fence) - std::min(real.fence, model.fence);

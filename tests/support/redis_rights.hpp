@@ -11,8 +11,8 @@ namespace holdfast::test {
 
 inline constexpr std::string_view lock_commands =
     "+set +getrange +pttl +pexpire +time +eval +evalsha +publish +subscribe +unsubscribe";
-inline constexpr std::string_view queue_commands = "+zadd +zrem +zrank +zpopmin";
-inline constexpr std::string_view shared_commands = "+zscore +zrevrange +zremrangebyscore +hmget +hset";
+inline constexpr std::string_view queue_commands = "+zadd +zrem +zrank +zpopmin +zrevrange";
+inline constexpr std::string_view shared_commands = "+zscore +zremrangebyscore +hmget +hset";
 inline constexpr std::string_view redlock_commands = "+info";
 inline constexpr std::string_view database_commands = "+select";
 inline constexpr std::string_view operator_commands = "+scan +zcard";

@@ -40,8 +40,7 @@ public:
     acquire_operation(acquire_operation const&) = delete;
     acquire_operation& operator=(acquire_operation const&) = delete;
 
-    /// Effects: an operation that has not ended is abandoned. What it got is rolled back, and its completion is not
-    /// told.
+    /// Effects: an operation that has not ended is abandoned. What it got is rolled back, and nobody is told of this.
     ~acquire_operation() override
     {
         if (!runs()) return;
@@ -110,6 +109,7 @@ public:
         bool const endless = a.what == answer::kind::refused && a.time_left.count() < 0;
         endless || a.other_type ? strange_.add(node) : strange_.remove(node);
         a.other_type ? other_type_.add(node) : other_type_.remove(node);
+        if (a.last_score != 0) transport_.saw(a.last_score);
         if (watching_) listen_with_all(node);
         if (a.what == answer::kind::refused && !a.error && !queues_) known_.add(node);
         if (a.what == answer::kind::applied) known_.remove(node);

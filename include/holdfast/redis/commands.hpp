@@ -278,6 +278,7 @@ struct answer : quorum::answer {
     bool fence_replaced = false;                  ///< to acquire: the fence was foreign, and was replaced
     bool release_requested = false;               ///< to extend and reacquire: the holder is asked to release the lock
     bool no_record = false;                       ///< no to request_release: there is no record of the holder
+    std::int64_t last_score = 0;                  ///< no to acquire: that of the last in the queue, if it is later
     std::shared_ptr<node_report const> report{};  ///< to inspect, list and acquire_all
 
     [[nodiscard]] static answer yes(std::uint64_t last = 0) { return {applied(last)}; }

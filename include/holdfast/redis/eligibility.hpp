@@ -71,6 +71,12 @@ public:
         compare();
     }
 
+    /// Effects: notes that another client took a clock to show `shown`, in µs since 1970, before now.
+    void heard(std::int64_t shown, boot_clock::time_point now) noexcept
+    {
+        heard_ = std::max(heard_, microseconds{shown} - since_boot(now));
+    }
+
     /// Effects: notes that the connection was lost. The node's clock still counts when others are compared.
     void disconnected(unsigned node) noexcept { seen_[node].connected = false; }
 
@@ -129,10 +135,11 @@ public:
         return fence.count() < 0 ? 0 : static_cast<std::uint64_t>(fence.count());
     }
 
-    /// Returns: the most that a server's clock shows now, in µs since 1970; 0 if none is known.
+    /// Returns: the most that a server's clock shows now, in µs since 1970, as far as this client or one that it heard
+    /// of knows them; 0 if none is known.
     [[nodiscard]] std::uint64_t latest(boot_clock::time_point now) const noexcept
     {
-        microseconds most{0};
+        auto most = std::max(microseconds{0}, heard_ + since_boot(now));
         for (unsigned node = 0; node < nodes_; ++node)
             if (seen_[node].shows_clock && !far_off(node)) most = std::max(most, *seen_[node].ahead + since_boot(now));
         return static_cast<std::uint64_t>(most.count());
@@ -228,7 +235,8 @@ private:
     std::chrono::milliseconds fence_lifetime_;
     std::array<sight, quorum::max_nodes> seen_{};
     unsigned unknown_ = nodes_;
-    std::optional<microseconds> fresh_;  ///< what missing counters begin with, minus our clock
+    microseconds heard_ = microseconds::min() / 2;  ///< what the latest clock shows, minus ours, as others know it
+    std::optional<microseconds> fresh_;             ///< what missing counters begin with, minus our clock
 };
 
 }  // namespace holdfast::redis

@@ -55,13 +55,13 @@ inline constexpr std::string_view decline_number = "if other and not held then r
 }  // namespace parts
 
 inline constexpr script acquire_slot{joined<parts::take_number, parts::refuse_number, acquire_text>,
-                                     "568b6eac25dcead0b2fefb7dbd04da7c78aac272"};
+                                     "9117c191efdec13012a4765fe72bdb7487224d30"};
 
 inline constexpr script acquire_slot_by_clock{joined<parts::take_number, parts::refuse_number, acquire_by_clock_text>,
-                                              "061a908032d00f03bf9b88949cab9f5616335641"};
+                                              "d63b394d0f1dcff342aae0b6672f160d24ae6c54"};
 
 inline constexpr script acquire_slot_by_count{joined<parts::take_number, parts::refuse_number, acquire_by_count_text>,
-                                              "bea96a8591688fba43d708fa9afd9eb1acf9246e"};
+                                              "f550c0893fa5166903b082d92d7aabdcd0201b0c"};
 
 inline constexpr script extend_slot{joined<parts::take_number, parts::keep_number, extend_text>,
                                     "ae873a471378112cd120e1c5df3a1a9f6dbb24ec"};
@@ -73,15 +73,15 @@ inline constexpr script reacquire_slot{
 // The same with a record of the holder, whose text is the last argument but one.
 
 inline constexpr script acquire_slot_and_tell{joined<parts::take_number, parts::refuse_number, acquire_and_tell_text>,
-                                              "d155d73bca55791a6b6c33105300291074ca7e3e"};
+                                              "d37f94a9ddc1fd65d056a3896d0225247ba0b3f6"};
 
 inline constexpr script acquire_slot_by_clock_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_clock_and_tell_text>,
-    "3e9fb075aa58d6a82f6c5ecc046ad4081fcb4de7"};
+    "c731759aca12794c88c11dc1554b4216f19b8ede"};
 
 inline constexpr script acquire_slot_by_count_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_count_and_tell_text>,
-    "1b3ec0edd4afa5639fdb717e9aeb07cc0f1b9e35"};
+    "51fa6c8195c75c7e3decbe37969d5a77b925e2e6"};
 
 inline constexpr script extend_slot_and_hear{joined<parts::take_number, parts::keep_number, extend_and_hear_text>,
                                              "5e6f8a882d0540f9136b6b4b451ab0e9355a25c1"};

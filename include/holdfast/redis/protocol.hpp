@@ -224,13 +224,30 @@ try {
     return got;
 }
 
+/// Returns: what -2 less the time left means, as the answer to an acquire.
+[[nodiscard]] inline answer decode_refusal(command const& c, long long n) noexcept
+{
+    bool const other_type = n < -other_type_mark;
+    auto got = answer::no(std::chrono::milliseconds{-2 - (other_type ? n + other_type_mark : n)});
+    got.other_type = other_type;
+    got.in_line = gets_in_line(c);
+    return got;
+}
+
 /// Returns: what the reply to `c` means.
 [[nodiscard]] inline answer decode(command const& c, reply const& r) noexcept
 {
     if (r.what() == reply::kind::error) return answer::failed(classify(r.text()));
     if (c.what == command::verb::acquire_all) return decode_acquire_all(c, r);
-    if (c.what == command::verb::acquire && c.fence != fence_source::none && r.size() == 2)
-        return decode_foreign(r[0], r[1]);
+    if (c.what == command::verb::acquire && r.size() == 2) {
+        bool const numbers = r[0].what() == reply::kind::integer && r[1].what() == reply::kind::integer;
+        if (numbers && r[0].integer() < 0 && gets_in_line(c)) {
+            auto got = decode_refusal(c, r[0].integer());
+            got.last_score = r[1].integer();
+            return got;
+        }
+        if (c.fence != fence_source::none) return decode_foreign(r[0], r[1]);
+    }
     if (c.what == command::verb::inspect || c.what == command::verb::list || c.what == command::verb::count)
         return decode_report(c, r);
     if (r.what() != reply::kind::integer) return answer::failed(errc::protocol_error);
@@ -247,13 +264,7 @@ try {
         return got;
     }
     if (c.what != command::verb::acquire) return n == 1 ? answer::yes() : answer::no();
-    if (n < 0) {
-        bool const other_type = n < -other_type_mark;
-        auto got = answer::no(std::chrono::milliseconds{-2 - (other_type ? n + other_type_mark : n)});
-        got.other_type = other_type;
-        got.in_line = gets_in_line(c);
-        return got;
-    }
+    if (n < 0) return decode_refusal(c, n);
     bool const plain = c.fence == fence_source::none;
     if (n == 0 || (plain && n != 1)) return answer::no();
     auto got = answer::yes(plain ? 0 : static_cast<std::uint64_t>(n));

@@ -224,11 +224,11 @@ namespace common = scripts::parts;  // of the other layout
 // The arguments and answers are those of `scripts`, without the queue. A mutex: KEYS lock [fence].
 inline constexpr script acquire{
     joined<parts::owner_of, parts::owner, parts::look, common::refuse, parts::take, common::answer_yes>,
-    "92c86e41eaabdeeea2cc1f05ba04348e83252ad3"};
+    "cd40b9c55e21fee4ae7646db120aaffacabe1aa3"};
 inline constexpr script acquire_by_clock{
     joined<parts::owner_of, parts::owner, parts::look, common::refuse, common::look_at_fence, parts::may_read_fence,
            common::next_by_clock, parts::keep_fence, parts::take, common::answer_fence>,
-    "c91f1b334482a70e4e39726099bdedd4ac710c4b"};
+    "f8884128edee036555cae4e86a487eef55632398"};
 inline constexpr script extend{joined<parts::owner_of, parts::owner, parts::extend>,
                                "e8192e29b1b43e80fa11d97db0552416e2bfdaf4"};
 inline constexpr script release{joined<parts::owner_of, parts::owner, parts::release, parts::wake_one, parts::tell>,
@@ -239,12 +239,12 @@ inline constexpr script release{joined<parts::owner_of, parts::owner, parts::rel
 inline constexpr script acquire_exclusive{
     joined<parts::owner_of, parts::writer, parts::timeouts, common::beside, parts::look_at_holders,
            parts::refuse_writer, common::refuse, parts::take_exclusive, common::answer_yes>,
-    "7fe473775ea3feb7758b23b501ad40de0d7e5271"};
+    "23ee8cc4d8145f2e50c702d9576dfd04d0fdf856"};
 inline constexpr script acquire_exclusive_by_clock{
     joined<parts::owner_of, parts::writer, parts::timeouts_after_fence, common::beside_by_clock, parts::look_at_holders,
            parts::refuse_writer, common::refuse, common::look_at_fence, parts::may_read_fence, common::next_by_clock,
            parts::keep_fence, parts::take_exclusive, common::answer_fence>,
-    "79a93967b947476ad2f387b8bb6b773731fbb047"};
+    "9549884c9660765608bb6fcbb9224ecc9b4c2896"};
 inline constexpr script extend_exclusive{joined<parts::owner_of, parts::writer, parts::extend>,
                                          "b859507810d7bc588bd35b03d20c55b5a2fe8423"};
 inline constexpr script release_exclusive{
@@ -254,12 +254,12 @@ inline constexpr script release_exclusive{
 inline constexpr script acquire_shared{
     joined<parts::owner_of, parts::timeouts, common::beside, parts::look_at_holders, parts::reader,
            parts::refuse_reader, common::refuse, parts::take_shared, common::answer_yes>,
-    "987aeeb63da4635f4c854f941652e934b91a5e85"};
+    "3bad8421be658ec0997db393b485d6bd8f8e21f8"};
 inline constexpr script acquire_shared_by_clock{
     joined<parts::owner_of, parts::timeouts_after_fence, common::beside_by_clock, parts::look_at_holders, parts::reader,
            parts::refuse_reader, common::refuse, common::look_at_fence, parts::may_read_fence, common::next_by_clock,
            parts::keep_fence, parts::take_shared, common::answer_fence>,
-    "8e67ed0fb7b3aa2b2d7e92bad0be15937016ec4c"};
+    "0d48d3ed4f861c6bc03e09b015d6a7eab1c7abae"};
 inline constexpr script extend_shared{
     joined<parts::owner_of, parts::timeouts, parts::look_at_holders, parts::reader, parts::extend_shared>,
     "c44693b2c975bad79668f5bc4f4f596244772642"};

@@ -14,7 +14,8 @@ namespace scripts {
 // acquire: KEYS lock [fence] [queue next]; ARGV token ttl [batch fence-lifetime bound [proposal max-lead floor]]
 // [waiter score]. If the lock is the token's now, or was already, it answers the fence, or 1 without one. If another
 // token has it, or it is reserved for another waiter, it answers -2 - PTTL, which is not positive, and the waiter is in
-// the queue, if its score is not 0.
+// the queue, if its score is not 0. If it is positive, and that of the last in the queue is greater, the answer is both
+// numbers: -2 - PTTL, and that score.
 // - GETRANGE is a pcall: a key of another type counts as held, and the answer is less by `other_type_mark`. It reads
 //   one byte more than a token has, since the value may be long.
 // - PTTL is -2 if there is no key: this tells an empty value from none.
@@ -139,11 +140,16 @@ if refused and waiter then
     enqueue()
     local rank = redis.pcall('ZRANK', queue, waiter)
     if left >= 0 and type(rank) == 'number' then left = left + 4 * rank end
+    local last = tonumber(score) > 0 and redis.pcall('ZREVRANGE', queue, '0', '0', 'WITHSCORES') or {}
+    if last[2] and tonumber(last[2]) > tonumber(score) then refused = tonumber(last[2]) end
   end
 end
 )lua";
 inline constexpr std::string_view refuse = R"lua(
-if refused then return -2 - left - (type(value) == 'table' and 4503599627370496 or 0) end
+if refused then
+  local answer = -2 - left - (type(value) == 'table' and 4503599627370496 or 0)
+  return tonumber(refused) and {answer, refused} or answer
+end
 )lua";
 inline constexpr std::string_view turn = joined<look_at_left, look_at_reservation, unless_at_once, look_at_owner,
                                                 enqueue, call_next, stand_in_line, refuse, end_of_rivals>;
@@ -166,17 +172,17 @@ inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} 
 }  // namespace parts
 
 inline constexpr auto acquire_text = joined<parts::keys, parts::waiter, parts::turn, parts::take, parts::answer_yes>;
-inline constexpr script acquire{acquire_text, "90ccd1fda1576296e6ebe273e145f27c8dc91001"};
+inline constexpr script acquire{acquire_text, "7bb28b2c3510e67a2fb96a5becd9263b21caab5d"};
 
 inline constexpr auto acquire_by_clock_text =
     joined<parts::keys_after_fence, parts::waiter_by_clock, parts::turn, parts::look_at_fence, parts::fence_by_clock,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_clock{acquire_by_clock_text, "840625e679cfa09e1c15a803438e6a24c7825570"};
+inline constexpr script acquire_by_clock{acquire_by_clock_text, "ec1720802fc84bab20b70c9e4bead4e57b756c18"};
 
 inline constexpr auto acquire_by_count_text =
     joined<parts::keys_after_fence, parts::waiter_by_count, parts::turn, parts::look_at_fence, parts::fence_by_count,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_count{acquire_by_count_text, "c481a67e03799279458b2865262e01dfa705b92b"};
+inline constexpr script acquire_by_count{acquire_by_count_text, "4be0642be272ce9cef98f79b7c6fe999461159f2"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.

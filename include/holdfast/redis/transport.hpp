@@ -186,6 +186,11 @@ public:
         return static_cast<std::int64_t>(votes_.latest(entered));  // mutant: a place by the client's own clock
     }
 
+    /// Effects: notes the score of a waiter that came before now. Who does not know the clock that is most ahead, as its
+    /// server was down, would come before all others by the difference, again and again. (Lamport: who sees a later time
+    /// than his own sets his clock.)
+    void saw(std::int64_t score) noexcept { votes_.heard(score, now()); }  // mutant: a later place of another forgotten
+
 protected:
     /// `inbox_number`: no other client has it.
     transport(unsigned size, std::uint64_t inbox_number, std::chrono::milliseconds restart_guard,

@@ -102,6 +102,7 @@ protected:
         no.in_line = redis::gets_in_line(c);
         if (!no.in_line) return no;
         auto const ahead = static_cast<int>(lines_.enter(c, t));
+        no.last_score = lines_.last_after(c);
         if (left.count() >= 0) no.time_left += std::chrono::milliseconds{4 * ahead};
         return no;
     }

@@ -69,6 +69,15 @@ public:
         return found == lines_.end() ? 0 : found->second.who.size();
     }
 
+    /// Returns: the score of the last one in the queue, if it is greater than that of `c`, which is positive; otherwise 0.
+    [[nodiscard]] std::int64_t last_after(redis::command const& c) const
+    {
+        auto const found = lines_.find(c.keys->lock);
+        if (c.score <= 0 || found == lines_.end() || found->second.who.empty()) return 0;
+        auto const last = found->second.who.rbegin()->first.first;
+        return last > c.score ? last : 0;
+    }
+
     /// Returns: whether the lock is reserved for `w`.
     [[nodiscard]] bool reserved_for(std::string const& lock, redis::waiter_id const& w) const
     {

@@ -63,6 +63,8 @@ public:
         for (unsigned node = 0; node < servers_->size() / 2 && one_in(3); ++node)
             servers_->crash(node, 1h, sim::node::memory::lost);
         vanishes_ = !late_ && one_in(3);
+        parted_ = calm_ && !late_ && servers_->size() > 1 && !anybody_down() && one_in(3);
+        if (parted_) world_.at(world_.now() + parted - 5ms, [this] { part(); });
     }
 
     verdict run()
@@ -73,7 +75,7 @@ public:
             auto& one = clients_.emplace_back(*servers_, sim::clock{.ahead = below(10h)});
             one.run([this, i](sim::client& me) { return work(me, i); });
         }
-        for (std::size_t i = 0; !late_ && i < clients_.size() / 3 && one_in(2); ++i) befall(clients_[i]);
+        for (std::size_t i = 0; !late_ && !parted_ && i < clients_.size() / 3 && one_in(2); ++i) befall(clients_[i]);
         for (auto& one : clients_)
             if (late_) lag(one, 0);
         if (!calm_ && servers_->size() > 1)
@@ -125,6 +127,19 @@ private:
         for (unsigned node = 0; node < servers_->size(); ++node)
             if (!(*servers_)[node].running()) return true;
         return false;
+    }
+
+    /// Effects: the server whose clock is most ahead is gone, or its clock is set, forward or back. Those who connect
+    /// from now on do not know what the others know of it.
+    void part()
+    {
+        unsigned first = 0;
+        for (unsigned node = 0; node < servers_->size(); ++node)
+            if ((*servers_)[node].time(world_.now()) > (*servers_)[first].time(world_.now())) first = node;
+        if (one_in(2))
+            servers_->crash(first, 1h, sim::node::memory::kept);
+        else
+            (*servers_)[first].set_clock(below(10s) - 5s);
     }
 
     /// Effects: the client is killed at some time, or stands still for some time where things go wrong.
@@ -222,6 +237,7 @@ private:
         co_await host.sleep_until(host.present() + host.up_to(5ms));
         for (unsigned round = 0; round < 6; ++round) {
             co_await host.sleep_until(host.present() + host.up_to(host.below(4) == 0 ? 30ms : 1ms));
+            if (parted_ && (round == 1 || number % 2 == 1)) co_await host.sleep_until(begin_ + parted);
             if (!world_.comes_true({kind::operation, number, nobody, round})) continue;
             auto const wanted = host.present();
             bool const patient = (calm_ && !late_) || host.below(8) != 0;
@@ -249,7 +265,7 @@ private:
             co_await host.sleep_until(host.present() + host.up_to(2ms));
             claims_[claim].ended = host.present();
             holder_.reset();
-            vanished_.push_back(calm_ && vanishes_ && host.below(4) == 0);
+            vanished_.push_back(calm_ && vanishes_ && !parted_ && host.below(4) == 0);
             if (vanished_.back()) vanish();
             std::error_code ec;
             co_await m.async_unlock(ec);
@@ -277,8 +293,12 @@ private:
         all.insert(all.end(), polled_.begin(), polled_.end());
         if (auto const b = exclusion::breach(all)) breach("K1", *b);
         if (auto const b = fencing::breach(claims_)) breach("K2", *b);
-        late_ ? judge_overtaking() : judge_order();
-        judge_idleness();
+        if (parted_) {
+            judge_overtaking(parted_passed);
+        } else {
+            late_ ? judge_overtaking(most_passed) : judge_order();
+            judge_idleness();
+        }
         verdict_.plan = std::string{late_   ? "late"
                                     : calm_ ? "calm"
                                             : "faulty"} +
@@ -313,14 +333,15 @@ private:
     }
 
     /// A late client misses its turn, as the lock is kept for it for a moment only. But it stays ahead of those that
-    /// came after it: so while it waits, few of these pass it.
-    void judge_overtaking()
+    /// came after it: so while it waits, few of these pass it. Nor do those again and again that know less of the
+    /// servers' clocks.
+    void judge_overtaking(std::size_t most)
     {
         for (auto const& mine : turns_) {
             auto const passed = std::count_if(turns_.begin(), turns_.end(), [&](turn const& other) {
-                return other.wanted > mine.wanted + late_arrival && other.granted < mine.granted;
+                return other.wanted > mine.wanted + (late_ ? late_arrival : arrival) && other.granted < mine.granted;
             });
-            if (static_cast<std::size_t>(passed) > most_passed)
+            if (static_cast<std::size_t>(passed) > most)
                 return breach("K6", "client " + std::to_string(mine.client) + " was passed by " +
                                         std::to_string(passed) + " that came after it");
         }
@@ -357,6 +378,8 @@ private:
     /// waits for it. Of 20,000 schedules none was above, one in a thousand near a second.
     static constexpr duration late_idle = 12 * longest_lag;
     static constexpr std::size_t most_passed = 8;  ///< 7 in one schedule of 100,000
+    static constexpr duration parted = 60ms;       ///< from then on some know less of the clocks than others
+    static constexpr std::size_t parted_passed = 4;
 
     holdfast::detail::random_sequence chance_;
     bool late_;
@@ -373,6 +396,8 @@ private:
     std::vector<bool> vanished_;      ///< for each claim, whether the lock was deleted without a release
     unsigned hung_ = 0;
     bool vanishes_ = false;
+    bool parted_ = false;
+    time_point const begin_ = world_.now();
     verdict verdict_;
 };
 
