@@ -83,8 +83,9 @@ public:
     }
 
 private:
-    /// If no lock has an `on_error`, no caller takes anything.
-    static constexpr std::size_t most = 1000;
+    /// If no lock has an `on_error`, no caller takes anything: as many as 31 servers have to say when all are lost, and
+    /// are there again.
+    static constexpr std::size_t most = 128;
 
     [[nodiscard]] static error end_of(std::string const& server, std::error_code why, std::string_view what = {})
     {
