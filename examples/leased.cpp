@@ -22,7 +22,7 @@ class fenced_row {
 public:
     bool write(std::string value, std::uint64_t fencing_token)
     {
-        if (fencing_token < newest_) return false;
+        if (fencing_token == 0 || fencing_token < newest_) return false;  // 0 is none
         newest_ = fencing_token;
         value_ = std::move(value);
         return true;

@@ -32,8 +32,8 @@ void show(holdfast::store const& locks, std::string const& name)
     if (who->host.empty())
         std::cout << " is held by a client that leaves no record";
     else
-        std::cout << " is held by " << holdfast::printable(who->label) << " on " << who->host << ", process "
-                  << who->pid;
+        std::cout << " is held by " << holdfast::printable(who->label) << " on " << holdfast::printable(who->host)
+                  << ", process " << who->pid;
     if (who->since)
         std::cout << ", for " << duration_cast<milliseconds>(std::chrono::system_clock::now() - *who->since).count()
                   << " ms";

@@ -5,7 +5,7 @@
 #
 #   packaging/debian.sh FOLDER       where the packages go; what is in it already is deleted
 #
-#   apt install FOLDER/holdfast-dev_*.deb        is enough for header-only use
+#   apt install ./FOLDER/holdfast-dev_*.deb      is enough for header-only use
 #
 # The archive of the source is CPack's; the binary packages are built from it, not from this folder.
 set -euo pipefail

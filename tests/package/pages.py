@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Compiles the C++ that pages show, each piece as the body of a function, behind what a reader has to think of, and
-looks for what their links name. Ends with 1 where the compiler refuses a piece or a link leads nowhere.
+looks for what their links name. Ends with 1 where the compiler refuses a piece, a link leads nowhere, or a line of prose
+is longer than 120 characters; a row of a table may be.
 
     pages.py INCLUDE_FOLDER COMPILER [OPTION...] -- PAGE...        e.g. include g++ -- README.md
 
@@ -16,6 +17,7 @@ import sys
 CODE = re.compile(r"^```cpp\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.*)$", re.MULTILINE)
+LONGEST = 120
 
 # What the words of the page stand for.
 AROUND = """
@@ -81,13 +83,23 @@ def dead_links(path):
             yield f"{path}: there is no heading {target}"
 
 
+def long_lines(path):
+    """The lines of the page `path` that are too long to be read beside another file: no code, no rows of tables."""
+    fenced = False
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif not fenced and len(line) > LONGEST and not line.startswith("    ") and not line.lstrip().startswith("|"):
+            yield f"{path}:{number}: {len(line)} characters; a line of prose has at most {LONGEST}"
+
+
 if __name__ == "__main__":
     split = sys.argv.index("--")
     include, compiler, *options = sys.argv[1:split]
     paths = [pathlib.Path(one) for one in sys.argv[split + 1 :]]
-    dead = [one for path in paths for one in dead_links(path)]
-    print("\n".join(dead), end="\n" if dead else "")
+    wrong = [one for path in paths for look in (dead_links, long_lines) for one in look(path)]
+    print("\n".join(wrong), end="\n" if wrong else "")
     text = program([path.read_text(encoding="utf-8") for path in paths])
     command = [compiler, *options, "-std=c++20", "-fsyntax-only", "-I", include, "-x", "c++", "-"]
     refused = subprocess.run(command, input=text, text=True, check=False).returncode != 0
-    sys.exit(1 if dead or refused else 0)
+    sys.exit(1 if wrong or refused else 0)

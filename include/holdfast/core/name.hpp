@@ -43,7 +43,8 @@ inline void append_printable(std::string& text, char c)
 
 }  // namespace detail
 
-/// Returns: `text` as messages show it: every byte that is not printable ASCII is escaped.
+/// Returns: `text` as messages show it: every byte that is not printable ASCII is escaped. For what others have
+/// written, such as the label of a `lock_holder`, before it goes to a terminal. Throws: `std::bad_alloc`.
 [[nodiscard]] inline std::string printable(std::string_view text)
 {
     std::string out;

@@ -111,9 +111,11 @@ struct lock_options {
     /// The error has the lock's name and the server as data. The call comes from the thread concerned, or from one that
     /// is started for it, with no lock of the library held; what it throws is dropped. What that thread has not
     /// reported yet when the lock is destroyed is not reported. A call that has begun goes on: what it refers to must
-    /// outlast the client, whose end waits for it, unless a user function ends it. For each client one such call is
-    /// made at a time. It does not delay the callbacks of a `lost_token()`, which are called first. If one of those
-    /// takes longer than a millisecond, the next ones run beside it, up to 16 at a time.
+    /// outlast the client, whose end waits for it, unless a user function ends it. In the background of each client one
+    /// such call is made at a time; members that lock, `unlock` and `extend` make theirs in the caller's thread,
+    /// perhaps at the same moment: it has to be thread-safe. A call in the background does not delay the callbacks of a
+    /// `lost_token()`, which are called first. If one of those takes longer than a millisecond, the next ones run
+    /// beside it, up to 16 at a time.
     std::function<void(error const&)> on_error{};
 };
 

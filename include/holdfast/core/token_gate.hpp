@@ -10,7 +10,8 @@
 namespace holdfast::inline HOLDFAST_ABI {
 
 /// Stands before a resource that fencing tokens protect, in the service that has the resource: it lets no write through
-/// whose token is smaller than one that it has seen. One for each lock name, or each slot of a semaphore. Thread-safe.
+/// whose token is smaller than one that it has seen. One for each lock name, or each slot of a semaphore. Not for the
+/// readers of a `shared_mutex`, of whom those that hold it together may have different tokens. Thread-safe.
 ///
 /// It forgets with its process. A service that may be restarted keeps the token beside what was written, in the same
 /// step, and gives it back to the constructor.
