@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Many leases that are all due at once: after a stop of the process, an outage of the servers, a failover.
+// Many leases that are all due at once: after a stop of the process, an outage of the servers, a failover, a failover to
+// an empty server.
 #include "rows.hpp"
 
 #include "../place.hpp"
@@ -126,6 +127,29 @@ public:
             });
     }
 
+    /// One of several masters that is empty costs no lease. With one Redis all are lost, and each is told of that.
+    void emptied()
+    {
+        auto& server = servers_[0];
+        auto const replace = [&] {
+            answer();
+            server.command({"FLUSHALL"});
+            server.command({"CLIENT", "KILL", "TYPE", "normal"});
+        };
+        if (run_.on == place::store::redlock)
+            return strike(
+                "a failover to an empty server", gap_ / 2, [&](auto d) { silence(d); }, replace);
+        look("before a failover to an empty server");
+        silence(gap_ / 2);
+        auto const from = boot_clock::now();
+        replace();
+        breaches believed;
+        if (!test::eventually([&] { return says_->held == 0; }, 2min))
+            believed.push_back(std::to_string(says_->held) + " leases are held of which no server knows");
+        to_.check("an empty server ends its leases", believed);
+        to_.figure("all lost after a failover to an empty server", milliseconds((boot_clock::now() - from).count()));
+    }
+
     void finish()
     {
         auto const told_of_all = [&] { return says_->held + says_->told == count_; };
@@ -198,6 +222,7 @@ void go(run_options const& run, findings& to)
     if (!run.control) {
         one.outage();
         one.failover();
+        one.emptied();
     }
     one.finish();
 }
