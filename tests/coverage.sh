@@ -17,7 +17,7 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=../cmake/packages.sh
 . "$root/cmake/packages.sh"
 
-holdfast_need g++ cmake ninja hiredis redis-server zookeeper-client asio catch2 python3 gcovr
+holdfast_need g++ cmake ninja hiredis redis-server redis-py zookeeper-client asio catch2 python3 gcovr
 holdfast_want boost
 build=$(realpath -m "${HOLDFAST_BUILD_DIR:-$root/build/coverage}")
 jobs=${HOLDFAST_JOBS:-$(nproc)}

@@ -27,7 +27,7 @@ jobs=${HOLDFAST_JOBS:-$(nproc)}
 
 debian=()
 if command -v apt-get >/dev/null; then debian=(make file dpkg-buildpackage lintian); fi
-needs=(g++ cmake ninja hiredis openssl redis-server zookeeper-client asio zookeeper-server kazoo curator prometheus-client catch2 python3 cli11 nft)
+needs=(g++ cmake ninja hiredis openssl redis-server redis-py zookeeper-client asio zookeeper-server kazoo curator prometheus-client catch2 python3 cli11 nft)
 options=("-DHOLDFAST_UNITY=${HOLDFAST_UNITY:-OFF}" "-DHOLDFAST_TESTS_TOGETHER=${HOLDFAST_TOGETHER:-1}")
 options+=("-DCMAKE_DISABLE_FIND_PACKAGE_zookeeper=$([ "${HOLDFAST_ZOOKEEPER:-ON}" = OFF ] && echo ON || echo OFF)")
 options+=("-DHOLDFAST_TEST_AREAS=$(tr ' ' ';' <<<"${HOLDFAST_AREAS:-}")")

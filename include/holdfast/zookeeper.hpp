@@ -102,8 +102,8 @@ public:
 
 /// A semaphore in a ZooKeeper ensemble. Its slots are locks of the paths `name#0`, `name#1`, and so on. A permit lives
 /// as long as its session: see `mutex`. With `{.permits = permits::curator}` it is shared with Curator's
-/// InterProcessSemaphoreV2; then a slot has a number in this object only, and the fencing tokens of no two permits can
-/// be compared.
+/// InterProcessSemaphoreV2, with `permits::kazoo` with kazoo's Semaphore; then a slot has a number in this object only,
+/// and the fencing tokens of no two permits can be compared.
 class semaphore : public holdfast::semaphore {
 public:
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or `max` is not 1 to 1,000; no I/O.

@@ -62,6 +62,7 @@ private:
         case kind::create_sequential: return "create";
         case kind::create_plain: return "plain";
         case kind::create_container: return "container";
+        case kind::create_persistent: return "persistent";
         case kind::children: return "children";
         case kind::data: return "data";
         case kind::watch: return "watch";

@@ -47,6 +47,18 @@ struct permit : driven<permit_recipe> {
     }
 };
 
+std::string const kazoo_prefix = "00000000000000000000000000000001-lease-";
+std::string const kazoo_ours = kazoo_prefix + "0000000007";
+
+struct kazoo_permit : driven<permit_recipe> {
+    kazoo_permit()
+        : driven{holdfast::zookeeper::acquire_plan{.lock = "/p", .content = "me", .tokens = counted_tokens()},
+                 std::size_t{2}, holdfast::zookeeper::permits::kazoo}
+    {
+        machine.connected(1);
+    }
+};
+
 }  // namespace
 
 TEST_CASE("a permit is a node below the leases, of which there are no more than permits")
@@ -91,6 +103,63 @@ TEST_CASE("nodes with other names count, as Curator counts them")
     CHECK(p.machine.now() == phase::failed);
     CHECK(p.machine.why() == errc::timed_out);
     CHECK(p.machine.left_something());
+}
+
+TEST_CASE("a permit of kazoo's reads the number beside its first list, and is refused if that is another one")
+{
+    kazoo_permit p;
+    CHECK(p.sent() == words{"create /p/" + kazoo_prefix, "data /p", "watch children /p"});
+    p.answer_to(0, created("/p/" + kazoo_ours, 10));
+    SECTION("the same")
+    {
+        p.answer_to(1, {.what = answer::ok, .text = " 2\n"});
+        p.answer_to(2, names({"x", "y", kazoo_ours}));
+        CHECK(p.machine.waits());
+        p.machine.noticed(p.tag(2));
+        CHECK(p.sent() == words{"watch children /p"});
+        p.answer_to(0, names({"x", kazoo_ours}));
+        CHECK(p.machine.now() == phase::granted);
+    }
+    SECTION("another one")
+    {
+        p.answer_to(1, {.what = answer::ok, .text = "3"});
+        p.answer_to(2, names({kazoo_ours}));
+        CHECK(p.machine.now() == phase::failed);
+        CHECK(p.machine.why() == holdfast::zookeeper::errc::other_number);
+        CHECK(p.machine.detail() == "its number of permits is 3, and this client says 2");
+        CHECK(p.machine.what_is_left().node == "/p/" + kazoo_ours);
+    }
+    SECTION("none")
+    {
+        auto const* const text = GENERATE("", "2 jobs", "two", "-1");
+        p.answer_to(1, {.what = answer::ok, .text = text});
+        p.answer_to(2, names({kazoo_ours}));
+        CHECK(p.machine.now() == phase::granted);
+    }
+    SECTION("an answer that is lost proves nothing")
+    {
+        p.answer_to(1, only(answer::lost));
+        p.answer_to(2, names({kazoo_ours}));
+        CHECK(p.machine.stalled());
+        p.machine.connected(1);
+        CHECK(p.sent() == words{"data /p", "watch children /p"});
+        p.answer_to(0, {.what = answer::ok, .text = "2"});
+        p.answer_to(1, names({kazoo_ours}));
+        CHECK(p.machine.now() == phase::granted);
+    }
+    SECTION("one that may not be read")
+    {
+        p.answer_to(1, {answer::refused, holdfast::zookeeper::errc::may_not_read});
+        CHECK(p.machine.why() == holdfast::zookeeper::errc::may_not_read);
+    }
+}
+
+TEST_CASE("the node above kazoo's permits says the number, and stays")
+{
+    kazoo_permit p;
+    static_cast<void>(p.sent());
+    p.answer_to(0, only(answer::no_node));
+    CHECK(p.sent() == words{"persistent /p", "create /p/" + kazoo_prefix, "data /p", "watch children /p"});
 }
 
 TEST_CASE("one that asks once watches nothing")

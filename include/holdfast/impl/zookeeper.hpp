@@ -99,16 +99,18 @@ private:
     [[nodiscard]] std::unique_ptr<holdfast::detail::slot_source> make_slots(semaphore_slot const& of,
                                                                             lock_options options, node_options nodes)
     {
-        bool const of_curator = nodes.permits == permits::curator;
-        if (of_curator && (nodes.queueing == queueing::none || nodes.naming != naming::curator))
+        bool const slots = nodes.permits == permits::slots;
+        if (!slots && (nodes.queueing == queueing::none || nodes.naming != naming::curator)) {
+            std::string const as = nodes.permits == permits::kazoo ? "kazoo" : "curator";
             throw holdfast::detail::error_of(
                 of.semaphore,
                 {make_error_code(holdfast::errc::misconfigured),
-                 "permits::curator has a queue with Curator's names; leave queueing and naming as they are"});
+                 "permits::" + as + " has a queue with names of its own; leave queueing and naming as they are"});
+        }
         return context_->make_slots(
             of, locks_->make_key(client_context::turn_of(of), nodes),
             [&](semaphore_slot const& one) {
-                return of_curator ? locks_->make_permit_key(one) : locks_->make_slot_key(one, nodes);
+                return slots ? locks_->make_slot_key(one, nodes) : locks_->make_permit_key(one, nodes.permits);
             },
             std::move(options));
     }

@@ -154,6 +154,12 @@ protected:
     virtual void take(unsigned slot, reply const& r) = 0;
     virtual void look_again() {}  ///< the node that it watches has changed
 
+    /// Returns: the request that makes the missing node `path` above ours.
+    [[nodiscard]] virtual request parent(std::string const& path) const
+    {
+        return {request::kind::create_container, path};
+    }
+
     [[nodiscard]] acquire_plan const& plan() const noexcept { return plan_; }
 
     /// Effects: it is in `next`. The answers to earlier requests are ignored.
@@ -187,7 +193,7 @@ protected:
     {
         auto const& above = parents_.missing();
         parents_.ask();
-        for (unsigned i = 0; i < above.size(); ++i) send(first_parent + i, {request::kind::create_container, above[i]});
+        for (unsigned i = 0; i < above.size(); ++i) send(first_parent + i, parent(above[i]));
         send(first, std::move(what));
     }
     /// Effects: the node above ours was missing. Makes one more, `lowest` or one above it, along with ours. If all of

@@ -10,6 +10,7 @@
 #include <holdfast/zookeeper/held_nodes.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
+#include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/permit_number.hpp>
 #include <holdfast/zookeeper/permit_recipe.hpp>
 #include <holdfast/zookeeper/sequential_recipe.hpp>
@@ -22,6 +23,13 @@
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
+/// The nodes below that of Curator's semaphore: the permits that are held or about to be, and the queue for them.
+inline constexpr std::string_view leases_of_permits = "leases";
+inline constexpr std::string_view queue_for_permits = "locks";
+
+/// What the queue's node of kazoo's semaphore has after the name of the semaphore's, below which the permits are.
+inline constexpr std::string_view kazoo_queue_for_permits = "-__lock__";
+
 /// What a session knows of one lock: the path of its node, and the kind of its nodes.
 class node_key final : public lock_key {
 public:
@@ -30,9 +38,12 @@ public:
     {
     }
 
-    /// For a permit of those of which there are `max`, with a node below `path`.
-    node_key(std::string_view name, std::string path, std::size_t max)
-        : lock_key{std::string{name}, "permit" + std::to_string(max)}, path_{std::move(path)}, max_{max}
+    /// For a permit of those of which there are `max`, with a node below `path`, as `as` says; that is not `slots`.
+    node_key(std::string_view name, std::string path, std::size_t max, permits as = permits::curator)
+        : lock_key{std::string{name}, (as == permits::kazoo ? "kazoo's permit" : "permit") + std::to_string(max)},
+          path_{std::move(path)},
+          nodes_{.permits = as},
+          max_{max}
     {
     }
 
@@ -53,6 +64,16 @@ public:
     /// Returns: how many permits there are; 0 if it is no permit.
     [[nodiscard]] std::size_t max() const noexcept { return max_; }
 
+    /// Returns: the key of the lock that is held while the permit is taken. Requires: it is a permit.
+    [[nodiscard]] std::shared_ptr<node_key const> queue() const
+    {
+        bool const of_kazoo = nodes_.permits == permits::kazoo;
+        auto above = of_kazoo ? path_ + std::string{kazoo_queue_for_permits}
+                              : std::string{parent_of(path_)} + '/' + std::string{queue_for_permits};
+        auto const as = of_kazoo ? naming::kazoo : naming::curator;
+        return std::make_shared<node_key const>(name(), std::move(above), node_options{.naming = as});
+    }
+
     /// Returns: whether waiting clients have nodes.
     [[nodiscard]] bool queued() const noexcept { return nodes_.queueing != queueing::none; }
 
@@ -62,7 +83,7 @@ public:
     /// Returns: the machine that takes the lock.
     [[nodiscard]] std::unique_ptr<acquire_machine> machine(acquire_plan plan) const
     {
-        if (max_ != 0) return std::make_unique<permit_recipe>(std::move(plan), max_);
+        if (max_ != 0) return std::make_unique<permit_recipe>(std::move(plan), max_, nodes_.permits);
         if (!queued()) return std::make_unique<ephemeral_recipe>(std::move(plan));
         return std::make_unique<sequential_recipe>(std::move(plan), nodes_.naming, mode());
     }

@@ -21,6 +21,9 @@ enum class permits : std::uint8_t {
     /// shared with Curator's InterProcessSemaphoreV2: each is a node below `name/leases`, of which there are no more
     /// than `max`; a client that wants one first takes the lock `name/locks`
     curator,
+    /// shared with kazoo's Semaphore: each is a node below `name`, whose data say `max`; a client that wants one first
+    /// takes the lock `name-__lock__`, with kazoo's names. A client that says another `max` is told: `misconfigured`
+    kazoo,
 };
 
 /// The kind of a lock's nodes: the same for all clients that share it. `mutex m{zk, "/orders", {}, {.naming =

@@ -5,6 +5,7 @@
 #include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/path.hpp>
+#include <holdfast/zookeeper/permit_number.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 
 #include <algorithm>
@@ -58,8 +59,7 @@ public:
 
     [[nodiscard]] std::string detail() const override
     {
-        if (other_.empty()) return {};
-        return "its number of permits is " + other_ + ", and this client says " + permits_;
+        return other_.empty() ? std::string{} : other_number_of(other_, permits_);
     }
 
 private:

@@ -11,6 +11,12 @@
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
+/// Returns: what the failure of a client says that asks for one of `ours` permits, if their number is `theirs`.
+[[nodiscard]] inline std::string other_number_of(std::string const& theirs, std::string const& ours)
+{
+    return "its number of permits is " + theirs + ", and this client says " + ours;
+}
+
 /// How many permits a semaphore has, as the locks of a session know it; guarded by the session's mutex. While a
 /// semaphore uses it, the session has a mark, which `number_recipe` makes.
 struct permit_number {

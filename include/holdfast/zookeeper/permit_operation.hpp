@@ -11,8 +11,6 @@
 #include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/node_cleanup.hpp>
 #include <holdfast/zookeeper/node_key.hpp>
-#include <holdfast/zookeeper/node_options.hpp>
-#include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
 
 #include <atomic>
@@ -20,17 +18,11 @@
 #include <mutex>
 #include <new>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
-
-/// The nodes below that of Curator's semaphore: the permits that are held or about to be, and the queue for them.
-inline constexpr std::string_view leases_of_permits = "leases";
-inline constexpr std::string_view queue_for_permits = "locks";
 
 /// Takes a permit in two acquires, which share the time of one. Each undoes what it leaves if it fails:
 ///
@@ -44,10 +36,8 @@ class permit_operation final : public pending_acquire {
 public:
     permit_operation(std::shared_ptr<session_core> in, std::shared_ptr<node_key const> key,
                      acquire_request const& request)
-        : session_{std::move(in)}, key_{std::move(key)}, request_{request}
+        : session_{std::move(in)}, key_{std::move(key)}, queue_key_{key_->queue()}, request_{request}
     {
-        auto above = std::string{parent_of(key_->path())} + '/' + std::string{queue_for_permits};
-        queue_key_ = std::make_shared<node_key const>(key_->name(), std::move(above), node_options{});
         prepare();
     }
 
@@ -164,7 +154,7 @@ private:
 
     std::shared_ptr<session_core> const session_;
     std::shared_ptr<node_key const> const key_;
-    std::shared_ptr<node_key const> queue_key_;
+    std::shared_ptr<node_key const> const queue_key_;
     acquire_request const request_;
     step queued_{*this, &permit_operation::on_queued};
     step taken_{*this, &permit_operation::on_taken};

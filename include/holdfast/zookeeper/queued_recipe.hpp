@@ -39,6 +39,8 @@ public:
     }
 
 protected:
+    static constexpr unsigned beside = slots - 1;
+
     /// Returns: how the name of our node begins; only ours does.
     [[nodiscard]] virtual std::string prefix() const = 0;
 
@@ -47,6 +49,12 @@ protected:
 
     /// Effects: takes the list of the nodes, made after ours.
     virtual void take_children(reply const& r) = 0;
+
+    /// Effects: asks for the list of the nodes, and first, in the slot `beside`, for what a machine reads beside it.
+    virtual void ask_for_list() { send(second, {listing(), plan().lock}); }
+
+    /// Effects: takes the answer in the slot `beside`.
+    virtual void take_beside(reply const& /*r*/) {}
 
     /// Effects: takes the answer in a state of the machine's own.
     virtual void take_more(unsigned /*slot*/, reply const& /*r*/) {}
@@ -64,7 +72,7 @@ protected:
     void list()
     {
         enter(state::listing);
-        send(second, {listing(), plan().lock});
+        ask_for_list();
     }
 
     void look_again() override
@@ -97,13 +105,14 @@ private:
         made_ = false;
         in_doubt_ = true;
         send_create({request::kind::create_sequential, plan().lock + '/' + prefix(), plan().content});
-        send(second, {listing(), plan().lock});
+        ask_for_list();
     }
 
     void search() { look_for({request::kind::children, plan().lock}); }
 
     void take(unsigned slot, reply const& r) override
     {
+        if (slot == beside) return take_beside(r);
         if (state_ == state::creating && slot == first) return take_created(r);
         if (state_ == state::creating && slot >= first_parent) return parents_.answered(slot - first_parent, r);
         if (r.undecided()) return stall();

@@ -18,6 +18,7 @@ struct request {
         create_sequential,  ///< an ephemeral node whose name the server ends with a sequence
         create_plain,       ///< an ephemeral node
         create_container,   ///< a node that the server collects when its last child is gone
+        create_persistent,  ///< a node that stays
         children,           ///< the names below a node
         data,               ///< a node's data and stat
         watch,              ///< the same, and a notice when the node changes or goes away
@@ -40,8 +41,8 @@ struct request {
 [[nodiscard]] constexpr bool is_write(request::kind k) noexcept
 {
     using kind = request::kind;
-    return k == kind::create_sequential || k == kind::create_plain || k == kind::create_container || k == kind::erase ||
-           k == kind::write || k == kind::confirm;
+    return k == kind::create_sequential || k == kind::create_plain || k == kind::create_container ||
+           k == kind::create_persistent || k == kind::erase || k == kind::write || k == kind::confirm;
 }
 
 /// Returns: whether its answer is followed by a notice.

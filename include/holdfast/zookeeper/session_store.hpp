@@ -53,11 +53,12 @@ public:
         return std::make_shared<node_key const>(name, lock_path(name, session().chroot()), nodes);
     }
 
-    /// Returns: the key of a permit of Curator's semaphore.
-    [[nodiscard]] shared_key make_permit_key(semaphore_slot const& of) const
+    /// Returns: the key of a permit of Curator's or kazoo's semaphore.
+    [[nodiscard]] shared_key make_permit_key(semaphore_slot const& of, permits as) const
     {
-        auto path = lock_path(of.semaphore, session().chroot()) + '/' + std::string{leases_of_permits};
-        return std::make_shared<node_key const>(of.lock_name(), std::move(path), of.permits);
+        auto path = lock_path(of.semaphore, session().chroot());
+        if (as == permits::curator) path.append("/").append(leases_of_permits);
+        return std::make_shared<node_key const>(of.lock_name(), std::move(path), of.permits, as);
     }
 
     [[nodiscard]] shared_key make_slot_key(semaphore_slot const& of) override { return make_slot_key(of, {}); }
@@ -74,7 +75,7 @@ public:
         return std::make_shared<use const>(session_, number_of(of));
     }
 
-    /// The number is kept in marks of sessions, and lasts as they do. Curator keeps none.
+    /// The number is kept in marks of sessions, and lasts as they do. Curator keeps none; kazoo's stays.
     [[nodiscard]] std::unique_ptr<operation<result<bool>>> resize(shared_key const& slot,
                                                                   std::chrono::milliseconds /*ttl*/) override
     {
@@ -88,7 +89,7 @@ public:
         std::vector<std::shared_ptr<node_key const>> keys;
         for (auto const& one : slots) {
             keys.push_back(of(one));
-            if (keys.back()->max() != 0) break;  // Curator's permits are all in one place
+            if (keys.back()->max() != 0) break;  // such permits are all in one place
         }
         return std::make_unique<count_operation>(session_, std::move(keys));
     }

@@ -76,6 +76,7 @@ public:
             return create(path, r.content.data(), size, acl, ZOO_EPHEMERAL_SEQUENTIAL, as);
         case request::kind::create_plain: return create(path, r.content.data(), size, acl, ZOO_EPHEMERAL, as);
         case request::kind::create_container: return create(path, "", 0, acl, ZOO_CONTAINER, as);
+        case request::kind::create_persistent: return create(path, r.content.data(), size, acl, ZOO_PERSISTENT, as);
         case request::kind::children: return ::zoo_aget_children(zh_, path, 0, &on_children, &as) == ZOK;
         case request::kind::data: return ::zoo_awget(zh_, path, nullptr, nullptr, &on_data, &as) == ZOK;
         case request::kind::watch: return ::zoo_awget(zh_, path, &on_event, nullptr, &on_data, &as) == ZOK;
@@ -189,7 +190,8 @@ private:
         switch (what) {
         case request::kind::create_sequential:
         case request::kind::create_plain:
-        case request::kind::create_container: return errc::may_not_create;
+        case request::kind::create_container:
+        case request::kind::create_persistent: return errc::may_not_create;
         case request::kind::erase: return errc::may_not_delete;
         case request::kind::write: return errc::may_not_write;
         default: return errc::may_not_read;
