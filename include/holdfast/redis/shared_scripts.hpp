@@ -15,40 +15,40 @@ inline constexpr script acquire_exclusive{
     joined<parts::look, parts::shared_keys, parts::queue_after_phase, parts::beside, parts::look_at_phase,
            parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation, parts::stand_in_line,
            parts::mark_writer, parts::refuse, parts::take_exclusive, parts::answer_yes>,
-    "1926559a27faf59dcb98ceaaca39016429234018"};
+    "5ce616bc225665f247c102a6bc025e744f03fc91"};
 
 inline constexpr script acquire_exclusive_by_clock{
     joined<parts::look, parts::shared_keys_after_fence, parts::queue_after_fence_and_phase, parts::beside_by_clock,
            parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation,
            parts::stand_in_line, parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_clock,
            parts::take_exclusive, parts::answer_fence>,
-    "4ff98bfba5f16f0e02ac13a17882542335d3583d"};
+    "c345c2c119db936ad26fccee20918f9f79e8e0f9"};
 
 inline constexpr script acquire_exclusive_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::queue_after_fence_and_phase, parts::beside_by_count,
            parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation,
            parts::stand_in_line, parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_count,
            parts::take_exclusive, parts::answer_fence>,
-    "97032cf93e6fedf1778e745164b5a29b26bed915"};
+    "9ff05ebb341936728ab02ff3c5cd4e552cf15c40"};
 
 // acquire, shared: the same, without the queue and a score. `beside`: '' or the token of an exclusive lease, beside
 // which it is to stand. `waits`: how long it is remembered that a reader waits, if it is refused.
 inline constexpr script acquire_shared{
     joined<parts::look, parts::shared_keys, parts::beside, parts::look_at_phase, parts::look_at_reader, parts::come,
            parts::refuse_reader, parts::refuse, parts::join, parts::take_shared, parts::answer_yes>,
-    "3fa8359fd185e9e99c0640aee4726524274f7339"};
+    "9ef8a88a1e43c6893c091d1ac133b8b418ff6d6a"};
 
 inline constexpr script acquire_shared_by_clock{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_clock, parts::look_at_phase,
            parts::look_at_reader, parts::come, parts::refuse_reader, parts::refuse, parts::look_at_fence,
            parts::fence_by_clock, parts::join, parts::take_shared, parts::answer_fence>,
-    "a6d83cb95367390c39b14ef8391f7cae080c0fd5"};
+    "6055026308621a3607b54c4c3fec64fe86e756e6"};
 
 inline constexpr script acquire_shared_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_count, parts::look_at_phase,
            parts::look_at_reader, parts::come, parts::refuse_reader, parts::refuse, parts::look_at_fence,
            parts::fence_by_count, parts::join, parts::take_shared, parts::answer_fence>,
-    "79b121eae9962ff19f4473badaffc70a6706b588"};
+    "08118b06c840b267dd48dfc315868ca5f8d686cd"};
 
 // confirm, shared: KEYS lock fence readers phase; ARGV as confirm.
 inline constexpr script confirm_shared{
