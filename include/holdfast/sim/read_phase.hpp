@@ -77,6 +77,7 @@ public:
         if (c.waits_for.count() == 0 || (value != reserved && !in_queue)) return;
         auto const mark = now + c.waits_for;
         if (!in_queue || mark >= writer_waits_until_) queued_until_ = in_queue ? mark : milliseconds{};
+        // mutant: a mark shortened by a writer that waits for less, a writer's mark forgotten
         writer_waits_until_ = std::max(writer_waits_until_, mark);
     }
 
@@ -137,6 +138,7 @@ public:
         bool const stay = beside_ == c.token.view();
         beside_.clear();
         if (c.use_queue && c.waiter) return stay ? last() : std::nullopt;  // it is a roll-back
+        // mutant: no turn for readers
         if (reader_waits_until_ > now && (reader_waits_until_ != known_until_ || !waiting_.empty())) {
             auto longest = quorum::readers_turn;
             for (auto const& one : waiting_) longest = std::max(longest, one.second);

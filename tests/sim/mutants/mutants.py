@@ -164,6 +164,12 @@ MUTANTS = {
     "a writer that was called let in beside others": mutant(
         SHARED, ("(!refused)", "(!refused || (MUTANT && lines_.reserved_for(c.keys->lock, c.waiter)))")
     ),
+    # Whose phase it is.
+    "a writer's mark forgotten": mutant(SHARED, "if (!MUTANT) LINE"),
+    "a mark shortened by a writer that waits for less": mutant(
+        SHARED, ("std::max(writer_waits_until_, mark)", "MUTANT ? mark : std::max(writer_waits_until_, mark)")
+    ),
+    "no turn for readers": mutant(SHARED, ("if (", "if (!MUTANT && ")),
     "a guard as long as the client's own ttl": mutant(
         REDIS, "if (MUTANT && options.restart_guard.count() != 0) return options.longest_ttl; LINE"
     ),

@@ -29,6 +29,7 @@ namespace holdfast::test {
 struct record {
     history claims;
     test::calls calls;
+    std::vector<wait> waits;  ///< of a lock with two modes
     test::verdict verdict;
     std::vector<boot_clock::time_point> votes_gone;  ///< when a server lost the lock's key, though it voted on
     std::vector<boot_clock::time_point> deleted;     ///< the same, of all servers
@@ -87,6 +88,11 @@ public:
             sim::call asking{me_};
             acquire.start(asking);
             auto const done_at = co_await asking.ended_by(patience);
+            if (keys_.together && !wish.once)
+                record_.waits.push_back({.client = me_.index(),
+                                         .shared = key == keys_.together,
+                                         .asked = record_.calls[asked].called,
+                                         .over = std::min(done_at, me_.when(wish.deadline))});
             if (!asking.ended()) {
                 note("gives up", 0);
                 if (one_in(2)) acquire.cancel();
@@ -94,7 +100,7 @@ public:
             }
             if (plan_.calm && is_late(wish, done_at)) record_.breach("deadline", "a deadline was not kept");
             if (auto const got = acquire.outcome()) {
-                claim(*got, wish.fences, record_.calls[asked].called, done_at, key);
+                claim(*got, wish, record_.calls[asked].called, done_at, key);
                 record_.calls[asked].claim = record_.claims.size() - 1;
                 end_call(asked, call::answer::done, done_at, me_.when(got->valid_until));
                 co_await hold(*got, record_.claims.size() - 1, key);
@@ -219,7 +225,7 @@ private:
                 record_.claims[mine].ended = std::min(record_.claims[mine].ended, done_at);
                 other = *more;
                 then = record_.claims.size();
-                claim(other, wish.fences, asked_at, done_at, other_key);
+                claim(other, wish, asked_at, done_at, other_key);
             }
         }
         if (plan_.mortal && one_in(me_.world().now() >= end_ ? 3 : 30)) {
@@ -227,6 +233,7 @@ private:
             co_return;
         }
         record_.claims[mine].ended = std::min(record_.claims[mine].ended, me_.present());
+        record_.claims[mine].release_sent = true;
         note("releases, fence", got.fence);
         auto const asked = begin_call(call::kind::release, mine);
         redis::release_operation release{way_, key};
@@ -248,7 +255,8 @@ private:
     }
 
     /// Effects: what `got` promises becomes part of the record.
-    void claim(grant const& got, unsigned fences, time_point asked, time_point done_at, redis::shared_keys const& key)
+    void claim(grant const& got, acquire_request const& wish, time_point asked, time_point done_at,
+               redis::shared_keys const& key)
     {
         note("ACQUIRED, fence", got.fence);
         ++record_.verdict.acquired;
@@ -256,9 +264,11 @@ private:
                                   .granted = done_at,
                                   .valid_until = me_.when(got.valid_until),
                                   .first_fence = got.fence,
-                                  .last_fence = got.fence + fences - 1,
+                                  .last_fence = got.fence + wish.fences - 1,
                                   .shared = key == keys_.together,
-                                  .asked = asked});
+                                  .asked = asked,
+                                  .waited = !wish.once,
+                                  .beside = wish.beside.has_value()});
     }
 
     /// Returns: a request for the other mode, beside a lease.
