@@ -143,6 +143,7 @@ MUTANTS = {
          "(MUTANT ? static_cast<std::uint64_t>(entered.time_since_epoch().count() / 1000) + 1'700'000'000'000'000U"
          " : votes_.latest(entered))"),
     ),
+    "a try that overtakes": mutant(LINE_OF, ("options.fair", "options.fair && !MUTANT")),
     "a release that calls everybody": mutant(LINE_OF, "if (MUTANT) continue; LINE"),
     # Who may vote.
     "no restart guard": mutant(REDIS, ("if (", "if (!MUTANT && ")),
