@@ -208,6 +208,8 @@ MUTANTS = {
         SEMAPHORE, ("if (won_)", "if (won_ && !(MUTANT && timed_out_))")
     ),
     "a number of permits that was changed not compared": mutant(SEMAPHORE, ("!other || ours", "MUTANT || !other || ours")),
+    "permits collected without a turn": mutant(SEMAPHORE, ("n_ > 1", "!MUTANT && n_ > 1")),
+    "too few permits kept": mutant(SEMAPHORE, "if (MUTANT) taken_.clear(); LINE"),
     "a wait for one slot only": mutant(SEMAPHORE, ("size()", "(MUTANT ? 1 : size())")),
     # Several locks.
     "several locks taken in the order in which they were named": mutant(MULTI, "if (!MUTANT) LINE"),
