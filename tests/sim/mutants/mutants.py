@@ -86,6 +86,7 @@ MUTANTS = {
     "renewal stops at the first error": mutant(
         REDIS, "if (MUTANT) renew_at_ = boot_clock::time_point::max(); else LINE", labels="lesson-9"
     ),
+    "a lock kept for its ttl only": mutant(REDIS, ("rest)", "MUTANT ? first_ttl_ : rest)")),
     "a no counted as a yes": mutant(REDIS, ("refused_.add(", "(MUTANT ? applied_ : refused_).add("), labels="lesson-20"),
     # A vote that a renewal takes back.
     "a lost vote taken from another": mutant(REDIS, ("if (found", "if (!MUTANT && found"), labels="lesson-20"),

@@ -85,10 +85,11 @@ public:
     }
 
 private:
-    /// More than one key says who reads, and readers and writers cannot do without the queue.
+    /// More than one key says who reads, and readers and writers cannot do without the queue. `min_hold` is refused.
     void leave_out_what_is_of_a_mutex()
     {
         plan_.queueless = 0;
+        for (auto& one : plan_.options) one.min_hold = {};
         std::erase_if(plan_.disasters, [](auto const& one) {
             return one.name.what == kind::eviction || one.name.what == kind::rights || one.name.what == kind::clock_set;
         });

@@ -7,6 +7,7 @@
 
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/options.hpp>
+#include <holdfast/core/validity.hpp>
 #include <holdfast/lock/lease_state.hpp>
 #include <holdfast/lock/mutex_state.hpp>
 #include <holdfast/lock/waiter.hpp>
@@ -21,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace holdfast::test {
@@ -68,7 +70,8 @@ public:
           mine_{mine},
           end_{end},
           record_{r},
-          options_{std::make_shared<lock_options const>(lock_options{.ttl = mine.ttl, .renew = mine.renews})}
+          options_{std::make_shared<lock_options const>(
+              lock_options{.ttl = mine.ttl, .renew = mine.renews, .min_hold = mine.min_hold})}
     {
     }
 
@@ -159,26 +162,36 @@ private:
 
     sim::process hold(grant got, std::size_t mine, redis::shared_keys key)
     {
-        auto const leave_at = me_.present() + up_to(one_in(4) ? 3 * plan_.ttl : plan_.ttl / 6);
+        auto leave_at = me_.present() + up_to(one_in(4) ? 3 * plan_.ttl : plan_.ttl / 6);
         detail::mutex_state owner;
         owner.options = options_;
         granted_waiter one{owner};
         detail::lease_state lease;
         lease.begin(got, options_);
         lease.give(one, lease.deadline_for(got.valid_until), nullptr);
-        auto const held = lease.holder();
+        auto held = lease.holder();
+        bool ends_early = false;  // a lease that is kept
         auto deadline = held->deadline();
         bool refused = false;
         for (;;) {
             co_await me_.sleep_until(std::min(leave_at, me_.when(lease.next_look())));
             if (!held->still_held()) break;
             believe(mine, deadline + announcement_margin(lease.ttl()));
-            if (me_.present() >= leave_at) break;
-            if (!lease.due(me_.now())) continue;
-            bool const longer = mine_.extends && one_in(3);
+            if (me_.present() >= leave_at) {
+                auto const release_at = held->since() + mine_.min_hold;
+                if (lease.kept() || release_at <= me_.now()) break;
+                note("keeps the lock, fence", got.fence);
+                held->end();
+                ends_early = lease.keep(std::make_shared<detail::hold_state>(), options_, deadline, release_at);
+                held = lease.holder();
+                leave_at = me_.when(release_at);
+            }
+            if (!ends_early && !lease.due(me_.now())) continue;
+            bool const longer = !lease.kept() && mine_.extends && one_in(3);
             auto const length =
-                longer ? lease.ttl() + std::chrono::floor<std::chrono::milliseconds>(up_to(plan_.ttl - lease.ttl()))
-                       : lease.ttl();
+                lease.kept() ? lease.wanted_ttl()
+                : longer ? lease.ttl() + std::chrono::floor<std::chrono::milliseconds>(up_to(plan_.ttl - lease.ttl()))
+                         : lease.ttl();
             lease.ask(length);
             auto const asked = begin_call(call::kind::renew, mine);
             redis::extend_operation extend{way_, key, got.token, length};
@@ -194,7 +207,14 @@ private:
                 ++record_.verdict.renewed;
                 deadline = held->deadline();
                 believe(mine, deadline + announcement_margin(lease.ttl()));
-                continue;
+                if (!lease.kept()) continue;
+                if (std::exchange(ends_early, false) &&
+                    deadline + announcement_margin(length) + drift(length) < lease.release_at())
+                    record_.breach("min_hold",
+                                   "client " + std::to_string(me_.index()) + " keeps the lock for less than it has to");
+                if (!plan_.mortal || !one_in(8)) continue;
+                note("DIES while it keeps the lock, fence", got.fence);
+                co_return;
             }
             if (refused) {
                 record_.claims[mine].ended = std::min(record_.claims[mine].ended, answered);
@@ -203,7 +223,8 @@ private:
             note("not renewed: code", static_cast<std::uint64_t>(until.code().value()));
         }
         bool const lost = refused || !held->still_held();
-        if (plan_.undisturbed && mine_.renews) look_when(mine);
+        // One that is kept for no longer than it is valid is not renewed.
+        if (plan_.undisturbed && mine_.renews && !lease.kept()) look_when(mine);
         if (lost) {
             note("LOST, fence", got.fence);
             ++record_.verdict.lost;
