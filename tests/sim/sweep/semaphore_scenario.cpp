@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The shipped semaphore, with `permit_steps` and `slot_wait`, in simulated processes that block. In every other pair of
+// The shipped semaphore, with `permit_steps` and `slot_wait`, in simulated processes that block. In a quarter of the
 // schedules some of them take several permits at once.
 #include "exclusion.hpp"
 #include "fencing.hpp"
@@ -33,7 +33,7 @@ public:
           permits_{1 + below(4)},
           most_{permits_},
           resizes_{one_in(3)},
-          batches_{seed % 4 < 2}
+          batches_{seed % 8 < 2}
     {
     }
 
@@ -86,7 +86,7 @@ private:
             try {
                 if (resizes_ && number == 0 && thread == 0 && process.below(8) == 0)
                     resize(process, jobs, 1 + process.below(4));
-                bool const several = batches_ && jobs.max() > 1 && process.below(3) == 0;
+                bool const several = batches_ && jobs.max() > 1 && process.below(4) == 0;
                 several ? batch_section(process, jobs) : section(process, jobs);
             } catch (error const& e) {
                 bool const told = resizes_ && e.code() == errc::misconfigured;
