@@ -229,6 +229,38 @@ TEST_CASE("readers that wait for a writer go before the next one, once")
     CHECK(f.write("v") == 1);  // none has waited since
 }
 
+TEST_CASE("a writer that waits for less does not have another one forgotten")
+{
+    fixture f;
+    CHECK(f.read("a") == 1);
+    CHECK(f.write("w", "60000") < 0);
+    CHECK(f.write("v", "1") < 0);
+    auto const over = f.now() + 1;
+    CHECK(eventually([&] { return f.now() > over; }));
+    CHECK(f.read("b") < 0);
+    CHECK(f.wait_to_write("w", inbox_of_writers + "00321", f.score()) < 0);
+    CHECK(f.run_in_line(scripts::acquire_exclusive, {"v", "60000", "", "1", inbox_of_writers + "00322", f.score()}) <
+          0);
+    auto const over_in_line = f.now() + 1;
+    CHECK(eventually([&] { return f.now() > over_in_line; }));
+    CHECK(f.read("b") < 0);
+}
+
+TEST_CASE("a reader that waits for less does not have another one forgotten")
+{
+    for (bool const known : {false, true}) {
+        fixture f;
+        CHECK(f.write("w") == 1);
+        CHECK((known ? f.wait_to_read("a", inbox_of_writers + "00321") : f.read("a", "60000", "60000")) < 0);
+        CHECK(f.read("b", "60000", "1") < 0);
+        CHECK(f.run(scripts::acquire_shared, {"c", "60000", "", "1", inbox_of_writers + "00322"}) < 0);
+        auto const over = f.now() + 1;
+        CHECK(eventually([&] { return f.now() > over; }));
+        CHECK(f.end_write("w") == 2);
+        CHECK(f.server.command({"HGET", "p", "turn"}).text.size() > 1);  // it is a time, not 0
+    }
+}
+
 TEST_CASE("when the last reader has left, a writer does not wait for the rest of their turn")
 {
     fixture f;

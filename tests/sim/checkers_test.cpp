@@ -6,6 +6,7 @@
 #include "sweep/idleness.hpp"
 #include "sweep/linearizability.hpp"
 #include "sweep/liveness.hpp"
+#include "sweep/phase_fairness.hpp"
 
 #include "support/catch.hpp"
 
@@ -146,6 +147,82 @@ TEST_CASE("a lock that lies idle for too long is noticed: at first, between clai
     CHECK(test::idleness::breach(claims, at(0ms), at(11ms), 1ms));
     CHECK(test::idleness::breach({released(0, 0ms, 5ms), released(1, 7ms, 10ms)}, at(0ms), at(10ms), 1ms));
     CHECK(test::idleness::breach({}, at(0ms), at(10ms), 9ms));
+}
+
+namespace {
+
+enum class mode : bool { alone, together };
+
+/// A claim after a wait from `asked` on.
+claim after_wait(unsigned client, mode m, boot_clock::duration asked, boot_clock::duration from,
+                 boot_clock::duration to)
+{
+    auto c = released(client, from, to);
+    c.shared = m == mode::together;
+    c.asked = at(asked);
+    c.waited = c.release_sent = true;
+    return c;
+}
+
+/// Returns: whether client 9 had to wait too long, from 10 ms until 90 ms.
+bool starves(history const& others, mode m, std::size_t passed = 0)
+{
+    return test::phase_fairness::breach(
+               others, {{.client = 9, .shared = m == mode::together, .asked = at(10ms), .over = at(90ms)}},
+               {.arrival = 5ms, .turn = 20ms, .passed = passed})
+        .has_value();
+}
+
+}  // namespace
+
+TEST_CASE("a reader that gets in while a writer waits is noticed, unless it is the turn of readers")
+{
+    auto const newcomer = after_wait(1, mode::together, 30ms, 40ms, 80ms);
+    CHECK(starves({newcomer}, mode::alone));
+    CHECK_FALSE(starves({newcomer}, mode::together));
+    CHECK_FALSE(starves({after_wait(1, mode::together, 10ms, 14ms, 80ms)}, mode::alone));  // it was not known yet
+    CHECK_FALSE(starves({after_wait(1, mode::together, 80ms, 91ms, 95ms)}, mode::alone));
+    CHECK_FALSE(starves({after_wait(2, mode::alone, 5ms, 9ms, 30ms), newcomer}, mode::alone));
+    CHECK(starves({after_wait(2, mode::alone, 5ms, 9ms, 19ms), newcomer}, mode::alone));
+    CHECK(starves({after_wait(2, mode::together, 5ms, 9ms, 30ms), newcomer}, mode::alone));
+    auto lost = after_wait(2, mode::alone, 5ms, 9ms, 30ms);
+    lost.release_sent = false;
+    CHECK(starves({lost, newcomer}, mode::alone));
+    auto from_writer = newcomer;
+    from_writer.beside = true;
+    CHECK_FALSE(starves({from_writer}, mode::alone));
+}
+
+TEST_CASE("a writer that passes one that came before it is noticed, unless it is a single attempt")
+{
+    auto late = after_wait(1, mode::alone, 30ms, 40ms, 80ms);
+    CHECK(starves({late}, mode::alone));
+    CHECK_FALSE(starves({after_wait(1, mode::alone, 14ms, 40ms, 80ms)}, mode::alone));
+    late.waited = false;
+    CHECK_FALSE(starves({late}, mode::alone));
+}
+
+TEST_CASE("as many may pass one that waits as is said")
+{
+    history const two{after_wait(1, mode::alone, 30ms, 40ms, 50ms), after_wait(2, mode::alone, 30ms, 60ms, 80ms)};
+    CHECK(starves(two, mode::alone, 1));
+    CHECK_FALSE(starves(two, mode::alone, 2));
+}
+
+TEST_CASE("a second writer that gets the lock while a reader waits is noticed")
+{
+    auto const second = after_wait(2, mode::alone, 5ms, 60ms, 80ms);
+    CHECK(starves({after_wait(1, mode::alone, 5ms, 9ms, 50ms), second}, mode::together));
+    CHECK(starves({second, after_wait(1, mode::alone, 5ms, 30ms, 50ms)}, mode::together));
+    CHECK_FALSE(starves({second}, mode::together));
+    CHECK_FALSE(starves({after_wait(1, mode::alone, 5ms, 9ms, 14ms), second}, mode::together));  // it was not known yet
+    CHECK_FALSE(starves({after_wait(1, mode::together, 5ms, 9ms, 50ms), second}, mode::together));
+    auto lost = after_wait(1, mode::alone, 5ms, 9ms, 50ms);
+    lost.valid_until = lost.ended;
+    CHECK_FALSE(starves({lost, second}, mode::together));
+    auto from_reader = second;
+    from_reader.beside = true;
+    CHECK_FALSE(starves({after_wait(1, mode::alone, 5ms, 9ms, 50ms), from_reader}, mode::together));
 }
 
 namespace {

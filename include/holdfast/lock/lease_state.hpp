@@ -206,7 +206,7 @@ public:
     {
         if (!kept() || fixed_) return ttl_;
         auto const rest = std::chrono::ceil<std::chrono::milliseconds>(release_at_ - boot_clock::now());
-        return std::max(first_ttl_, rest);
+        return std::max(first_ttl_, rest);  // mutant: a lock kept for its ttl only
     }
 
 private:

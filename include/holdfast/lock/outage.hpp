@@ -22,7 +22,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
     acquire_request request{.ttl = options.ttl,
                             .stop_margin = options.stop_margin,
                             .fences = options.fencing ? handoffs + 1 : 0,
-                            .in_order = options.fair,
+                            .in_order = options.fair,  // mutant: a try that overtakes
                             .retry = options.retry,
                             .once = limit.once,
                             .deadline = limit.deadline,

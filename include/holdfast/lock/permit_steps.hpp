@@ -161,6 +161,7 @@ private:
     [[nodiscard]] bool stopped() const noexcept { return over_.stop_requested(); }
     [[nodiscard]] bool collects() const noexcept { return turn_lease_ != lease{}; }
     /// Returns: whether it may not wait for slots before it has its turn.
+    // mutant: permits collected without a turn
     [[nodiscard]] bool too_early() const noexcept { return n_ > 1 && !collects(); }
 
     /// Effects: from now on `over()` is stopped by the caller, by the end of the semaphore, or by another number of
@@ -239,7 +240,7 @@ private:
 
     step fail(std::error_code ec) noexcept
     {
-        give_all();
+        give_all();  // mutant: too few permits kept
         end_turn();
         code_ = ec;
         return ec == errc::misconfigured ? step::wait_for_change : step::ended;

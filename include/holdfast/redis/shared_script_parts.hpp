@@ -18,7 +18,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts::parts {
 //   `waiting`: the readers that wait and said who they are; `called`: those of them whose turn it is and who have not
 //   come. `queued` and `known`: what `writer` and `reader` are if one in the queue, or of `waiting`, set it last.
 //   `beside`: the token of the exclusive lease that stands beside shared ones of the same owner, when it becomes
-//   one, or has been one. It expires when none of these matters.
+//   one, or has been one. It expires when none of these matters. One that waits for less shortens no mark of another.
 //
 // A lease lasts through the millisecond of its end, as a key does. The writes that need memory come first; the key of
 // the lock is written last: if one before it fails, nothing is taken. A renewal and a release, but for a roll-back that
@@ -103,11 +103,10 @@ else
   refused = true
 end
 if refused and waits > 0 then
-  reader = now + waits
-  if waiter and #waiting_readers < 4096 then
-    waiting_readers = waiting_readers .. waiter .. ' '
-    known = reader
-  end
+  local mark, named = now + waits, waiter and #waiting_readers < 4096
+  known = named and (mark >= reader and mark or known) or 0
+  reader = math.max(reader, mark)
+  if named then waiting_readers = waiting_readers .. waiter .. ' ' end
   note()
 end
 )lua";
@@ -161,8 +160,9 @@ end
 inline constexpr std::string_view mark_writer = R"lua(
 local stands = waiter and score ~= '0'
 if refused and waits > 0 and (value == 'holdfast:readers' or stands) then
-  writer = now + waits
-  queued = stands and writer or queued
+  local mark = now + waits
+  queued = stands and (mark >= writer and mark or queued) or 0
+  writer = math.max(writer, mark)
   note()
 end
 )lua";

@@ -15,40 +15,40 @@ inline constexpr script acquire_exclusive{
     joined<parts::look, parts::shared_keys, parts::queue_after_phase, parts::beside, parts::look_at_phase,
            parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation, parts::stand_in_line,
            parts::mark_writer, parts::refuse, parts::take_exclusive, parts::answer_yes>,
-    "46c4765430ea01b1445f51d3b6ca22d9126d1bc6"};
+    "87dd884e78817dc4c483a2bdd73996ca8fe76698"};
 
 inline constexpr script acquire_exclusive_by_clock{
     joined<parts::look, parts::shared_keys_after_fence, parts::queue_after_fence_and_phase, parts::beside_by_clock,
            parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation,
            parts::stand_in_line, parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_clock,
            parts::take_exclusive, parts::answer_fence>,
-    "c4193fd07c1a0a344b2310d17ad712d96e5be22d"};
+    "147f6c677b1a905faa750e00194ef9beec3f7e96"};
 
 inline constexpr script acquire_exclusive_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::queue_after_fence_and_phase, parts::beside_by_count,
            parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation,
            parts::stand_in_line, parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_count,
            parts::take_exclusive, parts::answer_fence>,
-    "e60140fee254b0ed34cf1ccc77f159abfbe81069"};
+    "dde253eee09df1b3ae1a2b83a6665b85e61f2450"};
 
 // acquire, shared: the same, without the queue and a score. `beside`: '' or the token of an exclusive lease, beside
 // which it is to stand. `waits`: how long it is remembered that a reader waits, if it is refused.
 inline constexpr script acquire_shared{
     joined<parts::look, parts::shared_keys, parts::beside, parts::look_at_phase, parts::look_at_reader, parts::come,
            parts::refuse_reader, parts::refuse, parts::join, parts::take_shared, parts::answer_yes>,
-    "ecc49d4a989f1ece0c94759a39677ab926ae5e9a"};
+    "afea1a6f94d9491f2240f2b01eecf9134cc21c99"};
 
 inline constexpr script acquire_shared_by_clock{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_clock, parts::look_at_phase,
            parts::look_at_reader, parts::come, parts::refuse_reader, parts::refuse, parts::look_at_fence,
            parts::fence_by_clock, parts::join, parts::take_shared, parts::answer_fence>,
-    "31fa59d5a7437e7001b6d6f60c7258a3db9e6716"};
+    "b2f150ff721c7e64a166722b1b3df318768b0322"};
 
 inline constexpr script acquire_shared_by_count{
     joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_count, parts::look_at_phase,
            parts::look_at_reader, parts::come, parts::refuse_reader, parts::refuse, parts::look_at_fence,
            parts::fence_by_count, parts::join, parts::take_shared, parts::answer_fence>,
-    "ba49eca760bdba77d29265706e16b07fedf6f519"};
+    "17e2ac1a90c0ef8316b4a02be55f1ba6fe9168e4"};
 
 // confirm, shared: KEYS lock fence readers phase; ARGV as confirm.
 inline constexpr script confirm_shared{

@@ -75,8 +75,10 @@ public:
     {
         bool const in_queue = c.use_queue && c.waiter && c.score != 0;
         if (c.waits_for.count() == 0 || (value != reserved && !in_queue)) return;
-        writer_waits_until_ = now + c.waits_for;
-        if (in_queue) queued_until_ = writer_waits_until_;
+        auto const mark = now + c.waits_for;
+        if (!in_queue || mark >= writer_waits_until_) queued_until_ = in_queue ? mark : milliseconds{};
+        // mutant: a mark shortened by a writer that waits for less, a writer's mark forgotten
+        writer_waits_until_ = std::max(writer_waits_until_, mark);
     }
 
     /// Returns: whether a writer that waits is in the queue, as far as is known.
@@ -136,6 +138,7 @@ public:
         bool const stay = beside_ == c.token.view();
         beside_.clear();
         if (c.use_queue && c.waiter) return stay ? last() : std::nullopt;  // it is a roll-back
+        // mutant: no turn for readers
         if (reader_waits_until_ > now && (reader_waits_until_ != known_until_ || !waiting_.empty())) {
             auto longest = quorum::readers_turn;
             for (auto const& one : waiting_) longest = std::max(longest, one.second);
@@ -167,8 +170,9 @@ private:
             why = writer_waits_until_ - now;
         }
         if (why && c.waits_for.count() > 0) {
-            reader_waits_until_ = now + c.waits_for;
-            if (c.waiter) known_until_ = reader_waits_until_;
+            auto const mark = now + c.waits_for;
+            if (!c.waiter || mark >= reader_waits_until_) known_until_ = c.waiter ? mark : milliseconds{};
+            reader_waits_until_ = std::max(reader_waits_until_, mark);
             if (c.waiter) waiting_.insert_or_assign(std::string{redis::waiter_text{c.waiter}.view()}, c.waiter.reserve);
         }
         return why;

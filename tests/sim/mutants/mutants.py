@@ -86,6 +86,7 @@ MUTANTS = {
     "renewal stops at the first error": mutant(
         REDIS, "if (MUTANT) renew_at_ = boot_clock::time_point::max(); else LINE", labels="lesson-9"
     ),
+    "a lock kept for its ttl only": mutant(REDIS, ("rest)", "MUTANT ? first_ttl_ : rest)")),
     "a no counted as a yes": mutant(REDIS, ("refused_.add(", "(MUTANT ? applied_ : refused_).add("), labels="lesson-20"),
     # A vote that a renewal takes back.
     "a lost vote taken from another": mutant(REDIS, ("if (found", "if (!MUTANT && found"), labels="lesson-20"),
@@ -144,6 +145,7 @@ MUTANTS = {
          " : votes_.latest(entered))"),
     ),
     "a later place of another forgotten": mutant(LINE_OF, ("votes_.heard", "if (!MUTANT) votes_.heard")),
+    "a try that overtakes": mutant(LINE_OF, ("options.fair", "options.fair && !MUTANT")),
     "a release that calls everybody": mutant(LINE_OF, "if (MUTANT) continue; LINE"),
     # Who may vote.
     "no restart guard": mutant(REDIS, ("if (", "if (!MUTANT && ")),
@@ -165,6 +167,12 @@ MUTANTS = {
     "a writer that was called let in beside others": mutant(
         SHARED, ("(!refused)", "(!refused || (MUTANT && lines_.reserved_for(c.keys->lock, c.waiter)))")
     ),
+    # Whose phase it is.
+    "a writer's mark forgotten": mutant(SHARED, "if (!MUTANT) LINE"),
+    "a mark shortened by a writer that waits for less": mutant(
+        SHARED, ("std::max(writer_waits_until_, mark)", "MUTANT ? mark : std::max(writer_waits_until_, mark)")
+    ),
+    "no turn for readers": mutant(SHARED, ("if (", "if (!MUTANT && ")),
     "a guard as long as the client's own ttl": mutant(
         REDIS, "if (MUTANT && options.restart_guard.count() != 0) return options.longest_ttl; LINE"
     ),
@@ -202,6 +210,8 @@ MUTANTS = {
         SEMAPHORE, ("if (won_)", "if (won_ && !(MUTANT && timed_out_))")
     ),
     "a number of permits that was changed not compared": mutant(SEMAPHORE, ("!other || ours", "MUTANT || !other || ours")),
+    "permits collected without a turn": mutant(SEMAPHORE, ("n_ > 1", "!MUTANT && n_ > 1")),
+    "too few permits kept": mutant(SEMAPHORE, "if (MUTANT) taken_.clear(); LINE"),
     "a wait for one slot only": mutant(SEMAPHORE, ("size()", "(MUTANT ? 1 : size())")),
     # Several locks.
     "several locks taken in the order in which they were named": mutant(MULTI, "if (!MUTANT) LINE"),

@@ -20,12 +20,25 @@ struct claim {
     std::uint64_t last_fence = 0;
     bool shared = false;             ///< with others that are, too
     boot_clock::time_point asked{};  ///< when the acquire began
+    bool waited = false;             ///< the acquire was no single attempt
+    bool beside = false;             ///< it was granted beside another claim of its client, which it replaces
+    bool release_sent = false;
 
     [[nodiscard]] boot_clock::time_point over() const noexcept { return valid_until < ended ? valid_until : ended; }
+    /// Returns: whether it was released before the lease was over.
+    [[nodiscard]] bool given_back() const noexcept { return release_sent && ended < valid_until; }
 };
 
 /// All claims to one lock.
 using history = std::vector<claim>;
+
+/// One wait for a lock with two modes, in the time of the world.
+struct wait {
+    unsigned client = 0;
+    bool shared = false;
+    boot_clock::time_point asked{};
+    boot_clock::time_point over{};  ///< when the lock was granted; or until when the client waited in vain
+};
 
 /// One call to a lock, in the time of the world, and what the caller was told.
 struct call {

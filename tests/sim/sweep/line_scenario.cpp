@@ -56,6 +56,7 @@ public:
         if (options.keep) world_.decided().keep_only(*options.keep);
         if (options.remember) world_.decided().remember();
         servers_.emplace(world_, clocks());
+        fair_ = !late_ && servers_->size() == 1 && seed % 4 < 2;
         auto& o = servers_->options;
         o.node_timeout = late_ ? 4 * std::chrono::ceil<std::chrono::milliseconds>(longest_lag) : 50ms;
         o.connect_timeout = 2 * o.node_timeout;
@@ -233,18 +234,23 @@ private:
     {
         auto& host = me.host();
         bool const victim = !late_ && number < clients_.size() / 3;
-        sim::mutex m{me, "orders", {.ttl = victim ? ttl_of_victims : ttl}};
+        sim::mutex m{me, "orders", {.ttl = victim ? ttl_of_victims : ttl, .fair = fair_}};
         co_await host.sleep_until(host.present() + host.up_to(5ms));
         for (unsigned round = 0; round < 6; ++round) {
             co_await host.sleep_until(host.present() + host.up_to(host.below(4) == 0 ? 30ms : 1ms));
             if (parted_ && (round == 1 || number % 2 == 1)) co_await host.sleep_until(begin_ + parted);
             if (!world_.comes_true({kind::operation, number, nobody, round})) continue;
             auto const wanted = host.present();
+            bool const tries = fair_ && host.below(4) == 0;
             bool const patient = (calm_ && !late_) || host.below(8) != 0;
             bool got = false;
             try {
-                got = co_await m.async_try_lock_for(patient ? duration{50s} : host.up_to(20ms));
-                if (!got && patient) breach("K6", "client " + std::to_string(host.index()) + " did not get the lock");
+                if (tries)
+                    got = co_await m.async_try_lock();
+                else
+                    got = co_await m.async_try_lock_for(patient ? duration{50s} : host.up_to(20ms));
+                if (!got && patient && !tries)
+                    breach("K6", "client " + std::to_string(host.index()) + " did not get the lock");
             } catch (error const& e) {
                 if (calm_ || e.code() != errc::unavailable) breach("K6", e.what());
             }
@@ -302,8 +308,8 @@ private:
         verdict_.plan = std::string{late_   ? "late"
                                     : calm_ ? "calm"
                                             : "faulty"} +
-                        ", " + std::to_string(servers_->size()) + " servers, " + std::to_string(clients_.size()) +
-                        " clients";
+                        (fair_ ? ", fair" : "") + ", " + std::to_string(servers_->size()) + " servers, " +
+                        std::to_string(clients_.size()) + " clients";
         verdict_.decisions = world_.decided().taken();
         verdict_.hash = world_.hash();
         verdict_.happened = world_.happened();
@@ -320,7 +326,8 @@ private:
         });
     }
 
-    /// First come, first served, where nothing goes wrong.
+    /// First come, first served, where nothing goes wrong. A fair lock is not granted to a single attempt, either, while
+    /// another client waits.
     void judge_order()
     {
         if (!calm_) return;
@@ -384,6 +391,7 @@ private:
     holdfast::detail::random_sequence chance_;
     bool late_;
     bool calm_;
+    bool fair_ = false;
     sim::world world_;
     std::optional<sim::store> servers_;
     std::deque<sim::client> clients_;

@@ -239,6 +239,13 @@ void draw_set_clocks(schedule& s, dice& d)
     }
 }
 
+/// Clients that keep the lock until a time is over.
+void draw_min_holds(schedule& s, dice& d)
+{
+    for (auto& one : s.options)
+        if (one.renews && d.once_in(4)) one.min_hold = milliseconds{d.between(1, s.ttl.count())};
+}
+
 }  // namespace
 
 schedule schedule::draw(std::uint64_t seed, unsigned nodes)
@@ -264,6 +271,7 @@ schedule schedule::draw(std::uint64_t seed, unsigned nodes)
     draw_flushes(s, d);
     draw_rights(s, d, queueless);
     draw_set_clocks(s, d);
+    draw_min_holds(s, d);
     s.exclusive = guarded || !s.forgetful;
     return s;
 }
@@ -305,7 +313,8 @@ std::string schedule::describe() const
     for (auto const& one : options)
         text += "ttl " + number(one.ttl.count()) + (one.renews ? "" : "not renewed ") +
                 (one.extends ? "extended " : "") + (one.deferred_release ? "deferred release " : "") +
-                number(one.fences) + "fences; ";
+                (one.min_hold.count() != 0 ? "kept for " + number(one.min_hold.count()) : "") + number(one.fences) +
+                "fences; ";
     text += "\n";
     for (auto const& one : disasters)
         text += one.name.text() + " at " + std::to_string(std::chrono::duration_cast<milliseconds>(one.at).count()) +

@@ -35,6 +35,7 @@ struct client_plan {
     bool extends = false;           ///< now and then for longer than its ttl, as far as the guard covers
     bool deferred_release = false;  ///< gives the lock back without waiting for the answer
     unsigned fences = 1;            ///< the most that are reserved with a lock
+    std::chrono::milliseconds min_hold{};
 };
 
 /// What one run of the sweep is like: everything that is decided before it begins.

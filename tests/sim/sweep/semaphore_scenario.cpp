@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The shipped semaphore, with `permit_steps` and `slot_wait`, in simulated processes that block.
+// The shipped semaphore, with `permit_steps` and `slot_wait`, in simulated processes that block. In a quarter of the
+// schedules some of them take several permits at once.
 #include "exclusion.hpp"
 #include "fencing.hpp"
 #include "process_scenario.hpp"
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,7 +29,11 @@ using namespace std::chrono_literals;
 class semaphore_scenario final : public process_scenario {
 public:
     semaphore_scenario(std::uint64_t seed, run_options const& options)
-        : process_scenario{seed, options}, permits_{1 + below(4)}, most_{permits_}, resizes_{one_in(3)}
+        : process_scenario{seed, options},
+          permits_{1 + below(4)},
+          most_{permits_},
+          resizes_{one_in(3)},
+          batches_{seed % 8 < 2}
     {
     }
 
@@ -38,11 +44,19 @@ private:
         claim what;
     };
 
-    /// A wait for a permit that ended with one.
+    /// A wait for permits that ended with them.
     struct wait {
         unsigned client = 0;
         time_point wanted{};
         time_point granted{};
+        int permits = 1;
+    };
+
+    /// While one client wants several permits, it may have some of them.
+    struct batch {
+        unsigned client = 0;
+        time_point wanted{};
+        time_point over = time_point::max();
     };
 
     /// A change of the number of permits.
@@ -72,7 +86,8 @@ private:
             try {
                 if (resizes_ && number == 0 && thread == 0 && process.below(8) == 0)
                     resize(process, jobs, 1 + process.below(4));
-                section(process, jobs);
+                bool const several = batches_ && jobs.max() > 1 && process.below(4) == 0;
+                several ? batch_section(process, jobs) : section(process, jobs);
             } catch (error const& e) {
                 bool const told = resizes_ && e.code() == errc::misconfigured;
                 told ? follow(process, jobs) : on_error(e);
@@ -125,24 +140,15 @@ private:
                                : way == how::for_ever ? leased_permit{jobs}
                                                       : leased_permit{jobs, d};
         if (threads::ending()) return;
-        bool const timed = way == how::shortly || way == how::long_enough;
-        if (calm_ && timed && process.present() - wanted > d + node_timeout + 20 * longest_delay)
-            breach("deadline", "a wait for " + text(d) + " took " + text(process.present() - wanted));
+        judge_deadline(process, way, wanted, d + node_timeout + 20 * longest_delay);
         if (!permit) {
             ++verdict_.refused;
             return;
         }
         ++verdict_.acquired;
         if (jobs.max() == number) judge_number(static_cast<std::uint64_t>(number), wanted, process.present());
-        if (permit.slot() >= most_) breach("K1", "a permit of the slot " + std::to_string(permit.slot()));
         if (way != how::once) waits_.push_back({process.index(), wanted, process.present()});
-        auto& mine = claims_
-                         .emplace_back(permit_claim{.slot = permit.slot(),
-                                                    .what = {.client = process.index(),
-                                                             .granted = process.present(),
-                                                             .first_fence = permit.fencing_token(),
-                                                             .last_fence = permit.fencing_token()}})
-                         .what;
+        auto& mine = claim_of(process, permit.slot(), permit.fencing_token());
         auto const leave = process.present() + process.up_to(process.below(6) == 0 ? 2 * ttl_ : 10ms);
         bool const held = keep(
             process, {&mine}, leave, [&] { return permit.still_held(); }, [&] { return permit.expires_at(); });
@@ -152,13 +158,87 @@ private:
         if (calm_ && held && ec && !threads::ending()) breach("release", "a release failed: " + ec.message());
     }
 
-    /// Takes all permits, one after the other, and then there is none.
+    /// Takes several permits or none.
+    void batch_section(sim::host& process, semaphore& jobs)
+    {
+        auto const wanted = process.present();
+        auto const way = any_way(process);
+        auto const d = way == how::shortly ? process.up_to(20ms) : duration{2s};
+        auto const number = jobs.max();
+        auto const n = 2 + static_cast<std::ptrdiff_t>(process.below(static_cast<std::uint64_t>(number - 1)));
+        auto& mine = batches_wanted_.emplace_back(batch{process.index(), wanted});
+        auto several = [&]() -> leased_permits {
+            try {
+                if (way == how::once) return {jobs, n, std::try_to_lock};
+                if (way == how::for_ever) return {jobs, n};
+                return {jobs, n, d};
+            } catch (...) {
+                mine.over = process.present();
+                throw;
+            }
+        }();
+        if (threads::ending()) return;
+        mine.over = process.present();
+        // After its time it tries each slot once more, and gives back what it had.
+        judge_deadline(process, way, wanted, d + node_timeout + 20 * (n + 1) * longest_delay);
+        if (!several) {
+            ++verdict_.refused;
+            if (!several.slots().empty()) breach("all or none", "some of several permits were granted");
+            return;
+        }
+        ++verdict_.acquired;
+        if (jobs.max() == number) judge_number(static_cast<std::uint64_t>(number), wanted, process.present());
+        if (way != how::once) waits_.push_back({process.index(), wanted, process.present(), static_cast<int>(n)});
+        if (std::set(several.slots().begin(), several.slots().end()).size() != static_cast<std::size_t>(n))
+            breach("all or none", std::to_string(several.slots().size()) + " slots were granted, not " +
+                                      std::to_string(n) + " different ones");
+        std::vector<claim*> parts;
+        for (std::size_t i = 0; i < several.slots().size(); ++i)
+            parts.push_back(&claim_of(process, several.slots()[i], several.lease_of(i).fencing_token()));
+        auto const each_held = [&] {
+            bool const all = several.still_held();
+            for (std::size_t i = 0; all && i < parts.size(); ++i)
+                if (!several.lease_of(i).still_held()) breach("all or none", "a hold outlived one of its permits");
+            return all;
+        };
+        auto const leave = process.present() + process.up_to(process.below(6) == 0 ? 2 * ttl_ : 10ms);
+        bool const held = keep(process, parts, leave, each_held, [&] { return several.expires_at(); });
+        if (!held && process.below(2) == 0) threads::sleep_until(process.present() + process.up_to(ttl_));
+        several.release();
+    }
+
+    /// Returns: the claim to a permit that was granted now.
+    claim& claim_of(sim::host& process, std::size_t slot, std::uint64_t token)
+    {
+        if (slot >= most_) breach("K1", "a permit of the slot " + std::to_string(slot));
+        return claims_
+            .emplace_back(permit_claim{.slot = slot,
+                                       .what = {.client = process.index(),
+                                                .granted = process.present(),
+                                                .first_fence = token,
+                                                .last_fence = token}})
+            .what;
+    }
+
+    /// Where nothing goes wrong a wait with a deadline takes `most` at most.
+    void judge_deadline(sim::host& process, how way, time_point wanted, duration most)
+    {
+        bool const timed = way == how::shortly || way == how::long_enough;
+        if (calm_ && timed && process.present() - wanted > most)
+            breach("deadline", "a wait of at most " + text(most) + " took " + text(process.present() - wanted));
+    }
+
+    /// Takes all permits, one after the other or at once, and then there is none.
     void inherit(sim::client& me) override
     try {
         process_semaphore jobs{me, "jobs", static_cast<std::ptrdiff_t>(permits_), {.ttl = ttl_}};
         if (resizes_) jobs.resize(static_cast<std::ptrdiff_t>(permits_));
+        leased_permits at_once;
+        if (batches_) at_once = leased_permits{jobs, static_cast<std::ptrdiff_t>(permits_)};
+        if (batches_ && !threads::ending() && !at_once.still_held())
+            breach("K6", "a permit of the heir was lost at once");
         std::vector<leased_permit> all;
-        while (all.size() < permits_) {
+        while (!batches_ && all.size() < permits_) {
             all.emplace_back(jobs);
             if (threads::ending()) return;
             all.back().still_held() ? void() : breach("K6", "a permit of the heir was lost at once");
@@ -186,6 +266,7 @@ private:
         }
         if (calm_ && changes_.empty()) judge_idleness();
         std::vector<std::string> names;
+        if (batches_) names.emplace_back("jobs#batch");
         for (std::size_t i = 0; i < most_; ++i) names.push_back("jobs#" + std::to_string(i));
         if (verdict_.breaches.empty()) judge_remains(names);
     }
@@ -212,21 +293,27 @@ private:
                                         text(at.time_since_epoch()));
     }
 
-    /// While one waits no permit is free for long.
+    /// While one waits as many permits as it waits for are not free for long. Another one that wants several may have
+    /// them meanwhile: then nothing is said.
     void judge_idleness()
     {
         auto const most = calm_idleness();
         auto const all = claimed();
         for (auto const& w : waits_) {
+            if (std::any_of(batches_wanted_.begin(), batches_wanted_.end(), [&](batch const& b) {
+                    return (b.client != w.client || b.wanted != w.wanted) && b.wanted < w.granted && b.over > w.wanted;
+                }))
+                continue;
+            auto const enough = static_cast<int>(permits_) - w.permits;  // claims of others
             int now = 0;
             auto free_since = time_point{};
             auto const look = [&](time_point until) {
-                if (now >= static_cast<int>(permits_)) return false;
+                if (now > enough) return false;
                 return std::min(until, w.granted) - std::max(free_since, w.wanted) > most;
             };
             for (auto const& [at, by] : all) {
                 if (look(at)) break;
-                if (now >= static_cast<int>(permits_) && by < 0) free_since = at;
+                if (now > enough && now + by <= enough) free_since = at;
                 now += by;
                 if (at >= w.granted) break;
             }
@@ -237,11 +324,16 @@ private:
         }
     }
 
-    [[nodiscard]] std::string about() const override { return ", " + std::to_string(permits_) + " permits"; }
+    [[nodiscard]] std::string about() const override
+    {
+        return ", " + std::to_string(permits_) + " permits" + (batches_ ? ", several at once" : "");
+    }
 
     std::uint64_t permits_;  // as was decided last
     std::uint64_t most_;     // of all numbers
     bool resizes_;
+    bool batches_;
+    std::deque<batch> batches_wanted_;
     std::deque<change> changes_;
     std::deque<permit_claim> claims_;
     std::vector<wait> waits_;

@@ -7,6 +7,7 @@
 
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/options.hpp>
+#include <holdfast/core/validity.hpp>
 #include <holdfast/lock/lease_state.hpp>
 #include <holdfast/lock/mutex_state.hpp>
 #include <holdfast/lock/waiter.hpp>
@@ -21,6 +22,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace holdfast::test {
@@ -29,6 +31,7 @@ namespace holdfast::test {
 struct record {
     history claims;
     test::calls calls;
+    std::vector<wait> waits;  ///< of a lock with two modes
     test::verdict verdict;
     std::vector<boot_clock::time_point> votes_gone;  ///< when a server lost the lock's key, though it voted on
     std::vector<boot_clock::time_point> deleted;     ///< the same, of all servers
@@ -67,7 +70,8 @@ public:
           mine_{mine},
           end_{end},
           record_{r},
-          options_{std::make_shared<lock_options const>(lock_options{.ttl = mine.ttl, .renew = mine.renews})}
+          options_{std::make_shared<lock_options const>(
+              lock_options{.ttl = mine.ttl, .renew = mine.renews, .min_hold = mine.min_hold})}
     {
     }
 
@@ -87,6 +91,11 @@ public:
             sim::call asking{me_};
             acquire.start(asking);
             auto const done_at = co_await asking.ended_by(patience);
+            if (keys_.together && !wish.once)
+                record_.waits.push_back({.client = me_.index(),
+                                         .shared = key == keys_.together,
+                                         .asked = record_.calls[asked].called,
+                                         .over = std::min(done_at, me_.when(wish.deadline))});
             if (!asking.ended()) {
                 note("gives up", 0);
                 if (one_in(2)) acquire.cancel();
@@ -94,7 +103,7 @@ public:
             }
             if (plan_.calm && is_late(wish, done_at)) record_.breach("deadline", "a deadline was not kept");
             if (auto const got = acquire.outcome()) {
-                claim(*got, wish.fences, record_.calls[asked].called, done_at, key);
+                claim(*got, wish, record_.calls[asked].called, done_at, key);
                 record_.calls[asked].claim = record_.claims.size() - 1;
                 end_call(asked, call::answer::done, done_at, me_.when(got->valid_until));
                 co_await hold(*got, record_.claims.size() - 1, key);
@@ -153,26 +162,36 @@ private:
 
     sim::process hold(grant got, std::size_t mine, redis::shared_keys key)
     {
-        auto const leave_at = me_.present() + up_to(one_in(4) ? 3 * plan_.ttl : plan_.ttl / 6);
+        auto leave_at = me_.present() + up_to(one_in(4) ? 3 * plan_.ttl : plan_.ttl / 6);
         detail::mutex_state owner;
         owner.options = options_;
         granted_waiter one{owner};
         detail::lease_state lease;
         lease.begin(got, options_);
         lease.give(one, lease.deadline_for(got.valid_until), nullptr);
-        auto const held = lease.holder();
+        auto held = lease.holder();
+        bool ends_early = false;  // a lease that is kept
         auto deadline = held->deadline();
         bool refused = false;
         for (;;) {
             co_await me_.sleep_until(std::min(leave_at, me_.when(lease.next_look())));
             if (!held->still_held()) break;
             believe(mine, deadline + announcement_margin(lease.ttl()));
-            if (me_.present() >= leave_at) break;
-            if (!lease.due(me_.now())) continue;
-            bool const longer = mine_.extends && one_in(3);
+            if (me_.present() >= leave_at) {
+                auto const release_at = held->since() + mine_.min_hold;
+                if (lease.kept() || release_at <= me_.now()) break;
+                note("keeps the lock, fence", got.fence);
+                held->end();
+                ends_early = lease.keep(std::make_shared<detail::hold_state>(), options_, deadline, release_at);
+                held = lease.holder();
+                leave_at = me_.when(release_at);
+            }
+            if (!ends_early && !lease.due(me_.now())) continue;
+            bool const longer = !lease.kept() && mine_.extends && one_in(3);
             auto const length =
-                longer ? lease.ttl() + std::chrono::floor<std::chrono::milliseconds>(up_to(plan_.ttl - lease.ttl()))
-                       : lease.ttl();
+                lease.kept() ? lease.wanted_ttl()
+                : longer ? lease.ttl() + std::chrono::floor<std::chrono::milliseconds>(up_to(plan_.ttl - lease.ttl()))
+                         : lease.ttl();
             lease.ask(length);
             auto const asked = begin_call(call::kind::renew, mine);
             redis::extend_operation extend{way_, key, got.token, length};
@@ -188,7 +207,14 @@ private:
                 ++record_.verdict.renewed;
                 deadline = held->deadline();
                 believe(mine, deadline + announcement_margin(lease.ttl()));
-                continue;
+                if (!lease.kept()) continue;
+                if (std::exchange(ends_early, false) &&
+                    deadline + announcement_margin(length) + drift(length) < lease.release_at())
+                    record_.breach("min_hold",
+                                   "client " + std::to_string(me_.index()) + " keeps the lock for less than it has to");
+                if (!plan_.mortal || !one_in(8)) continue;
+                note("DIES while it keeps the lock, fence", got.fence);
+                co_return;
             }
             if (refused) {
                 record_.claims[mine].ended = std::min(record_.claims[mine].ended, answered);
@@ -197,7 +223,8 @@ private:
             note("not renewed: code", static_cast<std::uint64_t>(until.code().value()));
         }
         bool const lost = refused || !held->still_held();
-        if (plan_.undisturbed && mine_.renews) look_when(mine);
+        // One that is kept for no longer than it is valid is not renewed.
+        if (plan_.undisturbed && mine_.renews && !lease.kept()) look_when(mine);
         if (lost) {
             note("LOST, fence", got.fence);
             ++record_.verdict.lost;
@@ -219,7 +246,7 @@ private:
                 record_.claims[mine].ended = std::min(record_.claims[mine].ended, done_at);
                 other = *more;
                 then = record_.claims.size();
-                claim(other, wish.fences, asked_at, done_at, other_key);
+                claim(other, wish, asked_at, done_at, other_key);
             }
         }
         if (plan_.mortal && one_in(me_.world().now() >= end_ ? 3 : 30)) {
@@ -227,6 +254,7 @@ private:
             co_return;
         }
         record_.claims[mine].ended = std::min(record_.claims[mine].ended, me_.present());
+        record_.claims[mine].release_sent = true;
         note("releases, fence", got.fence);
         auto const asked = begin_call(call::kind::release, mine);
         redis::release_operation release{way_, key};
@@ -248,7 +276,8 @@ private:
     }
 
     /// Effects: what `got` promises becomes part of the record.
-    void claim(grant const& got, unsigned fences, time_point asked, time_point done_at, redis::shared_keys const& key)
+    void claim(grant const& got, acquire_request const& wish, time_point asked, time_point done_at,
+               redis::shared_keys const& key)
     {
         note("ACQUIRED, fence", got.fence);
         ++record_.verdict.acquired;
@@ -256,9 +285,11 @@ private:
                                   .granted = done_at,
                                   .valid_until = me_.when(got.valid_until),
                                   .first_fence = got.fence,
-                                  .last_fence = got.fence + fences - 1,
+                                  .last_fence = got.fence + wish.fences - 1,
                                   .shared = key == keys_.together,
-                                  .asked = asked});
+                                  .asked = asked,
+                                  .waited = !wish.once,
+                                  .beside = wish.beside.has_value()});
     }
 
     /// Returns: a request for the other mode, beside a lease.
