@@ -10,6 +10,7 @@ using holdfast::boot_clock;
 using holdfast::errc;
 using holdfast::detail::acquire_limits;
 using holdfast::detail::limit_outage;
+using holdfast::detail::votes;
 using namespace std::chrono_literals;
 
 namespace {
@@ -43,6 +44,43 @@ TEST_CASE("a single attempt is the last, and ends as if the deadline had passed"
     CHECK(one.last_attempt(t0));
     CHECK(one.why_over(t0) == errc::unavailable);
     one.asked(t0);
+    CHECK(one.why_over(t0) == errc::timed_out);
+}
+
+TEST_CASE("a single attempt that is to be decided goes on while its votes are split", "[core][acquire_limits]")
+{
+    acquire_limits one{{.once = true, .until_decided = true, .deadline = t0 + 1s}};
+    CHECK(one.last_attempt(t0));
+    one.asked(t0, votes::split);
+    CHECK_FALSE(one.last_attempt(t0));
+    CHECK_FALSE(one.why_over(t0));
+    CHECK(one.why_over(t0 + 1s) == errc::unavailable);
+    one.asked(t0);
+    CHECK(one.why_over(t0) == errc::timed_out);
+    one.asked(t0, votes::split);
+    one.not_asked();
+    CHECK(one.last_attempt(t0));
+    acquire_limits usual{{.once = true}};
+    for (auto const how : {votes::split, votes::doubtful}) {
+        usual.asked(t0, how);
+        CHECK(usual.why_over(t0) == errc::timed_out);
+    }
+}
+
+TEST_CASE("a majority that votes for others again and again is one holder", "[core][acquire_limits]")
+{
+    acquire_limits one{{.once = true, .until_decided = true, .deadline = t0 + 1s}};
+    auto const doubtful = [&](int rounds) {
+        for (int i = 0; i < rounds; ++i) {
+            CHECK_FALSE(one.why_over(t0) == errc::timed_out);
+            one.asked(t0, votes::doubtful);
+        }
+    };
+    one.asked(t0, votes::split);
+    doubtful(7);
+    CHECK(one.why_over(t0 + 1s) == errc::timed_out);
+    one.asked(t0, votes::split);  // it was contenders
+    doubtful(8);
     CHECK(one.why_over(t0) == errc::timed_out);
 }
 

@@ -12,6 +12,7 @@ struct acquire_terms {
     unsigned fences = 1;
     backoff_options retry{};
     bool once = false;
+    bool until_decided = false;
     boot_clock::time_point deadline = boot_clock::time_point::max();
     boot_clock::time_point unavailable_at = boot_clock::time_point::max();
     boot_clock::duration unavailable_after = boot_clock::duration::max();
@@ -28,6 +29,7 @@ struct acquire {
                                .fences = terms.fences,
                                .retry = terms.retry,
                                .once = terms.once,
+                               .until_decided = terms.until_decided,
                                .deadline = terms.deadline,
                                .unavailable_at = terms.unavailable_at,
                                .unavailable_after = terms.unavailable_after},

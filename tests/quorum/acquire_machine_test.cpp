@@ -8,6 +8,8 @@
 using namespace std::chrono_literals;
 using namespace holdfast::test;
 using holdfast::boot_clock;
+using holdfast::errc;
+namespace quorum = holdfast::quorum;
 using holdfast::quorum::max_nodes;
 using holdfast::quorum::node_set;
 
@@ -29,8 +31,8 @@ TEST_CASE("a confirmation is not waited for longer than one node timeout behind 
 {
     for (auto const& [once, deadline, end] :
          {std::tuple{false, t0 + 1ms, t0 + 51ms}, std::tuple{false, t0 + 20ms, t0 + 70ms},
-          std::tuple{false, t0 + 1h, t0 + 99ms},
-          std::tuple{true, t0 + 1ms, t0 + 99ms}, std::tuple{true, boot_clock::time_point::max(), t0 + 99ms}}) {
+          std::tuple{false, t0 + 1h, t0 + 99ms}, std::tuple{true, t0 + 1ms, t0 + 99ms},
+          std::tuple{true, boot_clock::time_point::max(), t0 + 99ms}}) {
         acquire a{3, {.once = once, .deadline = deadline}};
         (void)a.machine.start(t0);
         (void)a.machine.on_answer(0, yes(70), t0 + 49ms);
@@ -249,6 +251,89 @@ TEST_CASE("one attempt only: no majority that could be asked is unavailable, wit
     CHECK(step.done->node == 1);
     CHECK(step.done->cause == node_error::cannot_connect);
     CHECK(step.roll_back == node_set::all(3));
+}
+
+TEST_CASE("one attempt that is to be decided is made again after a short pause if the votes were split")
+{
+    acquire five{5, {.once = true, .until_decided = true, .deadline = t0 + 1s}};
+    (void)five.machine.start(t0);
+    auto const others = GENERATE(2U, 3U);  // nodes that have voted for others; the last is down, if there is one
+    for (unsigned node = 0; node < 2; ++node) (void)five.machine.on_answer(node, yes(), t0);
+    quorum::acquire_step lost;
+    for (unsigned node = 2; node < 2 + others; ++node) lost = five.machine.on_answer(node, no(1h), t0);
+    if (others == 2) lost = five.machine.on_answer(4, unsent(), t0);
+    CHECK_FALSE(lost.done);
+    CHECK_FALSE(lost.watch);
+    CHECK(lost.roll_back == node_set::all(5));
+    auto const again = five.machine.wake_at();
+    CHECK(again <= t0 + 500us);
+    auto const step = five.machine.on_time(again);
+    CHECK(step.new_token);
+    CHECK(step.ask == node_set::all(5));
+    auto const decided = five.first_answer(5, no(1h), again);
+    REQUIRE(decided.done);
+    CHECK(decided.done->error == errc::timed_out);
+}
+
+TEST_CASE("one attempt that is to be decided is over when a majority has been another's for some rounds")
+{
+    acquire five{5, {.once = true, .until_decided = true, .deadline = t0 + 1s}};
+    auto now = t0;
+    auto step = five.machine.start(now);
+    int rounds = 0;
+    for (; !step.done && rounds < 20; ++rounds) {
+        for (unsigned node = 0; node < 5; ++node) step = five.machine.on_answer(node, node < 2 ? yes() : no(1h), now);
+        if (step.done) break;
+        now = five.machine.wake_at();
+        step = five.machine.on_time(now);
+    }
+    REQUIRE(step.done);
+    CHECK(step.done->error == errc::timed_out);
+    CHECK(rounds > 2);
+    CHECK(now < t0 + 1s);
+}
+
+TEST_CASE("one attempt that is to be decided hears all votes, as refusals may come before grants")
+{
+    acquire five{5, {.once = true, .until_decided = true, .deadline = t0 + 1s}};
+    (void)five.machine.start(t0);
+    CHECK_FALSE(five.first_answer(3, no(1h), t0).done);
+    CHECK(five.machine.wake_at() == t0 + node_timeout);
+    bool const votes = GENERATE(true, false);
+    CHECK_FALSE(five.machine.on_answer(3, votes ? yes() : no(1h), t0).done);
+    CHECK(five.machine.wake_at() == t0 + node_timeout);
+    auto const step = five.machine.on_time(t0 + node_timeout);
+    CHECK(step.roll_back == node_set::all(5));
+    if (votes) {
+        CHECK_FALSE(step.done);
+        CHECK(five.machine.on_time(five.machine.wake_at()).new_token);
+        return;
+    }
+    REQUIRE(step.done);
+    CHECK(step.done->error == errc::timed_out);
+}
+
+TEST_CASE("one attempt that is to be decided is unavailable if it is not by the deadline, or no majority answers")
+{
+    acquire split{4, {.once = true, .until_decided = true, .deadline = t0 + 1s}};
+    auto now = t0;
+    auto step = split.machine.start(now);
+    while (!step.done && now < t0 + 2s) {
+        for (unsigned node = 0; node < 4 && !step.done; ++node)
+            step = split.machine.on_answer(node, node < 2 ? yes() : no(1h), now);
+        if (step.done) break;
+        now = split.machine.wake_at();
+        step = split.machine.on_time(now);
+    }
+    REQUIRE(step.done);
+    CHECK(now == t0 + 1s);
+    CHECK(step.done->error == errc::unavailable);
+    acquire alone{5, {.once = true, .until_decided = true, .deadline = t0 + 1s}};
+    (void)alone.machine.start(t0);
+    (void)alone.machine.on_answer(0, yes(), t0);
+    for (unsigned node = 1; node < 5; ++node) step = alone.machine.on_answer(node, unsent(), t0);
+    REQUIRE(step.done);
+    CHECK(step.done->error == errc::unavailable);
 }
 
 TEST_CASE("cancel while asking rolls back on every node")

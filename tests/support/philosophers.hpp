@@ -14,14 +14,15 @@
 #include <mutex>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 namespace holdfast::test {
 
-/// Effects: for each of `seats`, a thread takes two or three of five locks, in any order, two hundred times. The locks
-/// of a seat are its own objects. Returns: whether no lock was held by two.
-inline bool dine(std::vector<store> const& seats)
+/// Effects: for each of `seats`, a thread takes two or three of five locks, in any order, `meals` times. The locks of a
+/// seat are its own objects; their names begin with `prefix`. Returns: whether no lock was held by two.
+inline bool dine(std::vector<store> const& seats, int meals = 200, std::string_view prefix = "fork-")
 {
     constexpr std::size_t forks = 5;
     std::array<std::atomic<int>, forks> inside{};
@@ -33,9 +34,9 @@ inline bool dine(std::vector<store> const& seats)
             std::deque<mutex> own;
             for (std::size_t i = 0; i < forks; ++i)
                 own.emplace_back(
-                    seats[seat], "fork-" + std::to_string(i),
+                    seats[seat], std::string{prefix} + std::to_string(i),
                     lock_options{.ttl = std::chrono::hours{1}, .unavailable_after = std::chrono::minutes{5}});
-            for (int meal = 0; meal < 200; ++meal) {
+            for (int meal = 0; meal < meals; ++meal) {
                 std::array<std::size_t, forks> order{0, 1, 2, 3, 4};
                 std::shuffle(order.begin(), order.end(), chance);
                 auto const needed = 2 + chance() % 2;

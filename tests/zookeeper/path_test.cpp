@@ -7,6 +7,8 @@
 #include <holdfast/zookeeper/session_options.hpp>
 
 #include <chrono>
+#include <string>
+#include <string_view>
 
 using holdfast::owner_token;
 using holdfast::test::contains;
@@ -113,6 +115,17 @@ TEST_CASE("a connection string names servers and perhaps a root")
     CHECK_THAT(refused_servers("a\x7f:1"), contains("control character"));
     CHECK_THAT(refused_servers("a:1/app/"), contains("slash"));
     CHECK_THAT(refused_servers("a:1//"), contains("slash"));
+}
+
+TEST_CASE("servers have one address, in whatever order and letters they are named")
+{
+    auto const address = [](std::string_view text) { return parse_servers(text).address; };
+    CHECK(address("b:2181,a:2181,[::1]:2") == "::1:2,a:2181,b:2181");
+    CHECK(address("A.example:02181,b:9,a.Example:2181/app") == address("b:9,a.example:2181"));
+    CHECK(address("a:1,b:2") != address("a:2,b:1"));
+    CHECK(address("a:1,b:1") != address("a:1"));
+    CHECK(address("[FE80::1%Eth0]:1") == "fe80::1%Eth0:1");
+    CHECK(parse_servers("b:1,A:1").hosts == "b:1,A:1");
 }
 
 TEST_CASE("no refusal of servers repeats a password that was written before them")

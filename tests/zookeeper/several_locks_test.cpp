@@ -6,6 +6,7 @@
 #include "support/shared.hpp"
 #include "support/zookeeper_server.hpp"
 
+#include <holdfast/adapters/multi_mutex.hpp>
 #include <holdfast/zookeeper.hpp>
 
 #include <array>
@@ -17,12 +18,30 @@
 
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
+using holdfast::multi_mutex;
 using holdfast::test::child;
 using holdfast::test::connected;
 using holdfast::test::eventually;
 using holdfast::test::shared;
 using holdfast::test::zookeeper_server;
 using holdfast::zookeeper::mutex;
+
+TEST_CASE("one lock of two sessions that name the same servers in another order is one")
+{
+    zookeeper_server server;
+    auto const here = server.address();
+    auto const same = "localhost" + here.substr(here.rfind(':'));
+    auto one = connected(here + ',' + same);
+    auto other = connected(same + ',' + here);
+    mutex a{one, "orders"};
+    mutex b{other, "/orders"};
+    multi_mutex both{a, b};
+    CHECK(both.name() == "orders");
+    REQUIRE(both.try_lock());
+    CHECK(both.lease_of(a).fencing_token() == both.lease_of(b).fencing_token());
+    mutex rival{other, "orders"};
+    CHECK_FALSE(rival.try_lock());
+}
 
 TEST_CASE("two processes that take three locks in opposite orders do not keep in step")
 {

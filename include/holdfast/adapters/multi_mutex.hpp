@@ -34,8 +34,8 @@ namespace holdfast::inline HOLDFAST_ABI {
 /// them.
 ///
 /// They are taken one after the other, by what the servers call them, whatever order they are given in; those of one
-/// name by the text with which their servers were named. So clients that take several locks only so, and name the
-/// servers alike, cannot wait for each other in a circle. A lock that is given twice is one, also as two objects or of
+/// name by the names of their servers. So clients that take several locks only so, and name the servers alike, in
+/// whatever order, cannot wait for each other in a circle. A lock that is given twice is one, also as two objects or of
 /// two clients that name its servers alike.
 ///
 /// Locks of one `redis::client` are first tried by one request, which takes all of them or none: if all are free, and

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/async_object.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/store.hpp>
@@ -18,6 +19,15 @@ namespace holdfast::inline HOLDFAST_ABI {
 namespace detail {
 
 struct once_access {
+    /// Effects: asks once; if hosts that ask in the same moment split the votes of a fleet, again and again for a
+    /// second. Returns: whether `m` is held; if not, another client has it.
+    [[nodiscard]] static bool try_lock(mutex& m)
+    {
+        auto attempt = patience::in(std::chrono::seconds{1});
+        attempt.once = attempt.until_decided = true;
+        return m.object_->lock(attempt, {});
+    }
+
     static void unlock_early(mutex& m) noexcept
     {
         std::error_code ignored;  // what cannot be given back ends with its lease
@@ -36,7 +46,8 @@ struct once_access {
 /// process ends while `f` runs, the next call may run when the lease has ended.
 ///
 /// Returns: whether it called `f`.
-/// Throws: what `f` throws; `error`: `unavailable`, `misconfigured`, also if the store cannot lease for `period`.
+/// Throws: what `f` throws; `error`: `unavailable`, also if calls in the same moment have split the votes of a Redlock
+/// for a second; `misconfigured`, also if the store cannot lease for `period`.
 ///
 /// Source: the `lockAtLeastFor` of ShedLock.
 template <class F>
@@ -45,7 +56,7 @@ bool run_once(store const& in, std::string_view name, std::chrono::milliseconds 
 {
     options.min_hold = period;
     mutex m{in, name, std::move(options)};
-    if (!m.try_lock()) return false;
+    if (!detail::once_access::try_lock(m)) return false;
     try {
         if constexpr (std::invocable<F, lease const&>)
             static_cast<void>(std::forward<F>(f)(m.lease()));

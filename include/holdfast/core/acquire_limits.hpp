@@ -8,9 +8,17 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <system_error>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
+
+/// Whose the votes of a lost round are.
+enum class votes : std::uint8_t {
+    of_others,  ///< none is ours: another client has the lock, or goes on
+    doubtful,   ///< a majority is of others, some are ours: another has it with a bare majority, or several contend
+    split,      ///< no majority is of others, and some are ours
+};
 
 /// Until when an acquire goes on, and how it ends if it does not get the lock. It is told whether a quorum could be
 /// asked. Arithmetic only.
@@ -22,11 +30,16 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// | can no longer be asked | the deadline                                     | timed_out     |
 /// |                        | `unavailable_after` after it could last be asked | unavailable   |
 ///
-/// A single attempt ends as if the deadline had passed.
+/// A single attempt ends as if the deadline had passed. One that is to be decided goes on while its votes are split,
+/// and through a few rounds in which they are doubtful. It ends with unavailable if they are split at the deadline.
 class acquire_limits {
 public:
     explicit acquire_limits(acquire_request const& r) noexcept
-        : once_{r.once}, deadline_{r.deadline}, outage_ends_{r.unavailable_at}, unavailable_after_{r.unavailable_after}
+        : once_{r.once},
+          until_decided_{r.until_decided},
+          deadline_{r.deadline},
+          outage_ends_{r.unavailable_at},
+          unavailable_after_{r.unavailable_after}
     {
     }
 
@@ -36,16 +49,23 @@ public:
         return make_error_code(ever_asked ? errc::timed_out : errc::unavailable);
     }
 
-    /// Effects: notes that a quorum could be asked at `t`.
-    void asked(boot_clock::time_point t) noexcept
+    /// Effects: notes that a quorum could be asked at `t`, and voted as `how` says.
+    void asked(boot_clock::time_point t, votes how = votes::of_others) noexcept
     {
+        split_ = how == votes::split && until_decided_;
+        doubts_ = how == votes::doubtful && until_decided_ ? doubts_ + 1 : 0;
         ever_asked_ = true;
         in_outage_ = false;
         outage_ends_ = saturating_add(t, unavailable_after_);
     }
 
     /// Effects: notes that none can be asked now.
-    void not_asked() noexcept { in_outage_ = true; }
+    void not_asked() noexcept
+    {
+        split_ = false;
+        doubts_ = 0;
+        in_outage_ = true;
+    }
 
     [[nodiscard]] bool ever_asked() const noexcept { return ever_asked_; }
 
@@ -59,21 +79,31 @@ public:
     [[nodiscard]] boot_clock::time_point until() const noexcept { return std::min(deadline_, outage_ends()); }
 
     /// Returns: whether an attempt that begins or ends at `now` is the last one.
-    [[nodiscard]] bool last_attempt(boot_clock::time_point now) const noexcept { return once_ || now >= deadline_; }
+    [[nodiscard]] bool last_attempt(boot_clock::time_point now) const noexcept
+    {
+        bool const decided = !split_ && (doubts_ == 0 || doubts_ >= most_doubts);
+        return (once_ && decided) || now >= deadline_;
+    }
 
     /// Returns: how it ends at `now`, after an attempt; no error if it goes on.
     [[nodiscard]] std::error_code why_over(boot_clock::time_point now) const noexcept
     {
-        if (last_attempt(now)) return when_over(ever_asked_);
+        if (last_attempt(now)) return when_over(ever_asked_ && !split_);
         return now >= outage_ends() ? make_error_code(errc::unavailable) : std::error_code{};
     }
 
 private:
+    /// After so many rounds in succession it is one holder: of several that contend, one has won by then.
+    static constexpr unsigned most_doubts = 8;
+
     bool once_;
+    bool until_decided_;
     boot_clock::time_point deadline_;
     boot_clock::time_point outage_ends_;
     boot_clock::duration unavailable_after_;
     bool ever_asked_ = false;
+    bool split_ = false;
+    unsigned doubts_ = 0;  // rounds in succession
     bool in_outage_ = true;  // none could be asked so far
 };
 

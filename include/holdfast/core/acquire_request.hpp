@@ -33,6 +33,11 @@ struct acquire_request {
     /// Exactly one attempt; `deadline` has no effect.
     bool once = false;
 
+    /// With `once`: if some nodes grant the lock, but no majority does, another attempt follows, until `deadline`; if a
+    /// majority votes for others, a few times. If the votes are still split then, the acquire fails with `unavailable`.
+    /// So `timed_out` says that another client has the lock, or goes on. No effect if the servers decide as one.
+    bool until_decided = false;
+
     /// No attempt begins after it.
     boot_clock::time_point deadline = boot_clock::time_point::max();
 

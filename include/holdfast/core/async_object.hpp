@@ -25,6 +25,7 @@ class joint_request;
 struct patience {
     boot_clock::time_point deadline = boot_clock::time_point::max();
     bool once = false;                    ///< a single attempt, without a wait; `deadline` has no effect
+    bool until_decided = false;           ///< see `acquire_request::until_decided`
     std::optional<owner_token> beside{};  ///< see `acquire_request::beside`
     joint_request* joint = nullptr;       ///< it is asked for together with others; a single attempt
 

@@ -25,6 +25,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
                             .in_order = options.fair,  // mutant: a try that overtakes
                             .retry = options.retry,
                             .once = limit.once,
+                            .until_decided = limit.until_decided,
                             .deadline = limit.deadline,
                             .beside = limit.beside};
     limit_outage(request, since, options.unavailable_after);

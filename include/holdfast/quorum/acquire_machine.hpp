@@ -26,7 +26,7 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
 /// | - | start | asking: a fresh token, acquire to all |
 /// | asking | the round is won, and the lease can still be used | done: held |
 /// | asking | the round is lost; won too late; or time | rolled back on every node, then as below |
-/// | lost | misconfigured; the deadline; one attempt only; unavailable for too long | done: not held |
+/// | lost | misconfigured; the deadline; one attempt only, and decided; unavailable for too long | done: not held |
 /// | lost | a majority has votes for others; or a node put us in its queue | waiting for a call or a release, or for the leases to expire |
 /// | lost | votes are split among contenders, without a queue | waiting a random time, in a window that doubles |
 /// | lost | no majority answered | waiting a random time before the next connection |
@@ -162,10 +162,11 @@ private:
             lose_round(now, step);
     }
 
-    /// Returns: whether a round of one in line goes on for a moment: a node that has answered by then may win it, or
-    /// need not be told that it is lost. Two that have half of the votes each must not wait for a node that hangs.
+    /// Returns: whether a lost round goes on: one to be decided, until all have voted; one in line, for a moment, for
+    /// nodes that may win it or need no roll-back. Two with half of the votes each must not wait for one that hangs.
     [[nodiscard]] bool hears_the_rest(boot_clock::time_point now) noexcept
     {
+        if (set_.request.until_decided) return round_.votes_unknown() && now < overdue_at_;
         if (!place_.taken() || !round_.unanswered() || now >= overdue_at_ || limits_.last_attempt(now)) return false;
         if (!rest_until_) rest_until_ = std::min(now + place_.for_the_rest(round_.lost()), overdue_at_);
         wake_at_ = *rest_until_;
@@ -183,7 +184,7 @@ private:
         roll_back(step);
         last_cause_ = round_.why();
         if (round_.asked()) {
-            limits_.asked(now);
+            limits_.asked(now, round_.votes_of());
             pause_.asked();
         } else {
             limits_.not_asked();
@@ -200,9 +201,9 @@ private:
     {
         phase_ = phase::waiting;
         step.stays = place_.taken();
-        waits_for_release_ = round_.held_by_others() || (round_.asked() && place_.taken());
+        waits_for_release_ = !set_.request.once && (round_.held_by_others() || (round_.asked() && place_.taken()));
         if (round_.grants() > 0 && !place_.taken()) pause_.collided();
-        if (round_.asked()) step.watch = !std::exchange(watching_, true);
+        if (round_.asked() && !set_.request.once) step.watch = !std::exchange(watching_, true);
         if (waits_for_release_) {
             auto const left = round_.until_majority_expires(set_.request.retry.most);
             sleep(now, std::min(left + pause_.up_to(left / 8), longest_sleep()));
@@ -287,7 +288,6 @@ private:
     place_in_line place_;
     node_set released_;  // since the round began
     node_set calls_;     // the same, without those that only began to report
-
     detail::acquire_limits limits_;
     node_failures::cause last_cause_{};
     bool watching_ = false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/acquire_limits.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/insertion_sort.hpp>
 #include <holdfast/core/options.hpp>
@@ -128,6 +129,13 @@ public:
     /// Returns: whether the lock may be another's: a majority has given its vote to others.
     [[nodiscard]] bool held_by_others() const noexcept { return count(vote::held) >= majority(); }
 
+    /// Returns: whose the votes are.
+    [[nodiscard]] detail::votes votes_of() const noexcept
+    {
+        if (grants() == 0) return detail::votes::of_others;
+        return held_by_others() ? detail::votes::doubtful : detail::votes::split;
+    }
+
     /// Returns: how many nodes granted the lock to us.
     [[nodiscard]] unsigned grants() const noexcept { return count(vote::granted) + count(vote::confirmed); }
 
@@ -149,6 +157,9 @@ public:
     {
         return those([](vote const& v) { return v.now != vote::held && v.now != vote::failed; });
     }
+
+    /// Returns: whether a majority has answered, and a vote is not known yet, on which `votes_of` may depend.
+    [[nodiscard]] bool votes_unknown() const noexcept { return asked() && unanswered(); }
 
     /// Returns: whether a node has not answered.
     [[nodiscard]] bool unanswered() const noexcept { return count(vote::pending) > 0; }

@@ -62,7 +62,7 @@ public:
 
     [[nodiscard]] session_options const& options() const noexcept { return options_; }
     [[nodiscard]] std::string const& chroot() const noexcept { return servers_.chroot; }
-    [[nodiscard]] std::string const& servers() const noexcept { return servers_.text; }
+    [[nodiscard]] std::string const& address() const noexcept { return servers_.address; }
     [[nodiscard]] session_state state() const noexcept { return state_; }
     [[nodiscard]] bool connected() const noexcept { return state_ == session_state::connected; }
     [[nodiscard]] std::int64_t session() const noexcept { return session_; }

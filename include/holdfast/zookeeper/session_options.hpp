@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/insertion_sort.hpp>
 #include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
@@ -23,6 +24,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
@@ -63,9 +65,10 @@ struct session_options {
 
 /// The servers of a session, and the node that is the root of all its paths.
 struct ensemble {
-    std::string hosts;   ///< as the C client reads them
-    std::string chroot;  ///< empty for none
-    std::string text;    ///< the hosts as they were given
+    std::string hosts;    ///< as the C client reads them
+    std::string chroot;   ///< empty for none
+    std::string text;     ///< the hosts as they were given
+    std::string address;  ///< the same text for all that name these hosts, in whatever order
 };
 
 /// The longest `auth_scheme` and `auth_credential`, in bytes each. A server closes a connection that sends a request of
@@ -81,6 +84,25 @@ namespace detail {
     if (zone != std::string_view::npos && text.find_first_of(":[]", zone) != std::string_view::npos) return false;
     ::in6_addr parsed{};
     return zone + 1 != text.size() && ::inet_pton(AF_INET6, std::string{text.substr(0, zone)}.c_str(), &parsed) == 1;
+}
+
+/// Returns: `host`, a name or an address and its port, in small letters: names that differ in the case are one. A zone
+/// is kept: it names an interface.
+[[nodiscard]] inline std::string in_small_letters(std::string host)
+{
+    std::transform(host.begin(), host.begin() + static_cast<std::ptrdiff_t>(std::min(host.find('%'), host.size())),
+                   host.begin(), [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); });
+    return host;
+}
+
+/// Returns: `hosts` in order, each once, with commas between.
+[[nodiscard]] inline std::string joined_in_order(std::vector<std::string> hosts)
+{
+    holdfast::detail::insertion_sort(hosts.begin(), hosts.end());
+    hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
+    std::string all;
+    for (auto const& one : hosts) all.append(all.empty() ? "" : ",").append(one);
+    return all;
 }
 
 }  // namespace detail
@@ -101,6 +123,7 @@ namespace detail {
     if (hosts.find('@') != std::string_view::npos)
         refuse("an @ is in them; who the session is goes into auth_scheme and auth_credential");
     std::string read;
+    std::vector<std::string> each;
     for (std::size_t at = 0; at <= hosts.size();) {
         auto const end = std::min(hosts.find(',', at), hosts.size());
         auto const host = hosts.substr(at, end - at);
@@ -125,17 +148,16 @@ namespace detail {
                 "[::1]:2181");
         }
         // The number without zeros before it: the C client reads one that begins with a zero as octal.
-        read.append(read.empty() ? "" : ",")
-            .append(name)
-            .append(":")
-            .append(std::to_string(std::stoul(std::string{port})));
+        auto const one = std::string{name} + ':' + std::to_string(std::stoul(std::string{port}));
+        read.append(read.empty() ? "" : ",").append(one);
+        each.push_back(detail::in_small_letters(one));
         at = end + 1;
     }
     auto chroot = slash == std::string_view::npos ? std::string{} : std::string{text.substr(slash)};
     if (chroot == "/") chroot.clear();
     if (!chroot.empty())
         if (auto const fault = detail::fault_of(chroot); !fault.empty()) refuse("the path behind the hosts " + fault);
-    return {std::move(read), std::move(chroot), std::string{hosts}};
+    return {std::move(read), std::move(chroot), std::string{hosts}, detail::joined_in_order(std::move(each))};
 }
 
 /// Throws: `error` (`misconfigured`) naming the field that cannot be used.

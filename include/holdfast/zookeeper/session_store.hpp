@@ -126,7 +126,7 @@ public:
 
     [[nodiscard]] std::string address_of(lock_key const& key) const override
     {
-        return static_cast<node_key const&>(key).path() + '\0' + session().servers() + '\0' + key.kind();
+        return static_cast<node_key const&>(key).path() + '\0' + session().address() + '\0' + key.kind();
     }
 
     [[nodiscard]] std::unique_ptr<pending_acquire> acquire(shared_key const& key,
