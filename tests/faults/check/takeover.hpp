@@ -3,6 +3,7 @@
 
 #include "history.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -14,8 +15,9 @@ struct takeovers {
     breaches found;
 };
 
-/// K6. Returns: for each client that was killed while it had a lock, the time until another was granted it; as breaches
-/// those that took longer than `limit`, and those that nobody was granted while `records` go on for `limit`.
+/// K6. Returns: for each client that was killed while it had a lock, the time until one that its hold excludes was
+/// granted it; as breaches those that took longer than `limit`, and those that nobody was granted while `records` go on
+/// for `limit`.
 [[nodiscard]] inline takeovers check_takeover(std::vector<record> const& records, std::int64_t limit)
 {
     takeovers result;
@@ -24,11 +26,12 @@ struct takeovers {
     for (auto const& r : records) {
         if (r.what != event::killed) continue;
         for (auto const& [lock, of_lock] : holds) {
-            for (std::size_t i = 0; i < of_lock.size(); ++i) {
-                auto const& h = of_lock[i];
+            for (auto one = of_lock.begin(); one != of_lock.end(); ++one) {
+                auto const& h = *one;
                 if (h.client != r.client || h.granted > r.at || h.over() < r.at || h.release_begun != never) continue;
-                bool const taken = i + 1 < of_lock.size();
-                auto const free_at = taken ? of_lock[i + 1].granted : records.back().at;
+                auto const next = std::find_if(one + 1, of_lock.end(), [&](hold const& x) { return x.excludes(h); });
+                bool const taken = next != of_lock.end();
+                auto const free_at = taken ? next->granted : records.back().at;
                 if (taken) result.times.push_back(free_at - r.at);
                 if (free_at - r.at > limit)
                     result.found.push_back("lock " + std::to_string(lock) + ": " + (taken ? "free " : "not free ") +
