@@ -4,6 +4,7 @@
 #include "history.hpp"
 
 #include "faults/check/announced.hpp"
+#include "faults/check/at_once.hpp"
 #include "faults/check/counter.hpp"
 #include "faults/check/exclusion.hpp"
 #include "faults/check/fenced_writes.hpp"
@@ -232,6 +233,14 @@ TEST_CASE("K6 measures from the death of a reader to the next writer, and from t
     CHECK_FALSE(check_takeover(of(writer), 79 * ms).found.empty());
     auto stuck = history{}.shared(1, 1, 0, 1, 100).add(event::killed, 1, 0, 40).shared(2, 1, 10, 50, 300);
     CHECK_FALSE(check_takeover(of(stuck.refused(3, 1, 10, 500)), 300 * ms).found.empty());
+}
+
+TEST_CASE("the most holds at a time are counted, not those that came late")
+{
+    CHECK(most_at_once({}) == 0);
+    CHECK(most_at_once(of(history{}.shared(1, 1, 0, 1, 50).shared(2, 1, 0, 50, 60))) == 1);
+    CHECK(most_at_once(of(history{}.shared(1, 1, 0, 1, 51).shared(2, 1, 0, 50, 60).shared(3, 1, 0, 52, 60))) == 2);
+    CHECK(most_at_once(of(history{}.shared(1, 1, 0, 1, 50).shared(2, 1, 0, 30, 20))) == 1);
 }
 
 TEST_CASE("a loss that is announced before the next grant is in order, and so is a release before it")
