@@ -235,6 +235,28 @@ TEST_CASE("K6 measures from the death of a reader to the next writer, and from t
     CHECK_FALSE(check_takeover(of(stuck.refused(3, 1, 10, 500)), 300 * ms).found.empty());
 }
 
+TEST_CASE("K6 measures from a stop to the next grant, too")
+{
+    constexpr std::int64_t ms = 1'000'000;
+    auto const h = history{}
+                       .granted(1, 1, 0, 1, 100)
+                       .add(event::paused, 1, 0, 40)
+                       .granted(2, 1, 10, 120, 300)
+                       .add(event::continued, 1, 0, 150)
+                       .released(1, 1, 151, 152, release_result::lost);
+    CHECK(check_takeover(of(h), 0).times.empty());
+    auto const stopped = check_takeover(of(h), 80 * ms, event::paused);
+    CHECK(stopped.found.empty());
+    CHECK(stopped.times == std::vector{80 * ms});
+    CHECK_FALSE(check_takeover(of(h), 79 * ms, event::paused).found.empty());
+    auto const idle = history{}
+                          .granted(1, 1, 0, 1, 100)
+                          .released(1, 1, 20, 21)
+                          .add(event::paused, 1, 0, 40)
+                          .granted(2, 1, 10, 120, 300);
+    CHECK(check_takeover(of(idle), 0, event::paused).times.empty());
+}
+
 TEST_CASE("the most holds at a time are counted, not those that came late")
 {
     CHECK(most_at_once({}) == 0);
