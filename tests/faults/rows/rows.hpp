@@ -19,6 +19,10 @@ namespace permits {
 void go(run_options const& run, findings& to);
 }
 
+namespace readers {
+void go(run_options const& run, findings& to);
+}
+
 namespace several {
 void go(run_options const& run, findings& to);
 }
