@@ -95,6 +95,7 @@ std::vector<row> const& all_rows()
          "while waiters and holders are killed and stopped, the server stopped and emptied: each that lives gets the lock, who only polls, too; K1, K2, K3, K7",
          reserved, line::go},
         {"line_redlock", "the same of five masters, of which no two clocks agree", reserved, line::go, redlock},
+        {"line_fair", "the same of one Redis and fair locks", reserved, line::fair},
         {"floods",
          "a master that sends without end, a publisher, a great value: calls return in time, leases are renewed, losses announced in time",
          majority_floods, floods::go},

@@ -77,6 +77,7 @@ void go(run_options const& run, findings& to);
 
 namespace line {
 void go(run_options const& run, findings& to);
+void fair(run_options const& run, findings& to);
 }
 
 namespace deadlines {
