@@ -28,6 +28,7 @@ void crew::start(std::size_t i)
 {
     auto const lane = static_cast<std::uint32_t>(i % options_.lanes);
     auto const& there = options_.ways_there;
+    bool const writes = i < options_.writers;
     duty what{.where = there.empty() ? options_.where : there[i % there.size()],
               .folder = folder_,
               .clients = {},
@@ -35,10 +36,11 @@ void crew::start(std::size_t i)
               .first_lock = lane * options_.locks,
               .one_lock = one_lock(i),
               .kind = options_.kind,
+              .shared = options_.kind == primitive::readers && !writes,
               .permits = options_.permits,
               .members = options_.members,
               .last_on = options_.last_on,
-              .patience = options_.patience,
+              .patience = writes ? options_.patience_of_writers.value_or(options_.patience) : options_.patience,
               .guarded = options_.guarded,
               .tokens_checked = options_.tokens_checked,
               .rest = options_.rest};
@@ -47,6 +49,7 @@ void crew::start(std::size_t i)
         auto& s = of(i, l);
         s.stay = false;
         s.staying = false;
+        s.asking = false;
         s.client = what.clients.back();
     }
     auto* const on = &*stage_;

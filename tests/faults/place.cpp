@@ -11,6 +11,7 @@ lock_options place::options() const
 {
     return {.ttl = ttl,
             .max_local_handoffs = max_local_handoffs,
+            .fair = fair,
             .deferred_release = deferred_release,
             .retry = {.most = std::chrono::hours{1}}};
 }

@@ -15,7 +15,7 @@ enum class event : std::uint32_t {
     renewed,          ///< valid_until
     loss_announced,
     answered,     ///< value: what `still_held()` said
-    write_taken,  ///< by the register that checks tokens; value: which of its writes
+    write_taken,  ///< by the register that checks tokens; value: which of those that it took; a shared hold reads
     write_refused,
     counter_written,  ///< the counter without a guard; value: what it says now
     release_begun,
@@ -40,6 +40,7 @@ struct record {
     std::uint32_t lock = 0;
     std::uint32_t hold = 0;
     event what = event::none;
+    bool shared = false;  ///< of a hold, or an attempt at one, together with others that are, too
 };
 
 /// The client number of the one who does the faults.

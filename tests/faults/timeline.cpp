@@ -18,7 +18,7 @@ using test::svg;
 // Colours that people with any kind of colour vision tell apart (Okabe and Ito).
 constexpr std::string_view style =
     "text{font:12px sans-serif;fill:#333}.title{font-size:16px;font-weight:bold;fill:#111}.small{font-size:11px;fill:#666}.right{text-anchor:end}"
-    ".middle{text-anchor:middle}.paper{fill:#fff}.lane{fill:#f1f3f5}.hold{fill:#0072b2}.late{fill:#d55e00}.paused{fill:#e69f00}"
+    ".middle{text-anchor:middle}.paper{fill:#fff}.lane{fill:#f1f3f5}.hold{fill:#0072b2}.shared{fill:#56b4e9}.late{fill:#d55e00}.paused{fill:#e69f00}"
     ".axis{stroke:#999}.fault{fill:#a33f0033}.killed{stroke:#a33f00;stroke-width:2}.refused{stroke:#cc79a7;stroke-width:2}";
 
 constexpr std::int64_t second = 1'000'000'000;
@@ -110,7 +110,7 @@ private:
     {
         for (auto const& [lock, of_lock] : holds_of(records_))
             for (auto const& h : of_lock) {
-                box(lock, h.client, h.granted, h.over(), "hold", 8);
+                box(lock, h.client, h.granted, h.over(), h.shared ? "shared" : "hold", 8);
                 if (h.release_begun != never && h.release_begun > h.over())
                     box(lock, h.client, h.over(), h.release_begun, "late", 8);
             }
@@ -136,8 +136,9 @@ private:
 
     void legend()
     {
-        double at = margin;
+        double at = 20;
         for (auto const& [look, what] : {std::pair{"hold", "holds the lock"},
+                                         {"shared", "shares it"},
                                          {"paused", "is stopped"},
                                          {"late", "its lease has ended"},
                                          {"killed", "killed"},
@@ -149,7 +150,7 @@ private:
             else
                 out_.rectangle(at, bottom_ + 34, 12, 10, look);
             out_.text(at + 18, bottom_ + 43, what, "small");
-            at += 170;
+            at += 155;
         }
     }
 

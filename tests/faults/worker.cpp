@@ -10,6 +10,7 @@
 #include <holdfast/election.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/semaphore.hpp>
+#include <holdfast/shared_mutex.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -49,9 +50,12 @@ public:
             permits_.emplace(client, what.lock_name(i), what.permits, what.where.options());
         else if (what.kind == primitive::several)
             lay_out(client);
+        else if (what.kind == primitive::readers)
+            sides_.emplace(client, what.lock_name(i), what.where.options());
         else
             lock_.emplace(client, what.lock_name(i), what.where.options());
         slot_.staying = false;
+        slot_.asking = false;
         slot_.client = what.clients.at(i);
     }
 
@@ -63,12 +67,17 @@ public:
         while (!on_.stop) {
             ++hold_;
             note({.what = event::acquire_begun});
+            slot_.asking = true;
             try {
-                permits_ ? with_permit() : with_lock();
+                if (permits_)
+                    with_permit();
+                else
+                    sides_ ? with_side() : with_lock();
             } catch (error const& e) {
                 if (!permits_) note({.what = event::acquire_unknown});
                 failed(e);
             }
+            slot_.asking = false;
             std::this_thread::sleep_for(std::chrono::microseconds{rest(random_)});
         }
     }
@@ -87,6 +96,15 @@ private:
         if (!lock_->try_lock_for(what_.patience)) return note({.what = event::acquire_failed});
         section(lock_->lease());
         give_back([&](std::error_code& ec) { lock_->unlock(ec); });
+    }
+
+    void with_side()
+    {
+        bool const shared = what_.shared;
+        if (!(shared ? sides_->try_lock_shared_for(what_.patience) : sides_->try_lock_for(what_.patience)))
+            return note({.what = event::acquire_failed});
+        section(shared ? sides_->lease_shared() : sides_->lease());
+        give_back([&](std::error_code& ec) { shared ? sides_->unlock_shared(ec) : sides_->unlock(ec); });
     }
 
     /// An attempt that fails says nothing of any one slot.
@@ -236,6 +254,7 @@ private:
     bool section(lease const& mine)
     {
         auto const granted = monotonic_now();
+        slot_.asking = false;
         valid_until_ = to_monotonic(mine.expires_at());
         note({.at = granted, .valid_until = valid_until_, .token = mine.fencing_token(), .what = event::acquire_ok});
         std::atomic<bool> announced{false};
@@ -257,7 +276,7 @@ private:
         note({.value = held ? 1U : 0U, .what = event::answered});
         if (!held) static_cast<void>(test::eventually([&] { return announced.load(); }, 1min));
         write(guarded, mine.fencing_token());
-        if (held) {
+        if (held && !what_.shared) {
             guarded.counter = seen + 1;
             note({.value = seen + 1, .what = event::counter_written});
         }
@@ -277,10 +296,12 @@ private:
         ++slot_.sections;
     }
 
-    /// A write of the holder is sent whether or not the lock is still its own: that is for the register to say.
+    /// A write of the holder is sent whether or not the lock is still its own: that is for the register to say. So is a
+    /// read of one that shares it.
     void write(resource& to, std::uint64_t token)
     {
-        auto const turn = what_.tokens_checked ? to.fenced.write(token) : to.fenced.write_unchecked(token);
+        auto const checked = [&] { return what_.shared ? to.fenced.read(token) : to.fenced.write(token); };
+        auto const turn = what_.tokens_checked ? checked() : to.fenced.write_unchecked(token);
         note({.value = turn, .what = turn != 0 ? event::write_taken : event::write_refused});
     }
 
@@ -296,6 +317,7 @@ private:
     {
         r.lock = lock_number_;
         r.hold = hold_;
+        r.shared = what_.shared;
         journal_.write(r);
     }
 
@@ -306,6 +328,7 @@ private:
     journal journal_;
     std::optional<mutex> lock_;
     std::optional<semaphore> permits_;
+    std::optional<shared_mutex> sides_;
     std::optional<store> last_store_;
     std::deque<mutex> members_;
     std::minstd_rand random_;

@@ -28,6 +28,7 @@ struct resource {
 struct slot {
     std::atomic<bool> stay{false};     ///< asked of the worker: remain in your section
     std::atomic<bool> staying{false};  ///< it has seen that, and is in a section that lasts until `stay` is taken back
+    std::atomic<bool> asking{false};   ///< it is in an attempt whose outcome it does not know
     std::atomic<std::uint32_t> sections{0};  ///< that it has done
     std::atomic<std::uint32_t> losses{0};    ///< that were announced
     std::atomic<std::uint32_t> failures{0};  ///< attempts that threw
@@ -60,6 +61,7 @@ enum class primitive : std::uint8_t {
     semaphore,  ///< each slot is a lock of the journals
     election,   ///< a section is a term; it resigns after it
     several,    ///< two or three of the locks at once, named in any order
+    readers,    ///< a read-write lock; a shared hold reads the register, and does not write the counter
 };
 
 /// What a worker, which is a process, is to do: a thread for each lock, or all for one.
@@ -71,6 +73,7 @@ struct duty {
     std::uint32_t first_lock = 0;
     bool one_lock = false;  ///< for all its threads
     primitive kind = primitive::mutex;
+    bool shared = false;                      ///< of a read-write lock: together with others that are, too
     std::uint32_t permits = 1;                ///< of a semaphore
     std::uint32_t members = 1;                ///< how many locks there are, of which it takes several
     std::optional<place> last_on{};           ///< where the last of these is, if not where the others are

@@ -4,6 +4,7 @@
 #include "history.hpp"
 
 #include "faults/check/announced.hpp"
+#include "faults/check/at_once.hpp"
 #include "faults/check/counter.hpp"
 #include "faults/check/exclusion.hpp"
 #include "faults/check/fenced_writes.hpp"
@@ -65,6 +66,28 @@ TEST_CASE("K1 tells locks apart")
     CHECK(check_exclusion(two).empty());
 }
 
+TEST_CASE("K1 lets shared holds overlap")
+{
+    auto const readers = history{}.shared(1, 1, 0, 1, 100).shared(2, 1, 10, 50, 150);
+    CHECK(check_exclusion(of(readers)).empty());
+    auto after = readers;
+    CHECK(check_exclusion(of(after.granted(3, 1, 20, 150, 200).shared(1, 2, 110, 200, 300))).empty());
+}
+
+TEST_CASE("K1 refuses a hold beside a shared one, and a shared one beside it")
+{
+    CHECK_FALSE(check_exclusion(of(history{}.shared(1, 1, 0, 1, 100).granted(2, 1, 10, 99, 150))).empty());
+    CHECK_FALSE(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).shared(2, 1, 10, 99, 150))).empty());
+    CHECK_FALSE(check_exclusion(of(history{}.shared(1, 1, 0, 1, 50).renewed(1, 1, 30, 130).granted(2, 1, 10, 110, 250)))
+                    .empty());
+    // The reader that lasts longest is not the last one granted.
+    CHECK(check_exclusion(of(history{}.shared(1, 1, 0, 1, 100).shared(2, 1, 5, 6, 20).granted(3, 1, 10, 50, 90)))
+              .size() == 1);
+    // A writer that lasts longer than a reader is in the way of the next reader.
+    CHECK(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).shared(2, 1, 5, 6, 20).shared(3, 1, 10, 50, 90)))
+              .size() == 2);
+}
+
 TEST_CASE("K2 takes tokens that increase in real time, and does not compare what overlaps")
 {
     CHECK(check_fencing(of(history{}.granted(1, 1, 0, 10, 100, 5).granted(2, 1, 20, 30, 100, 6))).empty());
@@ -80,6 +103,31 @@ TEST_CASE("K2 refuses tokens that go back, are there twice, or are not there")
     CHECK_FALSE(
         check_fencing(
             of(history{}.granted(1, 1, 0, 10, 100, 9).granted(2, 1, 5, 12, 100, 7).granted(3, 1, 20, 30, 100, 8)))
+            .empty());
+}
+
+TEST_CASE("K2 does not compare the tokens of shared holds")
+{
+    CHECK(check_fencing(of(history{}.shared(1, 1, 0, 10, 100, 6).shared(2, 1, 20, 30, 100, 5))).empty());
+    CHECK(check_fencing(of(history{}.shared(1, 1, 0, 10, 100, 5).shared(2, 1, 20, 30, 100, 5))).empty());
+    CHECK(
+        check_fencing(of(history{}.granted(1, 1, 0, 1, 9, 4).shared(2, 1, 10, 11, 20, 5).granted(3, 1, 21, 22, 30, 6)))
+            .empty());
+}
+
+TEST_CASE("K2 refuses a token that is not greater than those of the other side before it")
+{
+    for (std::uint64_t const token : {4U, 5U}) {
+        CHECK_FALSE(check_fencing(of(history{}.shared(1, 1, 0, 10, 100, 5).granted(2, 1, 20, 30, 100, token))).empty());
+        CHECK_FALSE(check_fencing(of(history{}.granted(1, 1, 0, 10, 100, 5).shared(2, 1, 20, 30, 100, token))).empty());
+    }
+    CHECK_FALSE(check_fencing(of(history{}.shared(1, 1, 0, 10, 100, 0))).empty());
+    // The greatest of all readers, and of all writers, not the last one.
+    CHECK_FALSE(
+        check_fencing(of(history{}.shared(1, 1, 0, 1, 100, 9).shared(2, 1, 0, 2, 100, 7).granted(3, 1, 20, 30, 100, 8)))
+            .empty());
+    CHECK_FALSE(
+        check_fencing(of(history{}.granted(1, 1, 0, 1, 5, 9).shared(2, 1, 6, 7, 100, 10).shared(3, 1, 20, 30, 100, 8)))
             .empty());
 }
 
@@ -113,6 +161,20 @@ TEST_CASE(
     auto early = base;
     early.add(event::write_taken, 1, 1, 65, 1).add(event::write_taken, 2, 1, 70, 2);
     CHECK(check_fenced_writes(of(early)).found.empty());
+}
+
+TEST_CASE("K3 has readers in any order, and refuses a stale read after a write, and a stale write after a read")
+{
+    auto const readers = history{}.shared(1, 1, 0, 1, 50, 1).shared(2, 1, 10, 60, 150, 2);
+    auto fine = readers;
+    fine.add(event::write_taken, 2, 1, 70, 1).add(event::write_taken, 1, 1, 80, 2);
+    CHECK(check_fenced_writes(of(fine)).found.empty());
+    auto read = history{}.shared(1, 1, 0, 1, 50, 1).granted(2, 1, 10, 60, 150, 2);
+    read.add(event::write_taken, 2, 1, 70, 1).add(event::write_taken, 1, 1, 80, 2);
+    CHECK(check_fenced_writes(of(read)).stale_taken == 1);
+    auto write = history{}.granted(1, 1, 0, 1, 50, 1).shared(2, 1, 10, 60, 150, 2);
+    write.add(event::write_taken, 2, 1, 70, 1).add(event::write_taken, 1, 1, 80, 2);
+    CHECK(check_fenced_writes(of(write)).stale_taken == 1);
 }
 
 TEST_CASE("K4 compares the counter with what was written down")
@@ -155,6 +217,54 @@ TEST_CASE("K6 refuses a lock that nobody gets, and does not look at clients that
     CHECK(check_takeover(of(idle), 300 * ms).times.empty());
 }
 
+TEST_CASE("K6 measures from the death of a reader to the next writer, and from that of a writer to anybody")
+{
+    constexpr std::int64_t ms = 1'000'000;
+    auto const reader = history{}
+                            .shared(1, 1, 0, 1, 100)
+                            .add(event::killed, 1, 0, 40)
+                            .shared(2, 1, 10, 50, 300)
+                            .granted(3, 1, 10, 310, 500);
+    CHECK(check_takeover(of(reader), 270 * ms).found.empty());
+    CHECK(check_takeover(of(reader), 270 * ms).times == std::vector{270 * ms});
+    CHECK_FALSE(check_takeover(of(reader), 269 * ms).found.empty());
+    auto const writer = history{}.granted(1, 1, 0, 1, 100).add(event::killed, 1, 0, 40).shared(2, 1, 10, 120, 300);
+    CHECK(check_takeover(of(writer), 80 * ms).times == std::vector{80 * ms});
+    CHECK_FALSE(check_takeover(of(writer), 79 * ms).found.empty());
+    auto stuck = history{}.shared(1, 1, 0, 1, 100).add(event::killed, 1, 0, 40).shared(2, 1, 10, 50, 300);
+    CHECK_FALSE(check_takeover(of(stuck.refused(3, 1, 10, 500)), 300 * ms).found.empty());
+}
+
+TEST_CASE("K6 measures from a stop to the next grant, too")
+{
+    constexpr std::int64_t ms = 1'000'000;
+    auto const h = history{}
+                       .granted(1, 1, 0, 1, 100)
+                       .add(event::paused, 1, 0, 40)
+                       .granted(2, 1, 10, 120, 300)
+                       .add(event::continued, 1, 0, 150)
+                       .released(1, 1, 151, 152, release_result::lost);
+    CHECK(check_takeover(of(h), 0).times.empty());
+    auto const stopped = check_takeover(of(h), 80 * ms, event::paused);
+    CHECK(stopped.found.empty());
+    CHECK(stopped.times == std::vector{80 * ms});
+    CHECK_FALSE(check_takeover(of(h), 79 * ms, event::paused).found.empty());
+    auto const idle = history{}
+                          .granted(1, 1, 0, 1, 100)
+                          .released(1, 1, 20, 21)
+                          .add(event::paused, 1, 0, 40)
+                          .granted(2, 1, 10, 120, 300);
+    CHECK(check_takeover(of(idle), 0, event::paused).times.empty());
+}
+
+TEST_CASE("the most holds at a time are counted, not those that came late")
+{
+    CHECK(most_at_once({}) == 0);
+    CHECK(most_at_once(of(history{}.shared(1, 1, 0, 1, 50).shared(2, 1, 0, 50, 60))) == 1);
+    CHECK(most_at_once(of(history{}.shared(1, 1, 0, 1, 51).shared(2, 1, 0, 50, 60).shared(3, 1, 0, 52, 60))) == 2);
+    CHECK(most_at_once(of(history{}.shared(1, 1, 0, 1, 50).shared(2, 1, 0, 30, 20))) == 1);
+}
+
 TEST_CASE("a loss that is announced before the next grant is in order, and so is a release before it")
 {
     constexpr std::int64_t ms = 1'000'000;
@@ -190,6 +300,12 @@ TEST_CASE("a loss that is announced after the next grant, or never, is refused")
     auto late_release = overtaken;
     CHECK_FALSE(
         check_announced(of(late_release.released(1, 1, 180, 181, release_result::lost)), 50 * ms).found.empty());
+    // A reader's, before a writer; not before another reader.
+    auto reader = history{}.shared(1, 1, 0, 1, 100).shared(2, 1, 10, 101, 300);
+    CHECK(check_announced(of(reader), 50 * ms).found.empty());
+    CHECK_FALSE(check_announced(of(reader.released(2, 1, 110, 112).granted(3, 1, 20, 111, 300).refused(4, 1, 150, 250)),
+                                50 * ms)
+                    .found.empty());
     // The hold in the middle, and that of a lock of its own.
     auto three = history{}
                      .granted(1, 1, 0, 1, 100)

@@ -29,6 +29,15 @@ public:
         return *this;
     }
 
+    history& shared(std::uint32_t client, std::uint32_t hold, std::int64_t begun, std::int64_t ok,
+                    std::int64_t valid_until, std::uint64_t token = 1)
+    {
+        granted(client, hold, begun, ok, valid_until, token);
+        records_[records_.size() - 2].shared = true;
+        records_.back().shared = true;
+        return *this;
+    }
+
     history& renewed(std::uint32_t client, std::uint32_t hold, std::int64_t at, std::int64_t valid_until)
     {
         add(event::renewed, client, hold, at);
@@ -39,6 +48,14 @@ public:
     history& refused(std::uint32_t client, std::uint32_t hold, std::int64_t begun, std::int64_t done)
     {
         return add(event::acquire_begun, client, hold, begun).add(event::acquire_failed, client, hold, done);
+    }
+
+    history& shared_refused(std::uint32_t client, std::uint32_t hold, std::int64_t begun, std::int64_t done)
+    {
+        refused(client, hold, begun, done);
+        records_[records_.size() - 2].shared = true;
+        records_.back().shared = true;
+        return *this;
     }
 
     history& released(std::uint32_t client, std::uint32_t hold, std::int64_t begun, std::int64_t done,

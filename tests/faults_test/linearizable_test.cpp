@@ -146,3 +146,65 @@ TEST_CASE("K5 leaves open what an attempt under way in a fault had before it was
                            .add(event::fault_ended, director, 0, 95);
     CHECK_FALSE(check(after, refused_by::holder, ttl).empty());
 }
+
+TEST_CASE("K5 takes a read-write lock whose readers overlap")
+{
+    CHECK(check(history{}.shared(1, 1, 0, 10, 100).shared(2, 1, 5, 20, 120)).empty());
+    CHECK(check(history{}
+                    .shared(1, 1, 0, 10, 100)
+                    .shared(2, 1, 5, 20, 120)
+                    .released(1, 1, 30, 40)
+                    .released(2, 1, 32, 50)
+                    .granted(3, 1, 6, 33, 200)
+                    .released(3, 1, 40, 60)
+                    .shared(1, 2, 45, 46, 300))
+              .empty());
+}
+
+TEST_CASE("K5 refuses a writer beside a reader, and a reader beside a writer")
+{
+    CHECK_FALSE(check(history{}.shared(1, 1, 0, 10, 100).granted(2, 1, 5, 50, 120)).empty());
+    CHECK_FALSE(check(history{}.granted(1, 1, 0, 10, 100).shared(2, 1, 5, 50, 120)).empty());
+    // Of two readers, one has not left yet.
+    CHECK_FALSE(check(history{}
+                          .shared(1, 1, 0, 10, 100)
+                          .shared(2, 1, 5, 20, 120)
+                          .released(1, 1, 30, 40)
+                          .granted(3, 1, 6, 33, 200)
+                          .released(2, 1, 50, 60))
+                    .empty());
+    // A writer has not left yet, though a reader whose lease was short has been here.
+    CHECK(check(history{}.granted(1, 1, 0, 10, 100).shared(2, 1, 5, 20, 30).shared(3, 1, 6, 40, 200)).size() == 2);
+}
+
+TEST_CASE("K5 refuses a reader's release that claims to have freed what a writer already had")
+{
+    CHECK_FALSE(check(history{}.shared(1, 1, 0, 10, 100).granted(2, 1, 5, 110, 220).released(1, 1, 150, 160)).empty());
+    CHECK(check(history{}.shared(1, 1, 0, 10, 100).shared(2, 1, 5, 110, 220).released(1, 1, 150, 160)).empty());
+}
+
+TEST_CASE("K5 refuses a reader that was refused beside readers, not one that was refused beside a writer")
+{
+    auto const read = history{}.shared(1, 1, 0, 10, 100);
+    auto reader = read;
+    CHECK_FALSE(check(reader.shared_refused(2, 1, 20, 30), refused_by::holder_or_contender).empty());
+    auto writer = read;
+    CHECK(check(writer.refused(2, 1, 20, 30)).empty());
+    auto two = read;  // the first one stays
+    CHECK(check(two.shared(2, 1, 15, 20, 120).released(2, 1, 30, 40).refused(3, 1, 50, 60)).empty());
+    CHECK(check(history{}.granted(1, 1, 0, 10, 100).shared_refused(2, 1, 20, 30)).empty());
+    // A writer that waits keeps readers out.
+    auto waits = read;
+    waits.refused(3, 1, 15, 40).shared_refused(2, 1, 20, 30);
+    CHECK(check(waits, refused_by::holder_or_contender).empty());
+    // The writer has left, whatever readers there are.
+    auto left = history{}.granted(1, 1, 0, 10, 100).released(1, 1, 20, 30).shared(2, 1, 25, 35, 200);
+    CHECK_FALSE(check(left.shared_refused(3, 1, 40, 50), refused_by::holder_or_contender).empty());
+}
+
+TEST_CASE("K5 does not end a hold by the grant of one that came late")
+{
+    auto const late = history{}.granted(1, 1, 0, 20, 150).granted(2, 1, 1, 60, 15).released(2, 1, 61, 62);
+    auto refused = late;
+    CHECK(check(refused.refused(3, 1, 80, 90)).empty());
+}

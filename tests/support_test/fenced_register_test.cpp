@@ -29,6 +29,21 @@ TEST_CASE("the register takes no token below the greatest, and counts what it ta
     CHECK(r.write_unchecked(6) == 4);
 }
 
+TEST_CASE("the register takes reads in any order, none below a write, and no write below a read")
+{
+    fenced_register<8> r;
+    CHECK(r.read(3) == 1);
+    CHECK(r.read(2) == 2);
+    CHECK(r.write(2) == 0);
+    CHECK(r.write(5) == 3);
+    CHECK(r.read(4) == 0);
+    CHECK(r.read(9) == 4);
+    CHECK(r.read(6) == 5);
+    CHECK(r.write(8) == 0);
+    CHECK(r.write(10) == 6);
+    CHECK(r.read(9) == 0);
+}
+
 TEST_CASE("a register that is full says so")
 {
     fenced_register<2> r;

@@ -19,9 +19,10 @@ struct announcements {
 };
 
 /// The loss is announced before a rival is granted the lock. Returns: of each hold that was not released before the
-/// next grant, and whose client was neither stopped meanwhile nor killed, how late that was; as breaches those that
-/// were later than `limit`, and those that were not announced at all while the hold, or `records`, went on for `limit`;
-/// and every hold whose holder found it lost, and released it without an announcement, for which it had waited.
+/// next grant to one that it excludes, and whose client was neither stopped meanwhile nor killed, how late that was; as
+/// breaches those that were later than `limit`, and those that were not announced at all while the hold, or `records`,
+/// went on for `limit`; and every hold whose holder found it lost, and released it without an announcement, for which
+/// it had waited.
 [[nodiscard]] inline announcements check_announced(std::vector<record> const& records, std::int64_t limit)
 {
     announcements result;
@@ -42,8 +43,9 @@ struct announcements {
                                        " was not announced before its release");
         for (auto one = holds.begin(); one != holds.end(); ++one) {
             auto const& h = *one;
-            auto const after = std::find_if(one + 1, holds.end(), [](hold const& x) { return !x.came_late(); });
-            if (after == holds.end()) break;
+            auto const rival = [&](hold const& x) { return !x.came_late() && x.excludes(h); };
+            auto const after = std::find_if(one + 1, holds.end(), rival);
+            if (after == holds.end()) continue;
             auto const& next = *after;
             if (h.release_begun <= next.granted || h.valid_until <= h.granted)
                 continue;  // the latter was over when its holder heard of it

@@ -14,7 +14,8 @@ namespace holdfast::faults {
 /// What the register that checks tokens did with the writes of one run.
 struct fenced_writes {
     std::size_t taken = 0;
-    std::size_t stale_taken = 0;  ///< after one of a holder that asked for the lock later than this one was granted it
+    std::size_t stale_taken = 0;  ///< after one of a holder that asked for the lock later than this one was granted it;
+                                  ///< two shared holds are not compared
     std::size_t stale_refused = 0;  ///< of a holder whose hold was over
     std::size_t good_refused = 0;   ///< of one whose hold was not
     breaches found;
@@ -43,14 +44,16 @@ struct fenced_writes {
             }
         }
         std::sort(taken.begin(), taken.end());
-        std::int64_t newest = 0;
+        std::int64_t newest_of_all = 0;
+        std::int64_t newest_alone = 0;
         for (auto const& [turn, h] : taken) {
             ++result.taken;
-            if (h->granted < newest) {
+            if (h->granted < (h->shared ? newest_alone : newest_of_all)) {
                 ++result.stale_taken;
                 result.found.push_back("the register took a stale write of " + h->name());
             }
-            newest = std::max(newest, h->begun);
+            newest_of_all = std::max(newest_of_all, h->begun);
+            if (!h->shared) newest_alone = std::max(newest_alone, h->begun);
         }
     }
     if (result.stale_refused < least_refused)

@@ -24,7 +24,7 @@ struct hold {
     std::uint32_t lock = 0;
     std::uint32_t number = 0;
     std::uint64_t token = 0;
-    std::int64_t begun = 0;        ///< the acquire
+    std::int64_t begun = 0;  ///< the acquire
     std::int64_t granted = 0;
     std::int64_t valid_until = 0;  ///< the latest that the holder was promised
     std::int64_t lost = never;     ///< announced
@@ -32,12 +32,16 @@ struct hold {
     std::int64_t release_done = never;
     release_result result = release_result::unknown;
     bool found_lost = false;  ///< its holder asked, and was told that it was over
+    bool shared = false;      ///< with other holders of the lock whose holds are shared, too
 
     /// Returns: until when the holder claims to have the lock.
     [[nodiscard]] std::int64_t over() const noexcept { return std::min({valid_until, lost, release_begun}); }
 
     /// Returns: whether it was over when its holder, who stood still meanwhile, heard of it. It claims nothing.
     [[nodiscard]] bool came_late() const noexcept { return over() <= granted; }
+
+    /// Returns: whether the two may not be held at the same time.
+    [[nodiscard]] bool excludes(hold const& other) const noexcept { return !shared || !other.shared; }
 
     [[nodiscard]] std::string name() const
     {
@@ -63,7 +67,8 @@ struct hold {
                                .token = r.token,
                                .begun = begun[key],
                                .granted = r.at,
-                               .valid_until = r.valid_until});
+                               .valid_until = r.valid_until,
+                               .shared = r.shared});
         }
         auto const place = places.find(key);
         if (place == places.end()) continue;

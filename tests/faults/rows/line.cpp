@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Many processes wait in line for one lock, one of them with many threads, beside a client of another library that only
-// polls. Waiters and holders are killed and stopped, a server is stopped, and comes back empty; of five masters, no two
-// clocks agree. Whatever happens, each that lives gets the lock. When is not judged: the waits are figures.
+// Many processes wait in line for one lock, plain or fair, one of them with many threads, beside a client of another
+// library that only polls. Waiters and holders are killed and stopped, a server is stopped, and comes back empty; of
+// five masters, no two clocks agree. Whatever happens, each that lives gets the lock. When is not judged: the waits are
+// figures.
 #include "rows.hpp"
 
 #include "old_masters.hpp"
@@ -38,28 +39,39 @@ using test::eventually;
 constexpr std::chrono::milliseconds ttl{800};
 constexpr std::uint64_t most_sections = 400'000;  // the register takes them, and those of a round
 
-place where(run_options const& run, old_masters const& servers)
+enum class lock_kind { plain, fair };
+
+place where(run_options const& run, old_masters const& servers, lock_kind kind)
 {
     bool const one = run.on == place::store::redis;
     return {.what = run.on,
             .servers = servers.urls(),
             .ttl = ttl,
             .operation_timeout = 300ms,
-            .restart_guard = one ? ttl : 1min};  // with that of masters, clocks may differ by half of it
+            .restart_guard = one ? ttl : 1min,  // with that of masters, clocks may differ by half of it
+            .fair = kind == lock_kind::fair};
+}
+
+/// Returns: how many threads the last process has. A process has one place among those that wait for a fair lock, which
+/// its threads take in turn: each is served once in as many rounds.
+std::uint32_t threads_of_last(run_options const& run, lock_kind kind)
+{
+    return static_cast<std::uint32_t>(kind == lock_kind::fair ? run.count(4, 16) : run.count(16, 256));
 }
 
 class waiting_crowd {
 public:
-    waiting_crowd(run_options const& run, findings& to)
+    waiting_crowd(run_options const& run, findings& to, lock_kind kind)
         : run_{run},
           to_{to},
           servers_{run.on == place::store::redis ? 1U : 5U, to.folder("clocks"), std::chrono::seconds{run.count(1, 9)}},
-          workers_{{.where = where(run, servers_),
+          workers_{{.where = where(run, servers_, kind),
                     .processes = run.count(12, 64),
-                    .threads_of_last = static_cast<std::uint32_t>(run.count(16, 256)),
+                    .threads_of_last = threads_of_last(run, kind),
                     .patience = 1h},
                    to.folder("journals")},
-          poller_{"faults/0", servers_.ports(), to.folder("poller")}
+          poller_{"faults/0", servers_.ports(), to.folder("poller")},
+          guard_{where(run, servers_, kind).restart_guard}
     {
         workers_.shared().warmed = true;  // what they use is not looked at
     }
@@ -227,8 +239,7 @@ private:
     /// somebody without a restart guard asks the server again.
     void emptied_server(std::size_t which)
     {
-        auto const guard = where(run_, servers_).restart_guard + 3s;
-        if (emptied_ && !eventually([&] { return emptied_->uptime() > guard; }, 5min))
+        if (emptied_ && !eventually([&] { return emptied_->uptime() > guard_ + 3s; }, 5min))
             throw std::runtime_error{"a server does not come back"};
         poller_.leave_out(which);
         workers_.note(event::fault_begun, which);
@@ -285,6 +296,7 @@ private:
     old_masters servers_;
     crew workers_;
     poller poller_;
+    std::chrono::milliseconds guard_;
     std::mt19937_64 random_{run_.seed};
     std::set<std::size_t> away_;
     test::redis_server* emptied_ = nullptr;  ///< the last one
@@ -292,13 +304,17 @@ private:
     breaches unserved_;
 };
 
-}  // namespace
-
-void go(run_options const& run, findings& to)
+void run_line(run_options const& run, findings& to, lock_kind kind)
 {
-    waiting_crowd all{run, to};
+    waiting_crowd all{run, to, kind};
     all.go();
     all.finish();
 }
+
+}  // namespace
+
+void go(run_options const& run, findings& to) { run_line(run, to, lock_kind::plain); }
+
+void fair(run_options const& run, findings& to) { run_line(run, to, lock_kind::fair); }
 
 }  // namespace holdfast::faults::line

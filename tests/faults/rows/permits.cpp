@@ -5,13 +5,13 @@
 #include "everybody.hpp"
 #include "rows.hpp"
 
+#include "../check/at_once.hpp"
 #include "../crew.hpp"
 #include "../site.hpp"
 #include "../verify.hpp"
 
 #include <support/eventually.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +20,6 @@
 #include <string>
 #include <thread>
 #include <utility>
-#include <vector>
 
 namespace holdfast::faults::permits {
 namespace {
@@ -30,23 +29,6 @@ using test::eventually;
 
 constexpr std::uint32_t permits = 3;
 constexpr std::size_t processes = 8;
-
-/// Returns: the most permits that were claimed at a time.
-std::size_t most_at_once(std::vector<record> const& records)
-{
-    std::vector<std::pair<std::int64_t, int>> changes;
-    for (auto const& [slot, holds] : holds_of(records))
-        for (auto const& h : holds) {
-            if (h.over() <= h.granted) continue;
-            changes.emplace_back(h.granted, 1);
-            changes.emplace_back(h.over(), -1);
-        }
-    std::sort(changes.begin(), changes.end());
-    int now = 0;
-    int most = 0;
-    for (auto const& [at, change] : changes) most = std::max(most, now += change);
-    return static_cast<std::size_t>(most);
-}
 
 /// Effects: has as many processes as there are permits be in their sections at once, as the journals have it: on a busy
 /// machine they seldom are by chance. They begin again if one of them loses its lease before the last one comes.

@@ -19,6 +19,10 @@ namespace permits {
 void go(run_options const& run, findings& to);
 }
 
+namespace readers {
+void go(run_options const& run, findings& to);
+}
+
 namespace several {
 void go(run_options const& run, findings& to);
 }
@@ -73,6 +77,7 @@ void go(run_options const& run, findings& to);
 
 namespace line {
 void go(run_options const& run, findings& to);
+void fair(run_options const& run, findings& to);
 }
 
 namespace deadlines {

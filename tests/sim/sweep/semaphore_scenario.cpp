@@ -86,8 +86,8 @@ private:
             try {
                 if (resizes_ && number == 0 && thread == 0 && process.below(8) == 0)
                     resize(process, jobs, 1 + process.below(4));
-                bool const several = batches_ && jobs.max() > 1 && process.below(4) == 0;
-                several ? batch_section(process, jobs) : section(process, jobs);
+                bool const batch_wanted = batches_ && jobs.max() > 1 && process.below(4) == 0;
+                batch_wanted ? batch_section(process, jobs) : section(process, jobs);
             } catch (error const& e) {
                 bool const told = resizes_ && e.code() == errc::misconfigured;
                 told ? follow(process, jobs) : on_error(e);
@@ -167,7 +167,7 @@ private:
         auto const number = jobs.max();
         auto const n = 2 + static_cast<std::ptrdiff_t>(process.below(static_cast<std::uint64_t>(number - 1)));
         auto& mine = batches_wanted_.emplace_back(batch{process.index(), wanted});
-        auto several = [&]() -> leased_permits {
+        auto taken = [&]() -> leased_permits {
             try {
                 if (way == how::once) return {jobs, n, std::try_to_lock};
                 if (way == how::for_ever) return {jobs, n};
@@ -181,30 +181,30 @@ private:
         mine.over = process.present();
         // After its time it tries each slot once more, and gives back what it had.
         judge_deadline(process, way, wanted, d + node_timeout + 20 * (n + 1) * longest_delay);
-        if (!several) {
+        if (!taken) {
             ++verdict_.refused;
-            if (!several.slots().empty()) breach("all or none", "some of several permits were granted");
+            if (!taken.slots().empty()) breach("all or none", "some of several permits were granted");
             return;
         }
         ++verdict_.acquired;
         if (jobs.max() == number) judge_number(static_cast<std::uint64_t>(number), wanted, process.present());
         if (way != how::once) waits_.push_back({process.index(), wanted, process.present(), static_cast<int>(n)});
-        if (std::set(several.slots().begin(), several.slots().end()).size() != static_cast<std::size_t>(n))
-            breach("all or none", std::to_string(several.slots().size()) + " slots were granted, not " +
+        if (std::set(taken.slots().begin(), taken.slots().end()).size() != static_cast<std::size_t>(n))
+            breach("all or none", std::to_string(taken.slots().size()) + " slots were granted, not " +
                                       std::to_string(n) + " different ones");
         std::vector<claim*> parts;
-        for (std::size_t i = 0; i < several.slots().size(); ++i)
-            parts.push_back(&claim_of(process, several.slots()[i], several.lease_of(i).fencing_token()));
+        for (std::size_t i = 0; i < taken.slots().size(); ++i)
+            parts.push_back(&claim_of(process, taken.slots()[i], taken.lease_of(i).fencing_token()));
         auto const each_held = [&] {
-            bool const all = several.still_held();
+            bool const all = taken.still_held();
             for (std::size_t i = 0; all && i < parts.size(); ++i)
-                if (!several.lease_of(i).still_held()) breach("all or none", "a hold outlived one of its permits");
+                if (!taken.lease_of(i).still_held()) breach("all or none", "a hold outlived one of its permits");
             return all;
         };
         auto const leave = process.present() + process.up_to(process.below(6) == 0 ? 2 * ttl_ : 10ms);
-        bool const held = keep(process, parts, leave, each_held, [&] { return several.expires_at(); });
+        bool const held = keep(process, parts, leave, each_held, [&] { return taken.expires_at(); });
         if (!held && process.below(2) == 0) threads::sleep_until(process.present() + process.up_to(ttl_));
-        several.release();
+        taken.release();
     }
 
     /// Returns: the claim to a permit that was granted now.
