@@ -45,8 +45,8 @@ void print(row const& of, run_options const& run, findings const& found, std::ch
     std::printf("  %zu breaches, %s\n", wrong.size(), seconds(took).c_str());
 }
 
-void store(row const& of, run_options const& run, findings const& found, std::chrono::duration<double> took,
-           std::filesystem::path const& folder)
+void write_results(row const& of, run_options const& run, findings const& found, std::chrono::duration<double> took,
+                   std::filesystem::path const& folder)
 {
     std::filesystem::create_directories(folder);
     auto const name = std::string{of.name} + (run.control ? "_control" : "");

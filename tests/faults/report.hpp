@@ -13,7 +13,7 @@ void print(row const& of, run_options const& run, findings const& found, std::ch
 
 /// Effects: writes `<row>.md`, a line of a table, and where there is something to draw `<row>.svg` into `folder`.
 /// Throws: `std::runtime_error` where that fails.
-void store(row const& of, run_options const& run, findings const& found, std::chrono::duration<double> took,
-           std::filesystem::path const& folder);
+void write_results(row const& of, run_options const& run, findings const& found, std::chrono::duration<double> took,
+                   std::filesystem::path const& folder);
 
 }  // namespace holdfast::faults
