@@ -60,6 +60,7 @@ TEST_CASE("a single attempt that is to be decided goes on while its votes are sp
     one.asked(t0, votes::split);
     one.not_asked();
     CHECK(one.last_attempt(t0));
+    CHECK(one.why_over(t0) == errc::unavailable);  // nobody need have it
     acquire_limits usual{{.once = true}};
     for (auto const how : {votes::split, votes::doubtful}) {
         usual.asked(t0, how);
@@ -78,7 +79,7 @@ TEST_CASE("a majority that votes for others again and again is one holder", "[co
     };
     one.asked(t0, votes::split);
     doubtful(7);
-    CHECK(one.why_over(t0 + 1s) == errc::timed_out);
+    CHECK(one.why_over(t0 + 1s) == errc::unavailable);
     one.asked(t0, votes::split);  // it was contenders
     doubtful(8);
     CHECK(one.why_over(t0) == errc::timed_out);

@@ -157,9 +157,25 @@ TEST_CASE("the latest clock is the furthest one in line, or what another client 
     a.heard((epoch + 3s).count(), now + 2s);  // of a waiter that came before
     CHECK(a.latest(now + 2s) == shown(epoch + 4s));
     a.heard((epoch + 9s).count(), now + 2s);
-    CHECK(a.latest(now + 3s) == shown(epoch + 10s));
+    CHECK(a.latest(now + 2s) == shown(epoch + 9s));
     a.heard((epoch + 5s).count(), now + 2s);
-    CHECK(a.latest(now + 3s) == shown(epoch + 10s));
+    CHECK(a.latest(now + 2s) == shown(epoch + 9s));
+    CHECK(a.latest(now + 102s) == shown(epoch + 108s));  // it fades
+    CHECK(a.latest(now + 1h) == shown(epoch + 1h + 2s));
+}
+
+TEST_CASE("what no clock in line can show is not heard")
+{
+    auto const limit = GENERATE(0s, 60s);
+    eligibility a{3, limit};
+    auto const wrong = GENERATE(std::numeric_limits<std::int64_t>::min(), std::int64_t{-1}, std::int64_t{0},
+                                std::numeric_limits<std::int64_t>::max(), std::int64_t{1} << 62,
+                                std::int64_t{(epoch + 2h).count()}, std::int64_t{(epoch + 61s).count()});
+    a.heard(epoch.count(), now);  // it knows no clock to compare it with
+    CHECK(a.latest(now) == 0);
+    a.connected(0, epoch, 1h, now);
+    a.heard(wrong, now);
+    CHECK(a.latest(now) == static_cast<std::uint64_t>(epoch.count()));
 }
 
 TEST_CASE("a proposal is a lead ahead of the furthest clock that is in line")

@@ -19,8 +19,8 @@ namespace holdfast::inline HOLDFAST_ABI {
 namespace detail {
 
 struct once_access {
-    /// Effects: asks once; if hosts that ask in the same moment split the votes of a fleet, again and again for a
-    /// second. Returns: whether `m` is held; if not, another client has it.
+    /// Effects: asks once, and hears all masters, so that one that hangs costs a `node_timeout`; if hosts that ask in
+    /// the same moment split the votes of a fleet, again and again for a second. Returns: whether `m` is held; if not, another client has it.
     [[nodiscard]] static bool try_lock(mutex& m)
     {
         auto attempt = patience::in(std::chrono::seconds{1});
@@ -46,8 +46,9 @@ struct once_access {
 /// process ends while `f` runs, the next call may run when the lease has ended.
 ///
 /// Returns: whether it called `f`.
-/// Throws: what `f` throws; `error`: `unavailable`, also if calls in the same moment have split the votes of a Redlock
-/// for a second; `misconfigured`, also if the store cannot lease for `period`.
+/// Throws: what `f` throws; `error`: `unavailable`, also if the votes of a Redlock stayed split for a second: by calls
+/// in the same moment, or a holder without a majority of the masters that answer; `misconfigured`, also if the store
+/// cannot lease for `period`.
 ///
 /// Source: the `lockAtLeastFor` of ShedLock.
 template <class F>

@@ -31,7 +31,7 @@ enum class votes : std::uint8_t {
 /// |                        | `unavailable_after` after it could last be asked | unavailable   |
 ///
 /// A single attempt ends as if the deadline had passed. One that is to be decided goes on while its votes are split,
-/// and through a few rounds in which they are doubtful. It ends with unavailable if they are split at the deadline.
+/// and through a few rounds in which they are doubtful. It ends with unavailable if it is not decided at the deadline.
 class acquire_limits {
 public:
     explicit acquire_limits(acquire_request const& r) noexcept
@@ -62,6 +62,7 @@ public:
     /// Effects: notes that none can be asked now.
     void not_asked() noexcept
     {
+        if (!decided()) ever_asked_ = false;  // now nobody can say whose it is
         split_ = false;
         doubts_ = 0;
         in_outage_ = true;
@@ -81,20 +82,22 @@ public:
     /// Returns: whether an attempt that begins or ends at `now` is the last one.
     [[nodiscard]] bool last_attempt(boot_clock::time_point now) const noexcept
     {
-        bool const decided = !split_ && (doubts_ == 0 || doubts_ >= most_doubts);
-        return (once_ && decided) || now >= deadline_;
+        return (once_ && decided()) || now >= deadline_;
     }
 
     /// Returns: how it ends at `now`, after an attempt; no error if it goes on.
     [[nodiscard]] std::error_code why_over(boot_clock::time_point now) const noexcept
     {
-        if (last_attempt(now)) return when_over(ever_asked_ && !split_);
+        if (last_attempt(now)) return when_over(ever_asked_ && decided());
         return now >= outage_ends() ? make_error_code(errc::unavailable) : std::error_code{};
     }
 
 private:
     /// After so many rounds in succession it is one holder: of several that contend, one has won by then.
     static constexpr unsigned most_doubts = 8;
+
+    /// Returns: whether it is known that another client has the lock, or that none can be asked.
+    [[nodiscard]] bool decided() const noexcept { return !split_ && (doubts_ == 0 || doubts_ >= most_doubts); }
 
     bool once_;
     bool until_decided_;
@@ -103,7 +106,7 @@ private:
     boot_clock::duration unavailable_after_;
     bool ever_asked_ = false;
     bool split_ = false;
-    unsigned doubts_ = 0;  // rounds in succession
+    unsigned doubts_ = 0;    // rounds in succession
     bool in_outage_ = true;  // none could be asked so far
 };
 

@@ -30,11 +30,11 @@ struct acquire_request {
     /// How the attempts are spaced.
     backoff_options retry{};
 
-    /// Exactly one attempt; `deadline` has no effect.
+    /// Exactly one attempt, unless `until_decided`; `deadline` has no effect then.
     bool once = false;
 
     /// With `once`: if some nodes grant the lock, but no majority does, another attempt follows, until `deadline`; if a
-    /// majority votes for others, a few times. If the votes are still split then, the acquire fails with `unavailable`.
+    /// majority votes for others, a few times. If that is not decided then, the acquire fails with `unavailable`.
     /// So `timed_out` says that another client has the lock, or goes on. No effect if the servers decide as one.
     bool until_decided = false;
 

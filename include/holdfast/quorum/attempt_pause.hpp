@@ -33,8 +33,12 @@ public:
     /// Effects: notes that a majority could be asked.
     void asked() noexcept { outage_ = first_reconnect; }
 
-    /// Returns: the pause after a round whose votes were split, now or earlier.
-    [[nodiscard]] boot_clock::duration among_contenders() noexcept { return up_to(window_); }
+    /// Returns: the pause after a round whose votes were split, now or earlier. Where it took `round`, and that matters,
+    /// contenders begin far enough apart for one to have all nodes before the others.
+    [[nodiscard]] boot_clock::duration among_contenders(boot_clock::duration round = {}) noexcept
+    {
+        return up_to(window_ + 2 * round);
+    }
 
     /// Returns: the pause before the next attempt to reach servers that could not be reached; the next one is longer.
     [[nodiscard]] boot_clock::duration in_outage() noexcept

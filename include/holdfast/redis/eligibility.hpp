@@ -71,10 +71,17 @@ public:
         compare();
     }
 
-    /// Effects: notes that another client took a clock to show `shown`, in µs since 1970, before now.
+    /// Effects: notes that another client took a clock to show `shown`, in µs since 1970, before now. What no clock in
+    /// line can show is ignored.
     void heard(std::int64_t shown, boot_clock::time_point now) noexcept
     {
-        heard_ = std::max(heard_, microseconds{shown} - since_boot(now));
+        auto const known = seen_latest(now);
+        microseconds most = std::chrono::minutes{1};  // a server takes no score that is further ahead
+        if (guard_ != boot_clock::duration::zero()) most = std::min(most, half_guard());
+        if (known.count() == 0 || shown <= 0 || microseconds{shown} > known + most) return;
+        if (microseconds{shown} <= heard_latest(now)) return;
+        heard_ = microseconds{shown} - since_boot(now);
+        heard_at_ = now;
     }
 
     /// Effects: notes that the connection was lost. The node's clock still counts when others are compared.
@@ -139,10 +146,7 @@ public:
     /// of knows them; 0 if none is known.
     [[nodiscard]] std::uint64_t latest(boot_clock::time_point now) const noexcept
     {
-        auto most = std::max(microseconds{0}, heard_ + since_boot(now));
-        for (unsigned node = 0; node < nodes_; ++node)
-            if (seen_[node].shows_clock && !far_off(node)) most = std::max(most, *seen_[node].ahead + since_boot(now));
-        return static_cast<std::uint64_t>(most.count());
+        return static_cast<std::uint64_t>(std::max(seen_latest(now), heard_latest(now)).count());
     }
 
     /// Returns: the least fence, in µs since 1970, that the node can have written since it was started and has a vote.
@@ -195,6 +199,23 @@ private:
         return std::chrono::duration_cast<microseconds>(now.time_since_epoch());
     }
 
+    /// Returns: the most that a clock in line that this client has seen shows now; 0 if none does.
+    [[nodiscard]] microseconds seen_latest(boot_clock::time_point now) const noexcept
+    {
+        microseconds most{0};
+        for (unsigned node = 0; node < nodes_; ++node)
+            if (seen_[node].shows_clock && !far_off(node)) most = std::max(most, *seen_[node].ahead + since_boot(now));
+        return most;
+    }
+
+    /// Returns: the most that one shows of which it heard; 0 if it heard of none. It fades by a hundredth of the time:
+    /// one that was set right is forgotten, and one that is still ahead is heard of again.
+    [[nodiscard]] microseconds heard_latest(boot_clock::time_point now) const noexcept
+    {
+        if (!heard_) return microseconds{0};
+        return *heard_ + since_boot(now) - std::max(microseconds{0}, since_boot(now) - since_boot(heard_at_)) / 100;
+    }
+
     [[nodiscard]] microseconds half_guard() const noexcept
     {
         return std::chrono::duration_cast<microseconds>(guard_) / 2;
@@ -235,8 +256,9 @@ private:
     std::chrono::milliseconds fence_lifetime_;
     std::array<sight, quorum::max_nodes> seen_{};
     unsigned unknown_ = nodes_;
-    microseconds heard_ = microseconds::min() / 2;  ///< what the latest clock shows, minus ours, as others know it
-    std::optional<microseconds> fresh_;             ///< what missing counters begin with, minus our clock
+    std::optional<microseconds> heard_;  ///< what the latest clock shows, minus ours, as others know it
+    boot_clock::time_point heard_at_{};
+    std::optional<microseconds> fresh_;  ///< what missing counters begin with, minus our clock
 };
 
 }  // namespace holdfast::redis

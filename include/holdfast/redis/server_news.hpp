@@ -83,8 +83,7 @@ public:
     }
 
 private:
-    /// If no lock has an `on_error`, no caller takes anything: as many as 31 servers have to say when all are lost, and
-    /// are there again.
+    /// If no lock has an `on_error`, no caller takes anything: the newest are kept.
     static constexpr std::size_t most = 128;
 
     [[nodiscard]] static error end_of(std::string const& server, std::error_code why, std::string_view what = {})
@@ -95,7 +94,7 @@ private:
     void add(error one)
     {
         std::scoped_lock guard{mutex_};
-        if (items_.size() >= most) return;
+        if (items_.size() >= most) items_.erase(items_.begin());
         items_.push_back(std::move(one));
         any_.store(true, std::memory_order_release);
     }

@@ -16,15 +16,16 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts::parts {
 // - phase: a HASH. `writer`, `reader`: until when one is remembered as waiting; a reader that gets in while no writer
 //   waits ends it for all readers. `turn`: until when readers have their turn, or until the last of them has left.
 //   `waiting`: the readers that wait and said who they are; `called`: those of them whose turn it is and who have not
-//   come. `queued` and `known`: what `writer` and `reader` are if one in the queue, or of `waiting`, set it last.
+//   come. `queued` and `known`: what `writer` and `reader` are if one in the queue, or of `waiting`, set the
+//   longest, and no other was refused after it.
 //   `beside`: the token of the exclusive lease that stands beside shared ones of the same owner, when it becomes
 //   one, or has been one. It expires when none of these matters. One that waits for less shortens no mark of another.
 //
 // A lease lasts through the millisecond of its end, as a key does. The writes that need memory come first; the key of
 // the lock is written last: if one before it fails, nothing is taken. A renewal and a release, but for a roll-back that
-// stays in the queue, begin with a write that needs none: a server without memory lets a script go on that has written; the SET of `note` only asks whether this
-// one does. That a release cannot write the phase does not undo it. A mark that is further ahead than any that is
-// written does not count: the clock was set back.
+// stays in the queue, begin with a write that needs none: a server without memory lets a script go on that has written;
+// the SET of `note` only asks whether this one does. That a release cannot write the phase does not undo it. A mark that
+// is further ahead than any that is written does not count: the clock was set back.
 
 inline constexpr std::string_view shared_keys = "local readers, phase = KEYS[2], KEYS[3]\n";
 inline constexpr std::string_view shared_keys_after_fence = "local readers, phase = KEYS[3], KEYS[4]\n";

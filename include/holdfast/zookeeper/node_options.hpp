@@ -22,7 +22,8 @@ enum class permits : std::uint8_t {
     /// than `max`; a client that wants one first takes the lock `name/locks`
     curator,
     /// shared with kazoo's Semaphore: each is a node below `name`, whose data say `max`; a client that wants one first
-    /// takes the lock `name-__lock__`, with kazoo's names. A client that says another `max` is told: `misconfigured`
+    /// takes the lock `name-__lock__`, with kazoo's names. A client that says another `max` is told when it has that
+    /// lock: `misconfigured`
     kazoo,
 };
 

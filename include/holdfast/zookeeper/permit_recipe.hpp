@@ -90,7 +90,7 @@ private:
         fail(errc::other_number);
     }
 
-    /// Returns: the number that `text` says, as Python reads it; nothing if it says none.
+    /// Returns: the number that `text` says, in plain digits, as Python reads them; nothing if it says none.
     [[nodiscard]] static std::optional<std::size_t> number_in(std::string_view text) noexcept
     {
         constexpr std::string_view blanks = " \t\r\n";

@@ -39,7 +39,7 @@ public:
     }
 
 protected:
-    static constexpr unsigned beside = slots - 1;
+    static constexpr unsigned beside = slots - 2;  // the last one of the last round is a tag of the operation's own
 
     /// Returns: how the name of our node begins; only ours does.
     [[nodiscard]] virtual std::string prefix() const = 0;
