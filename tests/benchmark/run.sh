@@ -77,7 +77,10 @@ status=0
 [ $status -le 1 ] || exit $status
 if python=$(holdfast_plotting_python); then
   "$python" "$here/plot.py" "$results/benchmark.json" "$results/benchmark.svg"
-  ! grep -q '"P7"' "$results/benchmark.json" || "$python" "$here/plot_crowd.py" "$results/benchmark.json" "$results/crowd.svg"
+  if grep -q '"P7"' "$results/benchmark.json"; then
+    "$python" "$here/plot_crowd.py" "$results/benchmark.json" "$results/crowd.svg"
+    "$python" "$here/plot_family.py" "$results/benchmark.json" "$results/family.svg"
+  fi
 fi
 printf '\nStored in %s\n' "$(realpath --relative-to="$OLDPWD" "$results")"
 exit $status

@@ -97,8 +97,8 @@ public:
     /// Effects: `release()`.
     ~leased_permits() { release(); }
 
-    /// Effects: gives the permits back, if they are owned; errors are reported to `on_error`. It waits for the answer
-    /// to the last one only.
+    /// Effects: gives the permits back, if they are owned. It waits for the answer to the last one only; that, and that
+    /// the lease of one was lost before, is reported to `on_error`.
     void release() noexcept
     {
         let_go();

@@ -109,7 +109,8 @@ public:
     /// Effects: `give_back()`.
     ~async_guard() { give_back(); }
 
-    /// Effects: gives the lock back, if it is owned, without a wait for the answer. Errors are reported to `on_error`.
+    /// Effects: gives the lock back, if it is owned, without a wait for the answer, which is not reported. A lease
+    /// that was lost before is reported to `on_error`.
     void give_back() noexcept
     {
         if (auto const object = std::exchange(object_, nullptr)) object->give_back(lease_);

@@ -19,7 +19,7 @@
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// Where the servers call the waiters of a client: one channel for all of its locks, listened to on every node where
+/// Where the servers call the waiters of a shard: one channel for all of its locks, listened to on every node where
 /// one waits, for as long as the client lives. So a wait costs no subscription of its own. A call names the waiter and
 /// the lock; if that wait is over, the next waiter is called in its place.
 class inbox final : public listener {
