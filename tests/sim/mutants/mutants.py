@@ -192,7 +192,7 @@ MUTANTS = {
     # slot that this server has free.
     "permits counted by each server": mutant(
         SEMAPHORE,
-        "if (MUTANT && c.keys->lock.find('#') != std::string::npos) {"
+        "if (MUTANT && c.keys->lock.find('#') != std::string::npos && c.keys->lock.back() <= '9') {"
         " auto const base = c.keys->lock.substr(0, c.keys->lock.find('#') + 1);"
         " last_slot_ = std::max(last_slot_, std::stoul(c.keys->lock.substr(base.size())));"
         " std::string to;"
