@@ -361,20 +361,28 @@ private:
         auto const most = late_   ? late_idle
                           : calm_ ? arrival + reservation
                                   : arrival + (1 + hung_) * reservation + 2 * longest_look;
+        // Since when one has waited that has no turn before this one, whoever gets it: a newcomer does not make up for
+        // a call that was lost.
+        std::vector<time_point> waited_since(turns_.size());
+        for (auto i = turns_.size(); i-- > 0;) {
+            auto const& t = turns_[i];
+            waited_since[i] = std::max(t.wanted, late_ ? time_point{} : t.awake);
+            if (i + 1 < turns_.size()) waited_since[i] = std::min(waited_since[i], waited_since[i + 1]);
+        }
         time_point free_since{};
         for (std::size_t i = 0; i < turns_.size(); ++i) {
             auto const& t = turns_[i];
             for (auto const& p : polled_)
                 if (p.granted < t.granted) free_since = std::max(free_since, p.over());
-            auto const since = std::max({free_since, t.wanted, late_ ? time_point{} : t.awake});
+            auto const since = std::max(free_since, waited_since[i]);
             auto const unheard = i > 0 && vanished_[i - 1] ? longest_look : duration{};
             bool const dead_has_it = std::any_of(struck_.begin(), struck_.end(), [&](time_point at) {
                 return at <= t.granted && at + 2 * ttl_of_victims > since;
             });
             if (t.granted - since > most + unheard + (dead_has_it ? duration{ttl_of_victims} : duration{}))
                 return breach("idle", "the lock was free for " + std::to_string((t.granted - since).count()) +
-                                          " ns while client " + std::to_string(t.client) + " waited, until " +
-                                          std::to_string(t.granted.time_since_epoch().count()));
+                                          " ns while one waited, until client " + std::to_string(t.client) +
+                                          " had it at " + std::to_string(t.granted.time_since_epoch().count()));
             free_since = std::max(free_since, claims_[i].over());
         }
     }
