@@ -61,6 +61,9 @@ TEST_CASE("a single attempt that is to be decided goes on while its votes are sp
     one.not_asked();
     CHECK(one.last_attempt(t0));
     CHECK(one.why_over(t0) == errc::unavailable);  // nobody need have it
+    CHECK(one.ever_asked());
+    one.asked(t0);
+    CHECK(one.why_over(t0) == errc::timed_out);
     acquire_limits usual{{.once = true}};
     for (auto const how : {votes::split, votes::doubtful}) {
         usual.asked(t0, how);

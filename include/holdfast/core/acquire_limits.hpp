@@ -55,6 +55,7 @@ public:
         split_ = how == votes::split && until_decided_;
         doubts_ = how == votes::doubtful && until_decided_ ? doubts_ + 1 : 0;
         ever_asked_ = true;
+        in_doubt_ = false;
         in_outage_ = false;
         outage_ends_ = saturating_add(t, unavailable_after_);
     }
@@ -62,7 +63,7 @@ public:
     /// Effects: notes that none can be asked now.
     void not_asked() noexcept
     {
-        if (!decided()) ever_asked_ = false;  // now nobody can say whose it is
+        in_doubt_ = in_doubt_ || !decided();
         split_ = false;
         doubts_ = 0;
         in_outage_ = true;
@@ -88,7 +89,7 @@ public:
     /// Returns: how it ends at `now`, after an attempt; no error if it goes on.
     [[nodiscard]] std::error_code why_over(boot_clock::time_point now) const noexcept
     {
-        if (last_attempt(now)) return when_over(ever_asked_ && decided());
+        if (last_attempt(now)) return when_over(ever_asked_ && decided() && !in_doubt_);
         return now >= outage_ends() ? make_error_code(errc::unavailable) : std::error_code{};
     }
 
@@ -107,6 +108,7 @@ private:
     bool ever_asked_ = false;
     bool split_ = false;
     unsigned doubts_ = 0;    // rounds in succession
+    bool in_doubt_ = false;  // it was not decided when the outage began
     bool in_outage_ = true;  // none could be asked so far
 };
 
