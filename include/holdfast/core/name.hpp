@@ -41,6 +41,12 @@ inline void append_printable(std::string& text, char c)
     }
 }
 
+/// Returns: the small letter of `c`, if it is a capital one of ASCII; otherwise `c`.
+[[nodiscard]] constexpr char in_small(char c) noexcept
+{
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
 }  // namespace detail
 
 /// Returns: `text` as messages show it: every byte that is not printable ASCII is escaped. For what others have

@@ -161,8 +161,7 @@ private:
             if (colon != std::string_view::npos) parse_port(rest.substr(colon + 1), e);
             e.host = decoded("host", rest.substr(0, colon));
         }
-        for (auto& c : e.host)
-            if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+        for (auto& c : e.host) c = holdfast::detail::in_small(c);
     }
 
     void parse_unix(std::string_view rest, endpoint& e) const

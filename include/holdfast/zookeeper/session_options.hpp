@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -90,8 +91,7 @@ namespace detail {
 /// is kept: it names an interface.
 [[nodiscard]] inline std::string in_small_letters(std::string host)
 {
-    std::transform(host.begin(), host.begin() + static_cast<std::ptrdiff_t>(std::min(host.find('%'), host.size())),
-                   host.begin(), [](char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); });
+    for (auto& c : std::span{host}.first(std::min(host.find('%'), host.size()))) c = holdfast::detail::in_small(c);
     return host;
 }
 
@@ -143,9 +143,8 @@ namespace detail {
             name = name.substr(1, name.size() - 2);  // the C client takes what is before the last colon as it is
             if (!detail::is_address_of_version_6(name)) refuse("what is in brackets is not an IPv6 address");
         } else if (name.find_first_of(":[]") != std::string_view::npos) {
-            refuse(
-                "a host has a colon or a bracket in it; write an IPv6 address in brackets, and the port after it: "
-                "[::1]:2181");
+            refuse("a host has a colon or a bracket in it; write an IPv6 address in brackets, and the port after it: "
+                   "[::1]:2181");
         }
         // The number without zeros before it: the C client reads one that begins with a zero as octal.
         auto const one = std::string{name} + ':' + std::to_string(std::stoul(std::string{port}));
