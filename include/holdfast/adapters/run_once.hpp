@@ -19,8 +19,9 @@ namespace holdfast::inline HOLDFAST_ABI {
 namespace detail {
 
 struct once_access {
-    /// Effects: asks once, and hears all masters, so that one that hangs costs a `node_timeout`; if hosts that ask in
-    /// the same moment split the votes of a fleet, again and again for a second. Returns: whether `m` is held; if not, another client has it.
+    /// Effects: asks once, and waits for the answers of all masters, so that one that hangs costs a `node_timeout`. If
+    /// hosts that ask in the same moment split the votes of a fleet, asks again, for a second at most.
+    /// Returns: whether `m` is held; if not, another client has it.
     [[nodiscard]] static bool try_lock(mutex& m)
     {
         auto attempt = patience::in(std::chrono::seconds{1});

@@ -30,7 +30,7 @@ struct acquire_request {
     /// How the attempts are spaced.
     backoff_options retry{};
 
-    /// Exactly one attempt, unless `until_decided`; `deadline` has no effect then.
+    /// Exactly one attempt, whatever `deadline` is; with `until_decided` more, until then.
     bool once = false;
 
     /// With `once`: if some nodes grant the lock, but no majority does, another attempt follows, until `deadline`; if a

@@ -24,7 +24,7 @@ class joint_request;
 /// How long an acquire waits at most.
 struct patience {
     boot_clock::time_point deadline = boot_clock::time_point::max();
-    bool once = false;                    ///< a single attempt, without a wait and `deadline`
+    bool once = false;                    ///< a single attempt, without a wait, whatever `deadline` is
     bool until_decided = false;           ///< see `acquire_request::until_decided`: until `deadline`
     std::optional<owner_token> beside{};  ///< see `acquire_request::beside`
     joint_request* joint = nullptr;       ///< it is asked for together with others; a single attempt

@@ -211,7 +211,7 @@ private:
             if (place_.taken()) wake_by(now + pause_.about(place_.look()));
             called(now, step);
         } else if (round_.asked()) {
-            sleep(now, pause_.among_contenders(set_.request.until_decided ? now - round_.sent() : now - now));
+            sleep(now, pause_.among_contenders(set_.request.until_decided ? round_.took(now) : boot_clock::duration{}));
         } else {
             sleep(now, std::min(pause_.in_outage(), limits_.outage_ends() - now));
         }

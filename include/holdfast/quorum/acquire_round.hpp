@@ -114,7 +114,7 @@ public:
     /// Returns: the greatest fence granted.
     [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
 
-    [[nodiscard]] boot_clock::time_point sent() const noexcept { return sent_; }
+    [[nodiscard]] boot_clock::duration took(boot_clock::time_point now) const noexcept { return now - sent_; }
     [[nodiscard]] boot_clock::time_point validity() const noexcept { return valid_until(sent_, ttl_); }
 
     /// Returns: whether a lease that is won now can be used. Validity ≤ 0 after the last answer is a failure even if

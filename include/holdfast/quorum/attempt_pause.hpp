@@ -33,8 +33,8 @@ public:
     /// Effects: notes that a majority could be asked.
     void asked() noexcept { outage_ = first_reconnect; }
 
-    /// Returns: the pause after a round whose votes were split, now or earlier. Where it took `round`, and that matters,
-    /// contenders begin far enough apart for one to have all nodes before the others.
+    /// Returns: the pause after a round whose votes were split, now or earlier. `round`: how long that took, if those
+    /// who contend are to begin so far apart that one can have all nodes before the others.
     [[nodiscard]] boot_clock::duration among_contenders(boot_clock::duration round = {}) noexcept
     {
         return up_to(window_ + 2 * round);

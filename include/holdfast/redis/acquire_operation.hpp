@@ -40,7 +40,7 @@ public:
     acquire_operation(acquire_operation const&) = delete;
     acquire_operation& operator=(acquire_operation const&) = delete;
 
-    /// Effects: an operation that has not ended is abandoned. What it got is rolled back, and nobody is told of this.
+    /// Effects: gives up an operation that has not ended: rolls back what it got, and does not call its completion.
     ~acquire_operation() override
     {
         if (!runs()) return;

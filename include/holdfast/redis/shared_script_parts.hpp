@@ -24,8 +24,8 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts::parts {
 // A lease lasts through the millisecond of its end, as a key does. The writes that need memory come first; the key of
 // the lock is written last: if one before it fails, nothing is taken. A renewal and a release, but for a roll-back that
 // stays in the queue, begin with a write that needs none: a server without memory lets a script go on that has written;
-// the SET of `note` only asks whether this one does. That a release cannot write the phase does not undo it. A mark that
-// is further ahead than any that is written does not count: the clock was set back.
+// the SET of `note` only asks whether this one does. That a release cannot write the phase does not undo it. A mark
+// further ahead than any that is written does not count: the clock was set back.
 
 inline constexpr std::string_view shared_keys = "local readers, phase = KEYS[2], KEYS[3]\n";
 inline constexpr std::string_view shared_keys_after_fence = "local readers, phase = KEYS[3], KEYS[4]\n";

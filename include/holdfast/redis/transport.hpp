@@ -186,9 +186,9 @@ public:
         return static_cast<std::int64_t>(votes_.latest(entered));  // mutant: a place by the client's own clock
     }
 
-    /// Effects: notes the score of a waiter that came before now. Who does not know the clock that is most ahead, as its
-    /// server was down, would come before all others by the difference, again and again. (Lamport: who sees a later time
-    /// than his own sets his clock.)
+    /// Effects: notes the score of another waiter, which came before now. A client that does not know the clock that is
+    /// most ahead, as that server was down, would come before all others by the difference, again and again.
+    /// Source: Lamport's logical clocks: who sees a later time than his own sets his clock.
     void saw(std::int64_t score) noexcept { votes_.heard(score, now()); }  // mutant: a later place of another forgotten
 
 protected:

@@ -69,7 +69,7 @@ public:
         return found == lines_.end() ? 0 : found->second.who.size();
     }
 
-    /// Returns: the score of the last one in the queue, if it is greater than that of `c`, which is positive; otherwise 0.
+    /// Returns: the score of the last in the queue, if it is greater than that of `c`, and both positive; otherwise 0.
     [[nodiscard]] std::int64_t last_after(redis::command const& c) const
     {
         auto const found = lines_.find(c.keys->lock);

@@ -16,8 +16,8 @@
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// Asks how many of some locks are held: a request for each; for permits in one place one for all. Each answer is about a
-/// moment of its own.
+/// Asks how many of some locks are held: a request for each; for permits in one place, one for all. Each answer is
+/// about a moment of its own.
 class count_operation final : public question_operation<std::size_t> {
 public:
     /// Requires: there is one, at least.
