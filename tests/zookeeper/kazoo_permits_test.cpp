@@ -16,8 +16,6 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <thread>
@@ -203,29 +201,7 @@ TEST_CASE("threads of this library and of kazoo never have more permits than the
     auto zk = connected(server.address(), {.session_timeout = 60s});
     semaphore jobs{zk, "/app/jobs", 2, {.max_local_handoffs = 1}, as_kazoo};
     auto one = kazoo({"permits", server.address(), "/app/jobs", "2", inside.string(), std::to_string(times)}, output);
-    std::atomic<int> ours{0};
-    std::atomic<int> wrong{0};
-    std::atomic<bool> theirs_done{false};
-    auto const work = [&](std::string const& name) {
-        while (ours < times || !theirs_done) {
-            leased_permit const permit{jobs};
-            auto const file = inside / name;
-            std::ofstream{file} << 1;
-            std::this_thread::sleep_for(2ms);
-            auto const all = std::distance(std::filesystem::directory_iterator{inside}, {});
-            if (all > 2) ++wrong;
-            std::filesystem::remove(file);
-            ++ours;
-        }
-    };
-    {
-        std::jthread a{work, "a"};
-        std::jthread b{work, "b"};
-        std::jthread c{work, "c"};
-        CHECK(one.wait_for(3min) == 0);
-        theirs_done = true;
-    }
-    CHECK(wrong == 0);
+    share_permits(jobs, inside, times, one);
     CHECK(content(output).empty());
     zookeeper_tree tree{server.address()};
     CHECK(eventually([&] { return tree.children("/app/jobs").empty(); }));

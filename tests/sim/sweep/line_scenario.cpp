@@ -238,7 +238,9 @@ private:
         co_await host.sleep_until(host.present() + host.up_to(5ms));
         for (unsigned round = 0; round < 6; ++round) {
             co_await host.sleep_until(host.present() + host.up_to(host.below(4) == 0 ? 30ms : 1ms));
-            if (parted_ && (round == 1 || number % 2 == 1)) co_await host.sleep_until(begin_ + parted);
+            // In virtual time: one half has the lock once before, and waits for the other half, which comes then.
+            bool const comes_then = number % 2 == 1 ? round == 0 : round == 1;
+            if (parted_ && comes_then) co_await host.sleep_until(begin_ + parted);
             if (!world_.comes_true({kind::operation, number, nobody, round})) continue;
             auto const wanted = host.present();
             bool const tries = fair_ && host.below(4) == 0;
@@ -393,7 +395,8 @@ private:
     /// waits for it. Of 20,000 schedules none was above, one in a thousand near a second.
     static constexpr duration late_idle = 12 * longest_lag;
     static constexpr std::size_t most_passed = 8;  ///< 7 in one schedule of 100,000
-    static constexpr duration parted = 60ms;       ///< from then on some know less of the clocks than others
+    /// From then on some know less of the clocks than others. All have connected before, or come after.
+    static constexpr duration parted = 60ms;
     static constexpr std::size_t parted_passed = 4;
 
     holdfast::detail::random_sequence chance_;
