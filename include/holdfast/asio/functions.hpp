@@ -15,7 +15,7 @@ namespace asio_parts = detail::HOLDFAST_ASIO_SCOPE;
 /// cancellation of any type, or if `m` was destroyed.
 ///
 /// This and the functions below throw if there is no memory for the call, or the handler cannot be moved; then nothing
-/// was begun, and the handler is not called; the lock of a guard that was to be given back is, and nothing is told. What
+/// was begun, and the handler is not called; the lock of a guard that was to be given back is, and nobody is told. What
 /// fails after that is its result.
 ///
 /// If the result may be dropped, as by `async_lock(m, use_awaitable) || timer.async_wait(use_awaitable)`, use

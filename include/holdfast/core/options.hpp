@@ -21,10 +21,10 @@ struct backoff_options {
     /// contenders collide again and again. Far above: the lock lies idle after a collision.
     std::chrono::microseconds first{500};
 
-    /// The longest pause before a waiter asks again for a lock that is held. It bounds what a lost wake-up message, or a
-    /// peer that releases without publishing, can cost. Small: every waiter polls. Large: such a waiter sleeps until the
-    /// holder's lease ends. A waiter in the servers' queues, which the release will call, asks after 250 ms, then twice
-    /// as seldom each time, up to 10 times `most`.
+    /// The longest pause before a waiter asks again for a lock that is held. It bounds what a lost wake-up message, or
+    /// a peer that releases without publishing, can cost. Small: every waiter polls. Large: such a waiter sleeps until
+    /// the holder's lease ends. A waiter in the servers' queues, which the release will call, asks after 250 ms, then
+    /// twice as seldom each time, up to 10 times `most`.
     std::chrono::milliseconds most{1000};
 };
 

@@ -26,9 +26,9 @@
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
 /// Permits of a semaphore, during an asynchronous call and while a guard has them: the hold of one is its lock's, that
-/// of several a joint one. The call does what `permit_steps` says: first in the calling thread, then in the client's own
-/// thread, in the one that ends a change of the number of permits, or in the one that requests a stop. It has no timer
-/// of its own: while it waits for such a change, the deadline is not looked at.
+/// of several a joint one. The call does what `permit_steps` says: first in the calling thread, then in the client's
+/// own, in the one that ends a change of the number of permits, or in the one that requests a stop. It has no timer of
+/// its own: while it waits for such a change, the deadline is not looked at.
 class permit_call final : public async_object, public std::enable_shared_from_this<permit_call> {
 public:
     /// `sizes`: of the semaphore `of`.
