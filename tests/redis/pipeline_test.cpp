@@ -488,6 +488,23 @@ TEST_CASE("a script goes as text first, then by its hash, and as text again if t
     ask("extend1", script_form::by_text);  // another connection, another server
 }
 
+TEST_CASE("of the releases that are sent over a new connection, the first is sent as text")
+{
+    connected_line l;
+    for (unsigned n = 1; n <= 3; ++n) l.grant(n);
+    for (unsigned n = 1; n <= 3; ++n) CHECK_FALSE(l.send(verb::release, n, nullptr));
+    CHECK(l.written() == "release1 release2 release3");
+    l.down();
+    CHECK(l.connect_and_decide() == "release1 release2 release3");
+    CHECK(l.last_form == script_form::by_hash);
+    l.answer_with(failed(errc::loading));
+    for (unsigned n = 2; n <= 3; ++n) {
+        l.answer_with(failed(errc::no_script));
+        CHECK(l.written() == "release" + std::to_string(n));
+        CHECK(l.last_form == script_form::by_text);
+    }
+}
+
 TEST_CASE("releases that the server refuses for now are tried one by one, and all when one is answered")
 {
     connected_line l;

@@ -98,16 +98,40 @@ TEST_CASE(
     holdfast::redis::script_forms forms;
     auto const acquire = make(verb::acquire, fence_source::clock);
     auto const plain = make(verb::acquire);
-    CHECK(forms.next(acquire) == script_form::by_text);
-    forms.note(acquire, script_form::by_text, errc::not_permitted);
-    CHECK(forms.next(acquire) == script_form::by_text);
-    forms.note(acquire, script_form::by_text, {});
-    CHECK(forms.next(acquire) == script_form::by_hash);
-    CHECK(forms.next(plain) == script_form::by_text);
-    forms.note(acquire, script_form::by_hash, errc::out_of_memory);
-    CHECK(forms.next(acquire) == script_form::by_hash);
-    forms.note(acquire, script_form::by_hash, errc::no_script);
-    CHECK(forms.next(acquire) == script_form::by_text);
+    auto const next = [&](holdfast::redis::command const& c) { return forms.next(c, true); };
+    auto const tell = [&](script_form sent_as, std::error_code why) {
+        forms.sent(acquire);
+        forms.note(acquire, sent_as, why);
+    };
+    CHECK(next(acquire) == script_form::by_text);
+    tell(script_form::by_text, errc::not_permitted);
+    CHECK(next(acquire) == script_form::by_text);
+    tell(script_form::by_text, {});
+    CHECK(next(acquire) == script_form::by_hash);
+    CHECK(next(plain) == script_form::by_text);
+    tell(script_form::by_hash, errc::out_of_memory);
+    CHECK(next(acquire) == script_form::by_hash);
+    tell(script_form::by_text, errc::out_of_memory);
+    CHECK(next(acquire) == script_form::by_hash);
+    tell(script_form::by_hash, errc::no_script);
+    CHECK(next(acquire) == script_form::by_text);
+}
+
+TEST_CASE("a script goes as text once over a connection, if no listener waits, unless the server refused the text")
+{
+    holdfast::redis::script_forms forms;
+    auto const release = make(verb::release);
+    auto const next = [&] { return forms.next(release, false); };
+    CHECK(next() == script_form::by_text);
+    forms.sent(release);
+    CHECK(next() == script_form::by_hash);
+    CHECK(forms.next(release, true) == script_form::by_text);
+    forms.note(release, script_form::by_text, errc::loading);
+    CHECK(next() == script_form::by_text);
+    forms.sent(release);
+    forms.note(release, script_form::by_text, {});
+    forms.note(release, script_form::by_hash, errc::no_script);
+    CHECK(next() == script_form::by_text);
 }
 
 TEST_CASE("acquire calls the script that its fence comes from")

@@ -203,15 +203,18 @@ public:
     }
 
     /// Returns: what to write next, or null.
-    [[nodiscard]] pending_command const* next_to_write() const noexcept
+    [[nodiscard]] pending_command const* next_to_write() noexcept
     {
-        return ready_.empty() ? nullptr : &ready_.front();
+        if (ready_.empty()) return nullptr;
+        ready_.front().form = forms_.next(ready_.front().what, ready_.front().whom);
+        return &ready_.front();
     }
 
     /// Effects: `next_to_write()` is on the wire.
     void written(boot_clock::time_point now) noexcept
     {
         ready_.front().written = now;
+        forms_.sent(ready_.front().what);
         sent_.splice(sent_.end(), ready_, ready_.begin());
     }
 
@@ -269,12 +272,9 @@ private:
         if (e.extends() && ledger_.no_release_in_flight(e.what.token)) retries_.drop(e.what.token);
         if (!e.releases()) retries_.take(e.what.token, ready_);  // mutant: a lost acquire undone after its repetition
         if (e.asks_for_vote()) retries_.take(1, ready_, now);    // mutant: a lost acquire undone after its repetition
-        // As text, so that it need not be repeated: a reacquire is rare, and no listener waits for the others.
-        bool const as_text = !e.whom || e.what.what == command::verb::reacquire;
         e.what.floor = facts_.floor;
         e.what.fence_lifetime = facts_.fence_lifetime;
         forms_.equip(e.what, facts_.holder);
-        e.form = as_text ? script_form::by_text : forms_.next(e.what);
         ready_.splice(ready_.end(), one);
     }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <string_view>
 #include <system_error>
 
@@ -25,6 +26,7 @@ enum class script_form {
 /// | the server                   | form |
 /// |------------------------------|------|
 /// | has not run it yet           | text: nothing is taken before it is known that new scripts may be run |
+/// | has been sent its text       | hash, if no listener waits: it takes nothing, and there may be many at once |
 /// | has run it                   | hash |
 /// | was found not to know it     | text |
 ///
@@ -32,10 +34,20 @@ enum class script_form {
 /// that is farther away than the others. So it is the next command, of whatever operation, that sends the text.
 class script_forms {
 public:
-    [[nodiscard]] script_form next(command const& c) const noexcept
+    /// Returns: the form in which `c` is sent next, if a listener waits for its answer or not.
+    [[nodiscard]] script_form next(command const& c, bool waits) const noexcept
     {
-        bool const known = std::find(known_.begin(), known_.end(), &script_of(c)) != known_.end();
-        return known ? script_form::by_hash : script_form::by_text;
+        if (c.what == command::verb::reacquire) return script_form::by_text;  // it is rare, so it need not be repeated
+        auto const one = find(&script_of(c));
+        return one != known_.size() && (known_[one].run || !waits) ? script_form::by_hash : script_form::by_text;
+    }
+
+    /// Effects: notes that `c` is on the wire.
+    void sent(command const& c) noexcept
+    {
+        auto const& one = script_of(c);
+        if (find(&one) != known_.size()) return;
+        if (auto const free = find(nullptr); free != known_.size()) known_[free].which = &one;
     }
 
     /// Returns: whether the user may use the queues of waiters, as far as is known.
@@ -63,13 +75,12 @@ public:
     {
         if (!why && c.queue_refused) queues_ = false;  // it was not for a right that is missing in any case
         if (!why && c.holder_refused) holders_ = false;
-        if (why && why != errc::no_script) return;
-        auto const* const one = &script_of(c);
-        script const* const none = nullptr;
-        if (why && form == script_form::by_hash)
-            std::replace(known_.begin(), known_.end(), one, none);
-        else if (std::find(known_.begin(), known_.end(), one) == known_.end())
-            if (auto* const free = std::find(known_.begin(), known_.end(), none); free != known_.end()) *free = one;
+        auto const one = find(&script_of(c));
+        if (one == known_.size()) return;
+        if (!why)
+            known_[one].run = true;
+        else if (form == script_form::by_hash ? why == errc::no_script : !known_[one].run)
+            known_[one] = {};
     }
 
     /// Returns: whether `c` failed with `why` because the user may not use the queue or the record, perhaps.
@@ -79,9 +90,22 @@ public:
     }
 
 private:
+    /// A script whose text is with the server, or on the way; null: none.
+    struct known_script {
+        script const* which = nullptr;
+        bool run = false;  ///< the server has run it
+    };
+
+    /// Returns: its place; that behind the last if it is not there.
+    [[nodiscard]] std::size_t find(script const* one) const noexcept
+    {
+        auto const is = [one](known_script const& k) { return k.which == one; };
+        return static_cast<std::size_t>(std::find_if(known_.begin(), known_.end(), is) - known_.begin());
+    }
+
     bool queues_ = true;
     bool holders_ = true;
-    std::array<script const*, most_scripts> known_{};  ///< the server has their text; null: free
+    std::array<known_script, most_scripts> known_{};
 };
 
 }  // namespace holdfast::redis
