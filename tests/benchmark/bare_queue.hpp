@@ -247,13 +247,16 @@ private:
 
     void on_answer(server& from, redisReply const& r)
     {
-        if (r.type != REDIS_REPLY_INTEGER) throw std::runtime_error{"the bare queue: no number as an answer"};
+        // With a refusal may come the score of the last in line.
+        bool const with_score = r.type == REDIS_REPLY_ARRAY && r.elements == 2;
+        auto const& number = with_score ? *r.element[0] : r;
+        if (number.type != REDIS_REPLY_INTEGER) throw std::runtime_error{"the bare queue: no number as an answer"};
         auto const to = from.owed.front();
         from.owed.pop_front();
         if (to.is == what::leaves) return;
         if (to.step == step_)
-            from.answer = to.is == what::confirms && r.integer == 1 ? fence_ : r.integer;
-        else if (to.is == what::takes && r.integer < 0)
+            from.answer = to.is == what::confirms && number.integer == 1 ? fence_ : number.integer;
+        else if (to.is == what::takes && number.integer < 0)
             leave(from, to.waiter);  // its wait was over before
     }
 

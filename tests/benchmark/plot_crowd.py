@@ -14,7 +14,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-COLOURS = {"holdfast": "#1a7f5a", "the same in turn": "#8a8f98", "a Lua queue": "#e09a1a", "the same protocol on bare hiredis": "#7a4fa3", "redis-py": "#c8442c", "node-redlock": "#4a5a70"}
+COLOURS = {"holdfast": "#1a7f5a", "the same in turn": "#8a8f98", "a Lua queue": "#e09a1a", "the same protocol on bare hiredis": "#7a4fa3", "redis-py": "#c8442c", "node-redlock": "#4a5a70", "redis-plus-plus": "#2f6fb3"}
 SHORT = {"the same protocol on bare hiredis": "bare hiredis"}
 WHAT = re.compile(r"^(one Redis|five masters), (\d+) processes$")
 

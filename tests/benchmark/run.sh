@@ -9,7 +9,7 @@
 #   --quick                    only see whether it works; too short for figures
 #   --awake                    keep the processors from sleeping between the calls; a full run is stored in tests/benchmark/results/awake
 #   --check                    exit status 1 where a target is missed
-#   --redis-plus-plus FOLDER   compare the time to compile with redis-plus-plus, too: where it is installed, or its sources
+#   --redis-plus-plus FOLDER   compare with redis-plus-plus, too: where it is installed, or its sources
 #
 #   HOLDFAST_BUILD_DIR   where to build; build/benchmark in the source tree
 #   HOLDFAST_JOBS        how many compilers run at once; the number of processors
@@ -55,18 +55,27 @@ cd "$root"
 cmake --preset benchmark -B "$build" >/dev/null
 cmake --build "$build" --target holdfast_benchmark -j "${HOLDFAST_JOBS:-$(nproc)}"
 
+compile=() link=()
 if [ -e "$redis_plus_plus/src/sw/redis++/redis++.h" ]; then
-  # Only its headers are needed, one of which its own configuration writes.
-  cmake -S "$redis_plus_plus" -B "$build/redis-plus-plus" -DREDIS_PLUS_PLUS_BUILD_TEST=OFF -DREDIS_PLUS_PLUS_CXX_STANDARD=20 >/dev/null
+  # One of its headers is written by its own configuration.
+  cmake -S "$redis_plus_plus" -B "$build/redis-plus-plus" -DCMAKE_BUILD_TYPE=Release -DREDIS_PLUS_PLUS_BUILD_TEST=OFF \
+    -DREDIS_PLUS_PLUS_CXX_STANDARD=20 >/dev/null
+  cmake --build "$build/redis-plus-plus" --target redis++_static -j "${HOLDFAST_JOBS:-$(nproc)}" >/dev/null
   sources=$redis_plus_plus/src
-  arguments+=("--redis-plus-plus=-I'$sources' -I'$build/redis-plus-plus/src' -I'$sources/sw/redis++/no_tls' -I'$sources/sw/redis++/cxx17'")
+  compile=("-I$sources" "-I$build/redis-plus-plus/src" "-I$sources/sw/redis++/no_tls" "-I$sources/sw/redis++/cxx17")
+  link=("$build/redis-plus-plus/libredis++.a")
 elif [ "$redis_plus_plus" ]; then
-  arguments+=("--redis-plus-plus=-I'$redis_plus_plus/include'")
+  compile=("-I$redis_plus_plus/include")
+  link=("-L$redis_plus_plus/lib" "-Wl,-rpath,$redis_plus_plus/lib" -lredis++)
 fi
+[ ${#compile[@]} -eq 0 ] || arguments+=("--redis-plus-plus=$(printf "'%s' " "${compile[@]}")")
 
-# Rivals in other languages, where their packages can be had. What npm installs is found beside the script.
+# Rivals, where their packages can be had. What npm installs is found beside the script.
 mkdir -p "$build/rivals"
-cp "$here"/rivals/* "$build/rivals"
+cp "$here"/rivals/*.py "$here"/rivals/*.cjs "$build/rivals"
+rm -f "$build/rivals/redis_plus_plus"
+[ ${#compile[@]} -eq 0 ] || g++ -O2 -std=c++20 "${compile[@]}" "$here/rivals/redis_plus_plus.cpp" -o "$build/rivals/redis_plus_plus" \
+  "${link[@]}" -lhiredis -pthread
 if holdfast_has redis-py && command -v npm >/dev/null &&
   { [ -d "$build/rivals/node_modules/redlock" ] || npm install --silent --prefix "$build/rivals" redlock@5.0.0-beta.2 ioredis@5; }; then
   arguments+=("--rivals=$build/rivals")
