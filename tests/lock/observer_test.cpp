@@ -8,6 +8,7 @@
 #include <holdfast/memory.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -216,7 +217,7 @@ TEST_CASE("an observer is told what its client's locks do, with names and durati
     REQUIRE(not_got.size() == 1);
     CHECK(not_got[0].code == errc::timed_out);
     CHECK(not_got[0].duration >= 20ms);
-    CHECK(told.all().size() == 5);  // nothing of the other client's
+    CHECK(told.all().size() == 10);  // nothing of the other client's
 }
 
 TEST_CASE("an observer is told of renewals, of a lease at risk, and of its loss, by a thread of the client")
@@ -251,7 +252,7 @@ TEST_CASE("an observer is told nothing of a lock that is kept for its min_hold, 
     m.unlock();
     CHECK(told.all(kind::released).size() == 1);
     CHECK(eventually([&] { return (fails ? here.stats().renewals_failed : here.stats().renewed) > 0; }));
-    CHECK_FALSE(eventually([&] { return told.all().size() > 2; }, 100ms));
+    CHECK_FALSE(eventually([&] { return told.all().size() > 3; }, 100ms));
 }
 
 TEST_CASE("a loss that is found when the lock is given back is counted and told as one")
@@ -291,6 +292,71 @@ TEST_CASE("an observer may use locks of the client, and is not told any more whe
     here.observe(nullptr);
     m.lock();
     CHECK(nested == 1);
+}
+
+TEST_CASE("an observer may use locks of the client when it is told that a call begins, or waits")
+{
+    store here;
+    store there = here.another_client();
+    mutex other{here, "other"};
+    mutex holder{there, "orders"};
+    std::atomic<int> nested{0};
+    here.observe([&](lock_event const& e) {
+        if (e.lock_name != "orders" || (e.what != kind::attempted && e.what != kind::waiting)) return;
+        std::scoped_lock hold{other};
+        ++nested;
+    });
+    mutex m{here, "orders"};
+    holder.lock();
+    sleeper waits{[&] { m.lock(); }};
+    CHECK(eventually([&] { return nested == 2; }));
+    holder.unlock();
+    waits.join();
+    CHECK(nested == 2);
+    m.unlock();
+}
+
+TEST_CASE("an observer is told of permits and shared holds as of locks")
+{
+    store here;
+    holdfast::memory::semaphore jobs{here, "jobs", 1};
+    holdfast::memory::shared_mutex table{here, "table"};
+    notebook told{here};
+    auto const kinds = [&] {
+        std::vector<kind> some;
+        for (auto const& e : told.all()) some.push_back(e.what);
+        return some;
+    };
+    jobs.acquire();
+    CHECK(kinds() == std::vector{kind::attempted, kind::acquired});
+    CHECK(told.all().front().lock_name == "jobs#0");
+    CHECK_FALSE(jobs.try_acquire());
+    CHECK(kinds() == std::vector{kind::attempted, kind::acquired, kind::attempted, kind::not_acquired});
+    table.lock_shared();
+    CHECK(told.all(kind::attempted).size() == 3);
+    CHECK(told.all(kind::attempted).back().lock_name == "table");
+    CHECK(told.all(kind::acquired).size() == 2);
+    CHECK(told.all(kind::waiting).empty());
+    table.unlock_shared();
+    jobs.release();
+}
+
+TEST_CASE("an observer that comes while a call waits is told of its end only")
+{
+    store here;
+    store there = here.another_client();
+    mutex holder{there, "orders"};
+    mutex m{here, "orders"};
+    holder.lock();
+    sleeper waits{[&] { m.lock(); }};
+    CHECK(waits.sleeps());
+    notebook told{here};
+    holder.unlock();
+    waits.join();
+    auto const got = told.all();
+    REQUIRE(got.size() == 1);
+    CHECK(got[0].what == kind::acquired);
+    m.unlock();
 }
 
 TEST_CASE("an observer is told what asynchronous calls did")

@@ -18,6 +18,12 @@ protected:
     ending() = default;
     ~ending() = default;
 
+    /// Effects: tells the completion, if there is one, that this is an acquire that waits as another holds the lock.
+    void tell_must_wait() const noexcept
+    {
+        if (done_) done_->must_wait();
+    }
+
 private:
     friend class ended_operations;
 

@@ -55,6 +55,10 @@ struct lock_stats {
 struct lock_event {
     /// What can happen.
     enum class kind : std::uint8_t {
+        /// a call for the lock begins, before anything is asked; `acquired` or `not_acquired` comes last, unless the
+        /// call threw because its lock object was destroyed, or for want of memory
+        attempted,
+        waiting,       ///< the call has to wait, as another holds the lock; once at most, and never of a single attempt
         acquired,      ///< `duration`: of the wait
         not_acquired,  ///< `duration`: of the wait; `code`: `timed_out`, `operation_canceled`, or what `lock()` throws
         renewed,       ///< or extended

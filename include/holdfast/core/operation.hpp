@@ -12,6 +12,10 @@ public:
     /// user code. May be called before `start` has returned. May destroy the operation.
     virtual void complete() noexcept = 0;
 
+    /// Called for an acquire that has to wait as another holds the lock: before `complete`, once or more often, by any
+    /// thread, also with locks of the store held. Runs no user code, and does not touch the operation.
+    virtual void must_wait() noexcept {}
+
 protected:
     ~completion() = default;
 };

@@ -88,12 +88,15 @@ public:
     void renewed() noexcept { renewed_.add(1); }
     void renewal_failed() noexcept { renewals_failed_.add(1); }
 
+    /// Returns: whether there is an observer.
+    [[nodiscard]] bool observed() const noexcept { return observed_.load(std::memory_order_relaxed); }
+
     /// Effects: tells the observer, if there is one, of what `event()` returns: in a thread of `background`, or in this
     /// one if that is null. Dropped if memory is short. What the observer throws ends the program.
     template <class F>
     void tell(announcer* background, F const& event) noexcept
     try {
-        if (!observed_.load(std::memory_order_relaxed)) return;
+        if (!observed()) return;
         auto const f = observer();
         if (!f) return;
         if (!background) return called(*f, event());

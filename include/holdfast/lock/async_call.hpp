@@ -61,6 +61,7 @@ public:
     void begin(std::stop_token stop)
     {
         thread().prepare(timer_, weak_from_this());
+        queue_->tell_attempt(*this, &thread().calls);
         std::unique_lock guard{stepping_};
         queue_->enter(*this);
         counted_.emplace(queue_->reports().seen);
@@ -102,7 +103,9 @@ private:
     {
         auto const then = queue_->step(*this, signals_.exchange(0, std::memory_order_acquire));
         if (then.asks != std::exchange(asks_, then.asks)) then.asks ? thread().begin_service() : thread().end_service();
-        if (!ended()) thread().put(timer_, then.at, then.at);
+        if (ended()) return;
+        queue_->tell_wait(*this, &thread().calls);
+        thread().put(timer_, then.at, then.at);
     }
 
     void finish() noexcept

@@ -46,7 +46,7 @@ public:
         if (!all_begun) return {joint_outcome::kind::refused, begun};
         why = request_.why_not();
         if (!why.code) {
-            for (auto const& one : all_) one.queue.tell_end(one, nullptr);
+            for (auto& one : all_) one.tell_end();
             return {joint_outcome::kind::held, 0};
         }
         if (!request_.asked() || why.code != errc::timed_out) return {};
@@ -55,7 +55,7 @@ public:
     }
 
     /// Effects: counts, and tells the observer, that the lock at `place` was refused.
-    void tell_refused(std::size_t place) noexcept { all_[place].queue.tell_end(all_[place], nullptr); }
+    void tell_refused(std::size_t place) noexcept { all_[place].tell_end(); }
 
 private:
     class part final : public waiter {
@@ -80,6 +80,14 @@ private:
         void settle() noexcept
         {
             while (entered_ && !ended()) static_cast<void>(queue.step(*this, parker_.take()));
+        }
+
+        /// Effects: counts its end, and tells the observer. Its beginning is told only now: a request that comes to
+        /// nothing is followed by a call for each lock, which is told.
+        void tell_end() noexcept
+        {
+            queue.tell_attempt(*this, nullptr);
+            queue.tell_end(*this, nullptr);
         }
 
         void signal(std::uint32_t what) noexcept override { parker_.unpark(what); }

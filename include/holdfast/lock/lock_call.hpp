@@ -26,11 +26,13 @@ public:
     /// not: `timed_out`, `operation_canceled`, or what the store said. Throws: what the store threw.
     std::optional<failure> run(std::stop_token const& stop)
     {
+        queue_.tell_attempt(*this, nullptr);
         queue_.enter(*this);
         {
             activity::wait const counted{queue_.reports().seen};
             std::stop_callback const cancel_on_stop{stop, [this]() noexcept { queue_.cancel(*this); }};
             for (auto then = queue_.step(*this, 0); !ended();) {
+                queue_.tell_wait(*this, nullptr);
                 auto const signals =
                     then.asks ? queue_.store().drive(queue_.key(), parker_, then.at) : parker_.park_until(then.at);
                 then = queue_.step(*this, signals);

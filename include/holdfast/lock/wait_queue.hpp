@@ -18,6 +18,7 @@
 #include <holdfast/lock/waiter.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <exception>
@@ -82,10 +83,32 @@ public:
         return {};
     }
 
-    /// Effects: counts the end of `one`, and tells the observer: in a thread of `background`, or in this one if that is
-    /// null. Called by the thread that runs `step` for it, when it has ended.
-    void tell_end(waiter const& one, announcer* background) noexcept
+    // These tell the observer what becomes of `one`: in a thread of `background`, or in this one if that is null. They
+    // are called by the thread that runs `step` for it.
+
+    /// Effects: tells that it begins. To be called before `enter`.
+    void tell_attempt(waiter& one, announcer* background) noexcept
     {
+        one.tells_wait.store(!one.limit.once && reports().seen.observed(), std::memory_order_relaxed);
+        reports().seen.tell(background,
+                            [&] { return lock_event{.what = lock_event::kind::attempted, .lock_name = name()}; });
+    }
+
+    /// Effects: if it has to wait for another holder, tells that, once.
+    void tell_wait(waiter& one, announcer* background) noexcept
+    {
+        if (!one.tells_wait.load(std::memory_order_relaxed)) return;
+        bool const outlasted = one.why_not && one.why_not->code == errc::timed_out;
+        if (!one.was_in_line && (one.heard & waiter::another_has_it) == 0 && !outlasted) return;
+        one.tells_wait.store(false, std::memory_order_relaxed);
+        reports().seen.tell(background,
+                            [&] { return lock_event{.what = lock_event::kind::waiting, .lock_name = name()}; });
+    }
+
+    /// Effects: counts its end, and tells it. Called when it has ended.
+    void tell_end(waiter& one, announcer* background) noexcept
+    {
+        tell_wait(one, background);
         auto const why = one.code();
         auto const took = boot_clock::now() - one.since;
         reports().seen.waited(took, why);

@@ -30,9 +30,10 @@ class waiter : public completion {
 public:
     enum class stage : std::uint8_t { in_line, first, asking, granted, ended };
 
-    static constexpr std::uint32_t look = 1;      ///< something may have changed for it
-    static constexpr std::uint32_t its_turn = 2;  ///< it was chosen; it must stay until it has received this
-    static constexpr std::uint32_t answered = 4;  ///< its request was answered; as above
+    static constexpr std::uint32_t look = 1;            ///< something may have changed for it
+    static constexpr std::uint32_t its_turn = 2;        ///< it was chosen; it must stay until it has received this
+    static constexpr std::uint32_t answered = 4;        ///< its request was answered; as above
+    static constexpr std::uint32_t another_has_it = 8;  ///< its request waits: another client has the lock
 
     waiter(mutex_state& o, patience const& p) : owner{&o}, options{o.options}, limit{p} {}
     waiter(waiter const&) = delete;
@@ -73,6 +74,8 @@ public:
     bool handed_on = false;  ///< it got the lock from another holder of this process
     bool canceled = false;
     std::uint32_t heard = 0;  ///< the signals that it has collected
+    /// The observer is to be told if it has to wait. Other threads read it, and only its own sets it.
+    std::atomic<bool> tells_wait{false};
 
     // Of its turn.
     bool paused = false;  ///< the pause before its request has begun
@@ -98,6 +101,10 @@ protected:
 
 private:
     void complete() noexcept final { signal(answered); }
+    void must_wait() noexcept final
+    {
+        if (tells_wait.load(std::memory_order_relaxed)) signal(another_has_it);
+    }
 };
 
 }  // namespace holdfast::detail

@@ -124,6 +124,7 @@ private:
                 break;
             }
         }
+        if (!step.done && machine_.unavailable_so_far() == false) tell_must_wait();
         if (!step.done) return reactor_->updated(*this);
         if (step.done->error == errc::misconfigured) return end(failure{step.done->error, other_number_});
         if (step.done->error) return end(explained(step.done->error));

@@ -129,10 +129,7 @@ public:
     void on_watch_failed(unsigned node, std::error_code why, boot_clock::time_point now) override
     {
         if (outcome_) return;
-        if (why == holdfast::errc::misconfigured && listen_with_all(node)) {
-            if (!acting()) perform({});
-            return;
-        }
+        if (why == holdfast::errc::misconfigured && listen_with_all(node)) return acting() ? void() : perform({});
         deaf_.add(node);
         deaf_why_ = why;
         if (!acting()) perform(next_deaf(now));
@@ -222,6 +219,7 @@ private:
     /// Watches the nodes, after a step that said so, and tells the machine of those that cannot report releases.
     std::optional<quorum::acquire_step> more() noexcept override
     {
+        if (machine_.unavailable_so_far() == false) tell_must_wait();
         while (deaf_.empty()) {
             if (unwatched_.empty()) return std::nullopt;
             auto const node = take_first(unwatched_);

@@ -182,6 +182,7 @@ private:
         if (reached()) limits_.asked(session().connected() ? now : std::max(started_, session().suspended_since()));
         if (!session().connected()) limits_.not_asked();
         had_to_wait_ = had_to_wait_ || machine_->waits();
+        if (had_to_wait_) tell_must_wait();
         // An attempt that has begun gets its time.
         bool const under_way = session().connected() && !machine_->waits();
         auto const limit = only_attempt_ ? timeout_after(started_)

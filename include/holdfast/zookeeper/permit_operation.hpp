@@ -67,6 +67,7 @@ private:
     public:
         step(permit_operation& of, void (permit_operation::*then)() noexcept) noexcept : of_{of}, then_{then} {}
         void complete() noexcept override { (of_.*then_)(); }
+        void must_wait() noexcept override { of_.done_->must_wait(); }
 
     private:
         permit_operation& of_;
