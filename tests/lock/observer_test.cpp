@@ -2,7 +2,9 @@
 //
 // What a client counts of its locks, and tells its observer.
 #include "conformance/sleeper.hpp"
+#include "fake_store.hpp"
 #include "support/catch.hpp"
+#include "support/code_of.hpp"
 #include "support/eventually.hpp"
 
 #include <holdfast/memory.hpp>
@@ -24,6 +26,7 @@ using holdfast::errc;
 using holdfast::lock_event;
 using holdfast::memory::mutex;
 using holdfast::memory::store;
+using holdfast::test::code_of;
 using holdfast::test::eventually;
 using holdfast::test::sleeper;
 using kind = holdfast::lock_event::kind;
@@ -33,7 +36,7 @@ namespace {
 /// Keeps what it is told.
 class notebook {
 public:
-    explicit notebook(store& of)
+    explicit notebook(holdfast::store& of)
     {
         of.observe([this](lock_event const& e) {
             std::scoped_lock guard{mutex_};
@@ -371,4 +374,52 @@ TEST_CASE("an observer is told what asynchronous calls did")
     m.async_unlock([&](std::error_code) { unlocked.set_value(); });
     unlocked.get_future().wait();
     CHECK(eventually([&] { return told.all(kind::acquired).size() == 1 && told.all(kind::released).size() == 1; }));
+}
+
+TEST_CASE("an observer is told at which server a call, a release or a lease failed")
+{
+    holdfast::test::fake_client client;
+    auto& server = *client.store;
+    notebook told{client.locks};
+    holdfast::mutex m{client.locks, "orders", {.ttl = 1h}};
+
+    server.acquires.answered_at_once = false;
+    sleeper asks{[&] {
+        auto const ec = code_of([&] { m.lock(); });
+        return !ec;
+    }};
+    CHECK(eventually([&] { return server.acquires.size() == 1; }));
+    server.acquires.at(0)->answer(holdfast::failure{make_error_code(errc::unavailable), {}, "redis://a"});
+    CHECK_FALSE(asks.join());
+    auto const not_got = told.all(kind::not_acquired);
+    REQUIRE(not_got.size() == 1);
+    CHECK(not_got[0].server == "redis://a");
+
+    server.acquires.answered_at_once = true;
+    server.releases.answered_at_once = false;
+    m.lock();
+    sleeper gives{[&] { m.unlock(); }};
+    CHECK(eventually([&] { return server.releases.size() == 1; }));
+    server.releases.at(0)->answer({make_error_code(errc::outcome_unknown), {}, "redis://b"});
+    gives.join();
+    auto const back = told.all(kind::released);
+    REQUIRE(back.size() == 1);
+    CHECK(back[0].code == errc::outcome_unknown);
+    CHECK(back[0].server == "redis://b");
+    server.answer_releases();
+
+    server.extends.answered_at_once = false;
+    m.lock();
+    sleeper extends{[&] {
+        std::error_code ec;
+        return m.extend(1h, ec);
+    }};
+    CHECK(eventually([&] { return server.extends.size() == 1; }));
+    server.extends.at(0)->answer(holdfast::failure{make_error_code(errc::unavailable), {}, "redis://c"});
+    CHECK_FALSE(extends.join());
+    server.ends_lease = true;
+    server.alarm();
+    CHECK(eventually([&] { return !told.all(kind::lost).empty(); }));
+    CHECK(told.all(kind::lost).front().server == "redis://c");
+    m.unlock();
 }

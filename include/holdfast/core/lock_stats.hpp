@@ -75,7 +75,7 @@ struct lock_event {
     std::chrono::nanoseconds duration{};  ///< of what `kind` says; otherwise zero
     bool handed_over = false;             ///< `acquired`: from another holder of this process, without asking the store
     std::error_code code{};               ///< of what `kind` says; otherwise no error
-    std::string server{};                 ///< `at_risk`: the one that failed, if one is known
+    std::string server{};                 ///< with an error in `code`: the one that failed, if one is known
 };
 
 }  // namespace holdfast

@@ -150,8 +150,11 @@ private:
         announce_loss(background, *lost);
         report(hook_of(background, options), name(), why);
         reports().seen.tell(background, [&] {
-            return lock_event{
-                .what = lock_event::kind::lost, .lock_name = name(), .duration = held_for, .code = why.code};
+            return lock_event{.what = lock_event::kind::lost,
+                              .lock_name = name(),
+                              .duration = held_for,
+                              .code = why.code,
+                              .server = why.server};
         });
     }
 

@@ -221,7 +221,8 @@ private:
             return lock_event{.what = lost ? lock_event::kind::lost : lock_event::kind::released,
                               .lock_name = name(),
                               .duration = boot_clock::now() - mine.since(),
-                              .code = said.code};
+                              .code = said.code,
+                              .server = said.server};
         });
         return said;
     }

@@ -117,7 +117,8 @@ public:
                               .lock_name = name(),
                               .duration = took,
                               .handed_over = !why && one.handed_on,
-                              .code = why};
+                              .code = why,
+                              .server = one.why_not ? one.why_not->server : std::string{}};
         });
     }
 
