@@ -423,3 +423,24 @@ TEST_CASE("an observer is told at which server a call, a release or a lease fail
     CHECK(told.all(kind::lost).front().server == "redis://c");
     m.unlock();
 }
+
+TEST_CASE("an observer is told of a hold that lasted until it was given back, not until the answer")
+{
+    holdfast::test::fake_client client;
+    auto& server = *client.store;
+    notebook told{client.locks};
+    server.releases.answered_at_once = false;
+    holdfast::mutex m{client.locks, "orders"};
+    auto const begun = holdfast::boot_clock::now();
+    m.lock();
+    sleeper gives{[&] { m.unlock(); }};
+    CHECK(eventually([&] { return server.releases.size() == 1; }));
+    auto const given = server.releases.at(0)->begun.load();
+    std::this_thread::sleep_for(20ms);
+    server.releases.at(0)->answer({});
+    gives.join();
+    auto const back = told.all(kind::released);
+    REQUIRE(back.size() == 1);
+    CHECK(back[0].duration > 0ns);
+    CHECK(back[0].duration <= given - begun);
+}

@@ -94,7 +94,7 @@ public:
         note_others(call);
         given_back(call.keeps_others_waiting);
         return conclude(mine, release_result(call.was_valid, outcome_of(call)), background,
-                        call.ended_in_store ? loss::taken : loss::deadline);
+                        call.ended_in_store ? loss::taken : loss::deadline, call.begun());
     }
 
 protected:
@@ -208,9 +208,10 @@ private:
         return conclude(*gone.mine, release_result(was_valid, {}), background, how);
     }
 
-    /// Effects: if `said` is a loss, announces it to those who know `mine`; counts the release, and tells the observer
-    /// of it, or of a loss that it found, which was as `how` says. Returns: `said`.
-    failure conclude(hold_state& mine, failure said, announcer* background, loss how = loss::deadline) noexcept
+    /// Effects: if `said` is a loss, announces it to those who know `mine`; counts the release, which began at `begun`,
+    /// or just now, and tells the observer of it, or of a loss that it found, which was as `how` says. Returns: `said`.
+    failure conclude(hold_state& mine, failure said, announcer* background, loss how = loss::deadline,
+                     std::optional<boot_clock::time_point> begun = std::nullopt) noexcept
     {
         bool const lost = said.code == errc::lease_lost;
         bool const known = mine.lost();
@@ -220,7 +221,7 @@ private:
         reports().seen.tell(background, [&] {
             return lock_event{.what = lost ? lock_event::kind::lost : lock_event::kind::released,
                               .lock_name = name(),
-                              .duration = boot_clock::now() - mine.since(),
+                              .duration = (begun ? *begun : boot_clock::now()) - mine.since(),
                               .code = said.code,
                               .server = said.server};
         });
