@@ -129,10 +129,10 @@ public:
     void on_watch_failed(unsigned node, std::error_code why, boot_clock::time_point now) override
     {
         if (outcome_) return;
-        if (why == holdfast::errc::misconfigured && listen_with_all(node)) return acting() ? void() : perform({});
-        deaf_.add(node);
-        deaf_why_ = why;
-        if (!acting()) perform(next_deaf(now));
+        bool const listens = why == holdfast::errc::misconfigured && listen_with_all(node);
+        if (!listens) deaf_.add(node);
+        if (!listens) deaf_why_ = why;
+        if (!acting()) perform(listens ? quorum::acquire_step{} : next_deaf(now));
     }
 
 private:
