@@ -236,7 +236,7 @@ struct command {
     using enum command::verb;
     if (in_redisson(c)) return false;
     if (of_operator(c)) return c.what != list && c.what != count && c.what != resize;
-    if (mode_of(c) != access::sole) return false;  // readers have no one holder
+    if (mode_of(c) == access::shared) return false;  // readers have no one holder
     return !c.holder.empty() && c.what != confirm && c.what != leave;
 }
 

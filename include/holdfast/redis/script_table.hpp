@@ -9,6 +9,7 @@
 #include <holdfast/redis/permit_scripts.hpp>
 #include <holdfast/redis/redisson_scripts.hpp>
 #include <holdfast/redis/scripts.hpp>
+#include <holdfast/redis/shared_holder_scripts.hpp>
 #include <holdfast/redis/shared_scripts.hpp>
 
 #include <array>
@@ -46,6 +47,15 @@ inline constexpr recipe of_writer{
     &acquire_exclusive, &acquire_exclusive_by_clock, &acquire_exclusive_by_count, &confirm, &extend,
     &reacquire,         &release_exclusive,          &release_exclusive};
 
+inline constexpr recipe of_writer_with_holder{&acquire_exclusive_and_tell,
+                                              &acquire_exclusive_by_clock_and_tell,
+                                              &acquire_exclusive_by_count_and_tell,
+                                              &confirm,
+                                              &extend_and_hear,
+                                              &reacquire_and_tell,
+                                              &release_exclusive_and_erase,
+                                              &release_exclusive_and_erase};
+
 inline constexpr recipe of_reader{&acquire_shared, &acquire_shared_by_clock, &acquire_shared_by_count, &confirm_shared,
                                   &extend_shared,  &reacquire_shared,        &release_shared,          &release_shared};
 
@@ -74,15 +84,16 @@ inline constexpr std::array<script const*, 6> of_operators{&inspect,       &forc
 }  // namespace redisson
 
 /// Every script is in one of these, among the operators', or `acquire_all`.
-inline constexpr std::array<recipe const*, 9> recipes{&of_mutex,
-                                                      &of_mutex_with_holder,
-                                                      &of_slot,
-                                                      &of_slot_with_holder,
-                                                      &of_writer,
-                                                      &of_reader,
-                                                      &redisson::of_mutex,
-                                                      &redisson::of_writer,
-                                                      &redisson::of_reader};
+inline constexpr std::array<recipe const*, 10> recipes{&of_mutex,
+                                                       &of_mutex_with_holder,
+                                                       &of_slot,
+                                                       &of_slot_with_holder,
+                                                       &of_writer,
+                                                       &of_writer_with_holder,
+                                                       &of_reader,
+                                                       &redisson::of_mutex,
+                                                       &redisson::of_writer,
+                                                       &redisson::of_reader};
 
 }  // namespace scripts
 
@@ -96,7 +107,10 @@ inline constexpr std::size_t most_scripts =
     auto const mode = mode_of(c);
     bool const redisson = in_redisson(c);
     if (mode == access::shared) return redisson ? scripts::redisson::of_reader : scripts::of_reader;
-    if (mode == access::exclusive) return redisson ? scripts::redisson::of_writer : scripts::of_writer;
+    if (mode == access::exclusive) {
+        if (redisson) return scripts::redisson::of_writer;
+        return c.use_holder ? scripts::of_writer_with_holder : scripts::of_writer;
+    }
     if (redisson) return scripts::redisson::of_mutex;
     if (c.keys && c.keys->permits() != 0) return c.use_holder ? scripts::of_slot_with_holder : scripts::of_slot;
     return c.use_holder ? scripts::of_mutex_with_holder : scripts::of_mutex;

@@ -7,29 +7,36 @@
 
 namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
 
+namespace parts {
+
+inline constexpr auto acquire_exclusive =
+    joined<look, shared_keys, queue_after_phase, beside, look_at_phase, enqueue, call_next, refuse_writer,
+           look_at_reservation, stand_in_line, mark_writer, refuse, take_exclusive>;
+
+inline constexpr auto acquire_exclusive_by_clock =
+    joined<look, shared_keys_after_fence, queue_after_fence_and_phase, beside_by_clock, look_at_phase, enqueue,
+           call_next, refuse_writer, look_at_reservation, stand_in_line, mark_writer, refuse, look_at_fence,
+           fence_by_clock, take_exclusive>;
+
+inline constexpr auto acquire_exclusive_by_count =
+    joined<look, shared_keys_after_fence, queue_after_fence_and_phase, beside_by_count, look_at_phase, enqueue,
+           call_next, refuse_writer, look_at_reservation, stand_in_line, mark_writer, refuse, look_at_fence,
+           fence_by_count, take_exclusive>;
+
+}  // namespace parts
+
 // acquire, exclusive: KEYS lock [fence] readers phase [queue next]; ARGV token ttl [batch fence-lifetime bound
 // [proposal max-lead floor]] beside waits [waiter score]. As acquire. `beside`: '' or the token of a shared lease; then
 // it is granted if that is the only one, and stands beside it. `waits`: how long readers are to be kept out, in ms, if
 // it is refused and in the queue, or refused because of readers.
-inline constexpr script acquire_exclusive{
-    joined<parts::look, parts::shared_keys, parts::queue_after_phase, parts::beside, parts::look_at_phase,
-           parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation, parts::stand_in_line,
-           parts::mark_writer, parts::refuse, parts::take_exclusive, parts::answer_yes>,
-    "87dd884e78817dc4c483a2bdd73996ca8fe76698"};
+inline constexpr script acquire_exclusive{joined<parts::acquire_exclusive, parts::answer_yes>,
+                                          "87dd884e78817dc4c483a2bdd73996ca8fe76698"};
 
-inline constexpr script acquire_exclusive_by_clock{
-    joined<parts::look, parts::shared_keys_after_fence, parts::queue_after_fence_and_phase, parts::beside_by_clock,
-           parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation,
-           parts::stand_in_line, parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_clock,
-           parts::take_exclusive, parts::answer_fence>,
-    "147f6c677b1a905faa750e00194ef9beec3f7e96"};
+inline constexpr script acquire_exclusive_by_clock{joined<parts::acquire_exclusive_by_clock, parts::answer_fence>,
+                                                   "147f6c677b1a905faa750e00194ef9beec3f7e96"};
 
-inline constexpr script acquire_exclusive_by_count{
-    joined<parts::look, parts::shared_keys_after_fence, parts::queue_after_fence_and_phase, parts::beside_by_count,
-           parts::look_at_phase, parts::enqueue, parts::call_next, parts::refuse_writer, parts::look_at_reservation,
-           parts::stand_in_line, parts::mark_writer, parts::refuse, parts::look_at_fence, parts::fence_by_count,
-           parts::take_exclusive, parts::answer_fence>,
-    "dde253eee09df1b3ae1a2b83a6665b85e61f2450"};
+inline constexpr script acquire_exclusive_by_count{joined<parts::acquire_exclusive_by_count, parts::answer_fence>,
+                                                   "dde253eee09df1b3ae1a2b83a6665b85e61f2450"};
 
 // acquire, shared: the same, without the queue and a score. `beside`: '' or the token of an exclusive lease, beside
 // which it is to stand. `waits`: how long it is remembered that a reader waits, if it is refused.
@@ -76,10 +83,15 @@ inline constexpr script release_shared{
            parts::call_next, parts::call_writer, parts::tell_all>,
     "7243fbb14105b8ca9ba16b48bc816f0f9a3a7bbd"};
 
+namespace parts {
+
+inline constexpr auto leave_exclusive = joined<look_at_value, shared_keys, queue_after_phase, waiter, look_at_phase,
+                                               enqueue, call_next, release_exclusive, leave_or_stay_exclusive>;
+
+}  // namespace parts
+
 // release, exclusive, and leave: the same, and ARGV [waiter score], as give_back.
-inline constexpr script release_exclusive{
-    joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::waiter, parts::look_at_phase,
-           parts::enqueue, parts::call_next, parts::release_exclusive, parts::leave_or_stay_exclusive, parts::tell_all>,
-    "264ef2a73de6e765008264e7e647b66cd801dd68"};
+inline constexpr script release_exclusive{joined<parts::leave_exclusive, parts::tell_all>,
+                                          "264ef2a73de6e765008264e7e647b66cd801dd68"};
 
 }  // namespace holdfast::redis::scripts

@@ -123,7 +123,7 @@ protected:
             phase.taken(c, key.holds, c.use_queue ? lines_.waited_for(c.keys->lock) : phase.writer_queues(whole(t)));
             auto const before = key.holds.empty() ? std::nullopt : key.expires;
             key = {std::string{c.token.view()},
-                   std::max(expiry(t, c.ttl), before.value_or(std::chrono::milliseconds{0}))};
+                   std::max(expiry(t, c.ttl), before.value_or(std::chrono::milliseconds{0})), c.use_holder};
             ++grants_;
             return;
         }
