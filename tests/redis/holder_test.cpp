@@ -297,11 +297,12 @@ TEST_CASE("a list leaves out a name of more than 4 KiB")
     CHECK(redis.list() == std::vector<std::string>{longest});
 }
 
-TEST_CASE("a lock that readers have shows one holder of which nothing is known, and cannot be asked for")
+TEST_CASE(
+    "a lock that readers without records have shows one holder of which nothing is known, and cannot be asked for")
 {
     redis_server server;
-    client redis{server.url(), named()};
-    client elsewhere{server.url(), named()};
+    client redis{server.url(), unhurried()};
+    client elsewhere{server.url(), unhurried()};
     holdfast::shared_mutex here{redis, "orders", {.ttl = 1h}};
     holdfast::shared_mutex there{elsewhere, "orders", {.ttl = 1h}};
     here.lock_shared();

@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,11 +33,12 @@ using verb = command::verb;
 std::string const token = "0123456789abcdeffedcba9876543210";
 std::string const hour = "3600000";
 
-command make(verb what, fence_source fence = fence_source::none, std::string name = "orders")
+command make(verb what, fence_source fence = fence_source::none, std::string name = "orders",
+             holdfast::access mode = holdfast::access::sole)
 {
     return {.what = what,
             .fence = fence,
-            .keys = std::make_shared<lock_keys const>(std::move(name)),
+            .keys = std::make_shared<lock_keys const>(std::move(name), std::string_view{}, mode),
             .token = owner_token::from_bits(0x0123456789abcdefU, 0xfedcba9876543210U),
             .ttl = 30'000ms,
             .batch = 33,
@@ -196,6 +198,56 @@ TEST_CASE("with a record of the holder its key comes last, and its text where it
     CHECK(decoded(with_record(verb::extend), ":2\r\n").what == answer::kind::applied);
     CHECK_FALSE(decoded(with_record(verb::extend), ":1\r\n").release_requested);
     CHECK(decoded(make(verb::extend), ":2\r\n").what == answer::kind::refused);
+}
+
+TEST_CASE("with a record of a writer or a reader its key comes last, and its text where it is written")
+{
+    namespace of = holdfast::redis::scripts;
+    using holdfast::access;
+    std::string const readers = "holdfast:readers:{orders}";
+    std::string const phase = "holdfast:phase:{orders}";
+    std::string const queue = "holdfast:queue:{orders}";
+    std::string const next = "holdfast:next:{orders}";
+    std::string const holder = "holdfast:holder:{orders}";
+    auto const with_record = [](access mode, verb what, fence_source fence = fence_source::none) {
+        auto c = make(what, fence, "orders", mode);
+        c.holder = "host=a pid=1";
+        c.use_holder = true;
+        return c;
+    };
+    CHECK(sent(with_record(access::exclusive, verb::acquire)) ==
+          words{"EVALSHA", std::string{of::acquire_exclusive_and_tell.sha1}, "6", "orders", readers, phase, queue, next,
+                holder, token, "30000", "", "0", "host=a pid=1"});
+    CHECK(sent(with_record(access::exclusive, verb::acquire, fence_source::clock)).at(1) ==
+          of::acquire_exclusive_by_clock_and_tell.sha1);
+    CHECK(sent(with_record(access::exclusive, verb::acquire, fence_source::counter)).at(1) ==
+          of::acquire_exclusive_by_count_and_tell.sha1);
+    CHECK(sent(with_record(access::exclusive, verb::extend)) ==
+          words{"EVALSHA", std::string{of::extend_and_hear.sha1}, "2", "orders", holder, token, "30000"});
+    CHECK(sent(with_record(access::exclusive, verb::reacquire)).at(1) == of::reacquire_and_tell.sha1);
+    CHECK(sent(with_record(access::exclusive, verb::release)) ==
+          words{"EVALSHA", std::string{of::release_exclusive_and_erase.sha1}, "6", "orders", readers, phase, queue,
+                next, holder, token, "holdfast:free:{orders}"});
+    auto called = with_record(access::shared, verb::acquire);
+    called.waiter = {.inbox = 1, .number = 2, .reserve = 50ms};
+    CHECK(sent(called) == words{"EVALSHA", std::string{of::acquire_shared_and_tell.sha1}, "4", "orders", readers, phase,
+                                holder, token, "30000", "", "0", "000000000000000100322", "host=a pid=1"});
+    CHECK(sent(with_record(access::shared, verb::acquire, fence_source::clock)).at(1) ==
+          of::acquire_shared_by_clock_and_tell.sha1);
+    CHECK(sent(with_record(access::shared, verb::acquire, fence_source::counter)).at(1) ==
+          of::acquire_shared_by_count_and_tell.sha1);
+    CHECK(sent(with_record(access::shared, verb::extend)) == words{"EVALSHA",
+                                                                   std::string{of::extend_shared_and_hear.sha1}, "4",
+                                                                   "orders", readers, phase, holder, token, "30000"});
+    CHECK(sent(with_record(access::shared, verb::reacquire)) ==
+          words{"EVALSHA", std::string{of::reacquire_shared_and_tell.sha1}, "4", "orders", readers, phase, holder,
+                token, "30000", "host=a pid=1"});
+    CHECK(sent(with_record(access::shared, verb::release)) ==
+          words{"EVALSHA", std::string{of::release_shared_and_erase.sha1}, "6", "orders", readers, phase, queue, next,
+                holder, token, "holdfast:free:{orders}"});
+    CHECK(decoded(with_record(access::shared, verb::extend), ":2\r\n").release_requested);
+    CHECK(decoded(make(verb::extend, fence_source::none, "orders", access::shared), ":2\r\n").what ==
+          answer::kind::refused);
 }
 
 TEST_CASE("what operators ask has no owner token, and its answers are read as a whole or not at all")

@@ -7,6 +7,7 @@
 #include "support/eventually.hpp"
 
 #include <holdfast/redlock.hpp>
+#include <holdfast/shared_mutex.hpp>
 
 #include <chrono>
 #include <string>
@@ -16,6 +17,7 @@
 using namespace std::chrono_literals;
 using holdfast::redlock::masters;
 using holdfast::redlock::mutex;
+using holdfast::redlock::shared_mutex;
 using holdfast::test::contains;
 using holdfast::test::eventually;
 using holdfast::test::five_masters;
@@ -102,6 +104,85 @@ TEST_CASE("votes that no majority agrees to are a free lock, or undecided if a m
     CHECK(all.client.holder("orders"));
     all.servers.kill(2);
     CHECK(all.client.holder("orders"));
+}
+
+TEST_CASE("with a minority of the masters down, a writer is shown, asked and broken")
+{
+    five_masters all;
+    auto client = named(all, "writer");
+    shared_mutex m{client, "orders", {.ttl = 1h}};
+    all.servers.kill(0);
+    all.servers.kill(3);
+    m.lock();
+    auto const seen = all.client.holder("orders");
+    REQUIRE(seen);
+    CHECK(seen->label == "writer");
+    CHECK(seen->remaining.value() > 30min);
+    CHECK(all.client.request_release("orders"));
+    m.extend(2h);
+    CHECK(m.lease().release_requested().stop_requested());
+    CHECK(all.client.force_unlock("orders"));
+    CHECK_FALSE(all.client.holder("orders"));
+    CHECK(all.copies("holdfast:holder:{orders}") == 0);
+    std::error_code ec;
+    CHECK_FALSE(m.extend(1h, ec));
+    CHECK(ec == holdfast::errc::lease_lost);
+}
+
+TEST_CASE("with a minority of the masters down, one of the readers is shown, and all are asked and broken")
+{
+    five_masters all;
+    auto one = named(all, "one");
+    auto two = named(all, "two");
+    shared_mutex first{one, "orders", {.ttl = 1h}};
+    shared_mutex second{two, "orders", {.ttl = 1h}};
+    all.servers.kill(0);
+    all.servers.kill(3);
+    first.lock_shared();
+    CHECK(all.client.holder("orders").value().label == "one");
+    second.lock_shared();
+    auto const label = all.client.holder("orders").value().label;
+    CHECK((label == "one" || label == "two"));
+    CHECK(all.client.request_release("orders"));
+    CHECK(all.client.holder("orders").value().release_requested);
+    std::error_code ec;
+    for (auto* const m : {&first, &second}) {
+        CHECK(m->extend_shared(2h, ec));
+        CHECK(m->lease_shared().release_requested().stop_requested());
+    }
+    first.unlock_shared();
+    CHECK(eventually([&] { return all.client.holder("orders").value().label == "two"; }));
+    CHECK(all.client.force_unlock("orders"));
+    CHECK_FALSE(all.client.holder("orders"));
+    CHECK_FALSE(second.extend_shared(1h, ec));
+    CHECK(ec == holdfast::errc::lease_lost);
+    second.unlock_shared();
+    shared_mutex next{all.client, "orders", {.ttl = 1h}};
+    CHECK(next.try_lock_for(1min));
+}
+
+TEST_CASE("of readers that the masters do not agree on, the one is shown that most of them name")
+{
+    five_masters all;
+    auto const put = [&](std::size_t i, char owner, std::string const& about) {
+        std::string const token(32, owner);
+        all.servers[i].command({"SET", "orders", "holdfast:readers", "PX", "3600000"});
+        all.servers[i].command({"ZADD", "holdfast:readers:{orders}", "9000000000000", token});
+        auto const digest = all.servers[i].command({"EVAL", "return redis.sha1hex(ARGV[1])", "0", token}).text;
+        all.servers[i].command({"SET", "holdfast:holder:{orders}:" + digest, token + about, "PX", "3600000"});
+    };
+    put(0, 'a', " 5 7 host=far pid=1 label=one");
+    put(1, 'b', "!6 8 host=near pid=2 label=two");
+    put(2, 'a', " 5 7 host=far pid=1 label=one");
+    put(3, 'b', "!6 8 host=near pid=2 label=two");
+    put(4, 'b', "!6 8 host=near pid=2 label=two");
+    auto const seen = all.client.holder("orders");
+    REQUIRE(seen);
+    CHECK(seen->label == "two");
+    CHECK(seen->host == "near");
+    CHECK(seen->pid == 2);
+    CHECK(seen->fencing_token == 0);  // not all masters say the same
+    CHECK(seen->release_requested);
 }
 
 TEST_CASE("a lock that was broken is lost although its renewals take back votes")

@@ -105,6 +105,9 @@ public:
         REQUIRE(real.in_line == model.in_line);
         REQUIRE(real.last_score == model.last_score);
         REQUIRE(real.fence_replaced == model.fence_replaced);
+        REQUIRE(real.release_requested == model.release_requested);
+        REQUIRE(real.no_record == model.no_record);
+        if (real.report) CHECK(real.report->record.substr(0, 1) == model.report->record.substr(0, 1));
         REQUIRE((real.fence == 0) == (model.fence == 0));
         auto const apart = std::max(real.fence, model.fence) - std::min(real.fence, model.fence);
         REQUIRE(apart < (counted_on ? 1 : 50'000'000));  // µs, where both were taken from the clock
@@ -277,6 +280,8 @@ TEST_CASE("a simulated node keeps the readers of a lock as a real server does")
     std::array const sources{redis::fence_source::counter, redis::fence_source::clock, redis::fence_source::none};
     std::array<unsigned, 2> answered{};
     unsigned beside = 0;
+    unsigned asked = 0;
+    unsigned heard = 0;
     for (int i = 0; i < 6000; ++i) {
         auto const pick = [&](auto const& from) { return from[chance.below(from.size())]; };
         redis::command c{
@@ -290,17 +295,29 @@ TEST_CASE("a simulated node keeps the readers of a lock as a real server does")
         if (c.has_beside && c.beside == c.token) continue;
         // Readers have no turn here: it is over at one time by the one clock, and at another by the other.
         if (!c.has_beside && mode == access::exclusive && chance.below(8) == 0) c.waits_for = 10min;
+        c.use_holder = c.what != verb::confirm && c.token != tokens[2];
+        c.holder = "host=a pid=1";
         auto const a = both.ask(c);
+        heard += a.release_requested ? 1U : 0U;
         if (!a.error) ++answered[a.what == kind::applied ? 0 : 1];
         if (c.has_beside && a.what == kind::applied) ++beside;
         auto const event = chance.below(200);
         if (event < 4) both.free(*c.keys);
         if (event == 4) both.take_away(*c.keys, "somebody");
         if (event >= 5 && event < 10) both.forget_fences();
+        if (event >= 10 && event < 60)
+            both.ask({.what = verb::inspect, .keys = keys[0], .token = {}, .use_holder = true});
+        if (event >= 60 && event < 90)
+            asked += both.ask({.what = verb::request_release, .keys = keys[0], .token = {}, .use_holder = true}).what ==
+                             kind::applied
+                         ? 1U
+                         : 0U;
     }
     CHECK(answered[0] > 1000);
     CHECK(answered[1] > 1000);
     CHECK(beside > 50);
+    CHECK(asked > 100);
+    CHECK(heard > 50);
 }
 
 TEST_CASE("a simulated node keeps the writers that wait beside readers as a real server does")

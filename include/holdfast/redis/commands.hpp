@@ -66,7 +66,8 @@ struct joint_member {
 /// | resize | always | the number of permits kept beside the slots is that of the keys; it lasts for `ttl` at least |
 ///
 /// With `use_holder` a record of the holder is kept beside the key: `holder` says who it is. It is written with the
-/// grant, expires with the key, and goes with it; see `scripts`.
+/// grant, expires with the key, and goes with it; see `scripts`. Each reader has its own, as long as its lease. An
+/// operator sees one of them, and marks all.
 ///
 /// The waiters are in a queue, by `score`: the servers' clock in µs when the wait began, or, if it is negative, the
 /// time waited so far. With `use_queue`:
@@ -236,7 +237,6 @@ struct command {
     using enum command::verb;
     if (in_redisson(c)) return false;
     if (of_operator(c)) return c.what != list && c.what != count && c.what != resize;
-    if (mode_of(c) == access::shared) return false;  // readers have no one holder
     return !c.holder.empty() && c.what != confirm && c.what != leave;
 }
 

@@ -56,13 +56,34 @@ inline constexpr std::string_view take_holder_if_there = R"lua(
 local holder = #KEYS % 2 == 0 and table.remove(KEYS)
 )lua";
 
+// The records of those who have the lock, at most so many: for each its key, and what it says. That of a reader is its
+// own, see `shared_holder_scripts`; of more than 1,000 readers, those whose leases last longest are looked at. Servers
+// that have the same readers name them in the same order. The key with the readers is not among KEYS: a user who may
+// not read it would be refused as a whole, and so does without.
+inline constexpr std::string_view records = R"lua(
+local function records(value, most)
+  if not holder or type(value) ~= 'string' then return {} end
+  local tokens, all = {value}, {}
+  if value == 'holdfast:readers' then
+    tokens = redis.pcall('ZREVRANGE', 'holdfast:readers:' .. string.sub(holder, 17), 0, 999)
+    table.sort(tokens)
+  end
+  for _, token in ipairs(tokens) do
+    local key = token == value and holder or holder .. ':' .. redis.sha1hex(token)
+    local kept = #all < most and redis.pcall('GETRANGE', key, 0, 8191)
+    if type(kept) == 'string' and #token == 32 and string.sub(kept, 1, 32) == token then all[#all + 1] = {key, kept} end
+  end
+  return all
+end
+)lua";
+
 inline constexpr std::string_view report = R"lua(
 local value = redis.pcall('GETRANGE', KEYS[1], '0', '32')
 local left = redis.call('PTTL', KEYS[1])
 if left == -2 then return {} end
 if type(value) == 'table' then value = '' end
-local kept = holder and redis.pcall('GETRANGE', holder, 0, 8191)
-local about = type(kept) == 'string' and #value == 32 and string.sub(kept, 1, 32) == value and string.sub(kept, 33)
+local one = records(value, 1)[1]
+local about = one and string.sub(one[2], 33)
 local waiting = queue and redis.pcall('ZCARD', queue)
 local time = redis.call('TIME')
 return {left, redis.sha1hex(value), string.format('%d%06d', time[1], time[2]), about or '',
@@ -73,20 +94,22 @@ return {left, redis.sha1hex(value), string.format('%d%06d', time[1], time[2]), a
 inline constexpr std::string_view break_lock = R"lua(
 if redis.call('PTTL', KEYS[1]) == -2 then return 0 end
 if type(value) == 'table' then return -1 end
+local all = records(value, 1000)
 redis.call('PEXPIRE', KEYS[1], 0)
-if holder then redis.pcall('PEXPIRE', holder, 0) end
+for _, one in ipairs(all) do redis.pcall('PEXPIRE', one[1], 0) end
 )lua";
 
 inline constexpr std::string_view mark_record = R"lua(
 if redis.call('PTTL', KEYS[1]) == -2 then return 0 end
-local kept = holder and redis.pcall('GETRANGE', holder, 0, 8191)
-local left = holder and redis.pcall('PTTL', holder)
-if type(kept) ~= 'string' or type(value) ~= 'string' or #value ~= 32 or string.sub(kept, 1, 32) ~= value
-    or type(left) ~= 'number' or left <= 0 then
-  return -1
+local answer = -1
+for _, one in ipairs(records(value, 1000)) do
+  local left = redis.pcall('PTTL', one[1])
+  if type(left) == 'number' and left > 0 then
+    redis.call('SET', one[1], string.sub(one[2], 1, 32) .. '!' .. string.sub(one[2], 34), 'PX', left)
+    answer = 1
+  end
 end
-redis.call('SET', holder, value .. '!' .. string.sub(kept, 34), 'PX', left)
-return 1
+return answer
 )lua";
 
 }  // namespace parts
@@ -126,18 +149,19 @@ inline constexpr script give_back_and_erase{
 
 // inspect: KEYS lock [queue next] [holder]. Answers {} if the lock is free; otherwise {PTTL, a digest of the value, the
 // clock in µs, the record without its owner token, how many wait or -1}. The digest only tells values apart.
-inline constexpr script inspect{joined<parts::take_holder_if_there, parts::keys, parts::report>,
-                                "f288dfb4f3788ecc4b10164b75345606220c4b71"};
+inline constexpr script inspect{joined<parts::take_holder_if_there, parts::keys, parts::records, parts::report>,
+                                "2c3b892f9e9ecf52eba21e6692a3430bcf6b1611"};
 
 // force_release: KEYS lock [queue next] [holder]; ARGV '' channel. Answers 1 + the number of subscribers told; 0: it is
 // free; -1: its key is of another type, and stays.
-inline constexpr script force_release{joined<parts::take_holder_if_there, parts::keys, parts::call_next,
+inline constexpr script force_release{joined<parts::take_holder_if_there, parts::records, parts::keys, parts::call_next,
                                              parts::read_value, parts::break_lock, parts::tell_all>,
-                                      "c956cd17d275fd55135d0d9e632f748e30d5c82a"};
+                                      "27c7de6f2d5b690ddd2376123c05031a5a93b711"};
 
 // request_release: KEYS lock [holder]. Answers 1; 0: it is free; -1: there is no record of its holder.
-inline constexpr script request_release{joined<parts::take_holder_if_there, parts::read_value, parts::mark_record>,
-                                        "006bec586d299b7ec18cc1b906dd1ac5b1b58b2b"};
+inline constexpr script request_release{
+    joined<parts::take_holder_if_there, parts::records, parts::read_value, parts::mark_record>,
+    "8e3154f2fd0d3b67bc8a13275a548b7ed56ecebc"};
 
 // list: ARGV cursor pattern count. Answers {cursor, name…}: of the keys that match, those that hold an owner token, or
 // have readers, and expire. Looks at about `count` keys. A name of more than 4 KiB is left out: a reply is not to be

@@ -77,7 +77,7 @@ public:
     /// Who waits for a `shared_mutex`, and whose turn it is.
     [[nodiscard]] word phase() const noexcept { return apart("holdfast:phase:{"); }
 
-    /// Who has the lock, for people, if its client keeps that; see `scripts`.
+    /// Who has the lock, for people, if its client keeps that; see `scripts`. That of a reader goes on after it.
     [[nodiscard]] word holder() const noexcept { return apart("holdfast:holder:{"); }
 
     /// Returns: of how many permits it is a slot; 0: of none.

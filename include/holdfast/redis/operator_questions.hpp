@@ -62,11 +62,12 @@ private:
     [[nodiscard]] lock_holder holder_of(std::vector<node_report const*> const& same) const
     {
         lock_holder h;
+        auto const who = most_named(same);
         std::vector<std::chrono::milliseconds> left;
         for (auto const* one : same) {
             left.push_back(one->left.count() < 0 ? std::chrono::milliseconds::max() : one->left);
             if (one->waiting >= 0) h.waiting = std::max(h.waiting.value_or(0), static_cast<std::size_t>(one->waiting));
-            auto const fence = read_record(*one, h);
+            auto const fence = who_in(one->record) == who ? read_record(*one, h) : 0;
             if (one == same.front()) h.fencing_token = fence;
             if (fence != h.fencing_token) h.fencing_token = 0;
         }
@@ -77,6 +78,24 @@ private:
         holdfast::detail::insertion_sort(left.begin(), left.end(), std::greater<>{});
         if (*last != std::chrono::milliseconds::max()) h.remaining = *last;
         return h;
+    }
+
+    /// Returns: what a record says of the client.
+    [[nodiscard]] static std::string_view who_in(std::string_view record)
+    {
+        auto const since = record.find(' ', 1);
+        auto const fence = since == std::string_view::npos ? since : record.find(' ', since + 1);
+        return fence == std::string_view::npos ? std::string_view{} : record.substr(fence);
+    }
+
+    /// Returns: the client that most nodes name. Of several readers, they may name different ones.
+    [[nodiscard]] static std::string_view most_named(std::vector<node_report const*> const& same)
+    {
+        std::map<std::string_view, unsigned> named;
+        std::string_view who;
+        for (auto const* one : same)
+            if (auto const it = who_in(one->record); !it.empty() && ++named[it] > named[who]) who = it;
+        return who;
     }
 
     /// Effects: adds what a record says: "<mark><since> <fence> <text>". Returns: the fence; 0 if it is not known.

@@ -59,6 +59,11 @@ inline constexpr recipe of_writer_with_holder{&acquire_exclusive_and_tell,
 inline constexpr recipe of_reader{&acquire_shared, &acquire_shared_by_clock, &acquire_shared_by_count, &confirm_shared,
                                   &extend_shared,  &reacquire_shared,        &release_shared,          &release_shared};
 
+inline constexpr recipe of_reader_with_holder{&acquire_shared_and_tell,          &acquire_shared_by_clock_and_tell,
+                                              &acquire_shared_by_count_and_tell, &confirm_shared,
+                                              &extend_shared_and_hear,           &reacquire_shared_and_tell,
+                                              &release_shared_and_erase,         &release_shared_and_erase};
+
 /// What operators ask, in the order of the verbs.
 inline constexpr std::array<script const*, 6> of_operators{&inspect, &force_release, &request_release,
                                                            &list,    &count,         &resize};
@@ -84,13 +89,14 @@ inline constexpr std::array<script const*, 6> of_operators{&inspect,       &forc
 }  // namespace redisson
 
 /// Every script is in one of these, among the operators', or `acquire_all`.
-inline constexpr std::array<recipe const*, 10> recipes{&of_mutex,
+inline constexpr std::array<recipe const*, 11> recipes{&of_mutex,
                                                        &of_mutex_with_holder,
                                                        &of_slot,
                                                        &of_slot_with_holder,
                                                        &of_writer,
                                                        &of_writer_with_holder,
                                                        &of_reader,
+                                                       &of_reader_with_holder,
                                                        &redisson::of_mutex,
                                                        &redisson::of_writer,
                                                        &redisson::of_reader};
@@ -106,12 +112,10 @@ inline constexpr std::size_t most_scripts =
 {
     auto const mode = mode_of(c);
     bool const redisson = in_redisson(c);
-    if (mode == access::shared) return redisson ? scripts::redisson::of_reader : scripts::of_reader;
-    if (mode == access::exclusive) {
-        if (redisson) return scripts::redisson::of_writer;
-        return c.use_holder ? scripts::of_writer_with_holder : scripts::of_writer;
-    }
-    if (redisson) return scripts::redisson::of_mutex;
+    if (redisson && mode == access::shared) return scripts::redisson::of_reader;
+    if (redisson) return mode == access::exclusive ? scripts::redisson::of_writer : scripts::redisson::of_mutex;
+    if (mode == access::shared) return c.use_holder ? scripts::of_reader_with_holder : scripts::of_reader;
+    if (mode == access::exclusive) return c.use_holder ? scripts::of_writer_with_holder : scripts::of_writer;
     if (c.keys && c.keys->permits() != 0) return c.use_holder ? scripts::of_slot_with_holder : scripts::of_slot;
     return c.use_holder ? scripts::of_mutex_with_holder : scripts::of_mutex;
 }

@@ -198,7 +198,6 @@ inline constexpr std::string_view only_ours = "\nif not ours then return 0 end\n
 inline constexpr std::string_view extend_shared = R"lua(
 join()
 if companion ~= '' then note() end
-return 1
 )lua";
 
 // It is no newcomer: a writer that waits does not matter.

@@ -38,24 +38,31 @@ inline constexpr script acquire_exclusive_by_clock{joined<parts::acquire_exclusi
 inline constexpr script acquire_exclusive_by_count{joined<parts::acquire_exclusive_by_count, parts::answer_fence>,
                                                    "dde253eee09df1b3ae1a2b83a6665b85e61f2450"};
 
+namespace parts {
+
+inline constexpr auto acquire_shared =
+    joined<look, shared_keys, beside, look_at_phase, look_at_reader, come, refuse_reader, refuse, join, take_shared>;
+
+inline constexpr auto acquire_shared_by_clock =
+    joined<look, shared_keys_after_fence, beside_by_clock, look_at_phase, look_at_reader, come, refuse_reader, refuse,
+           look_at_fence, fence_by_clock, join, take_shared>;
+
+inline constexpr auto acquire_shared_by_count =
+    joined<look, shared_keys_after_fence, beside_by_count, look_at_phase, look_at_reader, come, refuse_reader, refuse,
+           look_at_fence, fence_by_count, join, take_shared>;
+
+}  // namespace parts
+
 // acquire, shared: the same, without the queue and a score. `beside`: '' or the token of an exclusive lease, beside
 // which it is to stand. `waits`: how long it is remembered that a reader waits, if it is refused.
-inline constexpr script acquire_shared{
-    joined<parts::look, parts::shared_keys, parts::beside, parts::look_at_phase, parts::look_at_reader, parts::come,
-           parts::refuse_reader, parts::refuse, parts::join, parts::take_shared, parts::answer_yes>,
-    "afea1a6f94d9491f2240f2b01eecf9134cc21c99"};
+inline constexpr script acquire_shared{joined<parts::acquire_shared, parts::answer_yes>,
+                                       "afea1a6f94d9491f2240f2b01eecf9134cc21c99"};
 
-inline constexpr script acquire_shared_by_clock{
-    joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_clock, parts::look_at_phase,
-           parts::look_at_reader, parts::come, parts::refuse_reader, parts::refuse, parts::look_at_fence,
-           parts::fence_by_clock, parts::join, parts::take_shared, parts::answer_fence>,
-    "b2f150ff721c7e64a166722b1b3df318768b0322"};
+inline constexpr script acquire_shared_by_clock{joined<parts::acquire_shared_by_clock, parts::answer_fence>,
+                                                "b2f150ff721c7e64a166722b1b3df318768b0322"};
 
-inline constexpr script acquire_shared_by_count{
-    joined<parts::look, parts::shared_keys_after_fence, parts::beside_by_count, parts::look_at_phase,
-           parts::look_at_reader, parts::come, parts::refuse_reader, parts::refuse, parts::look_at_fence,
-           parts::fence_by_count, parts::join, parts::take_shared, parts::answer_fence>,
-    "17e2ac1a90c0ef8316b4a02be55f1ba6fe9168e4"};
+inline constexpr script acquire_shared_by_count{joined<parts::acquire_shared_by_count, parts::answer_fence>,
+                                                "17e2ac1a90c0ef8316b4a02be55f1ba6fe9168e4"};
 
 // confirm, shared: KEYS lock fence readers phase; ARGV as confirm.
 inline constexpr script confirm_shared{
@@ -63,25 +70,31 @@ inline constexpr script confirm_shared{
            parts::only_ours, parts::raise_fence>,
     "0761c6e221cf2d615dcb372c0ebab3ddb1b18f9b"};
 
+namespace parts {
+
+inline constexpr auto prolong_shared =
+    joined<look_at_value, shared_keys, look_at_phase, look_at_reader, only_ours, join, extend_shared>;
+
+inline constexpr auto prolong_or_join =
+    joined<look_at_value, shared_keys, look_at_phase, look_at_reader, only_without_writer, join, extend_shared>;
+
+inline constexpr auto leave_as_reader =
+    joined<look_at_value, shared_keys, queue_after_phase, waiter, look_at_phase, look_at_reader, called_before, come,
+           leave_shared, release_shared, call_next, call_writer, tell_all>;
+
+}  // namespace parts
+
 // extend, shared: KEYS lock readers phase; ARGV token ttl. Only its own record, and only if it is there.
-inline constexpr script extend_shared{
-    joined<parts::look_at_value, parts::shared_keys, parts::look_at_phase, parts::look_at_reader, parts::only_ours,
-           parts::join, parts::extend_shared>,
-    "66d8a548d48be86aa34195cf5b669037aaa59e95"};
+inline constexpr script extend_shared{joined<parts::prolong_shared, parts::answer_yes>,
+                                      "66d8a548d48be86aa34195cf5b669037aaa59e95"};
 
 // reacquire, shared: the same. As extend, and goes in if no writer has the lock.
-inline constexpr script reacquire_shared{
-    joined<parts::look_at_value, parts::shared_keys, parts::look_at_phase, parts::look_at_reader,
-           parts::only_without_writer, parts::join, parts::extend_shared>,
-    "d238f79226e5d49fc8c5686a3bf175ed6eaf75e3"};
+inline constexpr script reacquire_shared{joined<parts::prolong_or_join, parts::answer_yes>,
+                                         "d238f79226e5d49fc8c5686a3bf175ed6eaf75e3"};
 
 // release, shared, and leave: KEYS lock readers phase [queue next]; ARGV token channel [waiter]. As release. When the
 // last reader leaves, all are told, unless a writer of the queue is called.
-inline constexpr script release_shared{
-    joined<parts::look_at_value, parts::shared_keys, parts::queue_after_phase, parts::waiter, parts::look_at_phase,
-           parts::look_at_reader, parts::called_before, parts::come, parts::leave_shared, parts::release_shared,
-           parts::call_next, parts::call_writer, parts::tell_all>,
-    "7243fbb14105b8ca9ba16b48bc816f0f9a3a7bbd"};
+inline constexpr script release_shared{parts::leave_as_reader, "7243fbb14105b8ca9ba16b48bc816f0f9a3a7bbd"};
 
 namespace parts {
 

@@ -70,7 +70,7 @@ protected:
             if (!ours && (c.what == extend || !(value.empty() || value == read_phase::reserved)))
                 return redis::answer::no();
             grant(c, t);
-            return redis::answer::yes();
+            return answer_to_renewal(phase.asked(c));
         case release:
         case leave: break;
         default: return {};  // what operators ask is not simulated
@@ -136,9 +136,22 @@ protected:
         auto got = fences_.draw(c, t);
         if (got.what != redis::answer::kind::applied) return got;
         if (!ours) grant(c, t);
+        if (ours && c.use_holder) {  // its record is written again, without a mark
+            auto& key = keys_[c.keys->lock];
+            key.has_record = true;
+            key.release_requested = false;
+        }
         if (c.use_queue) lines_.leave(c.keys->lock, c.waiter);
         got.in_line = redis::gets_in_line(c);
         return got;
+    }
+
+    /// Returns: yes to a renewal of a holder that is asked to release the lock, or not.
+    [[nodiscard]] static redis::answer answer_to_renewal(bool release_requested)
+    {
+        auto yes = redis::answer::yes();
+        yes.release_requested = release_requested;
+        return yes;
     }
 
     bool told_all_ = false;     // NOLINT(*-non-private-member-variables-in-classes)

@@ -59,7 +59,7 @@ public:
         if (redis::knows_phase(c)) return execute_in_phase(c, t, call);
         bool const ours = found != keys_.end() && found->second.holds == c.token.view();
         if (auto const no = redis::knows_number(c) ? numbers_.refuses(c, ours, whole(t)) : std::nullopt) return *no;
-        operator_answers const told{keys_, t};
+        operator_answers const told{keys_, phases_, t};
         switch (c.what) {
         case acquire:
             // mutant: a reservation that grants
@@ -181,14 +181,6 @@ public:
 
 private:
     static constexpr microseconds wall_at_start_of_world{1'700'000'000'000'000};
-
-    /// Returns: yes to a renewal of a holder that is asked to release the lock, or not.
-    [[nodiscard]] static redis::answer answer_to_renewal(bool release_requested)
-    {
-        auto yes = redis::answer::yes();
-        yes.release_requested = release_requested;
-        return yes;
-    }
 
     static void prolong(stored_key& e, redis::command const& c, microseconds t)
     {

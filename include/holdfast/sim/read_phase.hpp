@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,6 +17,9 @@
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::sim {
+
+/// Returns: what a record of a holder says, without its owner token.
+[[nodiscard]] constexpr std::string_view record_text(bool marked) noexcept { return marked ? "!0 0 " : " 0 0 "; }
 
 /// What a simulated server keeps beside the key of one `shared_mutex`; see `redis::command`. It is told the value of
 /// the key, empty if there is none, and the time in whole milliseconds.
@@ -28,7 +32,7 @@ public:
 
     void forget_expired(milliseconds now)
     {
-        std::erase_if(readers_, [now](auto const& one) { return one.second <= now; });
+        std::erase_if(readers_, [now](auto const& one) { return one.second.ends <= now; });
         auto const bound = [now](milliseconds& mark, milliseconds most) { mark = mark <= now + most ? mark : now; };
         bound(writer_waits_until_, quorum::longest_mark);  // the clock was set back
         bound(reader_waits_until_, quorum::longest_mark);
@@ -110,9 +114,38 @@ public:
             reader_waits_until_ = {};
             waiting_.clear();
         }
-        auto& mine = readers_[std::string{c.token.view()}];
-        mine = std::max(mine, now + c.ttl);
+        auto const [at, is_new] = readers_.try_emplace(std::string{c.token.view()});
+        auto& mine = at->second;
+        mine.ends = std::max(mine.ends, now + c.ttl);
+        if (c.use_holder && (is_new || c.what == redis::command::verb::acquire)) {
+            mine.has_record = true;
+            mine.asked = false;
+        }
         return *last();
+    }
+
+    /// Returns: whether the reader of `c`, which has a record, is asked to release the lock.
+    [[nodiscard]] bool asked(redis::command const& c) const
+    {
+        auto const found = readers_.find(std::string{c.token.view()});
+        return c.use_holder && found != readers_.end() && found->second.asked;
+    }
+
+    /// Returns: what the first record of a reader says; empty if there is none.
+    [[nodiscard]] std::string_view record() const
+    {
+        for (auto const& [token, one] : readers_)
+            if (one.has_record) return record_text(one.asked);
+        return {};
+    }
+
+    /// Effects: all readers that have a record are asked to release the lock. Returns: whether one has.
+    bool ask_all() noexcept
+    {
+        bool any = false;
+        for (auto& [token, one] : readers_)
+            if (one.has_record) any = one.asked = true;
+        return any;
     }
 
     /// Effects: the token of `c` has the lock exclusively; beside its reader, if there was a value. `others`: some are
@@ -153,7 +186,7 @@ public:
     [[nodiscard]] std::optional<milliseconds> last() const
     {
         std::optional<milliseconds> most;
-        for (auto const& [token, ends] : readers_) most = std::max(most.value_or(ends), ends);
+        for (auto const& [token, one] : readers_) most = std::max(most.value_or(one.ends), one.ends);
         return most;
     }
 
@@ -191,7 +224,13 @@ private:
         return std::nullopt;
     }
 
-    std::map<std::string, milliseconds> readers_;  // by their tokens: when their leases end
+    struct reader {
+        milliseconds ends{};      ///< its lease
+        bool has_record = false;  ///< there is a record of it
+        bool asked = false;       ///< that record is marked
+    };
+
+    std::map<std::string, reader> readers_;        // by their tokens
     std::string beside_;                           // the writer that stands beside its own reader
     std::map<std::string, milliseconds> waiting_;  // the readers that are known to wait: what to reserve for them
     std::map<std::string, milliseconds> called_;   // those whose turn it is, and who have not come
@@ -201,5 +240,7 @@ private:
     milliseconds known_until_{};  // the same, as far as one of `waiting_` has said it
     milliseconds readers_turn_until_{};
 };
+
+using phase_table = std::map<std::string, read_phase, std::less<>>;
 
 }  // namespace holdfast::sim

@@ -9,17 +9,12 @@
 #include <holdfast/sim/waiting_lines.hpp>
 
 #include <chrono>
-#include <functional>
-#include <map>
-#include <string>
 
 namespace holdfast::inline HOLDFAST_ABI::sim {
 
 /// All that a simulated server knows, and can lose.
 class server_memory {
 protected:
-    using phase_table = std::map<std::string, read_phase, std::less<>>;
-
     /// Effects: forgets what has expired at `t`, by the server's clock.
     void forget_until(std::chrono::milliseconds t)
     {

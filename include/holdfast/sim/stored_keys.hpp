@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/redis/commands.hpp>
+#include <holdfast/sim/read_phase.hpp>
 
 #include <chrono>
 #include <functional>
@@ -27,7 +28,10 @@ using key_table = std::map<std::string, stored_key, std::less<>>;
 /// What operators ask, of the keys that there are at `t`; see `redis::command`.
 class operator_answers {
 public:
-    operator_answers(key_table& keys, std::chrono::microseconds t) : keys_{keys}, t_{t} {}
+    operator_answers(key_table& keys, phase_table& phases, std::chrono::microseconds t)
+        : keys_{keys}, phases_{phases}, t_{t}
+    {
+    }
 
     [[nodiscard]] redis::answer inspect(redis::command const& c) const
     {
@@ -38,7 +42,8 @@ public:
         told->digest = holds;
         told->left = expires ? *expires - std::chrono::floor<std::chrono::milliseconds>(t_) : redis::unknown_time_left;
         told->clock = t_;
-        if (has_record) told->record = marked ? "!0 0 " : " 0 0 ";
+        if (has_record) told->record = record_text(marked);
+        if (holds == read_phase::reserved) told->record = phases_[c.keys->lock].record();
         return with(std::move(told));
     }
 
@@ -47,10 +52,10 @@ public:
         auto const found = keys_.find(c.keys->lock);
         auto no = redis::answer::no();
         if (found == keys_.end()) return no;
-        no.no_record = !found->second.has_record;
-        if (no.no_record) return no;
-        found->second.release_requested = true;
-        return redis::answer::yes();
+        auto& key = found->second;
+        key.release_requested = key.has_record;
+        no.no_record = !(key.holds == read_phase::reserved ? phases_[c.keys->lock].ask_all() : key.has_record);
+        return no.no_record ? no : redis::answer::yes();
     }
 
     /// All in one answer. The pattern of `c` ends with a star, and nothing else in it stands for other characters.
@@ -72,6 +77,7 @@ private:
     }
 
     key_table& keys_;
+    phase_table& phases_;
     std::chrono::microseconds t_;
 };
 
