@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -101,6 +102,43 @@ TEMPLATE_TEST_CASE("the holder of a lock is shown to every client while it is he
     if constexpr (TestType::keeps_to_ttl) CHECK(longer->remaining.value() > TestType::lasting);
     CHECK(longer->label == label_of<TestType>("shop 7 id=x"));
     m.unlock();
+    CHECK_FALSE(store.other.holder("orders"));
+}
+
+TEMPLATE_TEST_CASE("who has a read-write lock is shown to every client, to write or to read", "",
+                   HOLDFAST_STORES_WITH_READERS)
+{
+    TestType store;
+    auto client = store.named("shop 7 id=x");
+    typename TestType::shared_mutex m{client, "orders", renewed<TestType>()};
+    auto const shown = [&] {
+        std::optional<holdfast::lock_holder> seen;
+        REQUIRE(eventually([&] {  // the masters go from one side to the other one by one
+            seen = store.other.holder("orders");
+            return seen.has_value();
+        }));
+        CHECK(seen->label == label_of<TestType>("shop 7 id=x"));
+        CHECK(seen->host == this_host());
+        CHECK(seen->pid == ::getpid());
+        CHECK(seen->since);
+        if constexpr (TestType::keeps_to_ttl) CHECK(seen->remaining.value() > 0ms);
+        CHECK(store.other.list("orders") == names{"orders"});
+        return *seen;
+    };
+    constexpr bool keeps_each = std::is_base_of_v<holdfast::test::on_redis, TestType>;
+    m.lock();
+    CHECK(shows_token<TestType>(shown(), m.lease().fencing_token()));
+    m.unlock_and_lock_shared();
+    auto const read = shown();
+    if (keeps_each) CHECK(shows_token<TestType>(read, m.lease_shared().fencing_token()));
+    REQUIRE(m.try_unlock_shared_and_lock());
+    auto const written = shown();
+    if (keeps_each) CHECK(shows_token<TestType>(written, m.lease().fencing_token()));
+    m.unlock();
+    CHECK_FALSE(store.other.holder("orders"));
+    m.lock_shared();
+    CHECK(shows_token<TestType>(shown(), m.lease_shared().fencing_token()));
+    m.unlock_shared();
     CHECK_FALSE(store.other.holder("orders"));
 }
 
@@ -242,6 +280,57 @@ TEMPLATE_TEST_CASE("a holder is told that it is asked for the lock, keeps it, an
     m.extend(TestType::lasting);
     CHECK_FALSE(m.lease().release_requested().stop_requested());
     CHECK(told == 1);
+}
+
+TEMPLATE_TEST_CASE("a writer and a reader are told that they are asked for a read-write lock, and keep it", "",
+                   HOLDFAST_SERVERS_WITH_READERS)
+{
+    TestType store;
+    auto client = store.named("holder");
+    typename TestType::shared_mutex m{client, "orders", renewed<TestType>()};
+    std::error_code ec;
+    m.lock();
+    CHECK(store.other.request_release("orders"));
+    CHECK(store.other.holder("orders").value().release_requested);
+    m.extend(TestType::lasting);
+    CHECK(m.lease().release_requested().stop_requested());
+    CHECK(m.lease().still_held());
+    m.unlock();
+    m.lock_shared();
+    CHECK_FALSE(store.other.holder("orders").value().release_requested);
+    CHECK(store.other.request_release("orders"));
+    CHECK(store.other.holder("orders").value().release_requested);
+    CHECK(m.extend_shared(TestType::lasting, ec));
+    CHECK(m.lease_shared().release_requested().stop_requested());
+    CHECK(m.lease_shared().still_held());
+}
+
+TEMPLATE_TEST_CASE("readers whose lock is broken lose it, and a writer gets it with a greater token", "",
+                   HOLDFAST_STORES_WITH_READERS)
+{
+    TestType store;
+    auto client = store.named("old");
+    typename TestType::shared_mutex here{client, "orders", renewed<TestType>()};
+    typename TestType::shared_mutex there{store.one, "orders", renewed<TestType>()};
+    typename TestType::shared_mutex writing{store.other, "orders", renewed<TestType>()};
+    here.lock_shared();
+    there.lock_shared();
+    auto const ours = here.lease_shared();
+    auto const theirs = there.lease_shared();
+    CHECK(eventually(
+        [&] {  // on ZooKeeper it ends one hold; on Redlock a renewal may take votes back
+            static_cast<void>(store.other.force_unlock("orders"));
+            return !ours.still_held() && !theirs.still_held();
+        },
+        5min));
+    CHECK(eventually([&] { return !store.other.holder("orders"); }));
+    writing.lock();
+    CHECK(writing.lease().fencing_token() > ours.fencing_token());
+    CHECK(writing.lease().fencing_token() > theirs.fencing_token());
+    here.unlock_shared();
+    there.unlock_shared();
+    CHECK(writing.lease().still_held());
+    CHECK(store.other.holder("orders"));
 }
 
 TEMPLATE_TEST_CASE("a renewal tells the holder that it is asked for the lock", "", HOLDFAST_BLOCKING_STORES)
