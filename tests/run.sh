@@ -9,7 +9,7 @@
 #   HOLDFAST_BUILD_DIR   where to build; build/<preset> in the source tree
 #   HOLDFAST_JOBS        how many compilers run at once; the number of processors. Of the tests, which mostly wait, ten
 #                        times as many, but no more that compute than there are processors (tests/CMakeLists.txt)
-#   HOLDFAST_UNITY       ON: the files of a program are compiled together, as a build from nothing wants it; OFF
+#   HOLDFAST_UNITY       OFF: each file of a program is compiled on its own, as whoever changes a few of them wants it; ON
 #   HOLDFAST_TOGETHER    how many test cases are run in one process; 1
 #   HOLDFAST_ZOOKEEPER   OFF: nothing of ZooKeeper is built; ON
 #   HOLDFAST_BOOST       OFF: nothing of Boost.Asio is built; ON
@@ -28,7 +28,7 @@ jobs=${HOLDFAST_JOBS:-$(nproc)}
 debian=()
 if command -v apt-get >/dev/null; then debian=(make file dpkg-buildpackage lintian); fi
 needs=(g++ cmake ninja hiredis openssl redis-server redis-py zookeeper-client asio zookeeper-server kazoo curator prometheus-client catch2 python3 cli11 nft)
-options=("-DHOLDFAST_UNITY=${HOLDFAST_UNITY:-OFF}" "-DHOLDFAST_TESTS_TOGETHER=${HOLDFAST_TOGETHER:-1}")
+options=("-DHOLDFAST_UNITY=${HOLDFAST_UNITY:-ON}" "-DHOLDFAST_TESTS_TOGETHER=${HOLDFAST_TOGETHER:-1}")
 options+=("-DCMAKE_DISABLE_FIND_PACKAGE_zookeeper=$([ "${HOLDFAST_ZOOKEEPER:-ON}" = OFF ] && echo ON || echo OFF)")
 options+=("-DHOLDFAST_TEST_AREAS=$(tr ' ' ';' <<<"${HOLDFAST_AREAS:-}")")
 # Empty: it is not looked for. What is NOTFOUND is looked for again, also where it was OFF before.

@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/refused_memory.hpp"
+#include "support/refusing_new.hpp"
 
 #ifndef HOLDFAST_SANITIZED
 

@@ -2,6 +2,7 @@
 //
 // Memory that runs out in any step of a waiter. A sanitizer brings an operator new of its own.
 #include "support/refused_memory.hpp"
+#include "support/refusing_new.hpp"
 
 #ifndef HOLDFAST_SANITIZED
 

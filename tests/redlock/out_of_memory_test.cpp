@@ -2,6 +2,7 @@
 //
 // Memory that runs out in any step of a lock on several masters.
 #include "support/refused_memory.hpp"
+#include "support/refusing_new.hpp"
 
 #ifndef HOLDFAST_SANITIZED
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// An operator new that refuses what a test chooses. To be included by one file of an executable; not where a sanitizer
-// brings one of its own: there HOLDFAST_SANITIZED is defined, and nothing else.
+// What an operator new refuses, as a test chooses. The operator is in refusing_new.hpp. Not where a sanitizer brings one
+// of its own: there HOLDFAST_SANITIZED is defined, and nothing else.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -16,7 +16,6 @@
 
 #include <atomic>
 #include <cstddef>
-#include <cstdlib>
 #include <limits>
 #include <new>
 #include <system_error>
@@ -89,20 +88,5 @@ long refuse_each_request(whose of, long many, F&& f, G&& then)
 }
 
 }  // namespace holdfast::test
-
-void* operator new(std::size_t size)
-{
-    namespace memory = holdfast::test::memory;
-    bool const meant = !memory::spared && (memory::chosen || memory::of.load(std::memory_order_relaxed) ==
-                                                                 holdfast::test::whose::everybodys);
-    if (auto const from = memory::first.load(); meant && from != memory::never)
-        if (auto const number = memory::asked++; number >= from && number - from < memory::refused)
-            throw std::bad_alloc{};
-    if (auto* const p = std::malloc(size == 0 ? 1 : size)) return p;
-    throw std::bad_alloc{};
-}
-
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 #endif

@@ -3,6 +3,7 @@
 // Memory that runs out in any step of a lock, in any thread: also in callbacks of the C client, which gets its own
 // memory from malloc and is never refused any. A sanitizer brings an operator new of its own.
 #include "support/refused_memory.hpp"
+#include "support/refusing_new.hpp"
 
 #ifndef HOLDFAST_SANITIZED
 
