@@ -119,6 +119,7 @@ public:
     std::uint32_t drive(detail::parker& who, boot_clock::time_point t) noexcept
     {
         std::unique_lock guard{*this};
+        attended_ = false;  // this caller sends what there is to be sent
         for (;;) {
             auto signals = who.take();
             if ((signals & ~lead_signal) == 0) {
@@ -282,7 +283,7 @@ private:
     wake_up wake_;
     wake_up const* orphaned_;
     bool gave_way_ = false;  // the client's own thread wants to know when no caller leads
-    bool attended_ = false;  // it takes turns; no caller has led since its last one
+    bool attended_ = false;  // it takes turns; no caller has been here since its last one
     std::vector<source*> sources_;
     timers timers_;
     detail::linked_line<follower> followers_;

@@ -8,6 +8,7 @@
 #include <holdfast/core/hold_state.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock_stats.hpp>
+#include <holdfast/core/parker.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/lease_queue.hpp>
@@ -187,6 +188,8 @@ private:
         kept_->releasing = std::move(call);
         lease_.keep(std::move(hold), std::move(options), deadline, release_at, this->shared_from_this());
         guard.unlock();
+        parker nobody;  // what was asked for is on its way before the process may end
+        store().drive(key(), nobody, boot_clock::now());
     } catch (...) {  // no memory, or the user's function cannot be copied
         lease_.end(turns_.next());
         pass_on(guard);
