@@ -79,10 +79,10 @@ void measure(run_options const& options, report& to, place const& at, unsigned p
         contenders.emplace_back("node-redlock", [&, folder] {
             return run_foreign_crowd(o, {"node", folder + "node_redlock.cjs"});
         });
-        if (!options.redis_plus_plus.empty())
-            contenders.emplace_back("redis-plus-plus",
-                                    [&, folder] { return run_foreign_crowd(o, {folder + "redis_plus_plus"}); });
     }
+    if (empty && !options.redis_plus_plus_rival.empty())
+        contenders.emplace_back("redis-plus-plus",
+                                [&] { return run_foreign_crowd(o, {options.redis_plus_plus_rival}); });
     // Other libraries take long to begin, and are far away: once is enough.
     std::vector<std::vector<crowd_result>> results(contenders.size());
     for (int repetition = 0; repetition < (options.quick ? 1 : 3); ++repetition)
@@ -139,7 +139,7 @@ void crowd(run_options const& options, report& to)
          },
          masters.guard, 0.35, 5}};
     if (options.rivals.empty()) to.skip("P7", "redis-py and node-redlock are not there");
-    if (options.redis_plus_plus.empty()) to.skip("P7", "redis-plus-plus is not there");
+    if (options.redis_plus_plus_rival.empty()) to.skip("P7", "redis-plus-plus is not there");
     for (auto const& at : places)
         for (unsigned const processes : {2U, 8U, 32U, 64U})
             for (auto const section : {0us, 2000us}) measure(options, to, at, processes, section);

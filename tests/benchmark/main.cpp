@@ -78,6 +78,7 @@ try {
     app.add_option("--rivals", options.rivals, "The folder with the rivals in other languages");
     app.add_option("--redis-plus-plus", options.redis_plus_plus,
                    "Compiler options with which redis-plus-plus is found");
+    app.add_option("--redis-plus-plus-rival", options.redis_plus_plus_rival, "The program of a crowd with its mutex");
     app.add_option("workload", chosen, "Which to run; all")->check(CLI::IsMember(names));
     CLI11_PARSE(app, argc, argv);
 

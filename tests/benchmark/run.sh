@@ -73,9 +73,10 @@ fi
 # Rivals, where their packages can be had. What npm installs is found beside the script.
 mkdir -p "$build/rivals"
 cp "$here"/rivals/*.py "$here"/rivals/*.cjs "$build/rivals"
-rm -f "$build/rivals/redis_plus_plus"
-[ ${#compile[@]} -eq 0 ] || g++ -O2 -std=c++20 "${compile[@]}" "$here/rivals/redis_plus_plus.cpp" -o "$build/rivals/redis_plus_plus" \
-  "${link[@]}" -lhiredis -pthread
+if [ ${#compile[@]} -gt 0 ] && g++ -O2 -std=c++20 "${compile[@]}" "$here/rivals/redis_plus_plus.cpp" -o "$build/rivals/redis_plus_plus" \
+  "${link[@]}" -lhiredis -pthread; then
+  arguments+=("--redis-plus-plus-rival=$build/rivals/redis_plus_plus")
+fi
 if holdfast_has redis-py && command -v npm >/dev/null &&
   { [ -d "$build/rivals/node_modules/redlock" ] || npm install --silent --prefix "$build/rivals" redlock@5.0.0-beta.2 ioredis@5; }; then
   arguments+=("--rivals=$build/rivals")

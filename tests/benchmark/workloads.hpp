@@ -8,8 +8,9 @@
 namespace holdfast::benchmark {
 
 struct run_options {
-    bool quick = false;           ///< a look whether it works; too short for figures
-    std::string rivals;           ///< the folder with those of other languages; empty: they are not there
+    bool quick = false;                 ///< a look whether it works; too short for figures
+    std::string rivals;                 ///< the folder with those of other languages; empty: they are not there
+    std::string redis_plus_plus_rival;  ///< the program of a crowd; empty: it is not there
     std::string redis_plus_plus;  ///< how the compiler is told where redis-plus-plus is: "-I…"; empty: it is not there
 };
 

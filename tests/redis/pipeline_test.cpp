@@ -264,6 +264,23 @@ TEST_CASE("a waiter that waits no longer leaves a node that refuses it yet, and 
         (void)l.written();
         l.answer_with(no());
     }
+    SECTION("it is refused by a node that forgot the script of a leave")
+    {
+        l.answer_with(no(3s));
+        CHECK(l.written() == "leave?");
+        l.answer_with(no());
+        CHECK_FALSE(l.pipeline.send(acquire, &e, {}, l.now));
+        (void)l.written();
+        l.pipeline.leave_if_refused(e);
+        l.pipeline.forget(e);
+        l.answer_with(no(3s));
+        CHECK(l.written() == "leave?");
+        CHECK(l.last_form == script_form::by_hash);
+        l.answer_with(failed(errc::no_script));
+        CHECK(l.written() == "leave?");
+        CHECK(l.last_form == script_form::by_text);
+        l.answer_with(no());
+    }
     SECTION("it is granted, or the node fails")
     {
         bool const granted = GENERATE(true, false);

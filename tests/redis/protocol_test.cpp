@@ -3,7 +3,9 @@
 
 #include <holdfast/redis/protocol.hpp>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -198,6 +200,39 @@ TEST_CASE("with a record of the holder its key comes last, and its text where it
     CHECK(decoded(with_record(verb::extend), ":2\r\n").what == answer::kind::applied);
     CHECK_FALSE(decoded(with_record(verb::extend), ":1\r\n").release_requested);
     CHECK(decoded(make(verb::extend), ":2\r\n").what == answer::kind::refused);
+}
+
+TEST_CASE("every request has as many words and keys as it says, with all that can be in it")
+{
+    using holdfast::access;
+    std::size_t most = 0;
+    for (auto const mode : {access::sole, access::exclusive, access::shared})
+        for (auto const fence : {fence_source::none, fence_source::clock, fence_source::counter})
+            for (auto const what :
+                 {verb::acquire, verb::confirm, verb::extend, verb::reacquire, verb::release, verb::leave}) {
+                auto c = make(what, fence, "orders", mode);
+                c.holder = "host=a pid=1";
+                c.use_holder = true;
+                c.has_beside = true;
+                c.beside = c.token;
+                c.waits_for = 24h;
+                c.waiter = {.inbox = ~0ULL, .number = ~0ULL, .reserve = 1000ms};
+                c.score = std::numeric_limits<std::int64_t>::min();
+                c.ttl = 24h;
+                c.value = ~0ULL;
+                c.max_lead = std::chrono::microseconds::max();
+                c.floor = ~0ULL;
+                auto const all = sent(c);
+                CAPTURE(static_cast<int>(mode), static_cast<int>(fence), static_cast<int>(what));
+                REQUIRE(all.size() > 4);
+                CHECK(all[3] == "orders");
+                auto const keys = std::stoul(all[2]);
+                REQUIRE(keys + 3 < all.size());
+                CHECK(all[keys + 2].find("orders") != std::string::npos);
+                CHECK(all[keys + 3] == token);
+                most = std::max(most, all.size());
+            }
+    CHECK(most == holdfast::redis::max_words);
 }
 
 TEST_CASE("with a record of a writer or a reader its key comes last, and its text where it is written")

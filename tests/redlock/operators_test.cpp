@@ -12,6 +12,7 @@
 #include <chrono>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -127,6 +128,25 @@ TEST_CASE("with a minority of the masters down, a writer is shown, asked and bro
     std::error_code ec;
     CHECK_FALSE(m.extend(1h, ec));
     CHECK(ec == holdfast::errc::lease_lost);
+}
+
+TEST_CASE("a writer that had to wait is shown")
+{
+    five_masters all;
+    auto client = named(all, "writer");
+    shared_mutex m{client, "orders", {.ttl = 1h}};
+    shared_mutex before{all.client, "orders", {.ttl = 1h}};
+    before.lock();
+    std::thread waiting{[&] { m.lock(); }};
+    CHECK(eventually([&] { return all.copies("holdfast:queue:{orders}") >= 3; }));
+    before.unlock();
+    waiting.join();
+    auto const seen = all.client.holder("orders");
+    REQUIRE(seen);
+    CHECK(seen->label == "writer");
+    m.unlock();
+    CHECK(all.copies("orders") == 0);
+    CHECK(all.copies("holdfast:holder:{orders}") == 0);
 }
 
 TEST_CASE("with a minority of the masters down, one of the readers is shown, and all are asked and broken")

@@ -186,10 +186,11 @@ private:
         kept_ = std::make_unique<mutex_state>();
         kept_->held = hold;
         kept_->releasing = std::move(call);
-        lease_.keep(std::move(hold), std::move(options), deadline, release_at, this->shared_from_this());
+        bool const asks =
+            lease_.keep(std::move(hold), std::move(options), deadline, release_at, this->shared_from_this());
         guard.unlock();
-        parker nobody;  // what was asked for is on its way before the process may end
-        store().drive(key(), nobody, boot_clock::now());
+        parker nobody;  // that is on its way before the process may end
+        if (asks) store().drive(key(), nobody, boot_clock::now());
     } catch (...) {  // no memory, or the user's function cannot be copied
         lease_.end(turns_.next());
         pass_on(guard);

@@ -91,15 +91,18 @@ public:
     }
 
     /// Effects: gives the lease, which ends at `deadline`, to `kept` until `release_at`, and asks at once for more time
-    /// if it may end before. `of` has this.
-    void keep(std::shared_ptr<hold_state> kept, std::shared_ptr<lock_options const> options,
+    /// if it may end before. `of` has this. Returns: whether it asks.
+    bool keep(std::shared_ptr<hold_state> kept, std::shared_ptr<lock_options const> options,
               boot_clock::time_point deadline, boot_clock::time_point release_at,
               std::shared_ptr<void const> of) noexcept
     {
         bool const more = state_.keep(std::move(kept), std::move(options), deadline, release_at);
         if (more || extending()) drop();  // it asks for less, or its caller's hold is over
-        if (!more) return schedule();
-        renew(std::move(of));
+        if (more)
+            renew(std::move(of));
+        else
+            schedule();
+        return more;
     }
 
     /// Effects: asks for a lease of `ttl` from now on; a renewal that is under way is cancelled. Returns: what the

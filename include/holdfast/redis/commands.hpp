@@ -67,7 +67,7 @@ struct joint_member {
 ///
 /// With `use_holder` a record of the holder is kept beside the key: `holder` says who it is. It is written with the
 /// grant, expires with the key, and goes with it; see `scripts`. Each reader has its own, as long as its lease. An
-/// operator sees one of them, and marks all.
+/// operator sees one of them, and marks all, 1,000 at most.
 ///
 /// The waiters are in a queue, by `score`: the servers' clock in µs when the wait began, or, if it is negative, the
 /// time waited so far. With `use_queue`:

@@ -69,8 +69,9 @@ local function records(value, most)
     table.sort(tokens)
   end
   for _, token in ipairs(tokens) do
+    if #all == most then break end
     local key = token == value and holder or holder .. ':' .. redis.sha1hex(token)
-    local kept = #all < most and redis.pcall('GETRANGE', key, 0, 8191)
+    local kept = redis.pcall('GETRANGE', key, 0, 8191)
     if type(kept) == 'string' and #token == 32 and string.sub(kept, 1, 32) == token then all[#all + 1] = {key, kept} end
   end
   return all
@@ -150,18 +151,18 @@ inline constexpr script give_back_and_erase{
 // inspect: KEYS lock [queue next] [holder]. Answers {} if the lock is free; otherwise {PTTL, a digest of the value, the
 // clock in µs, the record without its owner token, how many wait or -1}. The digest only tells values apart.
 inline constexpr script inspect{joined<parts::take_holder_if_there, parts::keys, parts::records, parts::report>,
-                                "2c3b892f9e9ecf52eba21e6692a3430bcf6b1611"};
+                                "c94748bf12379f7932b7d6ae25e5761b205b1192"};
 
 // force_release: KEYS lock [queue next] [holder]; ARGV '' channel. Answers 1 + the number of subscribers told; 0: it is
 // free; -1: its key is of another type, and stays.
 inline constexpr script force_release{joined<parts::take_holder_if_there, parts::records, parts::keys, parts::call_next,
                                              parts::read_value, parts::break_lock, parts::tell_all>,
-                                      "27c7de6f2d5b690ddd2376123c05031a5a93b711"};
+                                      "c4c05c256e84c1e2b9718fa700033b249c3e0f5a"};
 
 // request_release: KEYS lock [holder]. Answers 1; 0: it is free; -1: there is no record of its holder.
 inline constexpr script request_release{
     joined<parts::take_holder_if_there, parts::records, parts::read_value, parts::mark_record>,
-    "8e3154f2fd0d3b67bc8a13275a548b7ed56ecebc"};
+    "8ecc3e96ab0c18ffcabd7fbb6cb1a368a532ec1d"};
 
 // list: ARGV cursor pattern count. Answers {cursor, name…}: of the keys that match, those that hold an owner token, or
 // have readers, and expire. Looks at about `count` keys. A name of more than 4 KiB is left out: a reply is not to be

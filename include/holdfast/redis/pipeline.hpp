@@ -191,7 +191,7 @@ public:
             e.written = {};
             if (script_forms::refuses_more(e.what, a.error)) e.what.refuse_next();
             // mutant: a refused roll-back sent again after the next acquire
-            if (e.wanted(now) && !too_late) prepare(one, now);
+            if ((e.wanted(now) || e.what.what == command::verb::leave) && !too_late) prepare(one, now);
             return nullptr;
         }
         auto* const whom = e.let_go(node_);

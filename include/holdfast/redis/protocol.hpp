@@ -43,7 +43,7 @@ public:
     words(words const&) = delete;
     words& operator=(words const&) = delete;
 
-    void add(word const& one) { list_[count_++] = one; }
+    void add(word const& one) { list_.at(count_++) = one; }
 
     template <std::integral I>
     void add(I number)

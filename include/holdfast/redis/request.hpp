@@ -14,7 +14,7 @@
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
 /// The most words that a request has.
-inline constexpr std::size_t max_words = 22;
+inline constexpr std::size_t max_words = 23;
 
 /// A word of a request, in up to three pieces: what is made of a lock's name is not kept.
 struct word {

@@ -77,9 +77,10 @@ public:
         if (!why && c.holder_refused) holders_ = false;
         auto const one = find(&script_of(c));
         if (one == known_.size()) return;
-        if (!why)
+        bool const by_hash = form == script_form::by_hash;
+        if (!why || (why == errc::no_script && !by_hash))  // it has the text, whatever it says
             known_[one].run = true;
-        else if (form == script_form::by_hash ? why == errc::no_script : !known_[one].run)
+        else if (by_hash ? why == errc::no_script : !known_[one].run)
             known_[one] = {};
     }
 

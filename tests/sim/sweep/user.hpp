@@ -318,24 +318,28 @@ private:
 
     /// Where every server answers, a holder whose lock was deleted knows of it with its next renewal. If that happened
     /// during a renewal, the holder may have the lock once more: some masters had renewed it before, which makes a
-    /// majority with those that vote anew; and at the next renewal the others vote anew.
+    /// majority with those that vote anew; and at the next renewal, which is then granted, the others vote anew.
     void look_when(std::size_t mine)
     {
         auto const known = std::min(record_.claims[mine].ended, me_.present());
         auto const longest = duration{plan_.ttl} / 3 + 2 * plan_.node_timeout;
         for (auto const at : record_.deleted)
-            if (at >= record_.claims[mine].granted && known > at + longest && !renewing(mine, at))
+            if (at >= record_.claims[mine].granted && known > at + longest && !regained(mine, at))
                 record_.breach("deleted", "client " + std::to_string(me_.index()) +
                                               " held the lock on for long after its key had been deleted");
     }
 
-    /// Returns: whether several masters were asked to renew it at `t`, in the time of the world.
-    [[nodiscard]] bool renewing(std::size_t mine, time_point t) const
+    /// Returns: whether several masters were asked to renew it at `t`, in the time of the world, and renewed it later.
+    [[nodiscard]] bool regained(std::size_t mine, time_point t) const
     {
-        auto const is = [&](call const& c) {
-            return c.what == call::kind::renew && c.claim == mine && c.called <= t && t <= c.returned;
-        };
-        return plan_.nodes.size() > 1 && std::any_of(record_.calls.begin(), record_.calls.end(), is);
+        bool renewing = false;
+        bool renewed = false;
+        for (auto const& c : record_.calls) {
+            if (c.what != call::kind::renew || c.claim != mine) continue;
+            renewing = renewing || (c.called <= t && t <= c.returned);
+            renewed = renewed || (c.called > t && c.told == call::answer::done);
+        }
+        return plan_.nodes.size() > 1 && renewing && renewed;
     }
 
     acquire_request next_wish()
