@@ -7,6 +7,7 @@
 #include "support/eventually.hpp"
 
 #include <holdfast/adapters/multi_mutex.hpp>
+#include <holdfast/core/clock.hpp>
 #include <holdfast/core/lock_stats.hpp>
 
 #include <algorithm>
@@ -16,7 +17,6 @@
 #include <mutex>
 #include <stop_token>
 #include <system_error>
-#include <thread>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -76,6 +76,13 @@ private:
     std::shared_ptr<notes> notes_ = std::make_shared<notes>();
 };
 
+/// Effects: lets so much time go by, on the clock that the durations are of. Returns: whether it has.
+bool goes_by(std::chrono::nanoseconds d)
+{
+    auto const begun = holdfast::boot_clock::now();
+    return eventually([&] { return holdfast::boot_clock::now() - begun >= d; });
+}
+
 std::vector<kind> kinds(std::vector<lock_event> const& all)
 {
     std::vector<kind> some;
@@ -91,7 +98,7 @@ TEMPLATE_TEST_CASE("a call that gets the lock at once is told of as attempted an
     notebook told{store.one};
     typename TestType::mutex m{store.one, "orders", renewed<TestType>()};
     m.lock();
-    std::this_thread::sleep_for(2ms);
+    CHECK(goes_by(2ms));
     m.unlock();
     auto const got = told.first(3);
     REQUIRE(kinds(got) == std::vector{kind::attempted, kind::acquired, kind::released});
@@ -109,7 +116,7 @@ TEMPLATE_TEST_CASE("a call that another client keeps waiting is told of as waiti
     holder.lock();
     sleeper waits{[&] { m.lock(); }};
     CHECK(told.is_told(kind::waiting));
-    std::this_thread::sleep_for(2ms);
+    CHECK(goes_by(2ms));
     holder.unlock();
     waits.join();
     m.unlock();
