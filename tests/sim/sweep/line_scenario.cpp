@@ -311,7 +311,7 @@ private:
                                     : calm_ ? "calm"
                                             : "faulty"} +
                         (fair_ ? ", fair" : "") + ", " + std::to_string(servers_->size()) + " servers, " +
-                        std::to_string(clients_.size()) + " clients";
+                        std::to_string(clients_.size()) + " clients\n";
         verdict_.decisions = world_.decided().taken();
         verdict_.hash = world_.hash();
         verdict_.happened = world_.happened();
@@ -392,8 +392,8 @@ private:
     /// Until a late client is in line everywhere: each step waits for it.
     static constexpr duration late_arrival = 5 * longest_lag;
     /// One that was called, and another after it, misses its turn, on each of several masters; each step of the next
-    /// waits for it. Of 20,000 schedules none was above, one in a thousand near a second. Where one of five is down, two
-    /// waiters may have half of the votes each, again and again: one schedule in 200,000 was above.
+    /// waits for it. Of 20,000 schedules none was above, one in a thousand near a second. Where one of five is down,
+    /// two waiters may have half of the votes each, again and again: one schedule in 200,000 was above.
     static constexpr duration late_idle = 12 * longest_lag;
     static constexpr std::size_t most_passed = 8;  ///< 7 in one schedule of 100,000
     /// From then on some know less of the clocks than others. All have connected before, or come after.
