@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What an operator new refuses, as a test chooses. The operator is in refusing_new.hpp. Not where a sanitizer brings one
-// of its own: there HOLDFAST_SANITIZED is defined, and nothing else.
+// What an operator new refuses, as a test chooses. The operator is in refusing_new.hpp. Not where a sanitizer brings
+// one of its own: there HOLDFAST_SANITIZED is defined, and nothing else.
 #pragma once
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

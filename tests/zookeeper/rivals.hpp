@@ -39,7 +39,8 @@ inline child curator(std::vector<std::string> words, std::string const& output)
 }
 
 /// Effects: three threads take permits of `jobs`, and note in the folder `inside` who has one, as `theirs` do, until
-/// each side has had `times` of them. Checks that never more had one than there are permits, and that `theirs` ends well.
+/// each side has had `times` of them. Checks that never more had one than there are permits, and that `theirs` ends
+/// well.
 inline void share_permits(semaphore& jobs, std::filesystem::path const& inside, int times, child& theirs)
 {
     using namespace std::chrono_literals;

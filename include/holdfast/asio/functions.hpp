@@ -14,9 +14,9 @@ namespace asio_parts = detail::HOLDFAST_ASIO_SCOPE;
 /// `void(error_code)`. No error: it is held. Otherwise the code that `lock()` throws, or `operation_aborted` after a
 /// cancellation of any type, or if `m` was destroyed.
 ///
-/// This and the functions below throw if there is no memory for the call, or the handler cannot be moved; then nothing
-/// was begun, and the handler is not called; the lock of a guard that was to be given back is, and nobody is told. What
-/// fails after that is its result.
+/// This and the functions below throw if there is no memory for the call, or the handler cannot be moved. Then nothing
+/// was begun, and the handler is not called. A guard that was passed to `async_unlock` gives its lock back all the
+/// same; how that ends is not reported. What fails after that is the result of the call.
 ///
 /// If the result may be dropped, as by `async_lock(m, use_awaitable) || timer.async_wait(use_awaitable)`, use
 /// `async_lock_guard`: a dropped guard gives the lock back.

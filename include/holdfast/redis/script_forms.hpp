@@ -34,7 +34,7 @@ enum class script_form {
 /// that is farther away than the others. So it is the next command, of whatever operation, that sends the text.
 class script_forms {
 public:
-    /// Returns: the form in which `c` is sent next, if a listener waits for its answer or not.
+    /// Returns: the form in which `c` is sent next; `waits`: a listener waits for its answer.
     [[nodiscard]] script_form next(command const& c, bool waits) const noexcept
     {
         if (c.what == command::verb::reacquire) return script_form::by_text;  // it is rare, so it need not be repeated
@@ -97,7 +97,7 @@ private:
         bool run = false;  ///< the server has run it
     };
 
-    /// Returns: its place; that behind the last if it is not there.
+    /// Returns: where it is in `known_`; the size of that if it is not there.
     [[nodiscard]] std::size_t find(script const* one) const noexcept
     {
         auto const is = [one](known_script const& k) { return k.which == one; };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// One process of a crowd, with redis-plus-plus's mutex as it is by default: redis_plus_plus SECONDS SECTION_US PORT...; as
-// redis_py.py. What waits at the end is counted as a wait, and given up, as in node_redlock.cjs.
+// One process of a crowd, with redis-plus-plus's mutex as it is by default: redis_plus_plus SECONDS SECTION_US PORT...;
+// as redis_py.py. What waits at the end is counted as a wait, and given up, as in node_redlock.cjs.
 #include <sw/redis++/patterns/redlock.h>
 #include <sw/redis++/redis++.h>
 
