@@ -22,6 +22,11 @@ proxy::~proxy() = default;
 
 std::uint16_t proxy::port() const noexcept { return loop_->port(); }
 
+void proxy::lead_to(std::uint16_t target_port)
+{
+    loop_->run([&] { loop_->lead_to(target_port); });
+}
+
 void proxy::delay(std::chrono::microseconds to_server, std::chrono::microseconds to_client)
 {
     loop_->run([&] {

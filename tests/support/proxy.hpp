@@ -41,6 +41,9 @@ public:
     [[nodiscard]] std::string address() const { return "127.0.0.1:" + std::to_string(port()); }
     [[nodiscard]] std::string url() const { return "redis://" + address(); }
 
+    /// Connections that are accepted from now on lead to this port, as after a name was moved to another server.
+    void lead_to(std::uint16_t target_port);
+
     /// Every request and every reply is passed on this long after it came, whatever the others do.
     void delay(std::chrono::microseconds to_server, std::chrono::microseconds to_client);
     /// Replies go out a byte at a time, this far apart; zero ends it.

@@ -33,6 +33,7 @@ public:
     void listen();
     void refuse();
     void reset_all();
+    void lead_to(std::uint16_t target_port) noexcept { target_port_ = target_port; }
     [[nodiscard]] traffic& rules() noexcept { return rules_; }
     [[nodiscard]] int open() const noexcept { return static_cast<int>(relays_.size()); }
 

@@ -26,6 +26,9 @@ public:
     /// A connection is up.
     virtual void on_greeting(boot_clock::time_point now) = 0;
 
+    /// The connection to `node` is gone, or could not be made.
+    virtual void on_lost(unsigned node, boot_clock::time_point now) noexcept = 0;
+
 protected:
     ~greeting_listener() = default;
 };
@@ -88,6 +91,8 @@ private:
         if (a.error) note_error(a.error, r, script_of(asked.what).text);
         if (!commands().repeats(a)) note(asked, a, now);
         answered(a, now);
+        // It has become a replica. The next connection finds out whether the name leads to its master now.
+        if (up() && (a.error == errc::read_only || a.error == errc::master_down)) disconnect(a.error, now);
     }
 
     void on_down(std::error_code why, boot_clock::time_point now) noexcept override
@@ -95,6 +100,7 @@ private:
         bool const overdue = std::exchange(overdue_, false);
         record_.failed(overdue ? make_error_code(errc::no_answer) : why, [&] { return reason(why); });
         went_down(why, now);
+        told_.on_lost(index(), now);
     }
 
     [[nodiscard]] bool harmful_later() const noexcept override { return commands().harmful_later(); }

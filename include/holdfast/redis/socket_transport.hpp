@@ -168,6 +168,8 @@ private:
             if (servers_[n]->commands.up()) note_vote(n, servers_[n]->commands.may_vote(now));
     }
 
+    void on_lost(unsigned n, boot_clock::time_point now) noexcept override { servers_[n]->releases.follow(now); }
+
     /// Effects: notes why the node has no vote, unless it has one.
     void note_vote(unsigned n, std::error_code why) noexcept
     {

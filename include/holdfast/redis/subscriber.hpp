@@ -39,6 +39,15 @@ public:
         subscriptions::keep_up(now);
     }
 
+    /// Effects: ends the connection, which is made again as soon as there is one for commands: the server's name may
+    /// lead elsewhere by then, and releases are reported where commands go. It is no failure.
+    void follow(boot_clock::time_point now) noexcept
+    {
+        follows_ = true;
+        link::disconnect(errc::connection_lost, now);
+        follows_ = false;
+    }
+
 private:
     std::error_code connect(boot_clock::time_point now) override { return link::connect(now); }
     void disconnect(std::error_code why, boot_clock::time_point now, std::string reason) override
@@ -81,7 +90,7 @@ private:
 
     void on_down(std::error_code why, boot_clock::time_point now) noexcept override
     {
-        note_failure(why);
+        if (!follows_) note_failure(why);
         went_down(why, now);
     }
 
@@ -91,6 +100,7 @@ private:
     }
 
     server_record& record_;
+    bool follows_ = false;
 };
 
 }  // namespace holdfast::redis
