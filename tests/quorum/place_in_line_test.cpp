@@ -37,7 +37,6 @@ TEST_CASE("a round that all nodes refuse needs no roll-back: they have put the w
     auto const step = refused_by_all(a, t0);
     CHECK(step.roll_back.empty());
     CHECK(step.refused == node_set::all(5));
-    CHECK(step.leave.empty());
     CHECK(step.watch);
     CHECK_FALSE(step.done);
 }
@@ -202,59 +201,16 @@ TEST_CASE("a round that is given up says which nodes have certainly refused it")
     CHECK(step.roll_back == nodes(1, 2, 3, 4));
 }
 
-TEST_CASE("who got the lock leaves the queues of the nodes that refused it")
-{
-    acquire a{5};
-    (void)a.machine.start(t0);
-    (void)a.machine.on_answer(0, in_line(), t0);
-    (void)a.machine.on_answer(1, yes(), t0);
-    (void)a.machine.on_answer(2, yes(), t0);
-    auto const step = a.machine.on_answer(3, yes(), t0);
-    REQUIRE(step.done);
-    CHECK_FALSE(step.done->error);
-    CHECK(step.leave == nodes(0));
-    CHECK(step.roll_back.empty());
-}
-
-TEST_CASE("who got the lock leaves the queue of a node that does not know it")
+TEST_CASE("who gives up while it asks leaves the queues by the roll-back")
 {
     acquire a{5};
     (void)a.machine.start(t0);
     (void)refused_by_all(a, t0);
     (void)a.machine.on_time(a.machine.wake_at());
-    auto const now = t0 + 1s;
-    bool const twice = GENERATE(true, false);
-    if (twice) REQUIRE(a.machine.on_answer(0, lost(), now).ask == nodes(0));
-    (void)a.machine.on_answer(0, twice ? in_line() : failed(node_error::loading), now);
-    (void)a.machine.on_answer(1, yes(), now);
-    (void)a.machine.on_answer(2, yes(), now);
-    auto const step = a.machine.on_answer(3, yes(), now);
-    REQUIRE(step.done);
-    CHECK_FALSE(step.done->error);
-    CHECK(step.leave == nodes(0));
-}
-
-TEST_CASE("who gives up leaves all queues: by the roll-back where there is one")
-{
-    acquire a{5};
-    (void)a.machine.start(t0);
-    (void)refused_by_all(a, t0);
-    SECTION("while it waits")
-    {
-        auto const step = a.machine.cancel(t0 + 1ms);
-        CHECK(step.leave == node_set::all(5));
-        CHECK(step.roll_back.empty());
-        CHECK_FALSE(step.stays);
-    }
-    SECTION("while it asks")
-    {
-        (void)a.machine.on_time(a.machine.wake_at());
-        (void)a.machine.on_answer(3, in_line(), t0 + 1s);
-        auto const step = a.machine.cancel(t0 + 1s);
-        CHECK(step.roll_back == nodes(0, 1, 2, 4));
-        CHECK(step.leave == nodes(3));
-        CHECK_FALSE(step.stays);
-    }
+    (void)a.machine.on_answer(3, in_line(), t0 + 1s);
+    auto const step = a.machine.cancel(t0 + 1s);
+    CHECK(step.roll_back == nodes(0, 1, 2, 4));
+    CHECK_FALSE(step.stays);
 }
 
 TEST_CASE("votes that are split among those in line do not spread them out at random: the first one is called")

@@ -10,6 +10,7 @@
 #include <holdfast/redlock.hpp>
 
 #include <chrono>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -86,4 +87,25 @@ TEST_CASE(
         m.extend(1h);
         return three.servers[2].command({"PTTL", "orders"}).integer > 600'000;
     }));
+}
+
+TEST_CASE("who no longer waits has left the queue of a master that is farther away than the others, too")
+{
+    far_master three;
+    mutex held{three.client, "orders", {.ttl = 1min}};
+    masters another{three.servers.urls(), {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms}};
+    mutex other{another, "orders", {.ttl = 1min}};
+    REQUIRE(eventually([&] { return other.try_lock() || three.holds(); }));
+    auto const waiting = [&] { return three.servers[2].command({"ZCARD", "holdfast:queue:{orders}"}).integer; };
+    if (GENERATE(true, false)) {
+        CHECK_FALSE(held.try_lock_for(3s));
+    } else {
+        std::stop_source stop;
+        std::jthread const waiter{[&] { CHECK_FALSE(held.lock(stop.get_token())); }};
+        CHECK(eventually([&] { return waiting() == 1; }));
+        stop.request_stop();
+    }
+    CHECK(eventually([&] { return waiting() == 0; }));
+    for (auto& server : three.servers)
+        CHECK(eventually([&] { return server.command({"ZCARD", "holdfast:queue:{orders}"}).integer == 0; }));
 }

@@ -263,8 +263,6 @@ private:
     {
         phase_ = phase::done;
         wake_at_ = boot_clock::time_point::max();
-        auto const out = outcome.error ? step.roll_back : round_.granted_or_unanswered();
-        step.leave = place_.nodes() - out;  // mutant: no leave at the end
         step.done = outcome;
     }
 

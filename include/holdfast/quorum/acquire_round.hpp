@@ -152,13 +152,6 @@ public:
         return those([](vote const& v) { return v.queued && v.now == vote::held; }) - failures_.asked_again();
     }
 
-    /// Returns: the nodes that granted it, and took us out of their queues, and those that have not answered: a leave
-    /// follows if they refuse.
-    [[nodiscard]] node_set granted_or_unanswered() const noexcept
-    {
-        return those([](vote const& v) { return v.now != vote::held && v.now != vote::failed; });
-    }
-
     /// Returns: whether a majority has answered, and a vote is not known yet, on which `votes_of` may depend.
     [[nodiscard]] bool votes_unknown() const noexcept { return asked() && unanswered(); }
 

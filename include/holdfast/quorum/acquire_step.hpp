@@ -36,7 +36,6 @@ struct acquire_step {
     node_set give_up{};      ///< the answers of these nodes are overdue
     node_set roll_back{};    ///< send release for the present token; its answer does not matter
     bool stays = false;      ///< with it, get in line again
-    node_set leave{};        ///< get out of line
     node_set refused{};      ///< they have certainly refused the present token, and it is not used again
     bool new_token = false;  ///< draw a fresh token for what follows
     node_set ask{};          ///< send acquire for the present token

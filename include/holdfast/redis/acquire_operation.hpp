@@ -111,7 +111,6 @@ public:
         a.other_type ? other_type_.add(node) : other_type_.remove(node);
         if (a.last_score != 0) transport_.saw(a.last_score);
         if (watching_) listen_with_all(node);
-        if (a.what == answer::kind::refused && !a.error && !queues_) known_.add(node);
         if (a.what == answer::kind::applied) known_.remove(node);
         machine_operation::on_answer(node, a, now);
     }
@@ -139,13 +138,12 @@ private:
     bool act(quorum::acquire_step const& step) noexcept override
     {
         bool const ends_round = step.new_token || !step.roll_back.empty() || step.done;
+        give_up(step.give_up);
         // If a node refuses one that waits no longer, it keeps the readers' turn open for it, or calls it and reserves
         // the lock for it. So it is told.
-        if (!queues_) known_ = known_ | step.give_up;
-        give_up(step.give_up);
         if (step.done && (!queues_ || !step.done->error))  // mutant: a late refusal followed by no leave
             under_way_.for_each([&](unsigned node) { transport_.leave_if_refused(node, this); });
-        if (!queues_ && ends_round && !step.done) known_ = known_ | under_way_;
+        if (step.done) known_ = known_ - under_way_;
         if (ends_round) stop_asking();
         // Another server's clock may be known by now.
         if (waiter_ && queues_)
@@ -171,6 +169,7 @@ private:
                 ask.use_queue = queues_ && respects && transport_.queues(node);
                 // mutant: no restart guard for readers
                 send(node, ask, no_token_ ? no_token_ : transport_.may_vote(node, now));
+                if (under_way_.has(node) && waiter_ && (ask.score != 0 || !queues_)) known_.add(node);
             });
         }
         if (!step.confirm.empty()) {
@@ -197,14 +196,15 @@ private:
         step.roll_back.for_each([&](unsigned node) {
             // mutant: a roll-back that forgets to register again
             c.score = step.stays && called_.has(node) ? score_ : 0;
+            if (queues_) c.score != 0 ? known_.add(node) : known_.remove(node);
             transport_.send(node, c, nullptr);
         });
         step.refused.for_each([&](unsigned node) { transport_.refused(node, token_); });
         c.score = 0;
         c.token = {};  // it may arrive late, and is not to end a lease
         c.what = command::verb::leave;
-        auto const leave = step.done && waiter_ && !queues_ ? known_ : step.leave;
-        leave.for_each([&](unsigned node) { transport_.send(node, c, nullptr); });
+        if (step.done)  // mutant: no leave at the end
+            known_.for_each([&](unsigned node) { transport_.send(node, c, nullptr); });
     }
 
     /// Effects: it is a waiter that nodes can call, or know among the readers that wait, since `now`.
@@ -289,7 +289,7 @@ private:
     waiter_id waiter_;  // none: no node can call it
     boot_clock::time_point entered_at_{};
     std::int64_t score_ = 0;
-    node_set known_;     // where a reader is known to wait
+    node_set known_;     // where it may be known as one that waits, also if the answer was not waited for
     node_set called_;    // in the present round, those that were told whom to call
     node_set told_all_;  // where what all are told is watched
     std::optional<quorum::acquire_outcome> outcome_;

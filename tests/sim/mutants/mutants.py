@@ -132,7 +132,7 @@ MUTANTS = {
     "a roll-back that forgets to register again": mutant(LINE_OF, ("step.stays", "!MUTANT && step.stays")),
     "no leave at the end": mutant(
         REDIS + SEMAPHORE,
-        ("place_.nodes() - out", "MUTANT ? node_set{} : place_.nodes() - out"),
+        ("if (step.done)", "if (step.done && !MUTANT)"),
     ),
     "a late refusal followed by no leave": mutant(
         LINE_OF, ("!step.done->error", "(!step.done->error && !MUTANT)")
