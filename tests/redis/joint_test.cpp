@@ -422,6 +422,28 @@ TEST_CASE("a name that a user has no right to does not take from its client that
     CHECK(asked() == 1);
 }
 
+TEST_CASE("locks that are free, but in whose way is a queue or a fence of no number, are taken one by one")
+{
+    redis_server server;
+    client redis{server.url(), unhurried()};
+    mutex orders{redis, "orders", {.ttl = 1h}};
+    mutex stock{redis, "stock", {.ttl = 1h}};
+    multi_mutex both{orders, stock};
+    both.lock();
+    both.unlock();
+    bool const queue = GENERATE(true, false);
+    if (queue)
+        server.command({"ZADD", "holdfast:queue:{stock}", "1", std::string(21, '0')});
+    else
+        server.command({"SET", "holdfast:fence:{stock}", "x"});
+    bool const once = GENERATE(true, false);
+    bool got = false;
+    CHECK_NOTHROW(got = once ? both.try_lock() : both.try_lock_for(1min));
+    CHECK(got);
+    CHECK(both.lease().still_held());
+    both.unlock();
+}
+
 TEST_CASE("several locks leave a record of their holder, and are renewed one by one")
 {
     redis_server server;

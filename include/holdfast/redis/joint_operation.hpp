@@ -32,7 +32,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// | start | asks, with a fresh token for each lock; or done: it has no vote, or its user no queues |
 /// | yes, in time | done: all are held |
 /// | yes, so late that one of the leases cannot be used | all are given back; done: `unavailable` |
-/// | no | done: `timed_out`; `unavailable` if neither a lease nor a reservation is in the way |
+/// | no | done: `timed_out`; `contended` if neither a lease nor a reservation is in the way |
 /// | an error, no answer for one node timeout, cancel, destroyed | all are given back; done |
 ///
 /// All are given back although the server may have taken none: the script can have failed in the middle.
@@ -96,9 +96,9 @@ public:
         bool const late = a.what == answer::kind::applied && !grant_all(*a.report, transport_.now());
         if (a.what == answer::kind::refused && !a.error) {
             blocker_ = a.report->blocker;
-            // Where only a queue, a fence or a missing right is in the way, a lock has to be asked for by itself.
+            // Where only a queue, a fence or a missing right is in the way, each lock has to be asked for by itself.
             bool const leased = a.time_left.count() != 0 && a.time_left.count() != -2;
-            failed_ = make_error_code(leased ? holdfast::errc::timed_out : holdfast::errc::unavailable);
+            failed_ = make_error_code(leased ? holdfast::errc::timed_out : holdfast::errc::contended);
         }
         machine_operation::on_answer(node, late ? answer::failed(errc::no_answer) : a, now);
     }
