@@ -424,3 +424,22 @@ TEMPLATE_TEST_CASE("a process that is killed while it reads or waits to write st
     second.unlock();
     CHECK(ours.try_lock_for(2min));
 }
+
+TEMPLATE_TEST_CASE("a reader that is given back without a wait is not in the way of the next one", "",
+                   HOLDFAST_STORES_WITH_READERS)
+{
+    TestType store;
+    shared_mutex m{store.one, "orders", renewed<TestType>()};
+    std::atomic<int> given_back{0};
+    auto const leave = [&] { m.async_unlock_shared([&](std::error_code ec) { given_back += ec ? 1000 : 1; }); };
+    for (int i = 0; i < 20; ++i) {
+        m.lock_shared();
+        leave();
+        CHECK(m.try_lock_shared());
+        leave();
+        m.lock();
+        CHECK_NOTHROW(m.unlock_and_lock_shared());
+        m.unlock_shared();
+    }
+    CHECK(eventually([&] { return given_back == 40; }));
+}

@@ -180,12 +180,15 @@ void begin_lock_of(async_source& from, patience const& p, std::stop_token stop, 
                     }));
 }
 
-/// Effects: begins to give back a hold of `from`; `f(ec)` is told the result.
+/// Effects: begins to give back a hold of `from`; `f(ec)` is told the result. What gives it back is not used for
+/// another hold until then.
 inline void begin_unlock_of(async_source& from, std::function<void(std::error_code)> f)
 {
     holdfast::lease hold;
     auto const one = from.to_unlock(hold);
-    one->begin_unlock(hold, callback_of(with_code(std::move(f))));
+    one->begin_unlock(hold, callback_of([one, f = with_code(std::move(f))](std::error_code ec, bool held) mutable {
+                          f(ec, held);
+                      }));
 }
 
 }  // namespace holdfast::detail
