@@ -144,7 +144,7 @@ private:
         }
         reports().seen.ended(held_for);
         reports().seen.lost(how);
-        lost->end();  // before the next waiter can get the lock
+        static_cast<void>(lost->mark_lost());  // before another can get the lock, or a release can tell of the loss
         lease_.end(turns_.next());
         pass_on(guard);
         announce_loss(background, *lost);
