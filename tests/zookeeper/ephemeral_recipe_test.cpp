@@ -129,6 +129,16 @@ TEST_CASE("a plain node whose answer was lost is ours only with our session and 
         CHECK(p.machine.now() == phase::granted);
         CHECK(p.machine.czxid() == 10);
     }
+    SECTION("ours, whose owner was asked meanwhile to release the lock")
+    {
+        p.answer_to(1, stat(10, 1, content('1') + " __REVOKE__"));
+        CHECK(p.machine.now() == phase::granted);
+    }
+    SECTION("of another lock of our session, asked meanwhile to release it")
+    {
+        p.answer_to(1, stat(10, 1, content('2') + " __REVOKE__"));
+        CHECK(p.sent() == words{"plain /a/b"});
+    }
     SECTION("of another lock of our session")
     {
         p.answer_to(1, stat(10, 1, content('2')));

@@ -180,6 +180,17 @@ TEST_CASE("a node at the lock's own path is removed only where it is ours")
     }
 }
 
+TEST_CASE("a node at the lock's own path that may have been made is removed, also if its owner was asked to release it")
+{
+    std::string const content = "me id=00000000000000000000000000000001";
+    driven<erase_machine> e{leftover{"/a", {}, {}, 0, content, 1}};
+    e.machine.connected(1);
+    CHECK(e.sent() == words{"confirm", "data /a"});
+    auto const* const message = GENERATE("", " __REVOKE__");
+    e.answer_to(1, stat(10, 1, content + message));
+    CHECK(e.sent() == words{"erase /a"});
+}
+
 TEST_CASE("containers that were made for a node which was never there are removed, from the bottom up")
 {
     driven<erase_machine> e{leftover{"/a/b", "_c_1-lock-", {}, 0, {}, 1, {"/a", "/a/b"}}};

@@ -3,6 +3,7 @@
 // What the locks leave in the tree, and what they find there.
 #include "patient.hpp"
 #include "support/catch.hpp"
+#include "support/code_of.hpp"
 #include "support/eventually.hpp"
 #include "support/proxy.hpp"
 #include "support/zookeeper_server.hpp"
@@ -25,6 +26,7 @@
 
 using namespace std::chrono_literals;
 using holdfast::errc;
+using holdfast::test::code_of;
 using holdfast::test::connected;
 using holdfast::test::contains;
 using holdfast::test::eventually;
@@ -403,6 +405,27 @@ TEST_CASE("a node that may not be removed goes as soon as it may")
     tree.permit("/orders", 31);
     CHECK(eventually([&] { return tree.children("/orders").empty(); }));
     CHECK(m.try_lock());
+}
+
+TEST_CASE("who does not get the lock and may not remove its node is told so, as the node is in the way of others")
+{
+    zookeeper_server server;
+    auto first = connected(server.address());
+    auto second = connected(server.address());
+    zookeeper_tree tree{server.address()};
+    tree.create("/orders");
+    mutex held{first, "/orders"};
+    held.lock();
+    tree.permit("/orders", 1 | 4 | 16);  // to read, to create below it, to change this
+    mutex m{second, "/orders"};
+    std::string what;
+    auto const code = GENERATE(true, false) ? code_of([&] { (void)m.try_lock(); }, &what)
+                                            : code_of([&] { (void)m.try_lock_for(100ms); }, &what);
+    CHECK(code == holdfast::zookeeper::errc::may_not_delete);
+    CHECK_THAT(what, contains("DELETE") && contains("/orders"));
+    CHECK(tree.children("/orders").size() == 2);
+    tree.permit("/orders", 31);
+    CHECK(eventually([&] { return tree.children("/orders").size() == 1; }));
 }
 
 TEST_CASE("locks go on in their order when the sequence is exhausted")

@@ -96,6 +96,23 @@ TEST_CASE("with too many nodes it waits until any of them has gone")
     CHECK(p.machine.now() == phase::granted);
 }
 
+TEST_CASE("a notice of an earlier watch that comes before the list is not waited for again")
+{
+    permit p;
+    static_cast<void>(p.sent());
+    p.answer_to(0, only(answer::postponed));
+    p.answer_to(1, names({"a-lease-0000000001", "b-lease-0000000002"}));
+    p.machine.connected(1);
+    CHECK(p.sent() == words{"create /p/leases/" + prefix(1), "watch children /p/leases"});
+    p.machine.noticed(p.tag(1));  // of its own node
+    p.answer_to(0, created("/p/leases/" + ours, 10));
+    p.answer_to(1, names({"a-lease-0000000001", "b-lease-0000000002", ours}));
+    CHECK_FALSE(p.machine.waits());
+    CHECK(p.sent() == words{"watch children /p/leases"});
+    p.answer_to(0, names({"a-lease-0000000001", ours}));
+    CHECK(p.machine.now() == phase::granted);
+}
+
 TEST_CASE("nodes with other names count, as Curator counts them")
 {
     permit p{true};

@@ -173,6 +173,29 @@ TEST_CASE("a session without memory is over at once, and the servers are told wh
     if (holds) CHECK(zk.closed >= until);
 }
 
+TEST_CASE("a session that goes on with less time than its leases last ends, and is closed after them")
+{
+    using tell = transport_events::state;
+    session zk{{}};
+    REQUIRE(zk.to != nullptr);
+    zk.to->on_state(tell::connected, 1, 400ms);
+    boot_clock::time_point until{};
+    {
+        session_engine::lock const guard{zk.engine.mutex()};
+        until = zk.engine.lease().until();
+        zk.engine.held().add(holdfast::owner_token::fresh(), {{}, until});
+    }
+    zk.to->on_state(tell::suspended, 1, 400ms);
+    bool const less = GENERATE(true, false);
+    zk.to->on_state(tell::connected, 1, less ? 150ms : 300ms);
+    zk.attend();
+    CHECK((zk.engine.state() == session_state::lost) == less);
+    CHECK(zk.engine.held().empty() == less);
+    if (!less) return;
+    while (zk.closed == boot_clock::time_point{}) zk.attend();
+    CHECK(zk.closed >= until);
+}
+
 TEST_CASE("an idle session is attended to once for each thing that it sends")
 {
     session zk{{}};

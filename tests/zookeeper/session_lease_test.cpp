@@ -91,7 +91,7 @@ TEST_CASE("a new connection voids what the last server may not have passed on")
     session_lease s;
     s.begin(at(0s), timeout);
     for (auto t = 1s; t <= 4s; ++t) s.answered(at(t), at(t + 1ms), false);
-    s.reconnected(at(1s));
+    s.reconnected(at(1s), timeout);
     s.answered(at(10s), at(10s + 1ms), true);
     CHECK(s.until() == at(1s + timeout) - drift(timeout));
 }
@@ -107,4 +107,19 @@ TEST_CASE("a late answer does not shorten what is known")
     CHECK(s.until() == until);
     s.end();
     CHECK(s.until() == boot_clock::time_point{});
+}
+
+TEST_CASE("a session that is granted less time keeps what is known, and its leases are shorter from then on")
+{
+    session_lease s;
+    s.begin(at(0s), timeout);
+    auto const until = s.until();
+    s.reconnected(at(1s), timeout * 3 / 4);
+    CHECK(s.until() == until);
+    CHECK(s.timeout() == timeout * 3 / 4);
+    s.answered(at(4s), at(4s), false);
+    s.answered(at(8s), at(8s), true);
+    s.reconnected(at(8s), 2 * timeout);
+    CHECK(s.timeout() == timeout * 3 / 4);
+    CHECK(s.until() <= at(8s) + session_lease::duration(timeout * 3 / 4));
 }

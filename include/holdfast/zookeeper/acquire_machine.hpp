@@ -93,10 +93,12 @@ public:
         take(tag % slots, r);
     }
 
-    /// Effects: takes the notice of the watch of `tag`.
+    /// Effects: takes the notice of the watch of `tag`. One of an earlier watch may come before the answer that it
+    /// waits for.
     void noticed(unsigned tag)
     {
-        if (phase_ == phase::working && tag / slots == round_ && waits()) look_again();
+        if (phase_ != phase::working || tag / slots != round_) return;
+        waits() ? look_again() : static_cast<void>(noticed_ = true);
     }
 
     /// Effects: ends the acquire without the lock.
@@ -170,7 +172,15 @@ protected:
     }
 
     /// Effects: the answers to earlier requests are ignored.
-    void next_round() noexcept { round_ = (round_ + 1) % slots; }
+    void next_round() noexcept
+    {
+        round_ = (round_ + 1) % slots;
+        noticed_ = false;
+    }
+
+    /// Returns: whether there was a notice in this round, before it waited for one.
+    [[nodiscard]] bool was_noticed() const noexcept { return noticed_; }
+
     void send(unsigned slot, request what) { actions_.push_back({std::move(what), round_ * slots + slot}); }
 
     /// Effects: asks for the nodes below the lock's, in the state `as`.
@@ -234,6 +244,7 @@ private:
     unsigned round_ = 0;
     bool stalled_ = true;
     bool repeated_ = false;  // a create was repeated although all nodes above had been made
+    bool noticed_ = false;   // in this round
     bool reached_ = false;
     bool may_read_ = false;
     std::vector<action> actions_;

@@ -59,10 +59,12 @@ public:
     }
 
     /// Effects: this goes on with what `before` began: it has the rest of that one's time, and what that one knows of
-    /// the servers. Requires: it has not been started, and `before` has ended.
-    void continue_from(acquire_operation const& before)
+    /// the servers. In another session than `in` it fails with `session_expired`, unless that is 0. Requires: it has not
+    /// been started, and `before` has ended.
+    void continue_from(acquire_operation const& before, std::int64_t in = 0)
     {
         std::scoped_lock guard{session().mutex()};
+        only_in_ = in;
         started_ = before.started_;
         limits_ = before.limits_;
         had_to_wait_ = before.had_to_wait_;
@@ -109,6 +111,7 @@ private:
     }
     void on_connected(std::int64_t in) override
     {
+        if (only_in_ != 0 && in != only_in_) return static_cast<void>(fail(boot_clock::now(), errc::session_expired));
         if (stages_.outdated(in)) {
             undo(session(), *machine_);
             machine_ = stages_.begin(only_attempt_);
@@ -188,12 +191,8 @@ private:
         auto const limit = only_attempt_ ? timeout_after(started_)
                            : under_way   ? timeout_after(limits_.until())
                                          : limits_.until();
-        if (canceled())
-            machine_->give_up(std::make_error_code(std::errc::operation_canceled));
-        else if (session().refused())
-            machine_->give_up(session().refused());
-        else if (now >= limit)
-            machine_->give_up(unanswered(now));
+        auto const why = canceled() ? std::make_error_code(std::errc::operation_canceled) : session().refused();
+        if (why || now >= limit) machine_->give_up(why ? why : unanswered(now));
         return now >= request_.deadline ? limit : std::min(limit, request_.deadline);
     }
 
@@ -273,7 +272,10 @@ private:
     {
         if (undoing_ && !undoing_->settled() && now < undo_limit_) return undo_limit_;
         auto detail = machine_->detail();
-        finish(failure{why_, detail.empty() ? session().explanation(why_, key_->path()) : std::move(detail)});
+        auto const left = undoing_ && undoing_->settled() ? undoing_->outcome() : std::error_code{};
+        if (left && left != holdfast::errc::not_owner) why_ = left;  // its node is in the way of others
+        auto const& path = stages_.numbering() ? key_->number()->path : key_->path();
+        finish(failure{why_, detail.empty() ? session().explanation(why_, path) : std::move(detail)});
         return now;
     }
 
@@ -284,6 +286,7 @@ private:
     owner_token const token_;  // of the lease; no other client sees it
     std::unique_ptr<acquire_machine> machine_;
     boot_clock::time_point started_{};  // when the time of a single attempt began
+    std::int64_t only_in_ = 0;
     bool only_attempt_ = false;
     bool had_to_wait_ = false;  // for another client
     bool confirming_ = false;   // a quorum has been asked whether the session lives

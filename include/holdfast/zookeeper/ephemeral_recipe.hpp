@@ -97,7 +97,7 @@ private:
 
     [[nodiscard]] bool is_ours(reply const& r) const
     {
-        return r.what == answer::ok && r.stat.owner == session() && r.text == content();
+        return r.what == answer::ok && r.stat.owner == session() && was_made_with(content(), r.text);
     }
 
     void have(node_stat const& stat)

@@ -103,8 +103,9 @@ private:
             erase();
         } else if (tag == data_tag) {
             bool const ours =
-                r.what == answer::ok && (what_.czxid != 0 ? r.stat.czxid == what_.czxid
-                                                          : r.stat.owner == what_.session && r.text == what_.content);
+                r.what == answer::ok &&
+                (what_.czxid != 0 ? r.stat.czxid == what_.czxid
+                                  : r.stat.owner == what_.session && was_made_with(what_.content, r.text));
             // mutant: a node at the lock's path removed without a look at whose it is
             if (!ours) return finish(erased_ ? std::error_code{} : make_error_code(holdfast::errc::not_owner));
             erase();

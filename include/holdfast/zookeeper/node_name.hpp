@@ -106,12 +106,29 @@ inline constexpr std::string_view revoke_message = "__REVOKE__";
     return content.empty() || content.ends_with(' ');
 }
 
+/// Returns: where the `id=…` of the plain form begins in `content`; its size if there is none.
+[[nodiscard]] inline std::size_t place_of_id(std::string_view content) noexcept
+{
+    constexpr std::string_view id = " id=";
+    auto const at = content.rfind(id);
+    bool const there = at != std::string_view::npos && content.size() - at == id.size() + owner_token{}.view().size();
+    return there ? at : content.size();
+}
+
 /// Returns: what the node that says `content` is to say to ask its owner to release the lock. An owner of holdfast
 /// keeps its own words.
 [[nodiscard]] inline std::string asking_for_release(std::string_view content)
 {
     if (asks_for_release(content)) return std::string{content};
-    return (content.starts_with("host=") ? std::string{content} + ' ' : std::string{}) + std::string{revoke_message};
+    bool const ours = content.starts_with("host=") || place_of_id(content) != content.size();
+    return (ours ? std::string{content} + ' ' : std::string{}) + std::string{revoke_message};
+}
+
+/// Returns: whether a node that says `text` was made with `content`; its owner may have been asked since to release the
+/// lock.
+[[nodiscard]] inline bool was_made_with(std::string_view content, std::string_view text)
+{
+    return text == content || text == asking_for_release(content);
 }
 
 /// Effects: reads what a node says about its owner, with the `id=…` of the plain form.
@@ -121,11 +138,7 @@ inline void read_content(std::string_view content, lock_contender& into)
         content.remove_suffix(revoke_message.size());
         if (!content.empty()) content.remove_suffix(1);
     }
-    constexpr std::string_view id = " id=";
-    auto const at = content.rfind(id);
-    if (at != std::string_view::npos && content.size() - at == id.size() + owner_token{}.view().size())
-        content = content.substr(0, at);
-    holdfast::detail::read_holder_text(content, into);
+    holdfast::detail::read_holder_text(content.substr(0, place_of_id(content)), into);
 }
 
 /// The last number of a sequence. The server's counter is a signed 32-bit number. It sticks here, or, if several

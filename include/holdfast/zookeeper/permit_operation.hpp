@@ -103,8 +103,9 @@ private:
         auto got = current_.load()->outcome();
         if (!got) return finish(std::move(got));
         place_ = got->token;
-        if (!keep_place()) return queue_again();
-        acquires_.back()->continue_from(*current_.load());
+        auto const in = keep_place();
+        if (in == 0) return queue_again();
+        acquires_.back()->continue_from(*current_.load(), in);
         current_ = acquires_.back().get();
         begin(taken_);
     }
@@ -129,13 +130,14 @@ private:
         begin(queued_);
     }
 
-    /// Effects: the node in the queue stays for as long as the session. Returns: false if the session has ended.
-    [[nodiscard]] bool keep_place() noexcept
+    /// Effects: the node in the queue stays for as long as the session. Returns: the session; 0 if it has ended.
+    [[nodiscard]] std::int64_t keep_place() noexcept
     {
         std::scoped_lock guard{session_->mutex()};
         auto* const node = session_->held().find(*place_);
-        if (node) node->ends = boot_clock::time_point::max();
-        return node != nullptr;
+        if (!node) return 0;
+        node->ends = boot_clock::time_point::max();
+        return session_->session();
     }
 
     /// Effects: gives the place in the queue up, if there is one.

@@ -114,7 +114,7 @@ private:
         if (asks_for_number()) return stall();
         if (r.children.size() <= max_) return grant();  // all count, whatever their names
         if (plan().once) return fail(make_error_code(holdfast::errc::timed_out));
-        wait();
+        was_noticed() ? list() : wait();  // no other notice would come
     }
 
     std::size_t max_;

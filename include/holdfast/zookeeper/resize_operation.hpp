@@ -42,7 +42,12 @@ public:
         begin(done);
         if (session().refused()) return end(session().refused());
         session().look_at(*this, timeout_after(boot_clock::now()));
-        session().attach(*this);
+        try {
+            session().attach(*this);
+        } catch (...) {  // the mark may be made
+            undo(session(), machine_);
+            throw;
+        }
     }
 
 private:

@@ -228,8 +228,10 @@ private:
                 if (!options().auth_scheme.empty() &&
                     !way_->authenticate(options().auth_scheme, options().auth_credential))
                     return abandon_session(session_);
+            } else if (timeout < session_lease::duration(lease_.timeout())) {
+                return abandon_session(session_);  // it may expire before the leases that were given for it
             } else {
-                lease_.reconnected(last_answered_);
+                lease_.reconnected(last_answered_, timeout);
             }
             announce(session_state::connected);
             go_on();

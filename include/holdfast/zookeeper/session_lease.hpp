@@ -18,7 +18,7 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// | event | settled: sent at, and known to the leader | until |
 /// |---|---|---|
 /// | begin(asked) | asked | asked + lease |
-/// | reconnected(since) | since, if later; notes and words are dropped | as before |
+/// | reconnected(since, t) | since, if later; notes and words are dropped; T is t from now on, if that is less | as before |
 /// | answer, no quorum | as before; the answer is noted | as before |
 /// | answer of a quorum | the last word answered before sent; its own word, the last note answered before sent − T/4, is kept | min(settled + T, sent + lease) |
 /// | end | – | never |
@@ -47,10 +47,12 @@ public:
         until_ = valid_until(asked, duration(timeout));
     }
 
-    /// Effects: the session goes on over a connection that was asked for after `since`; the server has asked the leader
-    /// about it.
-    void reconnected(boot_clock::time_point since) noexcept
+    /// Effects: the session goes on over a connection that was asked for after `since`, to a server that grants it
+    /// `timeout` from then on, and has asked the leader about it. Requires: that is no less than `duration` of the
+    /// timeout before.
+    void reconnected(boot_clock::time_point since, std::chrono::milliseconds timeout) noexcept
     {
+        timeout_ = std::min(timeout_, timeout);
         notes_ = words_ = {};
         settled_ = std::max(settled_, since);
     }
