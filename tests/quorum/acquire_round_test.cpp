@@ -112,6 +112,16 @@ TEST_CASE("a confirm that is refused or fails takes the node's vote back")
     }
 }
 
+TEST_CASE("if a node refuses to confirm a fence, the clocks of those that granted it are in doubt")
+{
+    auto r = round_of(5);
+    (void)r.on_answer(0, yes(1000));
+    (void)r.on_answer(1, yes(70));
+    (void)r.on_answer(2, yes(70));
+    CHECK(r.on_answer(1, no()).doubt == nodes(0));
+    CHECK(r.on_answer(2, failed(node_error::loading)).doubt.empty());
+}
+
 TEST_CASE("a node whose connection was lost, or whose answer was none, is asked once more, and only once")
 {
     auto const why = GENERATE(node_error::connection_lost, node_error::unreadable);

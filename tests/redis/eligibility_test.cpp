@@ -67,13 +67,14 @@ TEST_CASE("a minority of clocks out of line gets no vote, whichever clocks are k
     }
 }
 
-TEST_CASE("a node that was restarted has no vote until the guard has passed")
+TEST_CASE("a node that was restarted has no vote until the guard has passed, by the slowest clock of a holder")
 {
     eligibility a{1, 30s};
     a.connected(0, epoch, 12s, now);
     CHECK(a.may_vote(0, now) == errc::restarted_recently);
-    CHECK(a.may_vote(0, now + 18s - 1ns) == errc::restarted_recently);
-    CHECK_FALSE(a.may_vote(0, now + 18s));
+    CHECK(a.may_vote(0, now + 18s + 302ms - 1ns) == errc::restarted_recently);
+    CHECK(a.guarded_for(0, now) == 18s + 302ms);
+    CHECK_FALSE(a.may_vote(0, now + 18s + 302ms));
 }
 
 TEST_CASE("a later connection replaces what was known of the node")
@@ -83,7 +84,7 @@ TEST_CASE("a later connection replaces what was known of the node")
     a.disconnected(0);
     a.connected(0, epoch, 0s, now + 1s);
     CHECK(a.may_vote(0, now + 1s) == errc::restarted_recently);
-    CHECK_FALSE(a.may_vote(0, now + 31s));
+    CHECK_FALSE(a.may_vote(0, now + 32s));
 }
 
 TEST_CASE("without a guard every node that is connected has a vote")
@@ -218,6 +219,12 @@ TEST_CASE("counters are kept for an hour, or for twice as long as a long guard")
 {
     CHECK(eligibility{5, 30s}.fence_lifetime() == 1h);
     CHECK(eligibility{5, 12h}.fence_lifetime() == 24h);
+    CHECK(eligibility{1, 0s}.fence_lifetime() == 1h);
+}
+
+TEST_CASE("without a guard counters of several masters are kept until any clock has reached them")
+{
+    CHECK(eligibility{5, 0s}.fence_lifetime() == 25h);
 }
 
 TEST_CASE("a clock that looks out of line is looked at again only where it is known roughly")
@@ -258,6 +265,23 @@ TEST_CASE("a clock that is out of line may have been set when it was seen a whil
     CHECK(a.out_of_line(2));
     a.disconnected(2);
     CHECK_FALSE(a.out_of_line(2));
+}
+
+TEST_CASE("one whose clock looks out of line, and was seen long after the others, shows that they may have been set")
+{
+    eligibility a{3, 4s};
+    for (unsigned node : {0U, 1U, 2U}) a.connected(node, epoch, long_up, now);
+    a.connected(2, epoch + 50s + 3s, long_up, now + 50s);
+    CHECK(a.out_of_line(2));
+    CHECK_FALSE(a.contradicted(0));
+    a.connected(2, epoch + 61s + 3s, long_up, now + 61s);
+    CHECK(a.contradicted(0));
+    CHECK(a.contradicted(1));
+    CHECK_FALSE(a.contradicted(2));
+    a.connected(0, epoch + 61s + 3s, long_up, now + 61s);
+    CHECK_FALSE(a.out_of_line(2));
+    CHECK_FALSE(a.contradicted(0));
+    CHECK(a.out_of_line(1));
 }
 
 TEST_CASE("where no clock is in line nothing is proposed") { CHECK(eligibility{5, 30s}.proposal(now) == 0); }

@@ -74,6 +74,7 @@ public:
         if (a.in_line) place_.joined(node_set::of(node));
         step.ask = next.ask;
         step.confirm = next.confirm;
+        step.doubt = next.doubt;
         if (!was_confirming && round_.confirming()) {
             auto const asked = set_.request.once ? now : std::min(now, set_.request.deadline);
             wake_at_ = overdue_at_ = std::max(overdue_at_, asked + set_.nodes.timeout);

@@ -182,6 +182,7 @@ private:
             watching_ = true;
             unwatched_ = node_set::all(transport_.size());
         }
+        step.doubt.for_each([&](unsigned node) { transport_.doubt_clock(node); });
         if (!step.done) return false;
         outcome_ = step.done;
         if (watching_ || !told_all_.empty()) transport_.unwatch(channel_, this);

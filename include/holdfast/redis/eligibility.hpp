@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/insertion_sort.hpp>
+#include <holdfast/core/validity.hpp>
 #include <holdfast/quorum/node_set.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
@@ -34,7 +35,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// | is known to | may vote |
 /// |---|---|
 /// | have no connection | no: `cannot_connect` |
-/// | run for less than the guard: it may have forgotten what it granted | no: `restarted_recently`, until the guard has passed |
+/// | run for less than the guard, and the drift of a lease as long: it may have forgotten what it granted | no: `restarted_recently`, until that has passed |
 /// | have a clock that cannot be compared, as too few others are known | no: `clock_not_compared` |
 /// | have a clock that no majority of the nodes is within half the guard of | no: `clock_out_of_line` |
 /// | none of these | yes |
@@ -92,7 +93,7 @@ public:
     {
         auto const& seen = seen_[node];
         if (!seen.connected) return errc::cannot_connect;
-        if (now - seen.started < guard_) return errc::restarted_recently;  // mutant: no restart guard
+        if (now - seen.started < held_back()) return errc::restarted_recently;  // mutant: no restart guard
         // mutant: clocks not compared
         if (guard_ == boot_clock::duration::zero() || seen.near >= quorum::majority_of(nodes_)) return {};
         return out_of_line(node) ? errc::clock_out_of_line : errc::clock_not_compared;
@@ -107,6 +108,15 @@ public:
         return now - seen_[node].at >= std::chrono::seconds{10};
     }
 
+    /// Returns: whether the clock of another node looks out of line that was seen long after this one's: perhaps all
+    /// clocks were set since.
+    [[nodiscard]] bool contradicted(unsigned node) const noexcept
+    {
+        for (unsigned other = 0; other < nodes_; ++other)
+            if (out_of_line(other) && seen_[other].at - seen_[node].at > std::chrono::minutes{1}) return true;
+        return false;
+    }
+
     /// Returns: whether the node's clock looks out of line but is known only roughly, because its greeting took long.
     /// Another look may show it in line. Two clocks that agree and are known better than this are always found near.
     [[nodiscard]] bool vague(unsigned node) const noexcept
@@ -117,7 +127,7 @@ public:
     /// Returns: how long the restart guard still keeps the node from voting.
     [[nodiscard]] boot_clock::duration guarded_for(unsigned node, boot_clock::time_point now) const noexcept
     {
-        return std::max(seen_[node].started + guard_ - now, boot_clock::duration::zero());
+        return std::max(seen_[node].started + held_back() - now, boot_clock::duration::zero());
     }
 
     /// Returns: the shortest time that the node can have run.
@@ -158,10 +168,12 @@ public:
     }
 
     /// Returns: how long a counter is kept after its last use. A clock may be behind the counter, by up to one and a
-    /// half guards; it has caught up before the counter expires.
+    /// half guards, or, without a guard, by what clocks may differ; it has caught up before the counter expires.
     [[nodiscard]] std::chrono::milliseconds fence_lifetime() const noexcept
     {
-        return std::max(fence_lifetime_, 2 * std::chrono::ceil<std::chrono::milliseconds>(guard_));
+        auto const guard = std::chrono::ceil<std::chrono::milliseconds>(guard_);
+        if (guard.count() != 0 || nodes_ == 1) return std::max(fence_lifetime_, 2 * guard);
+        return fence_lifetime_ + std::chrono::ceil<std::chrono::milliseconds>(unguarded_fence_bound);
     }
 
     /// Returns: how far ahead of its own clock a node may let a counter begin.
@@ -175,6 +187,14 @@ public:
     }
 
 private:
+    /// Returns: how long a node must have run. It may have granted a lease as long as the guard just before it was
+    /// started, by whose holder's clock that may last longer than by this one.
+    [[nodiscard]] boot_clock::duration held_back() const noexcept
+    {
+        if (guard_ == boot_clock::duration::zero()) return guard_;
+        return guard_ + drift(std::chrono::ceil<std::chrono::milliseconds>(guard_));
+    }
+
     /// Returns: whether the node's clock, as it was seen last, is out of line.
     [[nodiscard]] bool far_off(unsigned node) const noexcept
     {

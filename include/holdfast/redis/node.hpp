@@ -75,12 +75,18 @@ public:
         if (pipeline_.give_up(whom, now)) disconnect_silent(now);
     }
 
-    /// Effects: gives up an idle connection whose greeting showed a clock out of line a while ago: the next one shows
-    /// the clock again.
+    /// Effects: gives up an idle connection whose greeting showed a clock out of line a while ago, or one that
+    /// contradicts what another showed since: the next one shows the clock again.
     void discard_outdated(boot_clock::time_point now) noexcept
     {
-        if (up() && !busy() && votes_.out_of_line(index_) && votes_.outdated(index_, now))
-            disconnect(errc::connection_lost, now);
+        bool const doubtful = votes_.out_of_line(index_) || votes_.contradicted(index_);
+        if (doubtful && !busy()) doubt_clock(now);
+    }
+
+    /// Effects: gives up a connection whose greeting showed the clock a while ago: it may have been set since.
+    void doubt_clock(boot_clock::time_point now) noexcept
+    {
+        if (up() && votes_.outdated(index_, now)) disconnect(errc::connection_lost, now);
     }
 
     [[nodiscard]] bool undecided(boot_clock::time_point now) const noexcept
