@@ -197,6 +197,7 @@ private:
         step.roll_back.for_each([&](unsigned node) {
             // mutant: a roll-back that forgets to register again
             c.score = step.stays && called_.has(node) ? score_ : 0;
+            // mutant: a queue forgotten whose node did not answer in time
             if (queues_) c.score != 0 ? known_.add(node) : known_.remove(node);
             transport_.send(node, c, nullptr);
         });

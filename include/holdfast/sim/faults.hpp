@@ -18,6 +18,10 @@ struct faults {
     boot_clock::duration shortest_delay = std::chrono::microseconds{50};
     boot_clock::duration longest_delay = std::chrono::microseconds{500};  ///< at most, or always the shortest if less
 
+    /// A server that is farther away than the others: messages to it and from it take this much longer.
+    unsigned far = 0;                ///< its number
+    boot_clock::duration farther{};  ///< how much longer
+
     /// Of messages: it takes up to `very_late` longer; those after it on its connection wait.
     unsigned late = 0;
     boot_clock::duration very_late = std::chrono::seconds{1};  ///< how much longer at most
@@ -47,6 +51,8 @@ struct faults {
         faults none;
         none.shortest_delay = shortest_delay;
         none.longest_delay = longest_delay;
+        none.far = far;
+        none.farther = farther;
         return none;
     }
 };

@@ -74,7 +74,8 @@ public:
     /// Effects: does everything up to and including `t`.
     void run_until(boot_clock::time_point t)
     {
-        while (step(t)) {}
+        while (step(t)) {
+        }
     }
 
     /// Returns: the next random number.
@@ -123,7 +124,7 @@ public:
         auto const [drawn, number] = draw(kind::late, client, node);
         auto const most = std::max(faults_.shortest_delay, faults_.longest_delay);
         auto const range = static_cast<std::uint64_t>((most - faults_.shortest_delay).count());
-        auto const usual = faults_.shortest_delay +
+        auto const usual = faults_.shortest_delay + (node == faults_.far ? faults_.farther : boot_clock::duration{}) +
                            boot_clock::duration{static_cast<boot_clock::rep>(range == 0 ? 0 : (drawn >> 12U) % range)};
         if (drawn % 1000 >= faults_.late || !comes_true({kind::late, narrow(client), narrow(node), number}))
             return usual;

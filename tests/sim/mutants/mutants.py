@@ -134,6 +134,7 @@ MUTANTS = {
         REDIS + SEMAPHORE,
         ("if (step.done)", "if (step.done && !MUTANT)"),
     ),
+    "a queue forgotten whose node did not answer in time": mutant(LINE_OF, ("c.score != 0", "c.score != 0 && !MUTANT")),
     "a late refusal followed by no leave": mutant(
         LINE_OF, ("!step.done->error", "(!step.done->error && !MUTANT)")
     ),

@@ -64,6 +64,12 @@ public:
         for (unsigned node = 0; node < servers_->size() / 2 && one_in(3); ++node)
             servers_->crash(node, 1h, sim::node::memory::lost);
         vanishes_ = !late_ && one_in(3);
+        if (calm_ && !late_ && servers_->size() > 1 && !anybody_down() && one_in(4)) {
+            sim::faults far;
+            far.far = servers_->size() - 1;
+            far.farther = farther_ = 4ms + below(6ms);
+            world_.become(far);
+        }
         parted_ = calm_ && !late_ && servers_->size() > 1 && !anybody_down() && one_in(3);
         if (parted_) world_.at(world_.now() + parted - 5ms, [this] { part(); });
     }
@@ -97,15 +103,17 @@ public:
 private:
     static constexpr std::chrono::milliseconds ttl{10'000};
     static constexpr std::chrono::milliseconds ttl_of_victims{100};  ///< what it asked for last may be granted to it
-    static constexpr duration reservation = 60ms;  ///< by a waiter that is as far away as they are here
+    /// Of a waiter that is as far away as they are here.
+    [[nodiscard]] duration reservation() const { return 60ms + 6 * farther_; }
     static constexpr duration longest_look = 1000ms;
+    static constexpr unsigned rounds = 6;
     static constexpr duration longest_delay = 500us;
 
     /// How long a late client stands still at most.
     static constexpr duration longest_lag = 150ms;
 
     /// Until a client that comes is in line everywhere: it connects, asks, subscribes, asks again.
-    static constexpr duration arrival = 16 * longest_delay;
+    [[nodiscard]] duration arrival() const { return 16 * (longest_delay + farther_); }
 
     /// No answers are lost: what is granted without an answer is not free.
     static sim::faults wrong() { return {.late = 5, .very_late = 20ms, .lost_report = 20}; }
@@ -236,15 +244,20 @@ private:
         bool const victim = !late_ && number < clients_.size() / 3;
         sim::mutex m{me, "orders", {.ttl = victim ? ttl_of_victims : ttl, .fair = fair_}};
         co_await host.sleep_until(host.present() + host.up_to(5ms));
-        for (unsigned round = 0; round < 6; ++round) {
+        // In the end one has the lock for long, and another waits in vain for it.
+        bool const ends = farther_ != duration{} && number < 2;
+        for (unsigned round = 0; round < (ends ? rounds + 1 : rounds); ++round) {
+            bool const last = round == rounds;
             co_await host.sleep_until(host.present() + host.up_to(host.below(4) == 0 ? 30ms : 1ms));
             // In virtual time: one half has the lock once before, and waits for the other half, which comes then.
             bool const comes_then = number % 2 == 1 ? round == 0 : round == 1;
             if (parted_ && comes_then) co_await host.sleep_until(begin_ + parted);
+            if (last) co_await host.sleep_until(begin_ + 2s + number * 50ms);
             if (!world_.comes_true({kind::operation, number, nobody, round})) continue;
             auto const wanted = host.present();
+            ++waits_;
             bool const tries = fair_ && host.below(4) == 0;
-            bool const patient = (calm_ && !late_) || host.below(8) != 0;
+            bool const patient = last ? number == 0 : (calm_ && !late_ && farther_ == duration{}) || host.below(8) != 0;
             bool got = false;
             try {
                 if (tries)
@@ -256,8 +269,11 @@ private:
             } catch (error const& e) {
                 if (calm_ || e.code() != errc::unavailable) breach("K6", e.what());
             }
+            --waits_;
+            waited_until_.push_back(host.present());
             if (!got) {
                 ++verdict_.refused;
+                if (calm_ && !late_) world_.at(host.present() + leaving(), [this] { judge_queues(); });
                 continue;
             }
             ++verdict_.acquired;
@@ -270,7 +286,7 @@ private:
                                .valid_until = host.present() + (victim ? ttl_of_victims : ttl) * 9 / 10,
                                .first_fence = fence,
                                .last_fence = fence});
-            co_await host.sleep_until(host.present() + host.up_to(2ms));
+            co_await host.sleep_until(host.present() + (last ? 200ms : host.up_to(2ms)));
             claims_[claim].ended = host.present();
             holder_.reset();
             vanished_.push_back(calm_ && vanishes_ && !parted_ && host.below(4) == 0);
@@ -310,18 +326,34 @@ private:
         verdict_.plan = std::string{late_   ? "late"
                                     : calm_ ? "calm"
                                             : "faulty"} +
-                        (fair_ ? ", fair" : "") + ", " + std::to_string(servers_->size()) + " servers, " +
-                        std::to_string(clients_.size()) + " clients\n";
+                        (fair_ ? ", fair" : "") + (farther_ != duration{} ? ", one far" : "") + ", " +
+                        std::to_string(servers_->size()) + " servers, " + std::to_string(clients_.size()) +
+                        " clients\n";
         verdict_.decisions = world_.decided().taken();
         verdict_.hash = world_.hash();
         verdict_.happened = world_.happened();
+    }
+
+    /// Until one that waits no longer has left all queues.
+    [[nodiscard]] duration leaving() const { return 4 * (longest_delay + farther_); }
+
+    /// No server has more in its queue than wait, or have just stopped waiting. One that died may be left.
+    void judge_queues()
+    {
+        auto const now = world_.now();
+        auto const most = waits_ + std::count_if(waited_until_.begin(), waited_until_.end(),
+                                                 [&](time_point until) { return until > now - leaving(); });
+        for_each_server([&](sim::node& server) {
+            if (server.waiting("orders") > static_cast<std::size_t>(most))
+                breach("K7", "one that waits no longer is in the queue of a server");
+        });
     }
 
     /// When the last one has given the lock back, no key is left, and no waiter. One that died may be left: a server
     /// finds out when it calls it.
     void judge_remains()
     {
-        world_.run_until(world_.now() + (late_ ? 4 * longest_lag : 4 * longest_delay));
+        world_.run_until(world_.now() + (late_ ? 4 * longest_lag : leaving()));
         for_each_server([this](sim::node& server) {
             if (server.get("orders", world_.now())) breach("K7", "a key is left on a server");
             if (server.waiting("orders") != 0) breach("K7", "a waiter is left in the queue of a server");
@@ -335,7 +367,7 @@ private:
         if (!calm_) return;
         for (auto const& early : turns_)
             for (auto const& late : turns_)
-                if (early.wanted + arrival < late.wanted && late.granted < early.granted)
+                if (early.wanted + arrival() < late.wanted && late.granted < early.granted)
                     return breach("K6", "client " + std::to_string(late.client) + " got the lock before client " +
                                             std::to_string(early.client) + ", which had waited since " +
                                             std::to_string((late.wanted - early.wanted).count()) + " ns before");
@@ -348,7 +380,7 @@ private:
     {
         for (auto const& mine : turns_) {
             auto const passed = std::count_if(turns_.begin(), turns_.end(), [&](turn const& other) {
-                return other.wanted > mine.wanted + (late_ ? late_arrival : arrival) && other.granted < mine.granted;
+                return other.wanted > mine.wanted + (late_ ? late_arrival : arrival()) && other.granted < mine.granted;
             });
             if (static_cast<std::size_t>(passed) > most)
                 return breach("K6", "client " + std::to_string(mine.client) + " was passed by " +
@@ -361,8 +393,8 @@ private:
     void judge_idleness()
     {
         auto const most = late_   ? (anybody_down() ? 2 : 1) * late_idle
-                          : calm_ ? arrival + reservation
-                                  : arrival + (1 + hung_) * reservation + 2 * longest_look;
+                          : calm_ ? arrival() + reservation()
+                                  : arrival() + (1 + hung_) * reservation() + 2 * longest_look;
         // Since when one has waited that has no turn before this one, whoever gets it: a newcomer does not make up for
         // a call that was lost.
         std::vector<time_point> waited_since(turns_.size());
@@ -404,6 +436,7 @@ private:
     bool late_;
     bool calm_;
     bool fair_ = false;
+    duration farther_{};  ///< by so much one of the servers is farther away than the others
     sim::world world_;
     std::optional<sim::store> servers_;
     std::deque<sim::client> clients_;
@@ -415,6 +448,8 @@ private:
     std::vector<time_point> struck_;  ///< when one was killed or stopped
     std::vector<bool> vanished_;      ///< for each claim, whether the lock was deleted without a release
     unsigned hung_ = 0;
+    std::ptrdiff_t waits_ = 0;              ///< so many wait
+    std::vector<time_point> waited_until_;  ///< when each other one no longer did
     bool vanishes_ = false;
     bool parted_ = false;
     time_point const begin_ = world_.now();
