@@ -54,6 +54,7 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size)
             "written again it says the same");
     require(servers->chroot.empty() || zk::lock_path(servers->chroot) == servers->chroot,
             "the root is the path of a node");
+    require(servers->chroot.find_first_of(",?") == std::string::npos, "no server and no option is part of the root");
 
     std::string_view rest = servers->hosts;
     for (;;) {

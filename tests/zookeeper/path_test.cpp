@@ -117,6 +117,24 @@ TEST_CASE("a connection string names servers and perhaps a root")
     CHECK_THAT(refused_servers("a:1//"), contains("slash"));
 }
 
+TEST_CASE("a root after each server, and options, are refused")
+{
+    auto const refused_servers = [](std::string const& text) {
+        return refusal([&] { static_cast<void>(parse_servers(text)); });
+    };
+    CHECK_THAT(refused_servers("a:2181/app,b:2181/app"), contains("it stands once, after the last server"));
+    CHECK_THAT(refused_servers("a:2181/,b:2181/"), contains("it stands once, after the last server"));
+    for (auto const* const text : {"a:2181/app?password=secret", "a:2181?password=secret", "a:2181,b?password=secret",
+                                   "?secret", "zookeeper://a:2181/app?password=secret", "a:2181/app?x=secret,b:2181"}) {
+        CAPTURE(text);
+        auto const what = refused_servers(text);
+        CHECK_THAT(what, contains("servers"));
+        CHECK_THAT(what, !contains("secret"));
+    }
+    CHECK_THAT(refused_servers("a:2181/app?session_timeout=5s"),
+               contains("servers \"a:2181/app\": a question mark is in them; there are no options"));
+}
+
 TEST_CASE("servers have one address, in whatever order and letters they are named")
 {
     auto const address = [](std::string_view text) { return parse_servers(text).address; };

@@ -108,13 +108,16 @@ namespace detail {
 }  // namespace detail
 
 /// Returns: the servers that the connection string `text` names: `host:port[,host:port]...[/path]`, an IPv6 address as
-/// `[::1]:2181`.
-/// Throws: `error` (`misconfigured`) naming what is wrong with it. Text that has an @ is not repeated: there may be a
-/// password before it.
+/// `[::1]:2181`. The path stands once, after the last server; it has no comma and no question mark in it, and there are
+/// no options.
+/// Throws: `error` (`misconfigured`) naming what is wrong with it. Text that has an @ is not repeated, and no text from
+/// a question mark on: a password may be in it.
 [[nodiscard]] inline ensemble parse_servers(std::string_view text)
 {
     auto const refuse = [&](std::string const& what) {
-        auto const shown = text.find('@') == std::string_view::npos ? " " + holdfast::quoted(text) : std::string{};
+        auto const shown = text.find('@') == std::string_view::npos
+                               ? " " + holdfast::quoted(text.substr(0, text.find('?')))
+                               : std::string{};
         throw error{holdfast::errc::misconfigured, "servers" + shown + ": " + what};
     };
     if (text.find("://") != std::string_view::npos) refuse("write host:port, without zookeeper:// or another scheme");
@@ -122,6 +125,7 @@ namespace detail {
     auto const hosts = text.substr(0, slash);
     if (hosts.find('@') != std::string_view::npos)
         refuse("an @ is in them; who the session is goes into auth_scheme and auth_credential");
+    if (text.find('?') != std::string_view::npos) refuse("a question mark is in them; there are no options");
     std::string read;
     std::vector<std::string> each;
     for (std::size_t at = 0; at <= hosts.size();) {
@@ -153,6 +157,8 @@ namespace detail {
         at = end + 1;
     }
     auto chroot = slash == std::string_view::npos ? std::string{} : std::string{text.substr(slash)};
+    if (chroot.find(',') != std::string::npos)
+        refuse("the path has a comma in it; it stands once, after the last server");
     if (chroot == "/") chroot.clear();
     if (!chroot.empty())
         if (auto const fault = detail::fault_of(chroot); !fault.empty()) refuse("the path behind the hosts " + fault);
