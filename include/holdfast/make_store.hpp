@@ -27,8 +27,8 @@ namespace holdfast::inline HOLDFAST_ABI {
 /// Options that the URL does not give have their defaults. A program knows the schemes of the stores whose headers it
 /// includes in any of its files.
 /// Throws: `error` (`misconfigured`): the scheme is not known, or its header not included (the message says what to
-/// include and link); or what the constructor of the store throws. The message does not contain the URL: it may have a
-/// password.
+/// include and link); or what the constructor of the store throws. The message repeats nothing of the URL but its
+/// scheme: a password may be in it.
 [[nodiscard]] inline store make_store(std::string_view url) { return detail::open_url(url); }
 
 }  // namespace holdfast

@@ -7,6 +7,7 @@
 #include <holdfast/core/store.hpp>
 #include <holdfast/impl/urls.hpp>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -22,7 +23,18 @@ struct url_scheme {
     std::string component;
 };
 
-/// Effects: see `make_store`.
+/// Returns: whether `text` can be the scheme of a URL.
+[[nodiscard]] constexpr bool is_scheme(std::string_view text) noexcept
+{
+    auto const is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    return !text.empty() && text.size() <= 32 && is_letter(text.front()) &&
+           std::all_of(text.begin(), text.end(), [&](char c) {
+               return is_letter(c) || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
+           });
+}
+
+/// Effects: see `make_store`. Of text without a known scheme, the message repeats a word only if `://` follows it, or
+/// if it is one of the known schemes: any other may be a password, or have one in it.
 [[nodiscard]] HOLDFAST_INLINE store open_url(std::string_view url)
 {
     std::array const schemes{
@@ -53,10 +65,14 @@ struct url_scheme {
                                              ", which no file of this program knows: " + what_brings(one.component)};
     }
     auto const scheme = url.substr(0, url.find(':'));
-    bool const has_user = scheme.find('@') != std::string_view::npos;  // and no scheme before it
-    throw error{errc::misconfigured, "a store is asked for by a URL that begins with " +
-                                         (has_user ? "a user" : quoted(scheme.substr(0, 32))) +
-                                         "; it has to begin with " + known};
+    bool const shown = (is_scheme(scheme) && url.substr(scheme.size()).starts_with("://")) ||
+                       std::any_of(schemes.begin(), schemes.end(), [&](url_scheme const& one) {
+                           return one.prefix.substr(0, one.prefix.find_first_of(":+")) == scheme;
+                       });
+    throw error{errc::misconfigured,
+                "a store is asked for by " +
+                    (shown ? "a URL that begins with " + quoted(scheme) : "text that has no scheme") +
+                    "; it has to begin with " + known};
 }
 
 }  // namespace detail

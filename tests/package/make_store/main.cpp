@@ -42,7 +42,13 @@ int main()
     if (!refused("zookeeper://127.0.0.1:2181", "include <holdfast/zookeeper.hpp>")) return 4;
     if (!refused("etcd://user:secret@127.0.0.1", "begins with \"etcd\"; it has to begin with memory:, ")) return 5;
     if (!refused("redis:/127.0.0.1", "begins with \"redis\"; ") || !refused("redis:/127.0.0.1", "redis://")) return 6;
-    if (!refused("user-secret@127.0.0.1:6379", "begins with a user; it has to begin with memory:, ")) return 8;
+    if (!refused("user-secret@127.0.0.1:6379", "by text that has no scheme; it has to begin with memory:, ")) return 8;
     if (!refused("memory", "begins with \"memory\"; it has to begin with memory:, ")) return 7;
+    if (!refused("redlock", "begins with \"redlock\"; ")) return 9;
+    for (auto const* const text :
+         {"", "secret", "host=db password=secret", "password=secret,host:6379", "secret:6379",
+          "secret:", "secret:/host", "app:secret@host:6379", "secret word://host", "://secret", "7secret://host",
+          "memory secret:", "a-secret-that-is-longer-than-the-scheme-of-any-url://host"})
+        if (!refused(text, "by text that has no scheme; it has to begin with memory:, ")) return 10;
     std::cout << "opened\n";
 }
