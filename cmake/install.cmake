@@ -62,4 +62,4 @@ install(
     "${PROJECT_SOURCE_DIR}/cmake/Findzookeeper.cmake"
   DESTINATION "${holdfast_package_dir}" COMPONENT headers)
 
-include(pkgconfig)
+include("${CMAKE_CURRENT_LIST_DIR}/pkgconfig.cmake")
