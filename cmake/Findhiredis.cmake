@@ -5,27 +5,55 @@
 # hiredis 1.x brings a CMake package of that name, 0.14 (Debian 12) none that can be used, and the
 # pkg-config file of either points inside the hiredis/ folder: hence first the package, then a search.
 #
-# Sets hiredis_FOUND and hiredis_VERSION; the search can be steered with hiredis_INCLUDE_DIR and
-# hiredis_LIBRARY.
+# A target of that name that is there already, or that the package defines, has to have the folder of hiredis/hiredis.h
+# among its include folders. Without it, the compiler takes the header of another hiredis, of the system: the structures
+# of 0.14 and of 1.x have different sizes.
+#
+# Sets hiredis_FOUND and hiredis_VERSION, and hiredis_NOT_FOUND_MESSAGE if there is a target that cannot be used. The
+# search can be steered with hiredis_INCLUDE_DIR and hiredis_LIBRARY.
 
 if(NOT TARGET hiredis::hiredis AND NOT hiredis_INCLUDE_DIR)
   find_package(hiredis CONFIG QUIET)
 endif()
+unset(hiredis_NOT_FOUND_MESSAGE)
+unset(hiredis_folder)
 if(TARGET hiredis::hiredis)
-  set(hiredis_TARGET hiredis::hiredis)
-  include(FindPackageHandleStandardArgs)
-  find_package_handle_standard_args(hiredis REQUIRED_VARS hiredis_TARGET VERSION_VAR hiredis_VERSION)
-  return()
+  set(hiredis_needs hiredis_folder)
+  get_target_property(hiredis_target hiredis::hiredis ALIASED_TARGET)
+  if(NOT hiredis_target)
+    set(hiredis_target hiredis::hiredis)
+  endif()
+  get_target_property(hiredis_imported ${hiredis_target} IMPORTED)
+  get_target_property(hiredis_folders ${hiredis_target} INTERFACE_INCLUDE_DIRECTORIES)
+  string(REGEX REPLACE "\\$<INSTALL_INTERFACE:[^>]*>|\\$<BUILD_INTERFACE:|\\$<\\$<CONFIG:[^>]*>:|>" ""
+    hiredis_folders "${hiredis_folders}")
+  foreach(folder IN LISTS hiredis_folders)
+    if(EXISTS "${folder}/hiredis/hiredis.h")
+      set(hiredis_folder "${folder}")
+      break()
+    elseif(hiredis_imported AND EXISTS "${folder}/include/hiredis/hiredis.h")
+      # The package of 1.0 to 1.2 says where it is installed, not where its headers are.
+      set(hiredis_folder "${folder}/include")
+      set_property(TARGET ${hiredis_target} APPEND PROPERTY INTERFACE_INCLUDE_DIRECTORIES "${hiredis_folder}")
+      break()
+    endif()
+  endforeach()
+  if(NOT hiredis_folder)
+    set(hiredis_NOT_FOUND_MESSAGE "there is a target hiredis::hiredis, but none of its include folders has \
+hiredis/hiredis.h. Give it the folder above hiredis/ with target_include_directories")
+  endif()
+else()
+  set(hiredis_needs hiredis_LIBRARY hiredis_INCLUDE_DIR)
+  find_path(hiredis_INCLUDE_DIR NAMES hiredis/hiredis.h)
+  find_library(hiredis_LIBRARY NAMES hiredis)
+  mark_as_advanced(hiredis_INCLUDE_DIR hiredis_LIBRARY)
+  set(hiredis_folder "${hiredis_INCLUDE_DIR}")
 endif()
 
-find_path(hiredis_INCLUDE_DIR NAMES hiredis/hiredis.h)
-find_library(hiredis_LIBRARY NAMES hiredis)
-mark_as_advanced(hiredis_INCLUDE_DIR hiredis_LIBRARY)
-
 unset(hiredis_VERSION)
-if(hiredis_INCLUDE_DIR)
+if(hiredis_folder)
   foreach(part IN ITEMS MAJOR MINOR PATCH)
-    file(STRINGS "${hiredis_INCLUDE_DIR}/hiredis/hiredis.h" line REGEX "^#define HIREDIS_${part} +[0-9]+")
+    file(STRINGS "${hiredis_folder}/hiredis/hiredis.h" line REGEX "^#define HIREDIS_${part} +[0-9]+")
     if(line MATCHES "([0-9]+)$")
       list(APPEND hiredis_VERSION "${CMAKE_MATCH_1}")
     endif()
@@ -35,12 +63,18 @@ endif()
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(hiredis
-  REQUIRED_VARS hiredis_LIBRARY hiredis_INCLUDE_DIR
-  VERSION_VAR hiredis_VERSION)
+  REQUIRED_VARS ${hiredis_needs}
+  VERSION_VAR hiredis_VERSION
+  REASON_FAILURE_MESSAGE "${hiredis_NOT_FOUND_MESSAGE}")
 
-if(hiredis_FOUND)
+if(hiredis_FOUND AND NOT TARGET hiredis::hiredis)
   add_library(hiredis::hiredis UNKNOWN IMPORTED)
   set_target_properties(hiredis::hiredis PROPERTIES
     IMPORTED_LOCATION "${hiredis_LIBRARY}"
     INTERFACE_INCLUDE_DIRECTORIES "${hiredis_INCLUDE_DIR}")
 endif()
+unset(hiredis_folder)
+unset(hiredis_folders)
+unset(hiredis_imported)
+unset(hiredis_needs)
+unset(hiredis_target)
