@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // What a client's locks do, as Prometheus reads it: GET /metrics over HTTP, in the text format 0.0.4. Two threads lock
-// and unlock meanwhile, so that there is something to see.
+// and unlock meanwhile, so that there is something to see; without a server they try again and again, and the metrics
+// say so.
 //
 //   metrics [URL [PORT]]      memory:, redis://127.0.0.1:6379, …; without a port any free one; ends with its input
 #include <holdfast/make_store.hpp>
@@ -14,20 +15,20 @@
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 #include <asio/read_until.hpp>
+#include <asio/steady_timer.hpp>
 #include <asio/write.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <mutex>
 #include <sstream>
 #include <stop_token>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -77,24 +78,70 @@ std::string exposition(holdfast::lock_stats const& s)
     return out.str();
 }
 
-void answer(tcp::socket socket, holdfast::store const& store)
+/// A client of the HTTP server: it is answered once, unless it sends no request in ten seconds, or too long a one.
+class scrape : public std::enable_shared_from_this<scrape> {
+public:
+    scrape(tcp::socket socket, holdfast::store store)
+        : socket_{std::move(socket)}, deadline_{socket_.get_executor()}, store_{std::move(store)}
+    {
+    }
+
+    void begin()
+    {
+        deadline_.expires_after(10s);
+        deadline_.async_wait([self = shared_from_this()](asio::error_code ec) {
+            if (!ec) self->socket_.close(ec);
+        });
+        asio::async_read_until(socket_, asio::dynamic_buffer(request_, 8192), "\r\n\r\n",
+                               [self = shared_from_this()](asio::error_code const& ec, std::size_t) {
+                                   ec ? self->end() : self->answer();
+                               });
+    }
+
+private:
+    void answer()
+    {
+        bool const known = request_.starts_with("GET /metrics ");
+        auto const body = known ? exposition(store_.stats()) : std::string{"see /metrics\n"};
+        answer_ = (known ? "HTTP/1.1 200 OK" : "HTTP/1.1 404 Not Found") +
+                  std::string{"\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: "} +
+                  std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n" + body;
+        asio::async_write(socket_, asio::buffer(answer_),
+                          [self = shared_from_this()](asio::error_code const&, std::size_t) { self->end(); });
+    }
+
+    void end() { deadline_.cancel(); }  // nothing waits for this object any more, which closes the socket
+
+    tcp::socket socket_;
+    asio::steady_timer deadline_;
+    holdfast::store store_;
+    std::string request_;
+    std::string answer_;
+};
+
+void serve(tcp::acceptor& port, holdfast::store const& store)
 {
-    std::string request;
-    asio::read_until(socket, asio::dynamic_buffer(request), "\r\n\r\n");
-    bool const known = request.starts_with("GET /metrics ");
-    auto const body = known ? exposition(store.stats()) : std::string{"see /metrics\n"};
-    asio::write(socket, asio::buffer((known ? "HTTP/1.1 200 OK" : "HTTP/1.1 404 Not Found") +
-                                     std::string{"\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: "} +
-                                     std::to_string(body.size()) + "\r\nConnection: close\r\n\r\n" + body));
+    port.async_accept([&](asio::error_code const& ec, tcp::socket socket) {
+        if (ec) {
+            std::cerr << "accept: " << ec.message() << '\n';
+            std::this_thread::sleep_for(100ms);  // there may be too many open files
+        } else {
+            std::make_shared<scrape>(std::move(socket), store)->begin();
+        }
+        serve(port, store);
+    });
 }
 
-void work(std::stop_token const& stop, holdfast::store const& store)
+void work(std::stop_token const& stop, holdfast::mutex& orders)
 {
-    holdfast::mutex orders{store, "orders/42"};
     while (!stop.stop_requested()) {
-        if (!orders.try_lock_for(1s)) continue;
-        std::scoped_lock hold{std::adopt_lock, orders};
-        std::this_thread::sleep_for(2ms);
+        try {
+            if (!orders.try_lock_for(1s)) continue;
+            std::scoped_lock hold{std::adopt_lock, orders};
+            std::this_thread::sleep_for(2ms);
+        } catch (holdfast::error const&) {  // no server can be reached: failed_total counts it, and later one may be
+            std::this_thread::sleep_for(100ms);
+        }
     }
 }
 
@@ -107,25 +154,16 @@ try {
     tcp::acceptor port{
         io, {asio::ip::address_v4::loopback(), static_cast<std::uint16_t>(argc > 2 ? std::stoi(argv[2]) : 0)}};
     std::cout << "http://127.0.0.1:" << port.local_endpoint().port() << "/metrics" << std::endl;
-    std::jthread const one{[&](std::stop_token const& stop) { work(stop, store); }};
-    std::jthread const other{[&](std::stop_token const& stop) { work(stop, store); }};
-    std::atomic<bool> over{false};
-    std::jthread const serves{[&] {
-        for (asio::error_code ec; !over;) {
-            tcp::socket socket{io};
-            port.accept(socket, ec);
-            if (ec || over) return;
-            try {
-                answer(std::move(socket), store);
-            } catch (std::system_error const& e) {  // the client is gone
-                std::cerr << e.what() << '\n';
-            }
-        }
+    holdfast::mutex orders{store, "orders/42"};
+    holdfast::mutex same{store, "orders/42"};
+    std::jthread const one{[&](std::stop_token const& stop) { work(stop, orders); }};
+    std::jthread const other{[&](std::stop_token const& stop) { work(stop, same); }};
+    serve(port, store);
+    std::jthread const serves{[&](std::stop_token const& stop) {
+        std::stop_callback const at_end{stop, [&] { io.stop(); }};
+        io.run();
     }};
     while (std::cin.get() != std::char_traits<char>::eof()) continue;
-    over = true;
-    asio::error_code ignored;
-    tcp::socket{io}.connect(port.local_endpoint(), ignored);  // ends the wait of `accept`
 } catch (std::exception const& e) {
     std::cerr << e.what() << '\n';
     return 1;

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Runs a program that says where its metrics are, scrapes them, and has Prometheus's own client read them. Ends with 1
-where they are not what they should be.
+where they are not what they should be. A client that says nothing, and one that does not stop, are there meanwhile.
 
     scrape.py PROGRAM [ARGUMENT...]
+    scrape.py --outage PROGRAM [ARGUMENT...]      no server can be reached: the metrics have to say so
 """
 
+import socket
 import subprocess
 import sys
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -42,26 +45,61 @@ def check(families):
     value(families, "holdfast_lost_total", cause="deadline")
 
 
-def main():
-    with subprocess.Popen(sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
-        url = program.stdout.readline().strip()
-        before = scrape(url)
-        check(before)
-        wanted = value(before, "holdfast_acquired_total") + 10
-        while value(after := scrape(url), "holdfast_acquired_total") < wanted:
-            time.sleep(0.05)
-        check(after)
-        if value(after, "holdfast_hold_seconds_sum") < value(after, "holdfast_hold_seconds_count") * 0.002:
-            sys.exit("scrape.py: the sections were longer")
+def connect(url):
+    parts = urllib.parse.urlsplit(url)
+    return socket.create_connection((parts.hostname, parts.port), timeout=60)
+
+
+def send_without_end(url):
+    with connect(url) as client:
         try:
-            urllib.request.urlopen(url + "/nothing", timeout=60)
-            sys.exit("scrape.py: there is something else")
-        except urllib.error.HTTPError as error:
-            if error.code != 404:
-                sys.exit(f"scrape.py: {error}")
-        program.stdin.close()
-        if program.wait(60) != 0:
-            sys.exit(f"scrape.py: it ended with {program.returncode}")
+            for _ in range(1000):
+                client.sendall(b"x" * 65536)
+        except ConnectionError:
+            return
+        sys.exit("scrape.py: a request without an end is read on and on")
+
+
+def scrape_until(url, name, wanted):
+    while value(families := scrape(url), name) < wanted:
+        time.sleep(0.05)
+    return families
+
+
+def main():
+    outage = sys.argv[1] == "--outage"
+    with subprocess.Popen(sys.argv[2 if outage else 1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          text=True) as program:
+        try:
+            url = program.stdout.readline().strip()
+            with connect(url):
+                send_without_end(url)
+                if outage:
+                    scrape_until(url, "holdfast_failed_total", 2)
+                else:
+                    scrape_all(url)
+                program.stdin.close()
+                if program.wait(60) != 0:
+                    sys.exit(f"scrape.py: it ended with {program.returncode}")
+        except BaseException:
+            program.kill()
+            raise
+
+
+def scrape_all(url):
+    before = scrape(url)
+    check(before)
+    wanted = value(before, "holdfast_acquired_total") + 10
+    after = scrape_until(url, "holdfast_acquired_total", wanted)
+    check(after)
+    if value(after, "holdfast_hold_seconds_sum") < value(after, "holdfast_hold_seconds_count") * 0.002:
+        sys.exit("scrape.py: the sections were longer")
+    try:
+        urllib.request.urlopen(url + "/nothing", timeout=60)
+        sys.exit("scrape.py: there is something else")
+    except urllib.error.HTTPError as error:
+        if error.code != 404:
+            sys.exit(f"scrape.py: {error}")
 
 
 main()
