@@ -12,6 +12,7 @@
 #include <exception>
 #include <iostream>
 #include <mutex>
+#include <shared_mutex>
 #include <thread>
 #include <vector>
 
@@ -40,15 +41,16 @@ void read(holdfast::shared_mutex& lock, price_list const& shop, std::atomic<int>
 void write(holdfast::shared_mutex& lock, price_list& shop)
 {
     for (int price = 1; price <= 3; ++price) {
-        lock.lock();
+        std::unique_lock writing{lock};
         for (auto& one : shop.prices) {
             one = price;
             std::this_thread::sleep_for(1ms);
         }
-        lock.unlock_and_lock_shared();  // no other writer before we have looked
+        lock.unlock_and_lock_shared();  // no other writer before we have looked; if it throws, `writing` unlocks
+        writing.release();
+        std::shared_lock const reading{lock, std::adopt_lock};
         std::cout << "wrote " << shop.prices[0] << ", with fencing token " << lock.lease_shared().fencing_token()
                   << '\n';
-        lock.unlock_shared();
     }
 }
 
