@@ -11,9 +11,43 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 folder=$1
 export CXX=$2
 
-# Nobody waits for these programs.
-DEB_BUILD_OPTIONS=noopt DEB_CXXFLAGS_APPEND=-g0 "$here/../../packaging/debian.sh" "$folder/packages"
-cd "$folder"
+# A clone, in which a file is that git does not know; the packages go into a folder of it.
+root=$(cd "$here/../.." && pwd)
+source=$folder/source
+rm -rf "$source"
+mkdir -p "$source"
+if [ -e "$root/.git" ]; then
+  git -c "safe.directory=$root" -C "$root" ls-files -z >"$folder/files"
+else
+  (cd "$root" && find . -path ./build -prune -o -type f -print0) >"$folder/files"
+fi
+tar --create --directory "$root" --ignore-failed-read --null --files-from "$folder/files" |
+  tar --extract --directory "$source"
+git -C "$source" init --quiet
+git -C "$source" add .
+echo "a secret" >"$source/untracked"
+build() { DEB_BUILD_OPTIONS=noopt DEB_CXXFLAGS_APPEND=-g0 "$source/packaging/debian.sh" "$source/packages"; }
+
+# A folder with something else in it is left as it is.
+mkdir -p "$source/packages"
+touch "$source/packages/mine"
+if build 2>"$folder/said"; then
+  echo "a folder was taken that has other files in it"
+  exit 1
+fi
+grep -q 'has mine in it' "$folder/said"
+rm "$source/packages/mine"
+touch "$source/packages/holdfast-dev_0.0.1-1_all.deb"
+
+build  # nobody waits for these programs
+cd "$source"
+[ ! -e packages/holdfast-dev_0.0.1-1_all.deb ]
+tar tzf packages/holdfast_*.orig.tar.gz >"$folder/files"
+grep -q '/CMakeLists.txt$' "$folder/files"
+if grep -E '/(untracked|packages/)' "$folder/files"; then
+  echo "the source package has files that git does not know"
+  exit 1
+fi
 
 # What lintian says of a version that nobody asked Debian for; and CPack's way to call ldconfig, beside which there is a
 # trigger. The archive in libholdfast-dev would take it longer than all the rest. Of the source package it says
@@ -25,12 +59,13 @@ if command -v lintian >/dev/null; then
 fi
 apt-get --simulate install ./packages/holdfast-dev_*.deb | grep '^Inst holdfast-dev'
 
+cd "$folder"
 rm -rf root
 mkdir root
-dpkg-deb --extract packages/holdfast-dev_*.deb root
+dpkg-deb --extract "$source"/packages/holdfast-dev_*.deb root
 export PKG_CONFIG_PATH=$PWD/root/usr/share/pkgconfig
 read -ra flags <<<"$(pkg-config --cflags --libs holdfast-memory)"
 "$CXX" -std=c++20 "$here/use_memory.cpp" "${flags[@]}" -o use_memory
 ./use_memory
 
-for package in packages/libholdfast*.deb; do dpkg-deb --extract "$package" root; done
+for package in "$source"/packages/libholdfast*.deb; do dpkg-deb --extract "$package" root; done
