@@ -8,15 +8,20 @@
 //   who_holds URL ask NAME          the holder is told so with its next renewal
 //   who_holds URL break NAME        the next waiter gets the lock, and the holder finds its lease lost
 //
+// All users of a machine see the arguments of its processes: if the URL has a password in it, write - in its place, and
+// the URL is that of the environment variable HOLDFAST_URL.
+//
 // Services are named if their clients have the option name_holder. Without ask and break nothing is written.
 #include <holdfast/make_store.hpp>
 #include <holdfast/redis.hpp>
 #include <holdfast/redlock.hpp>
 
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 #include <iomanip>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -44,11 +49,20 @@ void show(holdfast::store const& locks, std::string const& name)
     std::cout << '\n';
 }
 
+/// Returns: the URL that `argument` gives. Throws: `std::runtime_error`.
+std::string url_of(std::string_view argument)
+{
+    if (argument != "-") return std::string{argument};
+    auto const* const url = std::getenv("HOLDFAST_URL");
+    if (!url) throw std::runtime_error{"the URL is -, and there is no environment variable HOLDFAST_URL"};
+    return url;
+}
+
 }  // namespace
 
 int main(int argc, char** argv)
 try {
-    auto const locks = holdfast::make_store(argc > 1 ? argv[1] : "redis://127.0.0.1:6379");
+    auto const locks = holdfast::make_store(url_of(argc > 1 ? argv[1] : "redis://127.0.0.1:6379"));
     std::string_view const word = argc > 2 ? argv[2] : "";
     if (argc > 3 && (word == "ask" || word == "break")) {
         bool const held = word == "ask" ? locks.request_release(argv[3]) : locks.force_unlock(argv[3]);

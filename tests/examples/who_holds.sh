@@ -3,8 +3,9 @@
 #
 #   who_holds.sh PROGRAM URL
 #
-# Passes when the program names the holder of a lock, asks it for the lock, and breaks that; and when it leaves no key of
-# its own. The lock is written as docs/redis.md says that a client with name_holder leaves it.
+# Passes when the program names the holder of a lock, asks it for the lock, and breaks that; when it leaves no key of
+# its own; and when it takes a URL from the environment. The lock is written as docs/redis.md says that a client with
+# name_holder leaves it.
 set -euo pipefail
 
 program=$1
@@ -26,6 +27,21 @@ echo "$said"
 grep -Exq "$held" <<<"$said"
 [ "$(wc -l <<<"$said")" -eq 1 ]
 [ "$(redis DBSIZE)" = "$keys" ]
+
+# A URL that no list of arguments shows.
+grep -Exq "$held" <<<"$(HOLDFAST_URL=$url "$program" - 'any[*]')"
+if said=$(HOLDFAST_URL=redis://:secret@127.0.0.1:1 "$program" - 2>&1); then
+  echo "it ended well without a server"
+  exit 1
+fi
+echo "$said"
+grep -q 127.0.0.1 <<<"$said"
+[[ $said != *secret* ]]
+if said=$(env -u HOLDFAST_URL "$program" - 2>&1); then
+  echo "it ended well without a URL"
+  exit 1
+fi
+grep -q HOLDFAST_URL <<<"$said"
 
 [ "$("$program" "$url" ask 'any[*]orders')" = "done" ]
 grep -Exq "$held; it is asked to release the lock" <<<"$(shown)"
