@@ -37,5 +37,5 @@ done
 printf '== cppcheck (after %d s)\n' $SECONDS
 cppcheck --quiet --language=c++ --std=c++20 --enable=warning,style,performance,portability --inline-suppr \
   --suppressions-list=.cppcheck-suppressions --error-exitcode=1 --template='{file}:{line}: {severity}: {message} [{id}]' \
-  -DTHREADED -D__cpp_lib_jthread=201911L -D__cpp_exceptions=199711L -D__cpp_rtti=199711L -I include "${files[@]}" || status=1
+  -DTHREADED -D__cpp_lib_jthread=201911L -D__cpp_exceptions=199711L -I include "${files[@]}" || status=1
 exit $status

@@ -8,8 +8,8 @@
 #error "holdfast needs C++20: compile with -std=c++20 or later (in CMake a target that links one of holdfast's is)"
 #include "see the error above"
 #endif
-#if !defined(__cpp_exceptions) || !defined(__cpp_rtti)
-#error "holdfast needs exceptions and RTTI: compile without -fno-exceptions and without -fno-rtti"
+#ifndef __cpp_exceptions
+#error "holdfast needs exceptions: compile without -fno-exceptions"
 #include "see the error above"
 #endif
 

@@ -146,7 +146,7 @@ private:
         if (fault.unavailable) return static_cast<void>(answer_ = not_asked());
         if (request_.in_order && data_->others_are_first(key_->name(), place_))
             return static_cast<void>(answer_ = quorum::answer::refused(time_for_others));
-        if (auto const* const slot = dynamic_cast<slot_key const*>(key_.get()))
+        if (auto const* const slot = slot_of(*key_))
             if (auto const other = data_->agree(*slot, sent, sent + request_.ttl)) {
                 other_number_ = "its number of permits is " + std::to_string(other) + ", and this client says " +
                                 std::to_string(slot->permits());

@@ -133,7 +133,7 @@ private:
     bool ask(boot_clock::time_point sent) override
     {
         bool const extended = leases().extend(key(), token_, sent, sent + ttl_);
-        if (auto const* const slot = dynamic_cast<slot_key const*>(&key()))
+        if (auto const* const slot = slot_of(key()))
             if (leases().agree(*slot, sent, sent + ttl_) != 0 && extended) leases().prolong(*slot, sent + ttl_);
         release_requested_ = extended && leases().release_requested(key().name(), token_);
         return extended;

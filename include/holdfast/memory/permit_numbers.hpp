@@ -30,6 +30,12 @@ private:
     std::size_t permits_;
 };
 
+/// Returns: `key`, if it is one of a slot; otherwise null. Only these have a kind here.
+[[nodiscard]] inline slot_key const* slot_of(lock_key const& key) noexcept
+{
+    return key.kind().empty() ? nullptr : static_cast<slot_key const*>(&key);
+}
+
 /// The numbers of permits of the semaphores in use. Each lasts until the last lease of a slot can have ended.
 /// Thread-safe.
 class permit_numbers {
