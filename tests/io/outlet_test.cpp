@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+//
+// `send` is one of this program, which lets the next call fail if a test says so: the system's own fails seldom.
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/loopback.hpp"
@@ -6,7 +8,9 @@
 #include <holdfast/io/outlet.hpp>
 #include <holdfast/io/unsent_outlets.hpp>
 
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <array>
@@ -19,6 +23,7 @@
 #include <thread>
 #include <vector>
 
+using holdfast::io::is_ready_for;
 using holdfast::io::outlet;
 using holdfast::io::unsent_outlets;
 using holdfast::test::bind_free_port;
@@ -27,6 +32,9 @@ using holdfast::test::file_descriptor;
 using holdfast::test::start_connecting;
 
 namespace {
+
+std::atomic<int> fails_on{-1};  // the descriptor whose next send fails
+std::atomic<int> fails_with{0};
 
 /// Returns: whether the other side is told that the connection is over, and how much it got before.
 bool read_to_the_end(int fd, std::size_t& got)
@@ -39,7 +47,25 @@ bool read_to_the_end(int fd, std::size_t& got)
     }
 }
 
+/// Returns: what can be read now; empty at the end of file.
+std::string received(int fd)
+{
+    std::string bytes(4096, '\0');
+    auto const n = ::recv(fd, bytes.data(), bytes.size(), MSG_DONTWAIT);
+    REQUIRE(n >= 0);
+    bytes.resize(static_cast<std::size_t>(n));
+    return bytes;
+}
+
 }  // namespace
+
+extern "C" ssize_t send(int descriptor, void const* bytes, std::size_t size, int flags)
+{
+    int failing = descriptor;
+    if (!fails_on.compare_exchange_strong(failing, -1)) return ::sendto(descriptor, bytes, size, flags, nullptr, 0);
+    errno = fails_with;
+    return -1;
+}
 
 TEST_CASE("a connection may be given up while another thread sends on it: it is reset, and nothing more is sent")
 {
@@ -134,4 +160,44 @@ TEST_CASE("of several servers the answer of the one that was asked last is await
     CHECK(!two.await_last(other));
     answers(theirs[1]);
     CHECK(two.await_last(other));
+}
+
+TEST_CASE("after an error of a send that is not known to pass, the connection is over: nothing is sent behind a gap")
+{
+    auto const why = GENERATE(ENOBUFS, ENOMEM, EPERM, EPIPE);
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+    file_descriptor const theirs{ends[1]};
+    outlet to{ends[0]};
+    to.append("first\r\n");
+    CHECK_FALSE(to.flush());
+    fails_with = why;
+    fails_on = ends[0];
+    to.append("second\r\n");
+    CHECK_FALSE(to.flush());
+    REQUIRE(fails_on == -1);
+    to.append("third\r\n");
+    CHECK_FALSE(to.flush());
+
+    CHECK(received(theirs.get()) == "first\r\n");
+    CHECK(received(theirs.get()).empty());  // end of file
+    CHECK(is_ready_for(ends[0], POLLIN));   // so that our side learns of it
+    std::array<char, 1> none{};
+    CHECK(::recv(ends[0], none.data(), none.size(), MSG_DONTWAIT) == 0);
+}
+
+TEST_CASE("a send that was interrupted, or finds no room, is no error: what is sent later follows what was sent before")
+{
+    auto const why = GENERATE(EINTR, EAGAIN);
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+    file_descriptor const theirs{ends[1]};
+    outlet to{ends[0]};
+    fails_with = why;
+    fails_on = ends[0];
+    to.append("first\r\n");
+    CHECK(to.flush() == (why == EAGAIN));
+    to.append("second\r\n");
+    CHECK_FALSE(to.flush_again());
+    CHECK(received(theirs.get()) == "first\r\nsecond\r\n");
 }

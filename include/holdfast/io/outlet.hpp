@@ -63,7 +63,8 @@ public:
     }
 
     /// Effects: sends the appended bytes as far as the socket takes them. Leaves them to another thread if that sends
-    /// already, or waits until the socket takes more. An error shows when the socket is read next.
+    /// already, or waits until the socket takes more. Any other error breaks the connection, which shows when the
+    /// socket is read next: bytes were lost, and the answers to what is sent after them would be taken for others.
     /// Returns: whether the socket takes no more for now.
     bool flush() noexcept { return !origin_.in_child() && (blocked_ || flush_again()); }
 
@@ -112,6 +113,7 @@ public:
     [[nodiscard]] bool blocked() const noexcept { return blocked_; }
 
 private:
+    /// Effects: sends what it can; after an error, breaks the connection. Returns: how much of it is done with.
     [[nodiscard]] std::size_t send_all() const noexcept
     {
         std::size_t done = 0;
@@ -119,10 +121,12 @@ private:
             auto const n =
                 ::send(descriptor_, sending_.data() + done, sending_.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
             if (n < 0 && errno == EINTR) continue;
-            if (n < 0) return errno == EAGAIN ? done : sending_.size();
+            if (n < 0 && errno == EAGAIN) return done;
+            if (n < 0) break;
             done += static_cast<std::size_t>(n);
         }
-        return done;
+        if (done < sending_.size()) ::shutdown(descriptor_, SHUT_RDWR);
+        return sending_.size();
     }
 
     /// Effects: keeps what follows the first `sent` bytes for the next send. If there is no memory for that, breaks the
