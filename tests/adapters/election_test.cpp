@@ -3,15 +3,19 @@
 #include "support/code_of.hpp"
 #include "support/eventually.hpp"
 #include "support/goes_on.hpp"
+#include "support/signals.hpp"
 
 #include <holdfast/adapters/recursive_mutex.hpp>
 #include <holdfast/election.hpp>
 #include <holdfast/memory.hpp>
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <concepts>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,6 +36,7 @@ using holdfast::election_options;
 using holdfast::errc;
 using holdfast::mutex;
 using holdfast::term;
+using holdfast::test::blocked_signals;
 using holdfast::test::code_of;
 using holdfast::test::eventually;
 using holdfast::test::goes_on;
@@ -704,4 +709,35 @@ TEST_CASE("options of an election that cannot be used are refused by name")
     CHECK(refused({.retry = {.first = 2ms, .most = 1ms}}, "retry.most"));
     CHECK(refused({.retry = {.first = 2ms, .most = 48h}}, "retry.most"));
     CHECK(refused({.retry = {.first = 2ms, .most = std::chrono::milliseconds::max()}}, "at most a day"));
+}
+
+TEST_CASE("on_elected gets the signals that the maker of the election gets; the election's own thread only its faults")
+{
+    sigset_t usual;
+    sigset_t blocked;
+    ::sigemptyset(&blocked);
+    ::sigaddset(&blocked, SIGUSR1);
+    ::pthread_sigmask(SIG_BLOCK, &blocked, &usual);
+    shop s;
+    std::optional<blocked_signals> elected;
+    std::optional<blocked_signals> deposed;
+    std::atomic<bool> led{false};
+    {
+        election<mutex> const leader{s.orders,
+                                     {.on_elected =
+                                          [&](term const&) {
+                                              elected.emplace();
+                                              led = true;
+                                          },
+                                      .on_deposed = [&] { deposed.emplace(); }}};
+        CHECK(eventually([&] { return led.load(); }));
+    }
+    ::pthread_sigmask(SIG_SETMASK, &usual, nullptr);
+    REQUIRE(elected);
+    CHECK(elected->has(SIGUSR1));
+    CHECK_FALSE(elected->has(SIGTERM));
+    CHECK_FALSE(elected->has_fault());
+    REQUIRE(deposed);
+    CHECK(deposed->has(SIGTERM));
+    CHECK_FALSE(deposed->has_fault());
 }

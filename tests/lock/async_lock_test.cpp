@@ -7,11 +7,13 @@
 #include "support/catch.hpp"
 #include "support/code_of.hpp"
 #include "support/eventually.hpp"
+#include "support/signals.hpp"
 
 #include <holdfast/memory.hpp>
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstddef>
 #include <deque>
 #include <filesystem>
@@ -33,6 +35,7 @@ using holdfast::errc;
 using holdfast::lock_options;
 using holdfast::mutex;
 using holdfast::test::async_outcome;
+using holdfast::test::blocked_signals;
 using holdfast::test::code_of;
 using holdfast::test::eventually;
 using holdfast::test::fake_client;
@@ -138,6 +141,19 @@ TEST_CASE("an asynchronous lock is held when its function is called, which anoth
         m.unlock();
         CHECK(locked.calls() + unlocked.calls() + tried.calls() == 3);
     }
+}
+
+TEST_CASE("a fault in the function of an asynchronous lock finds the program's handler; other signals are not for it")
+{
+    holdfast::memory::store here;
+    holdfast::memory::mutex m{here, "orders"};
+    async_outcome locked;
+    std::optional<blocked_signals> seen;
+    m.async_lock(locked.hears([&] { seen.emplace(); }));
+    REQUIRE(locked.comes());
+    CHECK_FALSE(seen->has_fault());
+    CHECK(seen->has(SIGTERM));
+    m.unlock();
 }
 
 TEST_CASE("a function is called from no call of the library: what its caller has locked is free for it")

@@ -56,8 +56,10 @@ struct threads_of<M> {
 /// | deposed  | is held, unless lost  | `on_deposed` is called | that has returned; the lock is given back |
 /// | pausing  | is free               | a term or a failed campaign is over | the pause is over |
 ///
-/// `on_elected` has a thread of its own, so that the end of the term is seen while it runs. All else, also the
-/// callbacks of the stop token, is done in one thread, which is also the only one that locks and unlocks.
+/// `on_elected` has a thread of its own, so that the end of the term is seen while it runs. It gets the signals that the
+/// thread which made this gets: what it does is the program's, and a process that it starts inherits what is blocked.
+/// All else, also the callbacks of the stop token, is done in one thread, which is also the only one that locks and
+/// unlocks.
 template <Lock M>
 class candidate : public std::enable_shared_from_this<candidate<M>> {
 public:
@@ -191,6 +193,7 @@ private:
         return thread{[self = this->shared_from_this(), of]() noexcept {
             if (!self->passes(call::pending, call::under_way)) return;
             self->elected_in_.store(threads::here());
+            self->signals_.apply();
             self->options_.on_elected(term{of});
             self->elected_in_.store({});
             if (self->passes(call::under_way, call::over)) self->parker_.unpark();
@@ -202,6 +205,7 @@ private:
 
     std::string const name_;
     election_options const options_;
+    signal_mask const signals_;
     campaign_pause pauses_;
     leased_lock<M> hold_;
     std::stop_source stop_;

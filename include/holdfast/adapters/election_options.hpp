@@ -18,7 +18,8 @@ namespace holdfast::inline HOLDFAST_ABI {
 struct election_options {
     /// Called when this candidate has become the leader, in a thread that is begun for it. It may work for as long as
     /// the term lasts; then it should return soon after `t.stop_token()` is stopped: no other candidate is elected
-    /// before, unless the lease ends. It may also return at once: the term goes on.
+    /// before, unless the lease ends. It may also return at once: the term goes on. Its thread has the signal mask of
+    /// the thread that made the election.
     std::function<void(term const& t)> on_elected{};
 
     /// Called when the term is over and `on_elected` has returned. The lock is given back after it, so no other
