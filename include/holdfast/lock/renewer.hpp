@@ -8,11 +8,8 @@
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/signals_blocked.hpp>
+#include <holdfast/lock/poll_timer.hpp>
 #include <holdfast/lock/schedule.hpp>
-
-#include <poll.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -20,7 +17,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <ctime>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -42,10 +38,6 @@ public:
     explicit renewer(std::shared_ptr<lock_store> store) : store_{std::move(store)} {}
     renewer(renewer const&) = delete;
     renewer& operator=(renewer const&) = delete;
-    ~renewer()
-    {
-        if (alarm_ >= 0) ::close(alarm_);
-    }
 
     /// Calls the user's functions. This thread calls none: all else would wait for it.
     announcer calls{[this] {
@@ -103,7 +95,7 @@ public:
         std::scoped_lock guard{mutex_};
         schedule_.put(t, due, end);
         if (busy_) return;
-        if (auto const next = schedule_.next(renewals_); next < armed_) arm(next);
+        if (auto const next = schedule_.next(renewals_); next < timer_.at()) timer_.set(next);
     }
 
     /// Effects: takes `t` out of the schedule, unless it was poked. A call of `on_due` that has begun goes on.
@@ -158,7 +150,7 @@ public:
         std::scoped_lock guard{mutex_};
         if (late_served_++ != 0) return;
         serve_at_ = boot_clock::now() + late;
-        if (serve_at_ < armed_) arm(serve_at_);
+        if (serve_at_ < timer_.at()) timer_.set(serve_at_);
     }
     void end_late_service() noexcept
     {
@@ -190,12 +182,12 @@ private:
     enum class what : std::uint8_t { sleep, serve, stop };
 
     static constexpr std::chrono::milliseconds late{50};
-    static constexpr auto never = boot_clock::time_point::max();
+    static constexpr auto never = poll_timer::never;
 
     [[nodiscard]] bool open() noexcept
     {
         std::scoped_lock guard{mutex_};
-        return alarm_ >= 0 || (alarm_ = ::timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK)) >= 0;
+        return timer_.open();
     }
 
     void run() noexcept
@@ -206,14 +198,13 @@ private:
         }
         for (;;) {
             auto const next = run_due();
-            if (next == what::serve && store_->serve(alarm_)) {
+            if (next == what::serve && store_->serve(timer_.descriptor())) {
                 serves_ = true;
                 continue;
             }
             if (std::exchange(serves_, false)) store_->rest();
             if (next == what::stop) return;
-            pollfd alarm{.fd = alarm_, .events = POLLIN, .revents = 0};
-            ::poll(&alarm, 1, -1);
+            timer_.wait();
         }
     }
 
@@ -248,7 +239,7 @@ private:
                     auto const next = std::min({due_at, tend_at, serve_at});
                     bool const serves = served_ != 0 || serves_late;
                     // While the thread serves, it checks often what is due: the timer need not be moved later.
-                    if (!serves || next < armed_ || armed_ <= now) arm(next);
+                    if (!serves || next < timer_.at() || timer_.at() <= now) timer_.set(next);
                     return serves ? what::serve : what::sleep;
                 }
             }
@@ -262,18 +253,7 @@ private:
         if (busy_)
             again_ = true;
         else if (std::this_thread::get_id() != runs_in_)
-            arm(schedule::at_once);
-    }
-
-    void arm(boot_clock::time_point due) noexcept
-    {
-        if (due == armed_ || alarm_ < 0) return;
-        armed_ = due;
-        auto const at = std::max(due.time_since_epoch(), boot_clock::duration{1});
-        auto const whole = std::chrono::duration_cast<std::chrono::seconds>(at);
-        itimerspec spec{};
-        if (due != never) spec.it_value = {.tv_sec = whole.count(), .tv_nsec = (at - whole).count()};
-        ::timerfd_settime(alarm_, TFD_TIMER_ABSTIME, &spec, nullptr);
+            timer_.set(schedule::at_once);
     }
 
     std::shared_ptr<lock_store> const store_;
@@ -282,13 +262,12 @@ private:
     std::thread thread_;
     std::mutex mutex_;
     schedule schedule_;
-    boot_clock::time_point armed_ = never;
+    poll_timer timer_;
     boot_clock::time_point serve_at_{};
     std::size_t renewals_ = 0;     // under way
     std::uint64_t begun_ = 0;      // so many have been begun
     std::size_t served_ = 0;       // operations that no thread waits for
     std::size_t late_served_ = 0;  // those that may wait a moment
-    int alarm_ = -1;
     bool stopping_ = false;  // the thread ends when nothing is under way
     std::thread::id runs_in_;
     bool serves_ = false;  // of the thread
