@@ -4,6 +4,7 @@
 // lock is kept.
 #include "stores.hpp"
 #include "support/catch.hpp"
+#include "support/process.hpp"
 
 #include <holdfast/asio.hpp>
 
@@ -14,13 +15,20 @@
 #include <asio/thread_pool.hpp>
 #include <asio/use_awaitable.hpp>
 
+#include <sys/resource.h>
+#include <sys/time.h>
+
 #include <atomic>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <optional>
 #include <random>
+#include <stop_token>
+#include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -28,6 +36,7 @@ using holdfast::async_lock;
 using holdfast::async_lock_guard;
 using holdfast::async_try_lock_for;
 using holdfast::async_unlock;
+using holdfast::test::child;
 using holdfast::test::comes_free;
 using holdfast::test::eventually;
 
@@ -39,6 +48,50 @@ auto never_called(asio::io_context& io, std::shared_ptr<int> alive)
     return asio::bind_executor(
         io, [alive = std::move(alive)](auto&&...) { FAIL("a handler of a context that was not run"); });
 }
+
+/// Returns: for how long this process has computed.
+std::chrono::microseconds computed()
+{
+    rusage used{};
+    ::getrusage(RUSAGE_SELF, &used);
+    auto const of = [](timeval const& t) {
+        return std::chrono::seconds{t.tv_sec} + std::chrono::microseconds{t.tv_usec};
+    };
+    return of(used.ru_utime) + of(used.ru_stime);
+}
+
+/// Returns: for how long this process computes in a second in which the test does nothing.
+std::chrono::microseconds computed_in_a_second()
+{
+    auto const before = computed();
+    std::this_thread::sleep_for(1s);
+    return computed() - before;
+}
+
+/// A handler on `io` that the client's thread cannot move before `go` says so. It moves it to give it to the context.
+class stuck_handler {
+public:
+    stuck_handler(std::thread::id test, std::promise<void>& moves, std::shared_future<void> go)
+        : test_{test}, moves_{&moves}, go_{std::move(go)}
+    {
+    }
+    stuck_handler(stuck_handler&& other) : test_{other.test_}, moves_{other.moves_}, go_{other.go_}
+    {
+        if (std::this_thread::get_id() == test_ || !moves_) return;
+        std::exchange(moves_, nullptr)->set_value();
+        go_.wait();
+    }
+    stuck_handler(stuck_handler const&) = delete;
+    stuck_handler& operator=(stuck_handler const&) = delete;
+    ~stuck_handler() = default;
+
+    void operator()(std::error_code) const {}
+
+private:
+    std::thread::id test_;
+    std::promise<void>* moves_;
+    std::shared_future<void> go_;
+};
 
 }  // namespace
 
@@ -189,4 +242,73 @@ TEMPLATE_TEST_CASE("a pool of threads is stopped and destroyed in the middle of 
     CHECK(lost == 0);
     CHECK(comes_free(locks, "orders/0"));
     CHECK(comes_free(locks, "orders/1"));
+}
+
+TEMPLATE_TEST_CASE("a forked child that ends its copies of what is pending does not disturb its parent", "",
+                   HOLDFAST_LOCKS)
+{
+    TestType locks;
+    holdfast::mutex holder{*locks.one, "orders"};
+    holdfast::mutex elsewhere{*locks.other, "invoices"};
+    holdfast::mutex in_line{*locks.one, "orders"};
+    holdfast::mutex asking{*locks.one, "invoices"};
+    holder.lock();
+    elsewhere.lock();
+    auto io = std::make_unique<asio::io_context>();
+    std::atomic<int> told{0};
+    std::stop_source stop;
+    bool const with_context = GENERATE(true, false);
+    if (with_context) {
+        auto const counted = [&] { return asio::bind_executor(*io, [&](std::error_code ec) { told += ec ? 0 : 1; }); };
+        async_lock(in_line, counted());
+        async_lock(asking, counted());
+    } else {
+        auto const counted = [&](std::error_code ec) { told += ec ? 0 : 1; };
+        in_line.async_lock(counted, stop.get_token());
+        asking.async_lock(counted, stop.get_token());
+    }
+    auto born = child::fork([&] {
+        io.reset();
+        stop.request_stop();
+        return 0;
+    });
+    CHECK(born.wait_for(1min) == 0);
+    CHECK(computed_in_a_second() <
+          250ms);  // a thread that is woken for nothing, again and again, computes all the time
+    holder.unlock();
+    elsewhere.unlock();
+    CHECK(eventually([&] {
+        io->restart();
+        io->poll();
+        return told == 2;
+    }));
+    in_line.unlock();
+    asking.unlock();
+}
+
+TEST_CASE("a forked child destroys a context without a wait for the thread that is giving it a handler")
+{
+    holdfast::test::memory_locks locks;
+    holdfast::mutex m{*locks.one, "orders"};
+    auto io = std::make_unique<asio::io_context>();
+    auto const alive = std::make_shared<int>(0);
+    holdfast::mutex holder{*locks.other, "invoices"};
+    holdfast::mutex waits{*locks.one, "invoices"};
+    holder.lock();
+    async_lock(waits, never_called(*io, alive));
+    std::promise<void> moves;
+    std::promise<void> go;
+    async_lock(m, asio::bind_executor(*io, stuck_handler{std::this_thread::get_id(), moves, go.get_future().share()}));
+    moves.get_future().wait();
+    auto born = child::fork([&] {
+        io.reset();
+        return alive.use_count() == 1 ? 0 : 1;
+    });
+    CHECK(born.wait_for(1min) == 0);
+    go.set_value();
+    io->run_one();
+    CHECK(m.lease().still_held());
+    m.unlock();
+    io.reset();
+    holder.unlock();
 }

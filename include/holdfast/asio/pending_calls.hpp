@@ -4,6 +4,7 @@
 #include <holdfast/asio/async_guard.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
+#include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/linked_line.hpp>
 
 #include <condition_variable>
@@ -70,23 +71,28 @@ private:
 /// all other calls, which are cancelled.
 class pending_calls {
 public:
-    /// Effects: to be called when the context ends. What calls were or will be granted is given back.
+    /// Effects: to be called when the context ends. What calls were or will be granted is given back. In a forked child
+    /// only the handlers are destroyed: the calls are the parent's, and so are the threads that might be waited for.
     void shut_down() noexcept
     {
+        bool const in_child = origin_.in_child();
         pending_handler* ended = nullptr;
         {
-            std::unique_lock guard{mutex_};
+            std::unique_lock guard{mutex_, std::defer_lock};
+            // One that was locked during the fork stays so, with the line half changed: its handlers are leaked.
+            if (in_child && !guard.try_lock()) return;
+            if (!in_child) guard.lock();
             shut_ = true;
             while (auto* const first = line_.first()) {
                 auto* const handler = std::exchange(first->handler_, nullptr);
                 line_.remove(*first);
                 handler->next = std::exchange(ended, handler);
             }
-            idle_.wait(guard, [this] { return delivering_ == 0; });
+            if (!in_child) idle_.wait(guard, [this] { return delivering_ == 0; });
         }
         while (ended) {
             auto* const one = std::exchange(ended, ended->next);
-            one->stop.request_stop();
+            if (!in_child) one->stop.request_stop();
             one->destroy();
         }
     }
@@ -125,6 +131,7 @@ private:
     linked_line<async_call> line_;
     std::size_t delivering_ = 0;
     bool shut_ = false;
+    fork_guard const origin_;
 };
 
 inline async_call::async_call(std::shared_ptr<pending_calls> among, std::shared_ptr<async_object> object,

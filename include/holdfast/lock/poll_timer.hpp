@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/fork_guard.hpp>
 
 #include <poll.h>
 #include <sys/timerfd.h>
@@ -14,7 +15,8 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// A timer whose descriptor a thread can poll. It also runs while the machine is suspended.
+/// A timer whose descriptor a thread can poll. It also runs while the machine is suspended. A forked child has the same
+/// timer: what it does has no effect, as its parent would be woken.
 class poll_timer {
 public:
     static constexpr auto never = boot_clock::time_point::max();
@@ -41,7 +43,7 @@ public:
     /// Effects: lets the descriptor become readable at `due`, and not before; no effect if it is not open.
     void set(boot_clock::time_point due) noexcept
     {
-        if (due == at_ || descriptor_ < 0) return;
+        if (due == at_ || descriptor_ < 0 || origin_.in_child()) return;
         at_ = due;
         auto const at = std::max(due.time_since_epoch(), boot_clock::duration{1});
         auto const whole = std::chrono::duration_cast<std::chrono::seconds>(at);
@@ -60,6 +62,7 @@ public:
 private:
     int descriptor_ = -1;
     boot_clock::time_point at_ = never;
+    fork_guard const origin_;
 };
 
 }  // namespace holdfast::detail

@@ -30,7 +30,8 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// starts at the first use, and sleeps until something is due; its timer also runs while the machine is suspended. The
 /// number of renewals under way is limited, so that their answers can be read in time. If more are due, after a pause
 /// for example, the lease that ends first comes first. While operations run that no thread waits for, it serves the
-/// store. User functions are called in other threads, started on demand: a slow callback delays nothing else.
+/// store. User functions are called in other threads, started on demand: a slow callback delays nothing else. In a forked
+/// child there is no such thread, and the mutex may be locked for ever: nothing is scheduled there.
 class renewer : public std::enable_shared_from_this<renewer> {
 public:
     using timer = schedule::timer;
@@ -41,6 +42,7 @@ public:
 
     /// Calls the user's functions. This thread calls none: all else would wait for it.
     announcer calls{[this] {
+        if (origin_.in_child()) return;
         std::scoped_lock guard{mutex_};
         wake();
     }};
@@ -92,6 +94,7 @@ public:
     /// called or cancelled: the lease may have been granted before the alarm.
     void put(timer& t, boot_clock::time_point due, boot_clock::time_point end) noexcept
     {
+        if (origin_.in_child()) return;
         std::scoped_lock guard{mutex_};
         schedule_.put(t, due, end);
         if (busy_) return;
@@ -101,7 +104,7 @@ public:
     /// Effects: takes `t` out of the schedule, unless it was poked. A call of `on_due` that has begun goes on.
     void cancel(timer& t) noexcept
     {
-        if (origin_.in_child()) return;  // there is no thread, and the mutex may be locked for ever
+        if (origin_.in_child()) return;
         std::scoped_lock guard{mutex_};
         schedule_.cancel(t);
     }
@@ -109,6 +112,7 @@ public:
     /// Effects: `whom` of `t` is called at once.
     void poke(timer& t) noexcept
     {
+        if (origin_.in_child()) return;
         std::scoped_lock guard{mutex_};
         schedule_.poke(t);
         wake();
@@ -125,6 +129,7 @@ public:
     /// Effects: leases may be lost: every lease is checked at once, as if it were due.
     void alarm() noexcept
     {
+        if (origin_.in_child()) return;
         std::scoped_lock guard{mutex_};
         schedule_.alarm();
         wake();
@@ -268,7 +273,7 @@ private:
     std::uint64_t begun_ = 0;      // so many have been begun
     std::size_t served_ = 0;       // operations that no thread waits for
     std::size_t late_served_ = 0;  // those that may wait a moment
-    bool stopping_ = false;  // the thread ends when nothing is under way
+    bool stopping_ = false;        // the thread ends when nothing is under way
     std::thread::id runs_in_;
     bool serves_ = false;  // of the thread
     bool busy_ = false;    // the thread will check the schedule before it sleeps

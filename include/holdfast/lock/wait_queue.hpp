@@ -122,9 +122,11 @@ public:
         });
     }
 
-    /// Effects: cancels `one`, and signals it. May be called from any thread while it has not ended.
+    /// Effects: cancels `one`, and signals it. May be called from any thread while it has not ended. No effect in a
+    /// forked child: the wait is the parent's.
     void cancel(waiter& one) noexcept
     {
+        if (in_child()) return;
         {
             std::scoped_lock guard{mutex_};
             if (one.ended() || std::exchange(one.canceled, true)) return;
