@@ -5,13 +5,20 @@
 
 #include <holdfast/lock/renewer.hpp>
 
+#include <poll.h>
+#include <sys/timerfd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <ctime>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -82,6 +89,24 @@ void call(renewer& r, item& one, boot_clock::time_point due) { r.put(one.timer, 
     auto const last = keep(k);
     call(k, *last, boot_clock::now());
     return eventually([&] { return last->calls == 1; });
+}
+
+/// Returns: the timers of this process.
+[[nodiscard]] std::vector<int> timers()
+{
+    std::vector<int> found;
+    for (auto const& one : std::filesystem::directory_iterator{"/proc/self/fd"}) {
+        std::error_code gone;
+        if (std::filesystem::read_symlink(one, gone).string().find("[timerfd]") != std::string::npos)
+            found.push_back(std::stoi(one.path().filename().string()));
+    }
+    return found;
+}
+
+[[nodiscard]] bool readable(int descriptor)
+{
+    pollfd one{.fd = descriptor, .events = POLLIN, .revents = 0};
+    return ::poll(&one, 1, 0) == 1;
 }
 
 }  // namespace
@@ -500,4 +525,22 @@ TEST_CASE("a renewer that was never started, or has nothing to do yet, ends at o
     CHECK(boot_clock::now() - begun < 2min);
     CHECK(due->calls == 0);
     CHECK(later->calls == 0);
+}
+
+TEST_CASE("a timer that fires although nothing is due wakes the thread once, and the next entry is called in time")
+{
+    thread_of_a_client k;
+    k->ensure_running();
+    bool const later = GENERATE(false, true);  // something is due after this test, or nothing
+    auto const last = keep(*k);
+    REQUIRE(caught_up(*k));
+    if (later) call(*k, *last, boot_clock::now() + 1h);
+    auto const all = timers();
+    REQUIRE(all.size() == 1);
+    itimerspec const now{.it_interval = {}, .it_value = {.tv_sec = 0, .tv_nsec = 1}};
+    REQUIRE(::timerfd_settime(all.front(), TFD_TIMER_ABSTIME, &now, nullptr) == 0);
+    CHECK(eventually([&] { return !readable(all.front()); }));
+    CHECK(last->calls == 0);
+    call(*k, *last, boot_clock::now());
+    CHECK(eventually([&] { return last->calls == 1; }));
 }

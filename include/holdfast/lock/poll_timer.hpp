@@ -52,12 +52,15 @@ public:
         ::timerfd_settime(descriptor_, TFD_TIMER_ABSTIME, &spec, nullptr);
     }
 
-    /// Effects: waits until it is readable.
-    void wait() const noexcept
+    /// Effects: waits until it is readable. Returns: whether it is.
+    [[nodiscard]] bool wait() const noexcept
     {
         pollfd one{.fd = descriptor_, .events = POLLIN, .revents = 0};
-        ::poll(&one, 1, -1);
+        return ::poll(&one, 1, -1) > 0;
     }
+
+    /// Effects: notes that it was readable, for whatever reason: it stays so until `set` is called next.
+    void fired() noexcept { at_ = boot_clock::time_point::min(); }
 
 private:
     int descriptor_ = -1;

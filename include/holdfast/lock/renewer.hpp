@@ -209,7 +209,9 @@ private:
             }
             if (std::exchange(serves_, false)) store_->rest();
             if (next == what::stop) return;
-            timer_.wait();
+            if (!timer_.wait()) continue;
+            std::scoped_lock guard{mutex_};
+            timer_.fired();
         }
     }
 
