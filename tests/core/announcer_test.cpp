@@ -246,3 +246,59 @@ TEST_CASE("a thread that takes long to end, for an object of the user's, keeps n
     may_end.notify_all();
     calls.end();
 }
+
+TEST_CASE("a report that may be dropped is refused while too many reports wait, and is made otherwise")
+{
+    std::atomic<bool> go{false};
+    std::atomic<std::size_t> begun{0};
+    std::atomic<std::size_t> made{0};
+    announcer calls;
+    calls.report([&] {
+        ++begun;
+        while (!go) std::this_thread::sleep_for(1ms);
+    });
+    REQUIRE(eventually([&] { return begun == 1; }));
+    auto const most = announcer::most_waiting;
+    std::size_t taken = 0;
+    for (std::size_t i = 0; i < 2 * most; ++i) {
+        announcer::call one{[&] { ++made; }};
+        if (!calls.try_report(one)) break;
+        ++taken;
+    }
+    CHECK(taken == most);
+    calls.report([&] { ++made; });
+    go = true;
+    CHECK(eventually([&] { return made == most + 1; }));
+    announcer::call one{[&] { ++made; }};
+    CHECK(calls.try_report(one));
+    CHECK(eventually([&] { return made == most + 2; }));
+}
+
+TEST_CASE("the end makes the reports that wait, but for those that may be dropped")
+{
+    std::atomic<bool> go{false};
+    std::atomic<std::size_t> begun{0};
+    std::vector<int> made;  // of one thread at a time
+    auto const waiting = std::make_shared<int>();
+    announcer calls;
+    announcer::call slow{[&] {
+        ++begun;
+        while (!go) std::this_thread::sleep_for(1ms);
+        made.push_back(0);
+    }};
+    REQUIRE(calls.try_report(slow));
+    REQUIRE(eventually([&] { return begun == 1; }));
+    for (int i = 1; i < 100; ++i) {
+        announcer::call one{[&, i, waiting] { made.push_back(i); }};
+        if (i % 10 == 0)
+            calls.report(one);
+        else
+            REQUIRE(calls.try_report(one));
+    }
+    CHECK(waiting.use_count() == 100);
+    std::thread ends{[&] { calls.end(); }};
+    CHECK(eventually([&] { return waiting.use_count() == 10; }));  // while one is made
+    go = true;
+    ends.join();
+    CHECK(made == std::vector{0, 10, 20, 30, 40, 50, 60, 70, 80, 90});
+}

@@ -17,6 +17,7 @@
 #include <mutex>
 #include <numeric>
 #include <stop_token>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -443,4 +444,34 @@ TEST_CASE("an observer is told of a hold that lasted until it was given back, no
     REQUIRE(back.size() == 1);
     CHECK(back[0].duration > 0ns);
     CHECK(back[0].duration <= given - begun);
+}
+
+TEST_CASE("events wait for a slow observer up to a bound, and more are dropped; results do not wait for it")
+{
+    constexpr std::size_t locks = 8'000;  // two events each: that it is asked for, and that it is held
+    std::atomic<bool> begun{false};
+    std::atomic<bool> go{false};
+    std::atomic<std::size_t> told{0};
+    std::atomic<std::size_t> held{0};
+    auto const here = std::make_unique<store>();
+    std::vector<std::unique_ptr<mutex>> all;
+    for (std::size_t i = 0; i < locks; ++i)
+        all.push_back(std::make_unique<mutex>(*here, "orders/" + std::to_string(i), holdfast::lock_options{.ttl = 1h}));
+    here->observe([&, test = std::this_thread::get_id()](lock_event const&) {
+        if (std::this_thread::get_id() == test) return;
+        begun = true;
+        while (!go) std::this_thread::sleep_for(1ms);
+        ++told;
+    });
+    auto const lock = [&](auto const& one) { one->async_lock([&](std::error_code ec) { held += ec ? 0 : 1; }); };
+    lock(all.front());
+    REQUIRE(eventually([&] { return begun.load(); }));
+    std::for_each(all.begin() + 1, all.end(), lock);
+    CHECK(eventually([&] { return held == locks; }));
+    go = true;
+    constexpr auto most = holdfast::detail::announcer::most_waiting + 1;  // and the one that it was told of first
+    CHECK(eventually([&] { return told >= most; }));
+    all.clear();
+    here->observe(nullptr);
+    CHECK(told == most);
 }

@@ -51,6 +51,9 @@ public:
     static constexpr std::size_t most_threads = 16;
     static constexpr std::size_t most_telling = 12;
 
+    /// So many reports wait at most before those that may be dropped are.
+    static constexpr std::size_t most_waiting = 10'000;
+
     /// How long a call may take before one more thread continues with the others. Less than the margin of the shortest
     /// lease.
     static constexpr std::chrono::milliseconds patience{1};
@@ -72,8 +75,9 @@ public:
     void tell(call c) noexcept { make(kind::tell, std::move(c)); }
     void report(call c) noexcept { make(kind::report, std::move(c)); }
 
-    /// Effects: as `report`, but does nothing if memory or threads are short. Returns: whether `c` will be called.
-    [[nodiscard]] bool try_report(call& c) noexcept { return post(kind::report, c); }
+    /// Effects: as `report`, but does nothing if memory or threads are short, or `most_waiting` reports wait. Returns:
+    /// whether `c` will be called, unless `end` finds it waiting.
+    [[nodiscard]] bool try_report(call& c) noexcept { return post(kind::report, c, true); }
 
     /// Returns: whether this thread is one of an announcer, of this or another one.
     [[nodiscard]] static bool here() noexcept { return here_ && !here_->in_child(); }
@@ -91,9 +95,9 @@ public:
         return shared_->moved + patience;
     }
 
-    /// Effects: waits until all calls have been made; not if it is called by such a call, of whichever announcer, as
-    /// two would wait for each other. In a child of fork(), where there are no threads, leaks their handles. The
-    /// destructor does the same for what is posted after this.
+    /// Effects: drops what waits of `try_report`, and waits until all other calls have been made; not if it is called
+    /// by such a call, of whichever announcer, as two would wait for each other. In a child of fork(), where there are
+    /// no threads, leaks their handles. The destructor does the same for what is posted after this.
     void end() noexcept
     {
         if (origin_.in_child()) {
@@ -101,6 +105,7 @@ public:
                 if (one.joinable()) leak_after_fork(one);
             return;
         }
+        drop();
         for (auto& one : take_threads()) {
             if (!one.joinable()) continue;
             if (here())
@@ -111,7 +116,11 @@ public:
     }
 
 private:
-    using calls = std::list<call>;
+    struct posted {
+        call make{};
+        bool may_be_dropped = false;
+    };
+    using calls = std::list<posted>;
     using threads = std::array<std::thread, most_threads>;
 
     struct kind_state {
@@ -144,20 +153,39 @@ private:
         return std::exchange(threads_, {});
     }
 
-    [[nodiscard]] bool post(kind what, call& c) noexcept
+    [[nodiscard]] calls& waiting(kind what) const noexcept
     {
-        auto& to = shared_->kinds[static_cast<std::size_t>(what)].waiting;
+        return shared_->kinds[static_cast<std::size_t>(what)].waiting;
+    }
+
+    /// Effects: drops the reports that wait and may be dropped.
+    void drop() noexcept
+    {
+        calls dropped;  // destroyed without the mutex: they are the user's
+        std::scoped_lock guard{shared_->mutex};
+        auto& from = waiting(kind::report);
+        for (auto at = from.begin(); at != from.end();) {
+            auto const one = at++;
+            if (one->may_be_dropped) dropped.splice(dropped.end(), from, one);
+        }
+    }
+
+    [[nodiscard]] bool post(kind what, call& c, bool may_be_dropped = false) noexcept
+    {
+        auto& to = waiting(what);
         std::unique_lock guard{shared_->mutex};
+        if (may_be_dropped && to.size() >= most_waiting) return false;
         calls one;
         try {
-            one.push_back(std::move(c));
+            one.emplace_back();
         } catch (std::bad_alloc const&) {
             return false;
         }
+        one.front() = {std::move(c), may_be_dropped};
         if (!shared_->next()) shared_->moved = boot_clock::now();
         to.splice(to.end(), one);
         if (!shared_->running.any() && !begin()) {
-            c = std::move(to.front());  // the only one: all earlier calls have been made
+            c = std::move(to.front().make);  // the only one: all earlier calls have been made
             to.clear();
             return false;
         }
@@ -208,7 +236,7 @@ private:
                 one.splice(one.end(), from->waiting, from->waiting.begin());
                 s.moved = boot_clock::now();
             }
-            one.front()();
+            one.front().make();
         }
     }
 

@@ -92,7 +92,8 @@ public:
     [[nodiscard]] bool observed() const noexcept { return observed_.load(std::memory_order_relaxed); }
 
     /// Effects: tells the observer, if there is one, of what `event()` returns: in a thread of `background`, or in this
-    /// one if that is null. Dropped if memory is short. What the observer throws ends the program.
+    /// one if that is null. Dropped if memory is short, too much waits, or `background` ends first. What the observer
+    /// throws ends the program.
     template <class F>
     void tell(announcer* background, F const& event) noexcept
     try {
