@@ -475,3 +475,54 @@ TEST_CASE("events wait for a slow observer up to a bound, and more are dropped; 
     here->observe(nullptr);
     CHECK(told == most);
 }
+
+TEST_CASE("a grant that no call gets is not counted: its lock object is gone, or its lease is too short")
+{
+    holdfast::test::fake_client client;
+    auto& server = *client.store;
+    bool const gone = GENERATE(true, false);
+    auto m = std::make_unique<holdfast::mutex>(client.locks, "orders",
+                                               holdfast::lock_options{.ttl = 1h, .stop_margin = 20min});
+    server.acquires.answered_at_once = false;
+    server.cancel_ends = false;  // the answer is under way
+    std::promise<std::error_code> told;
+    m->async_lock([&](std::error_code ec) { told.set_value(ec); });
+    REQUIRE(eventually([&] { return server.acquires.size() == 1; }));
+    auto granted = server.granted(*server.acquires.at(0)->request);
+    if (gone)
+        m.reset();
+    else
+        granted.ttl = 45min;
+    server.acquires.at(0)->answer(granted);
+    CHECK(told.get_future().get() ==
+          (gone ? make_error_code(std::errc::operation_canceled) : make_error_code(errc::misconfigured)));
+    CHECK(eventually([&] { return server.releases.size() == 1; }));
+    auto const s = client.locks.stats();
+    CHECK(s.acquired == 0);
+    CHECK(s.canceled == (gone ? 1 : 0));
+    CHECK(s.failed == (gone ? 0 : 1));
+    CHECK(s.held == 0);
+    CHECK(s.released == 0);
+    CHECK(total(s.waits) == 0);
+    CHECK(total(s.holds) == 0);
+    CHECK(s.holds.sum == 0ns);
+}
+
+TEST_CASE("a lock that passes to a call whose object is gone is counted as handed over and held, until it is back")
+{
+    holdfast::test::fake_client client;
+    holdfast::mutex holder{client.locks, "orders"};
+    auto m = std::make_unique<holdfast::mutex>(client.locks, "orders");
+    holder.lock();
+    std::promise<void> told;
+    m->async_lock([&](std::error_code) { told.set_value(); });
+    REQUIRE(eventually([&] { return client.locks.stats().waiting == 1; }));
+    std::thread ends{[&] { m.reset(); }};
+    holder.unlock();
+    ends.join();
+    told.get_future().wait();
+    CHECK(eventually([&] {
+        auto const s = client.locks.stats();
+        return s.held == 0 && total(s.holds) == s.acquired;
+    }));
+}

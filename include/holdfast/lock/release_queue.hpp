@@ -99,6 +99,13 @@ public:
     }
 
 protected:
+    /// Effects: counts the end of the hold of `owner`, which is about to be given up, unless its lease is lost.
+    void count_end(mutex_state const& owner) noexcept
+    {
+        if (owner.held && owner.held == lease_.state().holder())
+            reports().seen.ended(boot_clock::now() - owner.held->since());
+    }
+
     /// Effects: sends the release `call`, and does not wait for its answer; unlocks. A waiter that is here asks after
     /// the answer, and after the pause for others that the answer says are waiting. One that comes later asks at once.
     void start_deferred(std::unique_lock<std::mutex>& guard, std::unique_ptr<release_call> call) noexcept
@@ -127,7 +134,6 @@ protected:
         bool const in_time = current && mine->still_held();
         call->was_valid = in_time && store().still_leased(lease_.state().token());
         call->ended_in_store = in_time;
-        if (current && !kept) reports().seen.ended(boot_clock::now() - mine->since());
         auto const release_at = call->was_valid && then == rest::as_said
                                     ? saturating_add(mine->since(), lease_.state().options()->min_hold)
                                     : boot_clock::time_point{};
@@ -168,6 +174,7 @@ private:
     {
         auto mine = owner.held;
         if (lease{mine} != hold) return {};
+        count_end(owner);
         return {std::move(mine), let_go(guard, owner, then)};
     }
 

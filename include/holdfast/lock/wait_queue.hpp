@@ -76,7 +76,9 @@ public:
         case waiter::stage::granted:
             if (!told) return {};
             one.now = waiter::stage::ended;
-            if (!one.owner->client) give_up_grant(guard, one);
+            if (one.owner->client) return {};
+            count_end(*one.owner);  // it was counted when it was handed over
+            give_up_grant(guard, one);
             return {};
         case waiter::stage::ended: return {};
         }
@@ -250,7 +252,6 @@ private:
         lease.begin(*got, one.options);
         one.releasing->bind(got->token);
         lease.give(one, lease.deadline_for(got->valid_until), std::move(one.releasing));
-        reports().seen.granted();
         if (!one.owner->client) {
             give_up_grant(guard, one);
             return {};
@@ -260,6 +261,7 @@ private:
             one.why_not = too_short(one.options->stop_margin, got->ttl);
             return {};
         }
+        reports().seen.granted();
         lease_.schedule();
         return {};
     } catch (...) {  // no memory for the text of a failure
