@@ -3,6 +3,7 @@
 
 #include <holdfast/core/language.hpp>
 
+#include <holdfast/core/announcer.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
@@ -46,7 +47,7 @@ public:
 
     [[nodiscard]] std::shared_ptr<detail::hold_state> const& hold() const noexcept { return hold_; }
 
-    /// Renews `l` in time, until it is given back, or lost; a loss is announced.
+    /// Renews `l` in time, until it is given back, or lost; a loss, and a renewal that failed, are announced.
     static process renew(std::shared_ptr<granted_lease> l)
     {
         auto& host = l->client_.host();
@@ -69,6 +70,10 @@ public:
             if (extend.outcome() && extend.release_requested())
                 static_cast<void>(detail::announce_request(nullptr, *l->hold_));
             if (state.settle(extend.outcome())) co_return l->lose();
+            if (extend.outcome())
+                l->hold_->mark_renewed();
+            else
+                l->warn();
         }
     }
 
@@ -110,6 +115,14 @@ private:
     private:
         client::extend_operation*& place_;
     };
+
+    /// Effects: notes that a renewal has failed after which the lease goes on, and announces that.
+    void warn()
+    {
+        auto warned = hold_->mark_at_risk();
+        detail::stop_tokens(nullptr, detail::announcer::kind::tell, std::move(warned.own));
+        detail::stop_tokens(nullptr, detail::announcer::kind::tell, std::move(warned.joint));
+    }
 
     void lose()
     {

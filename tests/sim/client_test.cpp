@@ -138,6 +138,35 @@ TEST_CASE("a simulated lease that is not renewed is lost, announced before anoth
     CHECK(granted_at < lost_at + 2s);
 }
 
+TEST_CASE("a simulated lease whose renewal fails is at risk until it is renewed")
+{
+    auto const nodes = GENERATE(1U, 5U);
+    fixture f{nodes};
+    f.one.run([&](sim::client& me) -> sim::process {
+        sim::mutex orders{me, "orders", {.ttl = 30s}};
+        co_await orders.async_lock();
+        auto const hold = orders.lease();
+        auto const risk = hold.at_risk();
+        int told = 0;
+        std::stop_callback const when_told{risk, [&] { ++told; }};
+        for (unsigned node = 0; node <= nodes / 2; ++node) f.servers.crash(node, 16s, sim::node::memory::kept);
+        co_await me.sleep_for(9s);
+        CHECK_FALSE(risk.stop_requested());
+        co_await me.sleep_for(4s);
+        CHECK(hold.still_held());
+        CHECK(told == 1);
+        CHECK(hold.at_risk().stop_requested());
+        co_await me.sleep_for(12s);
+        CHECK(hold.still_held());
+        CHECK_FALSE(hold.at_risk().stop_requested());
+        CHECK(told == 1);
+        CHECK_FALSE(hold.lost_token().stop_requested());
+        co_await orders.async_unlock();
+    });
+    f.run(1min);
+    CHECK(f.one.done());
+}
+
 TEST_CASE("a simulated holder that stood still finds its lease lost on the first question")
 {
     fixture f;
@@ -347,15 +376,16 @@ enum class server_memory { sound, lost };
 /// What came of ten minutes in which much goes wrong; if memory is lost, also what a lock on one server cannot stand.
 outcome disturbed(std::uint64_t seed, unsigned nodes, server_memory m = server_memory::sound)
 {
-    sim::world world{seed, {.late = 20,
-                            .very_late = 15s,
-                            .lost_request = 5,
-                            .lost_reply = 5,
-                            .repeated_request = 5,
-                            .cut = 5,
-                            .lost_report = 100,
-                            .pause = 5,
-                            .longest_pause = 15s}};
+    sim::world world{seed,
+                     {.late = 20,
+                      .very_late = 15s,
+                      .lost_request = 5,
+                      .lost_reply = 5,
+                      .repeated_request = 5,
+                      .cut = 5,
+                      .lost_report = 100,
+                      .pause = 5,
+                      .longest_pause = 15s}};
     sim::store servers{world, nodes};
     std::deque<sim::client> clients;
     outcome o;
