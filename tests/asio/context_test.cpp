@@ -75,7 +75,7 @@ public:
         : test_{test}, moves_{&moves}, go_{std::move(go)}
     {
     }
-    stuck_handler(stuck_handler&& other) : test_{other.test_}, moves_{other.moves_}, go_{other.go_}
+    stuck_handler(stuck_handler&& other) noexcept : test_{other.test_}, moves_{other.moves_}, go_{other.go_}
     {
         if (std::this_thread::get_id() == test_ || !moves_) return;
         std::exchange(moves_, nullptr)->set_value();

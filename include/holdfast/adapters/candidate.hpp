@@ -56,9 +56,9 @@ struct threads_of<M> {
 /// | deposed  | is held, unless lost  | `on_deposed` is called | that has returned; the lock is given back |
 /// | pausing  | is free               | a term or a failed campaign is over | the pause is over |
 ///
-/// `on_elected` has a thread of its own, so that the end of the term is seen while it runs. It gets the signals that the
-/// thread which made this gets: what it does is the program's, and a process that it starts inherits what is blocked.
-/// All else, also the callbacks of the stop token, is done in one thread, which is also the only one that locks and
+/// `on_elected` has a thread of its own, so that the end of the term is seen while it runs. It has the signal mask of
+/// the thread that made this: what it does is the program's, and a process that it starts inherits what is blocked. All
+/// else, also the callbacks of the stop token, is done in one thread, which is also the only one that locks and
 /// unlocks.
 template <Lock M>
 class candidate : public std::enable_shared_from_this<candidate<M>> {

@@ -30,8 +30,8 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// starts at the first use, and sleeps until something is due; its timer also runs while the machine is suspended. The
 /// number of renewals under way is limited, so that their answers can be read in time. If more are due, after a pause
 /// for example, the lease that ends first comes first. While operations run that no thread waits for, it serves the
-/// store. User functions are called in other threads, started on demand: a slow callback delays nothing else. In a forked
-/// child there is no such thread, and the mutex may be locked for ever: nothing is scheduled there.
+/// store. User functions are called in other threads, started on demand: a slow callback delays nothing else. A forked
+/// child has no such thread, and the mutex may be locked for ever there: it schedules nothing.
 class renewer : public std::enable_shared_from_this<renewer> {
 public:
     using timer = schedule::timer;
