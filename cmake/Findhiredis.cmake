@@ -5,9 +5,9 @@
 # hiredis 1.x brings a CMake package of that name, 0.14 (Debian 12) none that can be used, and the
 # pkg-config file of either points inside the hiredis/ folder: hence first the package, then a search.
 #
-# A target of that name that is there already, or that the package defines, has to have the folder of hiredis/hiredis.h
-# among its include folders. Without it, the compiler takes the header of another hiredis, of the system: the structures
-# of 0.14 and of 1.x have different sizes.
+# If a target of that name that is there already, or that the package defines, has include folders, or links targets
+# that have some, hiredis/hiredis.h has to be in one of them. Otherwise the compiler takes the header of another hiredis,
+# of the system: the structures of 0.14 and of 1.x have different sizes.
 #
 # Sets hiredis_FOUND and hiredis_VERSION, and hiredis_NOT_FOUND_MESSAGE if there is a target that cannot be used. The
 # search can be steered with hiredis_INCLUDE_DIR and hiredis_LIBRARY.
@@ -24,7 +24,21 @@ if(TARGET hiredis::hiredis)
     set(hiredis_target hiredis::hiredis)
   endif()
   get_target_property(hiredis_imported ${hiredis_target} IMPORTED)
-  get_target_property(hiredis_folders ${hiredis_target} INTERFACE_INCLUDE_DIRECTORIES)
+  get_target_property(hiredis_linked ${hiredis_target} INTERFACE_LINK_LIBRARIES)
+  unset(hiredis_folders)
+  foreach(one IN LISTS hiredis_target hiredis_linked)
+    if(TARGET "${one}")
+      get_target_property(folders "${one}" INTERFACE_INCLUDE_DIRECTORIES)
+      if(folders)
+        list(APPEND hiredis_folders ${folders})
+      endif()
+    endif()
+  endforeach()
+  if(NOT hiredis_folders)  # those of the compiler
+    find_path(hiredis_INCLUDE_DIR NAMES hiredis/hiredis.h)
+    mark_as_advanced(hiredis_INCLUDE_DIR)
+    set(hiredis_folders "${hiredis_INCLUDE_DIR}")
+  endif()
   string(REGEX REPLACE "\\$<INSTALL_INTERFACE:[^>]*>|\\$<BUILD_INTERFACE:|\\$<\\$<CONFIG:[^>]*>:|>" ""
     hiredis_folders "${hiredis_folders}")
   foreach(folder IN LISTS hiredis_folders)
@@ -76,5 +90,6 @@ endif()
 unset(hiredis_folder)
 unset(hiredis_folders)
 unset(hiredis_imported)
+unset(hiredis_linked)
 unset(hiredis_needs)
 unset(hiredis_target)
