@@ -75,9 +75,12 @@ public:
     void tell(call c) noexcept { make(kind::tell, std::move(c)); }
     void report(call c) noexcept { make(kind::report, std::move(c)); }
 
-    /// Effects: as `report`, but does nothing if memory or threads are short, or `most_waiting` reports wait. Returns:
-    /// whether `c` will be called, unless `end` finds it waiting.
-    [[nodiscard]] bool try_report(call& c) noexcept { return post(kind::report, c, true); }
+    /// Effects: as `report`, but does nothing if memory or threads are short. Returns: whether `c` will be called.
+    [[nodiscard]] bool try_report(call& c) noexcept { return post(kind::report, c); }
+
+    /// Effects: as `try_report`, but also does nothing if `most_waiting` reports wait; `end` drops it if it still
+    /// waits.
+    void tell_event(call c) noexcept { static_cast<void>(post(kind::report, c, true)); }
 
     /// Returns: whether this thread is one of an announcer, of this or another one.
     [[nodiscard]] static bool here() noexcept { return here_ && !here_->in_child(); }
@@ -95,7 +98,7 @@ public:
         return shared_->moved + patience;
     }
 
-    /// Effects: drops what waits of `try_report`, and waits until all other calls have been made; not if it is called
+    /// Effects: drops the events that wait, and waits until all other calls have been made; not if it is called
     /// by such a call, of whichever announcer, as two would wait for each other. In a child of fork(), where there are
     /// no threads, leaks their handles. The destructor does the same for what is posted after this.
     void end() noexcept

@@ -102,7 +102,7 @@ public:
         if (!f) return;
         if (!background) return called(*f, event());
         announcer::call one{[f, e = event()]() noexcept { (*f)(e); }};
-        static_cast<void>(background->try_report(one));
+        background->tell_event(std::move(one));
     } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): one event less
     }
 
