@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include <array>
 #include <csignal>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
@@ -19,7 +20,8 @@ public:
     {
         sigset_t all;
         ::sigfillset(&all);
-        for (int const fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) ::sigdelset(&all, fault);
+        for (int const fault : std::array{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT})
+            ::sigdelset(&all, fault);
         ::pthread_sigmask(SIG_BLOCK, &all, &before_);
     }
     signals_blocked(signals_blocked const&) = delete;
