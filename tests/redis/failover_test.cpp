@@ -13,7 +13,9 @@
 #include <atomic>
 #include <chrono>
 #include <string>
+#include <system_error>
 #include <thread>
+#include <vector>
 
 using namespace std::chrono_literals;
 using holdfast::redis::client;
@@ -34,6 +36,7 @@ struct pair_of_servers {
 
     pair_of_servers()
     {
+        for (auto* const one : {&first, &second}) one->command({"CONFIG", "SET", "repl-diskless-sync-delay", "0"});
         second.command({"REPLICAOF", "127.0.0.1", std::to_string(first.port())});
         REQUIRE(eventually([&] {
             return second.command({"INFO", "replication"}).text.find("master_link_status:up") != std::string::npos;
@@ -111,4 +114,30 @@ TEST_CASE("who waits hears of releases from the server that its commands go to")
     CHECK(eventually([&] { return !listens(first); }));
     again.unlock();
     CHECK(eventually([&] { return done.load(); }));
+}
+
+TEST_CASE("a replica that does not show what it is, for want of a right, is not connected to again and again")
+{
+    redis_server server;
+    server.command({"ACL", "SETUSER", "app", "on", ">secret", "+@all", "-info", "~*", "&*"});
+    client user{server.url("app", "secret"), {.operation_timeout = 10s, .connect_timeout = 1min}};
+    mutex m{user, "orders", {.ttl = 1min}};
+    m.lock();
+    m.unlock();
+    server.command({"REPLICAOF", "127.0.0.1", "1"});
+    server.command({"CONFIG", "RESETSTAT"});
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 50; ++i)
+        threads.emplace_back([&user, i] {
+            mutex one{user, "orders/" + std::to_string(i), {.ttl = 1min}};
+            try {
+                (void)one.try_lock_for(3s);
+            } catch (std::system_error const&) {  // NOLINT(bugprone-empty-catch): it cannot be taken
+            }
+        });
+    threads.clear();
+    auto const stats = server.command({"INFO", "stats"}).text;
+    auto const at = stats.find("total_connections_received:");
+    REQUIRE(at != std::string::npos);
+    CHECK(std::stoi(stats.substr(stats.find(':', at) + 1)) < 60);
 }

@@ -23,11 +23,8 @@ public:
     /// `node` says `g`. Returns: no error, or why the connection is given up.
     [[nodiscard]] virtual std::error_code refuses(unsigned node, greeting const& g) = 0;
 
-    /// A connection is up.
-    virtual void on_greeting(boot_clock::time_point now) = 0;
-
-    /// The connection to `node` is gone, or could not be made.
-    virtual void on_lost(unsigned node, boot_clock::time_point now) noexcept = 0;
+    /// A connection to `node` is up.
+    virtual void on_greeting(unsigned node, boot_clock::time_point now) = 0;
 
 protected:
     ~greeting_listener() = default;
@@ -80,7 +77,7 @@ private:
     void on_up(greeting const& g, boot_clock::time_point now) override
     {
         came_up(g.server_time, eligibility::certain_uptime(g.uptime), g.took, now);
-        told_.on_greeting(now);
+        told_.on_greeting(index(), now);
     }
 
     void on_reply(reply const& r, boot_clock::time_point now) override
@@ -91,8 +88,12 @@ private:
         if (a.error) note_error(a.error, r, script_of(asked.what).text);
         if (!commands().repeats(a)) note(asked, a, now);
         answered(a, now);
-        // It has become a replica. The next connection finds out whether the name leads to its master now.
-        if (up() && (a.error == errc::read_only || a.error == errc::master_down)) disconnect(a.error, now);
+        // It has become a replica. The next connection finds out whether the name leads to its master now; not more
+        // often than once a second, as a user without the right to INFO does not see what the server is.
+        bool const replica = a.error == errc::read_only || a.error == errc::master_down;
+        if (!replica || !up() || now - left_at_ < std::chrono::seconds{1}) return;
+        left_at_ = now;
+        link::disconnect(a.error, now, reason(a.error));
     }
 
     void on_down(std::error_code why, boot_clock::time_point now) noexcept override
@@ -100,7 +101,6 @@ private:
         bool const overdue = std::exchange(overdue_, false);
         record_.failed(overdue ? make_error_code(errc::no_answer) : why, [&] { return reason(why); });
         went_down(why, now);
-        told_.on_lost(index(), now);
     }
 
     [[nodiscard]] bool harmful_later() const noexcept override { return commands().harmful_later(); }
@@ -125,8 +125,9 @@ private:
 
     greeting_listener& told_;
     server_record& record_;
-    std::string bytes_;     // of what is written; its memory is used again
-    bool overdue_ = false;  // the connection is given up because an answer was overdue
+    std::string bytes_;                 // of what is written; its memory is used again
+    boot_clock::time_point left_at_{};  // when it was left last because it is a replica
+    bool overdue_ = false;              // the connection is given up because an answer was overdue
 };
 
 }  // namespace holdfast::redis
