@@ -112,13 +112,13 @@ TEST_CASE("a confirm that is refused or fails takes the node's vote back")
     }
 }
 
-TEST_CASE("if a node refuses to confirm a fence, the clocks of those that granted it are in doubt")
+TEST_CASE("if a node refuses to confirm a fence, its clock and those of who granted it are in doubt")
 {
     auto r = round_of(5);
     (void)r.on_answer(0, yes(1000));
     (void)r.on_answer(1, yes(70));
     (void)r.on_answer(2, yes(70));
-    CHECK(r.on_answer(1, no()).doubt == nodes(0));
+    CHECK(r.on_answer(1, no()).doubt == nodes(0, 1));
     CHECK(r.on_answer(2, failed(node_error::loading)).doubt.empty());
 }
 

@@ -62,7 +62,7 @@ public:
     struct reaction {
         node_set ask{};
         node_set confirm{};
-        node_set doubt{};  ///< whose fence another node does not take: their clocks may be wrong
+        node_set doubt{};  ///< whose fence one does not take, and that one: their clocks may be wrong
     };
 
     reaction on_answer(unsigned node, answer const& a) noexcept
@@ -77,7 +77,8 @@ public:
         else
             v = {applied ? vote::granted : held ? vote::held : vote::failed, a.in_line, a.fence, a.time_left};
         if (v.now == vote::failed) failures_.add({.error = a.error, .node = node});
-        if (to_confirm && held) return {.doubt = those([&](vote const& one) { return one.fence == fence_; })};
+        if (to_confirm && held)
+            return {.doubt = those([&](vote const& one) { return one.fence == fence_; }) | node_set::of(node)};
         if (!settled_ && count(vote::granted) >= majority()) return {.confirm = settle_fence()};
         if (settled_ && !to_confirm) return {.confirm = below_fence(node)};
         return {};

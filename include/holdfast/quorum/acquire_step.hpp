@@ -40,7 +40,7 @@ struct acquire_step {
     bool new_token = false;  ///< draw a fresh token for what follows
     node_set ask{};          ///< send acquire for the present token
     node_set confirm{};      ///< send confirm of `fence()`
-    node_set doubt{};        ///< look at their clocks again, last of all
+    node_set doubt{};        ///< look at their clocks again
     bool watch = false;      ///< ask the nodes to report releases from now on
     std::optional<acquire_outcome> done{};
 };

@@ -79,8 +79,6 @@ public:
         return std::make_shared<lock_keys const>(key_prefix_ + name, name, access::sole, layout_, of.permits);
     }
 
-    [[nodiscard]] bool converts() const noexcept override { return true; }
-
     [[nodiscard]] std::string address_of(lock_key const& key) const override
     {
         return static_cast<lock_keys const&>(key).lock + '\0' + servers_;

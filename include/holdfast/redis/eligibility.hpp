@@ -62,9 +62,11 @@ public:
                    boot_clock::time_point now, boot_clock::duration took = {}) noexcept
     {
         auto const doubt = std::chrono::ceil<microseconds>(took) / 2;  // mutant: the time that a greeting took left out
+        auto const off_since = far_off(node) ? seen_[node].off_since : now;
         seen_[node] = {.connected = true,
                        .shows_clock = server_time.count() != 0,
                        .at = now,
+                       .off_since = off_since,
                        .ahead = server_time - since_boot(now) + doubt,
                        .doubt = doubt,
                        .started = now - uptime,
@@ -108,12 +110,16 @@ public:
         return now - seen_[node].at >= std::chrono::seconds{10};
     }
 
-    /// Returns: whether the clock of another node looks out of line that was seen long after this one's: perhaps all
-    /// clocks were set since.
-    [[nodiscard]] bool contradicted(unsigned node) const noexcept
+    /// Returns: whether the clock of another node has looked out of line since long after this one's was seen: perhaps
+    /// all clocks were set since. Not for two nodes in one second: they are not to be connected to anew together.
+    [[nodiscard]] bool contradicted(unsigned node, boot_clock::time_point now) noexcept
     {
-        for (unsigned other = 0; other < nodes_; ++other)
-            if (out_of_line(other) && seen_[other].at - seen_[node].at > std::chrono::minutes{1}) return true;
+        for (unsigned other = 0; other < nodes_; ++other) {
+            if (!out_of_line(other) || seen_[other].off_since - seen_[node].at < std::chrono::seconds{10}) continue;
+            if (now - contradicted_at_ < std::chrono::seconds{1}) return false;
+            contradicted_at_ = now;
+            return true;
+        }
         return false;
     }
 
@@ -207,6 +213,7 @@ private:
         bool connected = false;
         bool shows_clock = false;             ///< it has told the time
         boot_clock::time_point at{};          ///< when it was seen
+        boot_clock::time_point off_since{};   ///< when it was seen out of line first, if it is
         std::optional<microseconds> ahead{};  ///< the server's clock minus ours
         microseconds doubt{};                 ///< the error of `ahead`, at most
         boot_clock::time_point started{};     ///< the latest time at which it can have started
@@ -278,6 +285,7 @@ private:
     unsigned unknown_ = nodes_;
     std::optional<microseconds> heard_;  ///< what the latest clock shows, minus ours, as others know it
     boot_clock::time_point heard_at_{};
+    boot_clock::time_point contradicted_at_{};
     std::optional<microseconds> fresh_;  ///< what missing counters begin with, minus our clock
 };
 

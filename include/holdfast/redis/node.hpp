@@ -75,19 +75,17 @@ public:
         if (pipeline_.give_up(whom, now)) disconnect_silent(now);
     }
 
-    /// Effects: gives up an idle connection whose greeting showed a clock out of line a while ago, or one that
-    /// contradicts what another showed since: the next one shows the clock again.
+    /// Effects: gives up an idle connection whose greeting showed the clock a while ago, if that was out of line, or is
+    /// in doubt: the next one shows it again.
     void discard_outdated(boot_clock::time_point now) noexcept
     {
-        bool const doubtful = votes_.out_of_line(index_) || votes_.contradicted(index_);
-        if (doubtful && !busy()) doubt_clock(now);
+        if (!up() || busy() || !votes_.outdated(index_, now)) return;
+        if (in_doubt_ || votes_.out_of_line(index_) || votes_.contradicted(index_, now))
+            disconnect(errc::connection_lost, now);
     }
 
-    /// Effects: gives up a connection whose greeting showed the clock a while ago: it may have been set since.
-    void doubt_clock(boot_clock::time_point now) noexcept
-    {
-        if (up() && votes_.outdated(index_, now)) disconnect(errc::connection_lost, now);
-    }
+    /// Effects: notes that the clock may have been set since it was seen.
+    void doubt_clock() noexcept { in_doubt_ = true; }
 
     [[nodiscard]] bool undecided(boot_clock::time_point now) const noexcept
     {
@@ -145,6 +143,7 @@ protected:
     void came_up(std::chrono::microseconds server_time, boot_clock::duration uptime, boot_clock::duration took,
                  boot_clock::time_point now)
     {
+        in_doubt_ = false;
         votes_.connected(index_, server_time, uptime, now, took);
         pipeline_.connected(
             {.floor = votes_.floor(index_), .fence_lifetime = votes_.fence_lifetime(), .holder = holder_}, now);
@@ -187,6 +186,7 @@ private:
     eligibility& votes_;
     pipeline pipeline_;
     std::string_view holder_;  // empty: no record is kept
+    bool in_doubt_ = false;    // the clock, as it was seen
 };
 
 }  // namespace holdfast::redis

@@ -125,8 +125,8 @@ public:
         return nodes_[n].commands->may_vote(now);
     }
 
-    /// Effects: the node's clock may have been set since it was seen: it is asked for again.
-    void doubt_clock(unsigned n) noexcept { nodes_[n].commands->doubt_clock(now()); }
+    /// Effects: the node's clock may have been set since it was seen: it is looked at again.
+    void doubt_clock(unsigned n) noexcept { nodes_[n].commands->doubt_clock(); }
 
     /// Returns: whether a renewal may send a reacquire now: the node is connected, has a vote, and has not given it to
     /// `token`, and no release of `token` may still arrive.
