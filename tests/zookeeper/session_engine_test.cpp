@@ -178,16 +178,17 @@ TEST_CASE("a session that goes on with less time than its leases last ends, and 
     using tell = transport_events::state;
     session zk{{}};
     REQUIRE(zk.to != nullptr);
-    zk.to->on_state(tell::connected, 1, 400ms);
+    bool const less = GENERATE(true, false);
+    auto const granted = less ? 400ms : 400'000ms;
+    zk.to->on_state(tell::connected, 1, granted);
     boot_clock::time_point until{};
     {
         session_engine::lock const guard{zk.engine.mutex()};
         until = zk.engine.lease().until();
         zk.engine.held().add(holdfast::owner_token::fresh(), {{}, until});
     }
-    zk.to->on_state(tell::suspended, 1, 400ms);
-    bool const less = GENERATE(true, false);
-    zk.to->on_state(tell::connected, 1, less ? 150ms : 300ms);
+    zk.to->on_state(tell::suspended, 1, granted);
+    zk.to->on_state(tell::connected, 1, less ? 150ms : 300'000ms);
     zk.attend();
     CHECK((zk.engine.state() == session_state::lost) == less);
     CHECK(zk.engine.held().empty() == less);

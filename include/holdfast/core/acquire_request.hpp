@@ -49,8 +49,7 @@ struct acquire_request {
 
     /// The lease of the same name and owner, in the other mode of a `shared_mutex`, which does not refuse this one:
     /// the way from one mode to the other without a gap. It is untouched, whatever comes of this; after a grant, which
-    /// is a lease of its own with a token of its own, the caller gives it back. Asked for once (`once`), and only if
-    /// the store `converts()`.
+    /// is a lease of its own with a token of its own, the caller gives it back. Asked for once (`once`).
     ///
     /// | asked for | granted if |
     /// |-----------|------------|

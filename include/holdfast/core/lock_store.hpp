@@ -107,9 +107,9 @@ public:
     /// Returns: the key of the `shared_mutex` of that name, for one of its modes; no I/O. What is done with it is that
     /// mode's: an exclusive lease is alone, and shared ones are beside each other, each with a token and an end of its
     /// own. The fencing token of an exclusive lease is greater than those of all leases before, and that of a shared
-    /// one greater than those of all exclusive leases before; shared leases may have the same one. Requires: `mode` is
-    /// exclusive or shared. Throws: `error` (`misconfigured`) if the lock cannot have that name; by default, as the
-    /// store has no such lock.
+    /// one greater than those of all exclusive leases before; shared leases may have the same one. A lease of one mode
+    /// may be asked for `beside` one of the other. Requires: `mode` is exclusive or shared. Throws: `error`
+    /// (`misconfigured`) if the lock cannot have that name; by default, as the store has no such lock.
     [[nodiscard]] virtual shared_key make_shared_key(std::string_view name, access /*mode*/) const
     {
         throw detail::error_of(name, {make_error_code(errc::misconfigured), "this store has no shared_mutex"});
@@ -129,9 +129,6 @@ public:
     {
         return {};
     }
-
-    /// Returns: whether it can grant one mode beside the owner's lease in the other; see `acquire_request::beside`.
-    [[nodiscard]] virtual bool converts() const noexcept { return false; }
 
     /// Returns: an acquire of `key` that was not started.
     [[nodiscard]] virtual std::unique_ptr<pending_acquire> acquire(shared_key const& key,

@@ -174,9 +174,6 @@ private:
 
     void begin_asking(waiter& one)
     {
-        if (one.limit.beside && !store().converts())
-            throw error_of(name(),
-                           {make_error_code(errc::misconfigured), "this store cannot change the mode of a hold"});
         auto const request =
             request_for(*one.options, one.limit, lease_.state().handoffs_for(one), turns_.unavailable_since(one));
         one.patience_in_outage = request.unavailable_after;

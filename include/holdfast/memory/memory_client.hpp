@@ -50,8 +50,6 @@ public:
         return std::make_shared<slot_key const>(of);
     }
 
-    [[nodiscard]] bool converts() const noexcept override { return true; }
-
     [[nodiscard]] std::string address_of(lock_key const& key) const override
     {
         return key.name() + '\0' + std::to_string(reinterpret_cast<std::uintptr_t>(data_.get()));

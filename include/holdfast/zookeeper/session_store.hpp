@@ -122,8 +122,6 @@ public:
         return std::make_shared<node_key const>(name, lock_path(name, session().chroot()), nodes, mode);
     }
 
-    [[nodiscard]] bool converts() const noexcept override { return true; }
-
     [[nodiscard]] std::string address_of(lock_key const& key) const override
     {
         return static_cast<node_key const&>(key).path() + '\0' + session().address() + '\0' + key.kind();
