@@ -46,7 +46,6 @@ struct pair_of_servers {
     /// Effects: they change their parts, and connections from now on are to the new master.
     void fail_over()
     {
-        REQUIRE(eventually([&] { return first.command({"WAIT", "1", "1000"}).integer == 1; }));
         second.command({"REPLICAOF", "NO", "ONE"});
         first.command({"REPLICAOF", "127.0.0.1", std::to_string(second.port())});
         name.lead_to(second.port());
@@ -79,6 +78,7 @@ TEST_CASE("a lease that the new master has is renewed there")
     mutex m{servers.user, "orders", {.ttl = 30s}};
     m.lock();
     auto const lease = m.lease();
+    REQUIRE(eventually([&] { return servers.second.command({"EXISTS", "orders"}).integer == 1; }));
     servers.fail_over();
     CHECK(goes_on(lease));
     CHECK(servers.second.command({"PTTL", "orders"}).integer > 0);
