@@ -229,3 +229,17 @@ TEST_CASE("votes that are split among those in line do not spread them out at ra
     CHECK(a.machine.on_released(0, t0 + 1ms).ask.empty());
     CHECK(a.machine.on_released(1, t0 + 1ms).ask == node_set::all(3));
 }
+
+TEST_CASE("a round that was lost, and is open again after a confirm failed, does not wake up again and again")
+{
+    acquire a{7};
+    (void)a.machine.start(t0);
+    for (unsigned node : {0U, 1U}) (void)a.machine.on_answer(node, in_line(), t0);
+    for (unsigned node : {2U, 3U, 4U}) (void)a.machine.on_answer(node, yes(70), t0);
+    CHECK(a.machine.on_answer(5, yes(90), t0).confirm == nodes(2, 3, 4));
+    for (unsigned node : {2U, 3U}) (void)a.machine.on_answer(node, failed(node_error::loading), t0);
+    auto const rest = a.machine.wake_at();
+    (void)a.machine.on_answer(4, failed(node_error::loading), t0);
+    auto const step = a.machine.on_time(rest);
+    CHECK((a.machine.wake_at() > rest || step.done || !step.roll_back.empty()));
+}

@@ -88,6 +88,7 @@ public:
         acquire_step step;
         if (phase_ == phase::asking) {
             if (now >= overdue_at_) step.give_up = round_.time_out();
+            wake_at_ = overdue_at_;  // unless it still hears the rest: a round that was lost may be open again
             evaluate(now, step);
         } else if (phase_ == phase::waiting && limits_.last_attempt(now)) {
             finish(step, unheld(limits_.why_over(now)));
