@@ -285,6 +285,12 @@ TEST_CASE("one whose clock looks out of line since long after the others were se
     a.connected(2, epoch + 99s + 3s, long_up, now + 99s);  // it is still the only one
     CHECK(a.out_of_line(2));
     CHECK_FALSE(a.contradicted(0, now + 99s));
+    a.connected(2, epoch + 2h + 3s, long_up, now + 2h);
+    CHECK(a.contradicted(0, now + 2h));
+    eligibility late{3, 4s};
+    for (unsigned node : {0U, 1U}) late.connected(node, epoch, long_up, now);
+    late.connected(2, epoch + 60s + 3s, long_up, now + 60s);  // seen for the first time
+    CHECK(late.contradicted(0, now + 60s));
 }
 
 TEST_CASE("where no clock is in line nothing is proposed") { CHECK(eligibility{5, 30s}.proposal(now) == 0); }

@@ -23,8 +23,11 @@ public:
     /// `node` says `g`. Returns: no error, or why the connection is given up.
     [[nodiscard]] virtual std::error_code refuses(unsigned node, greeting const& g) = 0;
 
-    /// A connection to `node` is up.
-    virtual void on_greeting(unsigned node, boot_clock::time_point now) = 0;
+    /// A connection is up.
+    virtual void on_greeting(boot_clock::time_point now) = 0;
+
+    /// The connection to `node` is gone, or could not be made.
+    virtual void on_lost(unsigned node, boot_clock::time_point now) noexcept = 0;
 
 protected:
     ~greeting_listener() = default;
@@ -77,7 +80,7 @@ private:
     void on_up(greeting const& g, boot_clock::time_point now) override
     {
         came_up(g.server_time, eligibility::certain_uptime(g.uptime), g.took, now);
-        told_.on_greeting(index(), now);
+        told_.on_greeting(now);
     }
 
     void on_reply(reply const& r, boot_clock::time_point now) override
@@ -101,6 +104,7 @@ private:
         bool const overdue = std::exchange(overdue_, false);
         record_.failed(overdue ? make_error_code(errc::no_answer) : why, [&] { return reason(why); });
         went_down(why, now);
+        told_.on_lost(index(), now);
     }
 
     [[nodiscard]] bool harmful_later() const noexcept override { return commands().harmful_later(); }

@@ -62,7 +62,7 @@ public:
                    boot_clock::time_point now, boot_clock::duration took = {}) noexcept
     {
         auto const doubt = std::chrono::ceil<microseconds>(took) / 2;  // mutant: the time that a greeting took left out
-        auto const off_since = far_off(node) ? seen_[node].off_since : now;
+        auto const off_since = seen_[node].ahead && far_off(node) ? seen_[node].off_since : now;
         seen_[node] = {.connected = true,
                        .shows_clock = server_time.count() != 0,
                        .at = now,
@@ -110,12 +110,14 @@ public:
         return now - seen_[node].at >= std::chrono::seconds{10};
     }
 
-    /// Returns: whether the clock of another node has looked out of line since long after this one's was seen: perhaps
-    /// all clocks were set since. Not for two nodes in one second: they are not to be connected to anew together.
+    /// Returns: whether the clock of another node has looked out of line since long after this one's was seen, or still
+    /// does an hour after it: perhaps all clocks were set since. Not for two nodes in one second: they are not to be connected to anew together.
     [[nodiscard]] bool contradicted(unsigned node, boot_clock::time_point now) noexcept
     {
         for (unsigned other = 0; other < nodes_; ++other) {
-            if (!out_of_line(other) || seen_[other].off_since - seen_[node].at < std::chrono::seconds{10}) continue;
+            bool const long_after = seen_[other].off_since - seen_[node].at >= std::chrono::seconds{10} ||
+                                    seen_[other].at - seen_[node].at >= std::chrono::hours{1};
+            if (!out_of_line(other) || !long_after) continue;
             if (now - contradicted_at_ < std::chrono::seconds{1}) return false;
             contradicted_at_ = now;
             return true;

@@ -160,14 +160,15 @@ private:
         return identities_.greeted(n, g.run_id) ? make_error_code(errc::same_server) : std::error_code{};
     }
 
-    void on_greeting(unsigned node, boot_clock::time_point now) override
+    void on_greeting(boot_clock::time_point now) override
     {
-        servers_[node]->releases.follow(now);
         decide(now);
         keep_up();
         for (unsigned n = 0; n < size(); ++n)
             if (servers_[n]->commands.up()) note_vote(n, servers_[n]->commands.may_vote(now));
     }
+
+    void on_lost(unsigned n, boot_clock::time_point now) noexcept override { servers_[n]->releases.follow(now); }
 
     /// Effects: notes why the node has no vote, unless it has one.
     void note_vote(unsigned n, std::error_code why) noexcept

@@ -39,8 +39,8 @@ public:
         subscriptions::keep_up(now);
     }
 
-    /// Effects: ends the connection, so that it is made again: there is a new one for commands, perhaps to where the
-    /// server's name leads now, and releases are reported where commands go. It is no failure.
+    /// Effects: ends the connection, as that for commands has ended: the server's name may lead elsewhere by the next
+    /// one, and releases are reported where commands go. Waiters look by the clock until then. It is no failure.
     void follow(boot_clock::time_point now) noexcept
     {
         follows_ = true;
