@@ -469,7 +469,7 @@ TEST_CASE("events wait for a slow observer up to a bound, and more are dropped; 
     std::for_each(all.begin() + 1, all.end(), lock);
     CHECK(eventually([&] { return held == locks; }));
     go = true;
-    constexpr auto most = holdfast::detail::announcer::most_waiting + 1;  // and the one that it was told of first
+    constexpr auto most = holdfast::detail::announcer::most_events + 1;  // and the one that it was told of first
     CHECK(eventually([&] { return told >= most; }));
     all.clear();
     here->observe(nullptr);

@@ -42,8 +42,9 @@ void leak_after_fork(Thread& one) noexcept
 /// | stop | `most_threads` | ends what depends on a lease that is lost |
 /// | tell | `most_telling` | a warning, a request of another client, the result of an asynchronous call |
 /// | report | one | what is for a log |
+/// | event | one | what an observer is told; the only one that may be dropped |
 ///
-/// So a loss finds a thread, however many warnings, results and reports are slow.
+/// So a loss finds a thread, however many of the others are slow.
 class announcer {
 public:
     using call = std::function<void()>;
@@ -51,8 +52,8 @@ public:
     static constexpr std::size_t most_threads = 16;
     static constexpr std::size_t most_telling = 12;
 
-    /// So many reports wait at most before those that may be dropped are.
-    static constexpr std::size_t most_waiting = 10'000;
+    /// So many events wait at most.
+    static constexpr std::size_t most_events = 10'000;
 
     /// How long a call may take before one more thread continues with the others. Less than the margin of the shortest
     /// lease.
@@ -64,7 +65,7 @@ public:
     announcer& operator=(announcer const&) = delete;
     ~announcer() { end(); }
 
-    enum class kind : std::uint8_t { stop, tell, report };
+    enum class kind : std::uint8_t { stop, tell, report, event };
 
     /// Effects: calls `c` in one of the threads; in this one, before it returns, if memory or threads are short.
     void make(kind what, call c) noexcept
@@ -78,9 +79,9 @@ public:
     /// Effects: as `report`, but does nothing if memory or threads are short. Returns: whether `c` will be called.
     [[nodiscard]] bool try_report(call& c) noexcept { return post(kind::report, c); }
 
-    /// Effects: as `try_report`, but also does nothing if `most_waiting` reports wait; `end` drops it if it still
-    /// waits.
-    void tell_event(call c) noexcept { static_cast<void>(post(kind::report, c, true)); }
+    /// Effects: calls `c` in one of the threads, one event at a time. Does nothing if memory or threads are short, or
+    /// `most_events` wait; one that still waits is dropped by `end`.
+    void tell_event(call c) noexcept { static_cast<void>(post(kind::event, c)); }
 
     /// Returns: whether this thread is one of an announcer, of this or another one.
     [[nodiscard]] static bool here() noexcept { return here_ && !here_->in_child(); }
@@ -98,9 +99,9 @@ public:
         return shared_->moved + patience;
     }
 
-    /// Effects: drops the events that wait, and waits until all other calls have been made; not if it is called
-    /// by such a call, of whichever announcer, as two would wait for each other. In a child of fork(), where there are
-    /// no threads, leaks their handles. The destructor does the same for what is posted after this.
+    /// Effects: drops the events that wait, and waits until all other calls have been made; not if it is called by such
+    /// a call, of whichever announcer, as two would wait for each other. In a child of fork(), where there are no
+    /// threads, leaks their handles. The destructor does the same for what is posted after this.
     void end() noexcept
     {
         if (origin_.in_child()) {
@@ -108,7 +109,7 @@ public:
                 if (one.joinable()) leak_after_fork(one);
             return;
         }
-        drop();
+        drop_events();
         for (auto& one : take_threads()) {
             if (!one.joinable()) continue;
             if (here())
@@ -119,11 +120,7 @@ public:
     }
 
 private:
-    struct posted {
-        call make{};
-        bool may_be_dropped = false;
-    };
-    using calls = std::list<posted>;
+    using calls = std::list<call>;
     using threads = std::array<std::thread, most_threads>;
 
     struct kind_state {
@@ -135,7 +132,7 @@ private:
     /// What the threads share; it may outlive the announcer.
     struct shared {
         std::mutex mutex;
-        std::array<kind_state, 3> kinds{{{.most = most_threads}, {.most = most_telling}, {.most = 1}}};
+        std::array<kind_state, 4> kinds{{{.most = most_threads}, {.most = most_telling}, {.most = 1}, {.most = 1}}};
         std::bitset<most_threads> running;  // each thread clears its bit as its last action under the mutex
         boot_clock::time_point moved{};     // when the last call began, or the first was posted
 
@@ -161,34 +158,28 @@ private:
         return shared_->kinds[static_cast<std::size_t>(what)].waiting;
     }
 
-    /// Effects: drops the reports that wait and may be dropped.
-    void drop() noexcept
+    void drop_events() noexcept
     {
         calls dropped;  // destroyed without the mutex: they are the user's
         std::scoped_lock guard{shared_->mutex};
-        auto& from = waiting(kind::report);
-        for (auto at = from.begin(); at != from.end();) {
-            auto const one = at++;
-            if (one->may_be_dropped) dropped.splice(dropped.end(), from, one);
-        }
+        dropped.swap(waiting(kind::event));
     }
 
-    [[nodiscard]] bool post(kind what, call& c, bool may_be_dropped = false) noexcept
+    [[nodiscard]] bool post(kind what, call& c) noexcept
     {
         auto& to = waiting(what);
         std::unique_lock guard{shared_->mutex};
-        if (may_be_dropped && to.size() >= most_waiting) return false;
+        if (what == kind::event && to.size() >= most_events) return false;
         calls one;
         try {
-            one.emplace_back();
+            one.push_back(std::move(c));
         } catch (std::bad_alloc const&) {
             return false;
         }
-        one.front() = {std::move(c), may_be_dropped};
         if (!shared_->next()) shared_->moved = boot_clock::now();
         to.splice(to.end(), one);
         if (!shared_->running.any() && !begin()) {
-            c = std::move(to.front().make);  // the only one: all earlier calls have been made
+            c = std::move(to.front());  // the only one: all earlier calls have been made
             to.clear();
             return false;
         }
@@ -239,7 +230,7 @@ private:
                 one.splice(one.end(), from->waiting, from->waiting.begin());
                 s.moved = boot_clock::now();
             }
-            one.front().make();
+            one.front()();
         }
     }
 
