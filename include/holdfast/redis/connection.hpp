@@ -96,7 +96,7 @@ private:
         bool const replica = a.error == errc::read_only || a.error == errc::master_down;
         if (!replica || !up() || now - left_at_ < std::chrono::seconds{1}) return;
         left_at_ = now;
-        link::disconnect(a.error, now, reason(a.error));
+        disconnect(a.error, now);
     }
 
     void on_down(std::error_code why, boot_clock::time_point now) noexcept override

@@ -100,7 +100,7 @@ public:
     /// Returns: more about `why` than its own message, if it took the link down last, or if the link is not up in time.
     [[nodiscard]] std::string reason(std::error_code why) const
     {
-        if (why == told_ || (state_ == state::down && why == why_)) return reason_;
+        if (why == told_) return reason_;
         return why == errc::no_answer && state_ == state::greeting ? connect_phase(stream_.now()) : std::string{};
     }
 
