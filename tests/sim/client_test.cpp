@@ -467,3 +467,33 @@ TEST_CASE("a seed of one's own code replays to the same trace hash, and another 
     }
     CHECK(hashes.size() == 10);
 }
+
+TEST_CASE("a master whose clock is set far ahead keeps no client that is connected to it from a name")
+{
+    fixture f{3};
+    f.servers.options.restart_guard = f.servers.options.longest_ttl = 1min;
+    sim::faults far;
+    far.far = 2;  // so the one whose clock is set is always among the first that grant a lock
+    far.farther = 5ms;
+    f.world.become(far);
+    unsigned held = 0;
+    std::set<std::string> errors;
+    f.one.run([&](sim::client& me) -> sim::process {
+        for (int i = 0; i < 21; ++i) {
+            sim::mutex orders{me, "orders/" + std::to_string(i), {.ttl = 10s}};
+            try {
+                if (co_await orders.async_try_lock_for(5s)) ++held;
+            } catch (error const& e) {
+                errors.insert(e.what());
+            }
+            std::error_code ec;
+            co_await orders.async_unlock(ec);
+            if (i > 0) continue;
+            co_await me.sleep_for(1min);  // until the clocks are no longer known just so
+            f.servers[0].set_clock(10min);
+        }
+    });
+    f.run(10min);
+    CHECK(held == 21);
+    CHECK(errors == std::set<std::string>{});
+}

@@ -111,7 +111,8 @@ public:
     }
 
     /// Returns: whether the clock of another node has looked out of line since long after this one's was seen, or still
-    /// does an hour after it: perhaps all clocks were set since. Not for two nodes in one second: they are not to be connected to anew together.
+    /// does an hour after it: perhaps all clocks were set since. True for one node in a second at most: the caller
+    /// connects to it anew, and not to two of them together.
     [[nodiscard]] bool contradicted(unsigned node, boot_clock::time_point now) noexcept
     {
         for (unsigned other = 0; other < nodes_; ++other) {

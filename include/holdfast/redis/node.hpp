@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <new>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -80,12 +81,18 @@ public:
     void discard_outdated(boot_clock::time_point now) noexcept
     {
         if (!up() || busy() || !votes_.outdated(index_, now)) return;
-        if (in_doubt_ || votes_.out_of_line(index_) || votes_.contradicted(index_, now))
+        if (doubted_since_ || votes_.out_of_line(index_) || votes_.contradicted(index_, now))
             disconnect(errc::connection_lost, now);
     }
 
-    /// Effects: notes that the clock may have been set since it was seen.
-    void doubt_clock() noexcept { in_doubt_ = true; }
+    /// Effects: notes that the clock may have been set since it was seen. If it has been in doubt for a second, a
+    /// connection that is never idle is given up, too.
+    void doubt_clock(boot_clock::time_point now) noexcept
+    {
+        if (!doubted_since_) doubted_since_ = now;
+        if (up() && now - *doubted_since_ >= std::chrono::seconds{1} && votes_.outdated(index_, now))
+            disconnect(errc::connection_lost, now);
+    }
 
     [[nodiscard]] bool undecided(boot_clock::time_point now) const noexcept
     {
@@ -143,7 +150,7 @@ protected:
     void came_up(std::chrono::microseconds server_time, boot_clock::duration uptime, boot_clock::duration took,
                  boot_clock::time_point now)
     {
-        in_doubt_ = false;
+        doubted_since_.reset();
         votes_.connected(index_, server_time, uptime, now, took);
         pipeline_.connected(
             {.floor = votes_.floor(index_), .fence_lifetime = votes_.fence_lifetime(), .holder = holder_}, now);
@@ -185,8 +192,8 @@ private:
     unsigned index_;
     eligibility& votes_;
     pipeline pipeline_;
-    std::string_view holder_;  // empty: no record is kept
-    bool in_doubt_ = false;    // the clock, as it was seen
+    std::string_view holder_;                              // empty: no record is kept
+    std::optional<boot_clock::time_point> doubted_since_;  // the clock, as it was seen
 };
 
 }  // namespace holdfast::redis

@@ -126,7 +126,7 @@ public:
     }
 
     /// Effects: the node's clock may have been set since it was seen: it is looked at again.
-    void doubt_clock(unsigned n) noexcept { nodes_[n].commands->doubt_clock(); }
+    void doubt_clock(unsigned n) noexcept { nodes_[n].commands->doubt_clock(now()); }
 
     /// Returns: whether a renewal may send a reacquire now: the node is connected, has a vote, and has not given it to
     /// `token`, and no release of `token` may still arrive.
