@@ -50,11 +50,6 @@ struct pair_of_servers {
         first.command({"REPLICAOF", "127.0.0.1", std::to_string(second.port())});
         name.lead_to(second.port());
     }
-
-    [[nodiscard]] bool listens(redis_server& to)
-    {
-        return !to.command({"PUBSUB", "CHANNELS", "holdfast:*"}).elements.empty();
-    }
 };
 
 }  // namespace

@@ -196,8 +196,8 @@ private:
         bool const asks =
             lease_.keep(std::move(hold), std::move(options), deadline, release_at, this->shared_from_this());
         guard.unlock();
-        parker nobody;  // the request is sent before `unlock()` returns, as the process may end then
-        if (asks) store().drive(key(), nobody, boot_clock::now());
+        parker caller;  // the request is sent before `unlock()` returns, as the process may end then
+        if (asks) store().drive(key(), caller, boot_clock::now());
     } catch (...) {  // no memory, or the user's function cannot be copied
         lease_.end(turns_.next());
         pass_on(guard);

@@ -74,8 +74,7 @@ public:
     /// Effects: does everything up to and including `t`.
     void run_until(boot_clock::time_point t)
     {
-        while (step(t)) {
-        }
+        while (step(t)) {}
     }
 
     /// Returns: the next random number.

@@ -59,8 +59,8 @@ public:
     }
 
     /// Effects: this goes on with what `before` began: it has the rest of that one's time, and what that one knows of
-    /// the servers. In another session than `in` it fails with `session_expired`, unless that is 0. Requires: it has not
-    /// been started, and `before` has ended.
+    /// the servers. If `in` is not 0, it fails with `session_expired` unless it is connected in that session.
+    /// Requires: it has not been started, and `before` has ended.
     void continue_from(acquire_operation const& before, std::int64_t in = 0)
     {
         std::scoped_lock guard{session().mutex()};
