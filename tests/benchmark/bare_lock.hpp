@@ -49,7 +49,7 @@ public:
     static void prepare(bare_redis& redis)
     {
         for (auto const* const one : {&redis::scripts::acquire, &redis::scripts::release})
-            if (redis.load(one->text) != one->sha1) throw std::runtime_error{"a script has another SHA-1"};
+            if (redis.load(one->text()) != one->sha1) throw std::runtime_error{"a script has another SHA-1"};
     }
 
     void acquire(bare_redis& redis, bare_token const& token) const

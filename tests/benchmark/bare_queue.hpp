@@ -40,7 +40,7 @@ public:
     {
         for (auto const port : ports) {
             auto& one = servers_.emplace_back(port);
-            for (auto const& script : {take_, redis::scripts::confirm, give_, give_back_}) one.ask.load(script.text);
+            for (auto const& script : {take_, redis::scripts::confirm, give_, give_back_}) one.ask.load(script.text());
             one.hear.subscribe("holdfast:wake:" + inbox_);
         }
     }

@@ -126,7 +126,7 @@ int renew_bare(place const& at, blackboard& board)
     std::string const ttl = std::to_string(at.ttl.count());
     std::string const sha1{redis::scripts::extend.sha1};
     for (auto* const server : at.servers) {
-        server->command({"SCRIPT", "LOAD", std::string{redis::scripts::extend.text}});
+        server->command({"SCRIPT", "LOAD", redis::scripts::extend.text()});
         auto& node = nodes.emplace_back(server->port());
         for (std::size_t first = 0; first < keys.size(); first += batch) {
             auto const last = std::min(first + batch, keys.size());

@@ -56,7 +56,7 @@ struct on_server {
 
     reply take(std::string const& batch = "1", std::string const& text = "")
     {
-        texts words{"EVAL", std::string{scripts::acquire_all.text}, text.empty() ? "8" : "10"};
+        texts words{"EVAL", scripts::acquire_all.text(), text.empty() ? "8" : "10"};
         for (auto const* const name : {"a", "b"})
             for (auto const* const kind : {"", "fence:", "queue:", "next:", "holder:"})
                 if (kind != std::string{"holder:"} || !text.empty()) words.push_back(std::string{kind} + name);
@@ -118,7 +118,7 @@ TEST_CASE("acquire_all is called by the SHA-1 of its text")
 {
     redis_server server;
     auto const& s = scripts::acquire_all;
-    CHECK(server.command({"SCRIPT", "LOAD", std::string{s.text}}).text == s.sha1);
+    CHECK(server.command({"SCRIPT", "LOAD", s.text()}).text == s.sha1);
 }
 
 TEST_CASE("acquire_all says the keys of each lock, then its token, ttl and batch; its answer counts as a whole or not")

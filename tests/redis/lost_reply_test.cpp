@@ -386,7 +386,7 @@ TEST_CASE("a renewal that was under way when unlock began is not sent again over
     std::atomic<int> renewals{0};
     way.hold([&](std::string_view request) {
         bool const renewal = request.find(holdfast::redis::scripts::extend.sha1) != std::string_view::npos ||
-                             request.find(holdfast::redis::scripts::extend.text) != std::string_view::npos;
+                             request.find(holdfast::redis::scripts::extend.text()) != std::string_view::npos;
         if (renewal) ++renewals;
         return renewal;
     });
@@ -411,7 +411,7 @@ TEST_CASE("a request for a shorter lease that arrives late does not cut a longer
     m.lock();
     auto const token = server.command({"GET", "orders"}).text;
     auto const late =
-        server.command({"EVAL", std::string{holdfast::redis::scripts::extend.text}, "1", "orders", token, "1000"});
+        server.command({"EVAL", holdfast::redis::scripts::extend.text(), "1", "orders", token, "1000"});
     CHECK(late.integer == 1);
     CHECK(server.command({"PTTL", "orders"}).integer > 3'000'000);
 }

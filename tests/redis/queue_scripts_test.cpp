@@ -33,7 +33,7 @@ std::string text_of(waiter_id const& w) { return std::string{waiter_text{w}.view
 /// One of the scripts with its arguments, or a command.
 struct step {
     step(script const& s, list all, bool with_fence = false)
-        : text{s.text}, arguments{std::move(all)}, fenced{with_fence}
+        : text{s.text()}, arguments{std::move(all)}, fenced{with_fence}
     {
     }
     step(std::initializer_list<std::string> command) : text{"return redis.call(unpack(ARGV))"}, arguments{command} {}
@@ -138,8 +138,7 @@ TEST_CASE("who may not use the queue is told so before its lock is given back: t
     connection app{f.server.port()};
     app({"AUTH", "app", "secret"});
     bool const shared = GENERATE(false, true);
-    list words{"EVAL", std::string{shared ? scripts::release_exclusive.text : scripts::give_back.text},
-               shared ? "5" : "3", "k"};
+    list words{"EVAL", shared ? scripts::release_exclusive.text() : scripts::give_back.text(), shared ? "5" : "3", "k"};
     if (shared) words.insert(words.end(), {"readers", "phase"});
     words.insert(words.end(), {"q", "n", "mine", "free", f.first, "-1"});
     auto const r = app(words);
@@ -383,7 +382,7 @@ TEST_CASE("a user who may not publish to an inbox takes nobody's place in the qu
     f.server.command({"ACL", "SETUSER", "app", "on", ">secret", "~*", "resetchannels", "&free", "+@all"});
     connection app{f.server.port()};
     app({"AUTH", "app", "secret"});
-    auto const r = app({"EVAL", std::string{scripts::release.text}, "3", "k", "q", "n", "mine", "free"});
+    auto const r = app({"EVAL", scripts::release.text(), "3", "k", "q", "n", "mine", "free"});
     INFO(r);
     CHECK(r.integer == 1);
     auto const seen = f.at_once({queue, next});

@@ -49,7 +49,7 @@ struct fixture {
 
     reply run(script const& s, list const& keys, list const& arguments)
     {
-        list words{"EVAL", std::string{s.text}, std::to_string(keys.size())};
+        list words{"EVAL", s.text(), std::to_string(keys.size())};
         words.insert(words.end(), keys.begin(), keys.end());
         words.insert(words.end(), arguments.begin(), arguments.end());
         return server.command(words);

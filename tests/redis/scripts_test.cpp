@@ -25,7 +25,7 @@ struct on_server {
 
     reply run(script const& s, std::vector<std::string> const& keys, std::vector<std::string> const& arguments)
     {
-        std::vector<std::string> words{"EVAL", std::string{s.text}, std::to_string(keys.size())};
+        std::vector<std::string> words{"EVAL", s.text(), std::to_string(keys.size())};
         words.insert(words.end(), keys.begin(), keys.end());
         words.insert(words.end(), arguments.begin(), arguments.end());
         return server.command(words);
@@ -64,7 +64,7 @@ TEST_CASE("every script's SHA-1 is the one by which a server knows it")
     all.insert(scripts::redisson::of_operators.begin(), scripts::redisson::of_operators.end());
     std::set<std::string> different;
     for (auto const* s : all) {
-        CHECK(server.command({"SCRIPT", "LOAD", std::string{s->text}}).text == s->sha1);
+        CHECK(server.command({"SCRIPT", "LOAD", s->text()}).text == s->sha1);
         different.emplace(s->sha1);
     }
     CHECK(different.size() == all.size());
@@ -482,7 +482,7 @@ TEST_CASE("release: a user who may not publish releases, too")
     holdfast::test::connection quiet{s.server.socket()};
     quiet({"AUTH", "quiet", ""});
     s.server.command({"SET", "k", "mine", "PX", "60000"});
-    auto const r = quiet({"EVAL", std::string{scripts::release.text}, "1", "k", "mine", "channel"});
+    auto const r = quiet({"EVAL", scripts::release.text(), "1", "k", "mine", "channel"});
     CHECK(r.integer == 1);
     CHECK(s.server.command({"EXISTS", "k"}).integer == 0);
 }

@@ -33,7 +33,7 @@ struct fixture {
 
     long long run(script const& s, list const& arguments, bool fenced = false)
     {
-        list words{"EVAL", std::string{s.text}, fenced ? "4" : "3", "k"};
+        list words{"EVAL", s.text(), fenced ? "4" : "3", "k"};
         if (fenced) words.emplace_back("f");
         words.insert(words.end(), {"r", "p"});
         words.insert(words.end(), arguments.begin(), arguments.end());
@@ -55,7 +55,7 @@ struct fixture {
     /// The waiter's inbox is the first 16 of its letters; the scripts have the keys `q` and `n` of the queue, too.
     long long run_in_line(script const& s, list const& arguments)
     {
-        list words{"EVAL", std::string{s.text}, "5", "k", "r", "p", "q", "n"};
+        list words{"EVAL", s.text(), "5", "k", "r", "p", "q", "n"};
         words.insert(words.end(), arguments.begin(), arguments.end());
         auto const got = server.command(words);
         INFO(got);
@@ -304,7 +304,7 @@ TEST_CASE("a server without memory refuses new readers, and lets those that are 
     CHECK(f.value() == reader);
     CHECK(f.extend("a") == 1);
     CHECK(
-        f.server.command({"EVAL", std::string{scripts::acquire_shared.text}, "3", "k", "r", "p", "b", "60000", "", "0"})
+        f.server.command({"EVAL", scripts::acquire_shared.text(), "3", "k", "r", "p", "b", "60000", "", "0"})
             .type == reply::kind::error);
     CHECK(f.end_read("a") == 2);
     CHECK(f.server.command({"EXISTS", "k", "r"}).integer == 0);

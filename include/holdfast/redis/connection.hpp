@@ -88,7 +88,7 @@ private:
         if (commands().answered_all()) return disconnect(errc::protocol_error, now);
         auto const& asked = commands().oldest();
         auto const a = decode(asked.what, r);
-        if (a.error) note_error(a.error, r, script_of(asked.what).text);
+        if (a.error) note_error(a.error, r, &script_of(asked.what));
         if (!commands().repeats(a)) note(asked, a, now);
         answered(a, now);
         // It has become a replica. The next connection finds out whether the name leads to its master now; not more

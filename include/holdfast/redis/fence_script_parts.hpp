@@ -35,7 +35,7 @@ inline constexpr std::string_view keep_fence = R"lua(local lead = (fence - clock
 local lifetime = lead < 1 and ARGV[4] or string.format('%.0f', ARGV[4] + lead)
 redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', lifetime)
 )lua";
-inline constexpr std::string_view fence_by_clock = joined<next_by_clock, keep_fence>;
+inline constexpr auto fence_by_clock = joined<next_by_clock, keep_fence>;
 
 inline constexpr std::string_view fence_by_count = R"lua(
 local number = type(kept) == 'string' and #kept <= 17 and string.find(kept, '^-?%d+$') and tonumber(kept)

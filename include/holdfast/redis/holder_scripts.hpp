@@ -167,7 +167,7 @@ inline constexpr script request_release{
 // list: ARGV cursor pattern count. Answers {cursor, name…}: of the keys that match, those that hold an owner token, or
 // have readers, and expire. Looks at about `count` keys. A name of more than 4 KiB is left out: a reply is not to be
 // too long.
-inline constexpr script list{R"lua(
+inline constexpr std::string_view list_text = R"lua(
 local got = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', ARGV[3])
 local all = {got[1]}
 for _, key in ipairs(got[2]) do
@@ -181,12 +181,12 @@ for _, key in ipairs(got[2]) do
   end
 end
 return all
-)lua",
-                             "ce454f17e3557423492334c68ef62f5f73a2096a"};
+)lua";
+inline constexpr script list{joined<list_text>, "ce454f17e3557423492334c68ef62f5f73a2096a"};
 
 // count: KEYS slot 0; ARGV '' slots. Answers for each slot a digest of its value, which only tells values apart; '' if
 // it is free. The names of the other slots differ in the number at their end.
-inline constexpr script count{R"lua(
+inline constexpr std::string_view count_text = R"lua(
 local name = string.sub(KEYS[1], 1, -2)
 local all = {}
 for i = 1, tonumber(ARGV[2]) do
@@ -196,12 +196,12 @@ for i = 1, tonumber(ARGV[2]) do
   all[i] = left == -2 and '' or string.sub(redis.sha1hex(type(value) == 'string' and value or ''), 1, 16)
 end
 return all
-)lua",
-                              "0aa0aaf236d294595eb6217be78be124c0119fe6"};
+)lua";
+inline constexpr script count{joined<count_text>, "0aa0aaf236d294595eb6217be78be124c0119fe6"};
 
 // resize: KEYS slot 0; ARGV '' permits ttl. The number of permits is kept as `permit_scripts` says, beside the slots.
 // One that does not expire is replaced by one that does not. Answers 1; an error if the key is no string.
-inline constexpr script resize{R"lua(
+inline constexpr std::string_view resize_text = R"lua(
 local number_key = string.gsub(KEYS[1], '#%d+$', '#max', 1)
 redis.call('GETRANGE', number_key, 0, 0)
 local rest = redis.call('PTTL', number_key)
@@ -211,7 +211,7 @@ else
   redis.call('SET', number_key, ARGV[2], 'PX', string.format('%.0f', math.max(rest, ARGV[3] + 1000)))
 end
 return 1
-)lua",
-                               "54960330ee985092209cbe926f54c23a6be50016"};
+)lua";
+inline constexpr script resize{joined<resize_text>, "54960330ee985092209cbe926f54c23a6be50016"};
 
 }  // namespace holdfast::redis::scripts

@@ -30,7 +30,8 @@ inline void encode_acquire_all(std::string& bytes, command const& c, script_form
     std::list<std::string> numbers;
     auto const add = [&](auto number) { words.emplace_back(numbers.emplace_back(std::to_string(number))); };
     words.emplace_back(std::string_view{by_hash ? "EVALSHA" : "EVAL"});
-    words.emplace_back(by_hash ? script_of(c).sha1 : script_of(c).text);
+    auto const text = by_hash ? std::string{} : script_of(c).text();
+    words.emplace_back(by_hash ? script_of(c).sha1 : std::string_view{text});
     add(c.members->size() * (c.use_holder ? 5 : 4));
     for (auto const& one : *c.members) {
         words.emplace_back(std::string_view{one.keys->lock});

@@ -14,7 +14,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
 // - All is read before the first write. The fences are written before the locks. If PEXPIRE is not permitted, the first
 //   lock is taken back; what else fails in the middle leaves locks that the client releases.
 // - The fence and the record are those of acquire_by_clock and acquire_by_clock_and_tell.
-inline constexpr script acquire_all{R"lua(
+inline constexpr std::string_view acquire_all_text = R"lua(
 local each = ARGV[3] == '' and 4 or 5
 local count = #KEYS / each
 local time = redis.call('TIME')
@@ -61,7 +61,7 @@ for i = 1, count do
   end
 end
 return fences
-)lua",
-                                    "673dba02af8feb61c899202d88ea460e54f67757"};
+)lua";
+inline constexpr script acquire_all{joined<acquire_all_text>, "673dba02af8feb61c899202d88ea460e54f67757"};
 
 }  // namespace holdfast::redis::scripts

@@ -14,6 +14,7 @@
 #include <holdfast/redis/greeting.hpp>
 #include <holdfast/redis/hiredis.hpp>
 #include <holdfast/redis/reconnect_pause.hpp>
+#include <holdfast/redis/script.hpp>
 
 #include <array>
 #include <chrono>
@@ -133,11 +134,11 @@ protected:
     /// Returns: whether something in flight must not arrive after the link is given up.
     [[nodiscard]] virtual bool harmful_later() const noexcept { return false; }
 
-    /// Effects: `reason(why)` is now what the error `r` says. `script` is the script that the server ran, if any.
-    void note_error(std::error_code why, reply const& r, std::string_view script) noexcept
+    /// Effects: `reason(why)` is now what the error `r` says. `ran` is the script that the server ran; null: none.
+    void note_error(std::error_code why, reply const& r, script const* ran = nullptr) noexcept
     {
         told_ = why;
-        reason_ = said(r, script);
+        reason_ = said(r, ran);
     }
 
     /// Effects: sends `bytes`. Requires: `up()`.
@@ -183,10 +184,11 @@ private:
     }
 
     /// Returns: details of `r`; empty if it is no error.
-    [[nodiscard]] std::string said(reply const& r, std::string_view script) const noexcept
+    [[nodiscard]] std::string said(reply const& r, script const* ran = nullptr) const noexcept
     {
         if (r.what() != reply::kind::error) return {};
-        return words_of([&] { return error_reply{r.text()}.detail(script, server_.password); });
+        return words_of(
+            [&] { return error_reply{r.text()}.detail(ran ? ran->text() : std::string{}, server_.password); });
     }
 
     /// Effects: as `disconnect`, for what the stream says; with its own code if TLS is the cause. Once the server has
@@ -258,7 +260,7 @@ private:
 
     void on_greeting(reply const& r, boot_clock::time_point now)
     {
-        if (auto const why = greeting_.on_reply(r)) return disconnect(why, now, said(r, {}));
+        if (auto const why = greeting_.on_reply(r)) return disconnect(why, now, said(r));
         if (greeting_.done()) come_up(now);
     }
 

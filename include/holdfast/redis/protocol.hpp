@@ -81,7 +81,8 @@ inline void encode(std::string& bytes, command const& c, script_form form)
     bool const by_hash = form == script_form::by_hash;
     detail::words w;
     w.add(by_hash ? "EVALSHA" : "EVAL");
-    w.add(by_hash ? script_of(c).sha1 : script_of(c).text);
+    auto const text = by_hash ? std::string{} : script_of(c).text();
+    w.add(by_hash ? script_of(c).sha1 : std::string_view{text});
     bool const queued = c.use_queue && may_queue(c) && !(mode_of(c) == access::shared && asks_for_vote(c));
     waiter_text const waiter{c.waiter};
     auto const add_waiter = [&] {

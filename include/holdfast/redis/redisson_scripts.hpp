@@ -268,7 +268,7 @@ inline constexpr script release_shared{joined<parts::owner_of, parts::timeouts, 
                                        "23bc03d8887af275c28f4011690c9400b1ae5129"};
 
 // Of operators. What is forced is told to the waiters of both kinds of lock.
-inline constexpr script inspect{parts::report, "19d5c03fc5b59eb225f0bf0c86117231ae0e70e5"};
+inline constexpr script inspect{joined<parts::report>, "19d5c03fc5b59eb225f0bf0c86117231ae0e70e5"};
 inline constexpr script force_release{joined<parts::break_lock, parts::wake_one, parts::tell>,
                                       "da92ce08674f9aaf95dabd366c827baf6357ee80"};
 

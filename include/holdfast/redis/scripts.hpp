@@ -43,8 +43,8 @@ if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) t
 end
 )lua";
 inline constexpr std::string_view compare_value = "local refused = left ~= -2 and value ~= ARGV[1]\n";
-inline constexpr std::string_view look_at_owner = joined<read_value, compare_value>;
-inline constexpr std::string_view look = joined<look_at_left, look_at_owner>;
+inline constexpr auto look_at_owner = joined<read_value, compare_value>;
+inline constexpr auto look = joined<look_at_left, look_at_owner>;
 
 inline constexpr std::string_view look_at_reservation = R"lua(
 local reserved = next and redis.pcall('GETRANGE', next, '0', '63')
@@ -151,8 +151,8 @@ if refused then
   return tonumber(refused) and {answer, refused} or answer
 end
 )lua";
-inline constexpr std::string_view turn = joined<look_at_left, look_at_reservation, unless_at_once, look_at_owner,
-                                                enqueue, call_next, stand_in_line, refuse, end_of_rivals>;
+inline constexpr auto turn = joined<look_at_left, look_at_reservation, unless_at_once, look_at_owner, enqueue,
+                                    call_next, stand_in_line, refuse, end_of_rivals>;
 
 inline constexpr std::string_view take = R"lua(
 if left == -2 then
@@ -202,7 +202,7 @@ if redis.pcall('GETRANGE', KEYS[1], '0', '32') ~= ARGV[1] then return 0 end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 1
 )lua";
-inline constexpr script extend{extend_text, "91259b94c360d67f13f8eb39f5c1d137f7e8bca6"};
+inline constexpr script extend{joined<extend_text>, "91259b94c360d67f13f8eb39f5c1d137f7e8bca6"};
 
 // reacquire: KEYS lock; ARGV token ttl. As extend, and takes a free lock.
 namespace parts {

@@ -83,7 +83,7 @@ private:
     void on_error(reply const& r, boot_clock::time_point now)
     {
         std::error_code const why = classify(r.text());
-        note_error(why, r, {});
+        note_error(why, r);
         // Otherwise the end of the connection is noted.
         if (refused(why, now) && why == holdfast::errc::misconfigured) note_failure(why);
     }
