@@ -4,6 +4,9 @@
 
 #include <holdfast/core/announcer.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/hold_state.hpp>
+#include <holdfast/core/joint_hold.hpp>
+#include <holdfast/core/lease.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/report.hpp>
@@ -16,6 +19,8 @@
 
 using namespace std::chrono_literals;
 using holdfast::detail::announcer;
+using holdfast::detail::hold_state;
+using holdfast::detail::joint_hold;
 using holdfast::test::eventually;
 
 TEST_CASE("what is not told yet is told to nobody when the lock is gone")
@@ -45,4 +50,17 @@ TEST_CASE("what is not told yet is told to nobody when the lock is gone")
     calls.end();
     CHECK(told == 2);
     CHECK(lost.stop_requested());
+}
+
+TEST_CASE("a request to release one of several locks counts for all, also if it came before they were together")
+{
+    bool const before = GENERATE(false, true);
+    auto const part = std::make_shared<hold_state>();
+    part->begin(1, holdfast::boot_clock::now() + 1h);
+    auto const all = std::make_shared<joint_hold>(1);
+    if (before) CHECK(announce_request(nullptr, *part));
+    all->add(holdfast::lease{part}, all);
+    CHECK(all->release_requested().stop_requested() == before);
+    CHECK(announce_request(nullptr, *part) == !before);
+    CHECK(all->release_requested().stop_requested());
 }

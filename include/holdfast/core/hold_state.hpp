@@ -113,16 +113,20 @@ public:
     }
 
     /// Effects: it is a part of `of`, or, if that is null, of no other hold any more. The loss of a part is announced
-    /// as that of the whole, too. Returns: whether this is not lost yet.
+    /// as that of the whole, too, and so is a request to release it. Returns: whether this is not lost yet.
     bool join(std::weak_ptr<hold_state> of) noexcept
     {
         if (origin_.in_child()) return true;
         std::unique_lock guard{mutex_};
         joint_ = std::move(of);
         bool const held = !lost_;
-        auto const in = failing_ ? joint_.lock() : nullptr;
+        bool const at_risk = failing_;
+        bool const asked = release_requested_;
+        auto const in = joint_.lock();
         guard.unlock();
-        if (in) static_cast<void>(in->count_risk());  // no caller has a token of it yet
+        std::stop_source of_nobody{std::nostopstate};  // no caller has a token of it yet
+        if (in && at_risk) of_nobody = in->count_risk();
+        if (in && asked) static_cast<void>(in->request_release(of_nobody));
         return held;
     }
 
