@@ -7,6 +7,7 @@
 #include "support/code_of.hpp"
 #include "support/eventually.hpp"
 
+#include <holdfast/adapters/run_once.hpp>
 #include <holdfast/asio/async_guard.hpp>
 #include <holdfast/mutex.hpp>
 
@@ -16,6 +17,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -590,4 +592,42 @@ TEST_CASE("the answer to a deferred release may be told inside another operation
     REQUIRE(locks.done());
     CHECK(locks.join());
     CHECK(f.store->broken == 0);
+}
+
+TEST_CASE("a job that nobody has begun is not refused because another thread asks for it, or because it was just free")
+{
+    fake_client f;
+    auto const job = [&] { return holdfast::run_once(f.locks, "report", 1h, [] {}); };
+    SECTION("the other one fails")
+    {
+        f.store->acquires.answered_at_once = false;
+        sleeper first{[&] { CHECK(code_of([&] { job(); }) == errc::unavailable); }};
+        CHECK(first.sleeps());
+        sleeper second{job};
+        CHECK(second.sleeps());
+        f.store->acquires.answered_at_once = true;
+        f.store->refuse(0, make_error_code(errc::unavailable));
+        first.join();
+        CHECK(second.join());
+    }
+    SECTION("the other one never ends")
+    {
+        f.store->acquires.answered_at_once = false;
+        sleeper first{[&] { static_cast<void>(code_of([&] { job(); })); }};
+        CHECK(first.sleeps());
+        CHECK(code_of([&] { job(); }) == errc::unavailable);
+        f.store->refuse(0, make_error_code(errc::unavailable));
+        first.join();
+    }
+    SECTION("it has failed twice in succession")
+    {
+        for (int i = 0; i < 2; ++i)
+            CHECK_THROWS_AS(holdfast::run_once(f.locks, "report", 1h,
+                                               [] {
+                                                   std::this_thread::sleep_for(100ms);
+                                                   throw std::runtime_error{"no paper"};
+                                               }),
+                            std::runtime_error);
+        CHECK(job());
+    }
 }

@@ -48,7 +48,7 @@ struct patience {
     /// Returns: until when it may wait before it asks.
     [[nodiscard]] boot_clock::time_point may_wait_until() const noexcept
     {
-        return once ? boot_clock::time_point::min() : deadline;
+        return once && !until_decided ? boot_clock::time_point::min() : deadline;
     }
 };
 

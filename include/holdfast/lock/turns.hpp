@@ -42,7 +42,7 @@ public:
         if (is_first(one)) {
             one.now = waiter::stage::first;
             take(one);
-        } else if (one.limit.once) {
+        } else if (one.limit.once && (!one.limit.until_decided || state_ == state::held)) {
             end(one);
         } else {
             one.was_in_line = true;
@@ -161,11 +161,12 @@ private:
         outage_.asked_by(one);
     }
 
-    /// Effects: ends `one` without the lock: it was cancelled; the store was unavailable all the time; or its time is
-    /// over.
+    /// Effects: ends `one` without the lock: it was cancelled; the store was unavailable all the time, or it was to be
+    /// decided and is not; or its time is over.
     void end(waiter& one) noexcept
     {
-        bool const never_asked = state_ == state::asking && asks_ && outage_.is_all_for(one, *asks_);
+        bool const in_outage = state_ == state::asking && asks_ && outage_.is_all_for(one, *asks_);
+        bool const never_asked = in_outage || (one.limit.until_decided && state_ != state::held);
         one.why_not = failure{one.canceled ? std::make_error_code(std::errc::operation_canceled)
                                            : acquire_limits::when_over(!never_asked),
                               {}};
