@@ -92,7 +92,8 @@ public:
                    {make_error_code(errc::misconfigured),
                     "two lock objects of this name are taken together, by std::scoped_lock or std::lock; they are one "
                     "lock, so that never succeeds: take one of them"});
-        if (why->code == errc::timed_out || why->code == std::errc::operation_canceled) return false;
+        bool const canceled = why->code == std::errc::operation_canceled && stop.stop_requested();
+        if (why->code == errc::timed_out || canceled) return false;
         throw error_of(name(), *why);
     }
 
