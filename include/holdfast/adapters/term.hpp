@@ -91,7 +91,13 @@ public:
 
     /// Returns: a token that is stopped when the term is over. Its callbacks run in the candidate's thread: while one
     /// runs, `on_deposed` is not called.
-    [[nodiscard]] std::stop_token stop_token() const { return state_ ? state_->stop_token() : std::stop_token{}; }
+    [[nodiscard]] std::stop_token stop_token() const
+    {
+        if (state_) return state_->stop_token();
+        std::stop_source over;
+        over.request_stop();
+        return over.get_token();
+    }
 
     /// Returns: the lease of the lock. It ends `stop_margin` after the term.
     [[nodiscard]] holdfast::lease lease() const noexcept { return state_ ? state_->lease() : holdfast::lease{}; }
