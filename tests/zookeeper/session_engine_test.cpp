@@ -39,7 +39,11 @@ struct wire {
     std::vector<bool> identified;     // what it was answered when it said who it is: no at first
     std::vector<transport_events::call*> unanswered;
     std::vector<request::kind> sent;
+    bool removes_watches = true;  // the C client does not, while it knows of none
 };
+
+/// An operation that does nothing by itself.
+struct idle final : holdfast::zookeeper::session_operation {};
 
 /// A way to servers that answer when the test says so.
 struct silence final : transport {
@@ -54,6 +58,7 @@ struct silence final : transport {
     }
     bool send(request const& r, transport_events::call& as, bool) override
     {
+        if (r.what == request::kind::unwatch && !wire_.removes_watches) return false;
         wire_.sent.push_back(r.what);
         wire_.unanswered.push_back(&as);
         return true;
@@ -208,4 +213,31 @@ TEST_CASE("an idle session is attended to once for each thing that it sends")
         next = zk.attend();
         zk.answer();
     }
+}
+
+TEST_CASE("a wait that is given up before its watch is answered keeps nothing from being sent")
+{
+    using enum request::kind;
+    session zk{{}};
+    zk.to->on_state(transport_events::state::connected, 1, 10s);
+    zk.attend();
+    zk.answer();
+    zk.sent.clear();
+    idle waits;
+    idle gives_back;
+    {
+        session_engine::lock guard{zk.engine.mutex()};
+        zk.engine.attach(waits);
+        zk.engine.attach(gives_back);
+        zk.engine.perform(waits, {{{watch, "/orders/before"}, 1}});
+        zk.removes_watches = false;
+        zk.engine.detach(waits);
+        zk.engine.perform(gives_back, {{{erase, "/orders/ours"}, 1}});
+    }
+    CHECK(zk.sent == std::vector{watch, erase});
+    zk.removes_watches = true;
+    zk.answer();  // now the C client knows of it
+    CHECK(zk.sent == std::vector{watch, erase, unwatch});
+    session_engine::lock guard{zk.engine.mutex()};
+    zk.engine.detach(gives_back);
 }

@@ -232,9 +232,13 @@ protected:
             can = false;
         }
         sent_.splice(sent_.end(), made);
-        one.sent = last_sent_ = boot_clock::now();
+        one.sent = boot_clock::now();
+        bool const sent = can && way_->send(what, one, !options_.auth_scheme.empty() && !options_.world_writable);
+        // The C client knows of no such watch: its answer is to come, or its notice has come. It is removed after that.
+        if (!sent && what.what == request::kind::unwatch) return static_cast<void>(sent_.erase(one.place));
+        last_sent_ = one.sent;
         if (is_write(what.what)) last_write_ = one.sent;
-        if (can && way_->send(what, one, !options_.auth_scheme.empty() && !options_.world_writable)) return;
+        if (sent) return;
         unsent_.splice(unsent_.end(), sent_, one.place);
         wake_thread();
     }

@@ -53,21 +53,27 @@ public:
         closed_ = true;
         under_way_.clear();
         watches_.clear();
+        active_.clear();
         hang_up();
     }
 
-    void send(zookeeper::request const& what, events::call& as)
+    /// Returns: whether the request is under way. The removal of a watch whose answer has not come, or whose notice
+    /// has, is not.
+    bool send(zookeeper::request const& what, events::call& as)
     {
         me_.stumble();
+        if (what.what == zookeeper::request::kind::unwatch && !active_.contains(what.path)) return false;
         as.to = &to_;
         as.what = what.what;
         under_way_.push_back({next_++, &as, what, me_.now()});
         if (state_ != state::up) {
             me_.at(me_.present(), [self = shared_from_this(), id = under_way_.back().id] { self->answer(id, {}, 0); });
-            return;
+        } else if (strikes(kind::cut, world().wrong().cut)) {
+            cut();
+        } else {
+            transmit(under_way_.back());
         }
-        if (strikes(kind::cut, world().wrong().cut)) return cut();
-        transmit(under_way_.back());
+        return true;
     }
 
     /// Effects: the connection breaks, if there is one.
@@ -191,6 +197,7 @@ private:
                      static_cast<std::uint64_t>(session_));
         hang_up();
         watches_.clear();
+        active_.clear();
         to_.on_state(events::state::expired, session_, {});
     }
 
@@ -296,8 +303,12 @@ private:
         auto const one = std::move(*found);
         under_way_.erase(found);
         seen_ = std::max(seen_, seen);
-        if (one.what.what == zookeeper::request::kind::unwatch && r.what == zookeeper::answer::ok)
+        bool const done = r.what == zookeeper::answer::ok;
+        if (one.what.what == zookeeper::request::kind::watch && done) active_.insert(one.what.path);
+        if (one.what.what == zookeeper::request::kind::unwatch && done) {
             watches_.erase(one.what.path);
+            active_.erase(one.what.path);
+        }
         to_.on_reply(*one.as, std::move(r));
     }
 
@@ -306,7 +317,9 @@ private:
         if (link_->deaf) return;
         link_->answers = std::max(link_->answers, world().now() + delay(*link_));
         me_.at(link_->answers, [self = shared_from_this(), l = link_, path] {
-            if (l->intact) self->to_.on_notice(path);
+            if (!l->intact) return;
+            self->active_.erase(path);
+            self->to_.on_notice(path);
         });
     }
 
@@ -336,7 +349,8 @@ private:
     std::size_t seen_ = 0;
     std::uint64_t next_ = 1;
     std::deque<call> under_way_;
-    std::set<std::string> watches_;
+    std::set<std::string> watches_;  ///< at the server
+    std::set<std::string> active_;   ///< as this client knows
 };
 
 }  // namespace holdfast::test

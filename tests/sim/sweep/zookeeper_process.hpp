@@ -133,8 +133,7 @@ private:
         bool authenticate(std::string const&, std::string const&) override { return true; }
         bool send(zookeeper::request const& r, zookeeper::transport_events::call& as, bool) override
         {
-            handle_->send(r, as);
-            return true;
+            return handle_->send(r, as);
         }
 
     private:
