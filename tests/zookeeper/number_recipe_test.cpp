@@ -59,6 +59,16 @@ TEST_CASE("a number is agreed if all marks say the same")
     CHECK(m.machine.what_is_left().node == at + mark(1, 3));
 }
 
+TEST_CASE("a node that is no mark is left out")
+{
+    auto const* const foreign =
+        GENERATE("readme", "lock-0000000001", "0000000000000000000000000000000g-5", "00000000000000000000000000000001-",
+                 "00000000000000000000000000000001-5x", "_c_00000000-0000-0000-0000-000000000000-lock-0000000001");
+    three m;
+    m.listed({mark(1, 3), foreign});
+    CHECK(m.sent() == words{"write " + at + mark(1, 3)});
+}
+
 TEST_CASE("an earlier mark that is agreed refuses another number, and a later one does not")
 {
     bool const earlier = GENERATE(true, false);

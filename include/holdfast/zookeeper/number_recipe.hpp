@@ -117,9 +117,20 @@ private:
         ask_for_line(state::listing);
     }
 
+    /// Returns: whether it is the name of a mark: a token, and the number.
+    [[nodiscard]] static bool is_mark(std::string_view node) noexcept
+    {
+        constexpr std::size_t length = 32;  // of a token
+        auto const number = node.substr(std::min(node.size(), length + 1));
+        return !number.empty() && node[length] == '-' &&
+               node.substr(0, length).find_first_not_of("0123456789abcdef") == std::string_view::npos &&
+               number.find_first_not_of("0123456789") == std::string_view::npos;
+    }
+
     void take_list(reply const& r)
     {
         marks_ = r.children;
+        std::erase_if(marks_, [](auto const& one) { return !is_mark(one); });
         if (std::find(marks_.begin(), marks_.end(), node_) == marks_.end()) return start_over();
         if (std::all_of(marks_.begin(), marks_.end(), [&](auto const& one) { return number_of(one) == permits_; }))
             return agree();
