@@ -64,13 +64,20 @@ enum class answer : std::uint8_t {
 /// The owner of a container, by its stat.
 inline constexpr std::int64_t container_owner = std::numeric_limits<std::int64_t>::min();
 
+/// The first byte of the owner of a node that lasts for a time, by its stat.
+inline constexpr unsigned ttl_owner = 0xFF;
+
 struct node_stat {
     std::int64_t czxid = 0;  ///< the transaction that made the node
     std::int64_t owner = 0;  ///< the session that the node ends with
     std::int64_t ctime = 0;  ///< when it was made, by the server's clock, in ms since 1970
 
     /// Returns: whether the node ends with a session.
-    [[nodiscard]] bool ephemeral() const noexcept { return owner != 0 && owner != container_owner; }
+    [[nodiscard]] bool ephemeral() const noexcept
+    {
+        bool const lasts_for_a_time = static_cast<std::uint64_t>(owner) >> 56U == ttl_owner;
+        return owner != 0 && owner != container_owner && !lasts_for_a_time;
+    }
 };
 
 /// How many fencing tokens each node has: as many as a lease can use.
