@@ -34,6 +34,8 @@ TEST_CASE("the address of an IPv6 host stands in brackets")
 {
     CHECK(parse_url("redis://[::1]") == endpoint{.host = "::1"});
     CHECK(parse_url("redis://[FE80::1]:7000/2") == endpoint{.host = "fe80::1", .port = 7000, .database = 2});
+    CHECK(parse_url("redis://[FE80::A%Wan0]") == endpoint{.host = "fe80::a%Wan0"});
+    CHECK(parse_url("redis://[fe80::1%25eth0]:1") == endpoint{.host = "fe80::1%eth0", .port = 1});
     CHECK(parse_url("redis://u:p@[::1]") == endpoint{.host = "::1", .user = "u", .password = "p"});
 }
 

@@ -153,6 +153,7 @@ private:
             auto const end = rest.find(']');
             if (end == std::string_view::npos) fail("host", "a bracket is not closed");
             e.host = rest.substr(1, end - 1);
+            if (auto const zone = e.host.find("%25"); zone != std::string::npos) e.host.erase(zone + 1, 2);
             rest.remove_prefix(end + 1);
             if (!rest.empty() && rest.front() != ':') fail("host", "only a port may follow the bracket");
             if (!rest.empty()) parse_port(rest.substr(1), e);
@@ -161,7 +162,8 @@ private:
             if (colon != std::string_view::npos) parse_port(rest.substr(colon + 1), e);
             e.host = decoded("host", rest.substr(0, colon));
         }
-        for (auto& c : e.host) c = holdfast::detail::in_small(c);
+        auto const zone = std::find(e.host.begin(), e.host.end(), '%');  // the name of an interface
+        std::transform(e.host.begin(), zone, e.host.begin(), holdfast::detail::in_small);
     }
 
     void parse_unix(std::string_view rest, endpoint& e) const
