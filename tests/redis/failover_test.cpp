@@ -81,6 +81,24 @@ TEST_CASE("a lease that the new master has is renewed there")
     CHECK(servers.second.command({"EXISTS", "orders"}).integer == 0);
 }
 
+TEST_CASE("who waits for a lock that is held all the time waits at the new master after a failover")
+{
+    pair_of_servers servers;
+    servers.first.command({"SET", "orders", "theirs", "PX", "3600000"});
+    REQUIRE(eventually([&] { return servers.second.command({"EXISTS", "orders"}).integer == 1; }));
+    mutex m{servers.user, "orders", {.ttl = 1min}};
+    std::atomic<bool> done{false};
+    std::jthread const waiter{[&] { done = m.try_lock_for(5min); }};
+    auto const listens = [](redis_server& to) {
+        return !to.command({"PUBSUB", "CHANNELS", "holdfast:*"}).elements.empty();
+    };
+    CHECK(eventually([&] { return listens(servers.first); }));
+    servers.fail_over();
+    CHECK(eventually([&] { return listens(servers.second); }));
+    servers.second.command({"DEL", "orders"});
+    CHECK(eventually([&] { return done.load(); }));
+}
+
 TEST_CASE("who waits hears of releases from the server that its commands go to")
 {
     redis_server first;

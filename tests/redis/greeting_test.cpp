@@ -66,8 +66,9 @@ TEST_CASE(
     greeting_exchange g;
     CHECK(tell(g, hello::about_itself, {bulk("role:slave\r\n")}) == errc::read_only);
     CHECK(tell(g, hello::with_clock, {bulk("# Replication\r\nrole:slave\r\nmaster_host:h\r\n")}) == errc::read_only);
-    CHECK(tell(g, hello::about_itself, {a_master, some_memory, bulk("# Server\r\nredis_mode:cluster\r\n")}) ==
-          errc::moved);
+    for (std::string const mode : {"redis_mode", "server_mode"})
+        CHECK(tell(g, hello::about_itself, {a_master, some_memory, bulk("# Server\r\n" + mode + ":cluster\r\n")}) ==
+              errc::moved);
     CHECK_FALSE(tell(g, hello::about_itself,
                      {bulk("xrole:slave\r\nrole:slaves"), bulk(""), bulk("not redis_mode:cluster"), a_time}));
     CHECK(g.got().run_id.empty());

@@ -84,7 +84,7 @@ public:
         }
         if (what == question::replication && field(r.text(), "role:") == "slave") return errc::read_only;
         if (what == question::memory) got_.eviction = field(r.text(), "maxmemory_policy:");
-        if (what == question::info && field(r.text(), "redis_mode:") == "cluster") return errc::moved;
+        if (what == question::info && is_cluster(r.text())) return errc::moved;
         if (what == question::info) got_.run_id = field(r.text(), "run_id:");
         if (what == question::info) got_.uptime = uptime_in(r.text());
         if (what == question::time) {
@@ -105,6 +105,12 @@ private:
     {
         if (what == question::replication || what == question::memory) return true;
         return !required_ && what != question::auth && what != question::select;
+    }
+
+    /// Returns: whether `info` is that of a node of a cluster; Valkey has the second name.
+    [[nodiscard]] static bool is_cluster(std::string_view info) noexcept
+    {
+        return field(info, "redis_mode:") == "cluster" || field(info, "server_mode:") == "cluster";
     }
 
     /// Returns: what follows `name` in a line of `info`; empty if there is no such line.

@@ -55,13 +55,13 @@ inline constexpr std::string_view decline_number = "if other and not held then r
 }  // namespace parts
 
 inline constexpr script acquire_slot{joined<parts::take_number, parts::refuse_number, acquire_text>,
-                                     "9117c191efdec13012a4765fe72bdb7487224d30"};
+                                     "3aeb6a8d41400a878ed986308bc66209ca5d077d"};
 
 inline constexpr script acquire_slot_by_clock{joined<parts::take_number, parts::refuse_number, acquire_by_clock_text>,
-                                              "d63b394d0f1dcff342aae0b6672f160d24ae6c54"};
+                                              "2dd13dfe47e70c771407794338f50792aa8bd112"};
 
 inline constexpr script acquire_slot_by_count{joined<parts::take_number, parts::refuse_number, acquire_by_count_text>,
-                                              "f550c0893fa5166903b082d92d7aabdcd0201b0c"};
+                                              "037b544c7af7d35b052c2d5f00a98509b3e17806"};
 
 inline constexpr script extend_slot{joined<parts::take_number, parts::keep_number, extend_text>,
                                     "ae873a471378112cd120e1c5df3a1a9f6dbb24ec"};
@@ -73,15 +73,15 @@ inline constexpr script reacquire_slot{
 // The same with a record of the holder, whose text is the last argument but one.
 
 inline constexpr script acquire_slot_and_tell{joined<parts::take_number, parts::refuse_number, acquire_and_tell_text>,
-                                              "d37f94a9ddc1fd65d056a3896d0225247ba0b3f6"};
+                                              "c40d2a0477c44ffc68799e9868a270280b55234f"};
 
 inline constexpr script acquire_slot_by_clock_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_clock_and_tell_text>,
-    "c731759aca12794c88c11dc1554b4216f19b8ede"};
+    "e2f9ef573b111bf1aefbeba225b5d5fc5afecceb"};
 
 inline constexpr script acquire_slot_by_count_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_count_and_tell_text>,
-    "51fa6c8195c75c7e3decbe37969d5a77b925e2e6"};
+    "4503056cceb97e34c67dbf50100e5a497cfa113a"};
 
 inline constexpr script extend_slot_and_hear{joined<parts::take_number, parts::keep_number, extend_and_hear_text>,
                                              "5e6f8a882d0540f9136b6b4b451ab0e9355a25c1"};

@@ -73,8 +73,9 @@ public:
     /// Effects: notes what the server answered to `c`, which was sent as `form`.
     void note(command const& c, script_form form, std::error_code why) noexcept
     {
-        if (!why && c.queue_refused) queues_ = false;  // it was not for a right that is missing in any case
-        if (!why && c.holder_refused) holders_ = false;
+        // It was not for a right that is missing in any case. What an operator asks may be about a lock of others.
+        if (!why && c.queue_refused && !of_operator(c)) queues_ = false;
+        if (!why && c.holder_refused && !of_operator(c)) holders_ = false;
         auto const one = find(&script_of(c));
         if (one == known_.size()) return;
         bool const by_hash = form == script_form::by_hash;

@@ -29,8 +29,8 @@ namespace scripts {
 // - A score that is negative is the time waited so far, in µs: then no client has to know the clock of the server.
 // - A score of more than an hour ago counts as that, and one of more than a minute from now, too: no client may be
 //   ahead of all others for good, and none behind them.
-// - Only a missing right to the queue is an error, before a lock is given back. What else is wrong with its keys makes
-//   waiters slower. A user who may not call others stays in no queue: those who wait for it would not hear of its
+// - Only a missing right to the queue is an error, before a lock is given back, or that the server is a replica: waiters
+//   leave that. What else is wrong with its keys makes waiters slower. A user who may not call others stays in no queue: those who wait for it would not hear of its
 //   releases.
 
 namespace parts {
@@ -75,7 +75,7 @@ local function enqueue()
   local function refused(answer)
     local why = type(answer) == 'table' and answer.err or ''
     return string.find(why, 'NOPERM', 1, true) or string.find(why, 'ACL failure', 1, true)
-      or string.find(why, 'The user executing', 1, true)
+      or string.find(why, 'The user executing', 1, true) or string.find(why, 'READONLY', 1, true)
   end
   if refused(redis.pcall('ZRANK', queue, waiter)) then redis.call('ZRANK', queue, waiter) end
   local added = redis.pcall('ZADD', queue, string.format('%.0f', at), waiter)
@@ -172,17 +172,17 @@ inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} 
 }  // namespace parts
 
 inline constexpr auto acquire_text = joined<parts::keys, parts::waiter, parts::turn, parts::take, parts::answer_yes>;
-inline constexpr script acquire{acquire_text, "7bb28b2c3510e67a2fb96a5becd9263b21caab5d"};
+inline constexpr script acquire{acquire_text, "c1552cea0d4b30d3a63f8b6e62d8118fa14f183c"};
 
 inline constexpr auto acquire_by_clock_text =
     joined<parts::keys_after_fence, parts::waiter_by_clock, parts::turn, parts::look_at_fence, parts::fence_by_clock,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_clock{acquire_by_clock_text, "ec1720802fc84bab20b70c9e4bead4e57b756c18"};
+inline constexpr script acquire_by_clock{acquire_by_clock_text, "f8db4439feeae0175a5a2f3cba81e0bbe8ba952b"};
 
 inline constexpr auto acquire_by_count_text =
     joined<parts::keys_after_fence, parts::waiter_by_count, parts::turn, parts::look_at_fence, parts::fence_by_count,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_count{acquire_by_count_text, "4be0642be272ce9cef98f79b7c6fe999461159f2"};
+inline constexpr script acquire_by_count{acquire_by_count_text, "9a9b685d28d2d0ee625a23759c155eb0fb53ff09"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.
@@ -249,7 +249,7 @@ inline constexpr script release{
 // queue, or joins it if the score is not 0.
 inline constexpr script give_back{
     joined<parts::keys, parts::waiter, parts::enqueue, parts::call_next, parts::leave_or_stay, parts::tell_all>,
-    "4ea9a580c217451b43822f5f6d5d56278fb5de14"};
+    "6197049d2ca03b577cf42f62f32bc0192965871f"};
 
 }  // namespace scripts
 }  // namespace holdfast::redis

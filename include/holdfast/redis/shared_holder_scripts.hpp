@@ -41,21 +41,21 @@ inline constexpr std::string_view erase_own = "redis.pcall('PEXPIRE', holder, 0)
 inline constexpr script acquire_exclusive_and_tell{
     joined<parts::take_holder, parts::take_text, parts::look_at_clock, parts::acquire_exclusive, parts::as_long_as_lock,
            parts::record, parts::answer_yes>,
-    "9a21b8f764f4c29ddc3d1453615f78d0ba2f2d64"};
+    "b46b9c8f565963f9519ff1d9fd53d362787c1c7a"};
 
 inline constexpr script acquire_exclusive_by_clock_and_tell{
     joined<parts::take_holder, parts::take_text, parts::acquire_exclusive_by_clock, parts::as_long_as_lock,
            parts::record, parts::answer_fence>,
-    "424a9d0dc3430abafae261d8f42dda7724053de2"};
+    "a7f29dfb54223e0992b80df755f2271def79709d"};
 
 inline constexpr script acquire_exclusive_by_count_and_tell{
     joined<parts::take_holder, parts::take_text, parts::acquire_exclusive_by_count, parts::as_long_as_lock,
            parts::record, parts::answer_fence>,
-    "ad886aa1de11cffe45bf7cb536887950551811eb"};
+    "3db7b7388b045bdc9da67095c40c2464466b5fcf"};
 
 inline constexpr script release_exclusive_and_erase{
     joined<parts::take_holder, parts::leave_exclusive, parts::erase_record, parts::tell_all>,
-    "43c0dece95c7e7efbb1ba74f1d52f921828f0e63"};
+    "f775038600705a953f0c831226a9ac6414428d3e"};
 
 inline constexpr script acquire_shared_and_tell{
     joined<parts::take_own_holder, parts::take_text, parts::look_at_clock, parts::acquire_shared,

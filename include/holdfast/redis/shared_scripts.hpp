@@ -30,13 +30,13 @@ inline constexpr auto acquire_exclusive_by_count =
 // it is granted if that is the only one, and stands beside it. `waits`: how long readers are to be kept out, in ms, if
 // it is refused and in the queue, or refused because of readers.
 inline constexpr script acquire_exclusive{joined<parts::acquire_exclusive, parts::answer_yes>,
-                                          "87dd884e78817dc4c483a2bdd73996ca8fe76698"};
+                                          "cc1dd4d447e2f64a131f92e3315c7904030e1e64"};
 
 inline constexpr script acquire_exclusive_by_clock{joined<parts::acquire_exclusive_by_clock, parts::answer_fence>,
-                                                   "147f6c677b1a905faa750e00194ef9beec3f7e96"};
+                                                   "1da1be4e5d070b6d157684db2e01f7d878a35e4e"};
 
 inline constexpr script acquire_exclusive_by_count{joined<parts::acquire_exclusive_by_count, parts::answer_fence>,
-                                                   "dde253eee09df1b3ae1a2b83a6665b85e61f2450"};
+                                                   "2bc920d1137662422b863ef33175be6785429c6f"};
 
 namespace parts {
 
@@ -105,6 +105,6 @@ inline constexpr auto leave_exclusive = joined<look_at_value, shared_keys, queue
 
 // release, exclusive, and leave: the same, and ARGV [waiter score], as give_back.
 inline constexpr script release_exclusive{joined<parts::leave_exclusive, parts::tell_all>,
-                                          "264ef2a73de6e765008264e7e647b66cd801dd68"};
+                                          "c018510b5bc279ed3cedc281ab14faf37497711e"};
 
 }  // namespace holdfast::redis::scripts
