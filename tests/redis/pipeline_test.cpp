@@ -458,6 +458,42 @@ TEST_CASE("a vote may be reacquired over a connection, as long as no release of 
     }
 }
 
+TEST_CASE("a vote whose acquire was lost and undone, and then won by others, may be reacquired")
+{
+    line l;
+    l.connect_and_decide();
+    ear first;
+    ear again;
+    l.pipeline.began(token(1));
+    REQUIRE_FALSE(l.send(verb::acquire, 1, &first));
+    CHECK(l.written() == "acquire1");
+    l.down();
+    CHECK(first.failure() == errc::connection_lost);
+    REQUIRE_FALSE(l.send(verb::acquire, 1, &again));
+    l.pipeline.forget(again);  // the others are enough
+    CHECK(l.connect_and_decide() == "release1");
+    CHECK_FALSE(l.pipeline.may_reacquire(token(1)));
+    l.answer_with(GENERATE(answer::yes(), answer::no()));
+    CHECK(l.pipeline.may_reacquire(token(1)));
+}
+
+TEST_CASE("a release that could not be sent erases the record of the holder when it is")
+{
+    line l;
+    l.holder = "payments";
+    l.connect_and_decide();
+    l.grant(1);
+    l.down();
+    ear e;
+    static_cast<void>(l.send(verb::release, 1, &e, errc::cannot_connect));
+    l.connect();
+    auto const* const next = l.pipeline.next_to_write();
+    REQUIRE(next != nullptr);
+    CHECK(next->what.what == verb::release);
+    CHECK(next->what.use_holder);
+    CHECK(next->what.holder == "payments");
+}
+
 TEST_CASE("a reacquire that comes too late for its connection is not sent, and no extension in its place")
 {
     line l;

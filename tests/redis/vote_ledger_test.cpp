@@ -59,15 +59,26 @@ TEST_CASE("a vote that was given is not asked for again, until an extension is t
     CHECK_FALSE(n.may_reacquire());
 }
 
-TEST_CASE("a no to an acquire takes no vote away, nor does what is confirmed or released")
+TEST_CASE("a no to an acquire takes no vote away, nor does what is confirmed")
 {
     noted n;
     n.ledger.answered(n.make(verb::acquire), answer::yes());
-    for (auto const what : {verb::acquire, verb::confirm, verb::release}) n.ledger.answered(n.make(what), answer::no());
+    for (auto const what : {verb::acquire, verb::confirm}) n.ledger.answered(n.make(what), answer::no());
     CHECK(n.voted());
     noted other;
-    for (auto const what : {verb::confirm, verb::release}) other.ledger.answered(other.make(what), answer::yes());
+    other.ledger.answered(other.make(verb::confirm), answer::yes());
     CHECK_FALSE(other.voted());
+}
+
+TEST_CASE("a vote that may have been given is not there once the release that undoes it is answered")
+{
+    noted n;
+    n.ledger.lost(n.make(verb::acquire));
+    n.ledger.answered(n.make(verb::release), answer::failed(holdfast::redis::errc::loading));
+    CHECK(n.voted());
+    n.ledger.answered(n.make(verb::release), GENERATE(answer::yes(), answer::no()));
+    CHECK_FALSE(n.voted());
+    CHECK(n.may_reacquire());
 }
 
 TEST_CASE("what was asked for and not answered may have been given")

@@ -45,7 +45,7 @@ public:
     {
         if (!runs()) return;
         std::scoped_lock guard{transport_};
-        abandon(machine_.cancel(transport_.now()));
+        if (runs()) abandon(machine_.cancel(transport_.now()));
     }
 
     void cancel() noexcept override

@@ -206,6 +206,7 @@ public:
     [[nodiscard]] pending_command const* next_to_write() noexcept
     {
         if (ready_.empty()) return nullptr;
+        forms_.equip(ready_.front().what, facts_.holder);
         ready_.front().form = forms_.next(ready_.front().what, ready_.front().whom);
         return &ready_.front();
     }
@@ -274,7 +275,6 @@ private:
         if (e.asks_for_vote()) retries_.take(1, ready_, now);    // mutant: a lost acquire undone after its repetition
         e.what.floor = facts_.floor;
         e.what.fence_lifetime = facts_.fence_lifetime;
-        forms_.equip(e.what, facts_.holder);
         ready_.splice(ready_.end(), one);
     }
 

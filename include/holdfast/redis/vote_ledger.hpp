@@ -21,6 +21,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// | the token is drawn                                | yes           | no    |
 /// | acquire, reacquire or extend is applied           |               | yes   |
 /// | extend or reacquire is refused                    |               | no    |
+/// | a release that undoes an unanswered acquire is answered |         | no    |
 /// | the connection broke with an unanswered acquire or reacquire |    | yes: it may have |
 /// | the connection broke with an unanswered release   | no            |       |
 /// | the holder releases, or a lost round is rolled back | no          |       |
@@ -50,7 +51,8 @@ public:
         auto const found = tokens_.find(c.token);
         if (found == tokens_.end()) return;
         if ((asks_for_vote(c) || extends(c)) && a.what == answer::kind::applied) found->second = true;
-        if (extends(c) && a.what == answer::kind::refused && !a.error) found->second = false;
+        bool const gone = c.what == command::verb::release || (extends(c) && a.what == answer::kind::refused);
+        if (gone && !a.error) found->second = false;
     }
 
     /// Effects: notes that the connection broke before `c` was answered.
