@@ -115,6 +115,7 @@ TEST_CASE("a URL that is wrong is refused with the name of the part")
         {"redis://:p%zz@h", "password"},
         {"redis://:p%00@h", "password"},
         {"redis://:p?q@h", "password"},
+        {"redis://:p/q@h", "a slash in it"},
         {"redis://h?db=1", "db"},
         {"redis://h?timeout=1", "timeout"},
         {"unix://", "path"},

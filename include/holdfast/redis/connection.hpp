@@ -114,7 +114,7 @@ private:
         bool const yes = a.what == answer::kind::applied;
         if (!a.error && asked.what.queue_refused)
             record_.refused(server_news::queue,
-                            ": the user may not use the queues of waiters, who are not served in turn therefore");
+                            ": the user may not use the queues of waiters, so that they are not served in turn");
         if (!a.error && asked.what.holder_refused)
             record_.refused(server_news::holder, ": the user may not use the records of holders, so that holder() does "
                                                  "not say who has a lock");

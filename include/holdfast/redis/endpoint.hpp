@@ -147,6 +147,7 @@ private:
         auto const options = cut_options(rest);
         if (!options.empty()) fail_option(options, e.tls ? "; a rediss:// URL has none" : "; a redis:// URL has none");
         auto const database = cut(rest, '/');
+        if (database.find('@') != std::string_view::npos) fail("password", "a slash in it is written as %2f");
         if (!database.empty()) e.database = number<unsigned>("database", database, 1'000'000);
         parse_credentials(rest, e);
         if (rest.starts_with('[')) {
