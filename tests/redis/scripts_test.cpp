@@ -351,8 +351,8 @@ TEST_CASE(
         CHECK(got.elements[1].integer == 1);
         CHECK(s.server.command({"EXISTS", "k"}).integer == 0);
         auto const most = -std::stoll(s.get("f"));
-        CHECK(most >= before + 90'000'000);
-        CHECK(most <= s.micros() + 90'000'000);
+        CHECK(most >= before + 120'000'000);  // also if the clock was set back meanwhile, by 30 s
+        CHECK(most <= s.micros() + 120'000'000);
         CHECK(s.pttl("f") > hour - 60'000);
         got = acquire("90000000", "30000000");
         REQUIRE(got.elements.size() == 2);

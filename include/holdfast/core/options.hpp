@@ -83,8 +83,8 @@ struct lock_options {
     /// order each, nor for ZooKeeper's plain form, nor for a client that does not subscribe.
     bool fair = false;
 
-    /// Let `unlock()` return when the release has been sent, without waiting for the answer: this saves half of the
-    /// time of a short section. It still waits if a thread of this process waits for the lock and other clients must be
+    /// Let `unlock()` return without waiting for the answer to the release, which the client sends at once: this saves
+    /// half of the time of a short section. It still waits if a thread of this process waits for the lock and other clients must be
     /// let in first. If it does not wait, a release that failed, or found the lock taken away, is not reported. A
     /// release that is lost with its connection may leave the lock as it is until its ttl is over.
     bool deferred_release = false;

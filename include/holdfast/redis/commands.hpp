@@ -115,7 +115,7 @@ struct joint_member {
 /// |---|---|
 /// | `clock` | counts on from the clock + `fence_bound` |
 /// | `counter`, guard | notes that the fence is lost, and the most that it can have been; is an error |
-/// | the same, later | is an error until the clock is within half a guard of the note, which takes a guard; then counts on from the note, like a server that forgot its fences |
+/// | the same, later | is an error until the clock is within half a guard of the note, which takes 1.5 guards; then counts on from the note, like a server that forgot its fences |
 /// | `counter`, without guard | treats the fence as missing |
 ///
 /// The answer to a confirm is no if the fence or `value` is foreign.

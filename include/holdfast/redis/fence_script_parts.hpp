@@ -12,8 +12,9 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts::parts {
 //
 // A fence is read as text. It counts as a number only if it has so few digits that a double holds it. It is foreign if
 // it is no number, or further ahead of the clock than the bound; {fence, 1} is answered if it was replaced. By count,
-// with a guard, it is replaced by a note: '-' and the most that it can have been. Then {0, 1} is answered, and {0, 0}
-// until the clock has come near the note. A note that is older than the lifetime of a fence is foreign, too.
+// with a guard, it is replaced by a note: '-' and the most that it can have been, also if the clock was set back by half
+// a guard meanwhile. Then {0, 1} is answered, and {0, 0} until the clock has come near the note. A note that is older
+// than the lifetime of a fence is foreign, too.
 
 inline constexpr std::string_view look_at_fence = R"lua(
 local time = redis.call('TIME')
@@ -41,10 +42,11 @@ inline constexpr std::string_view fence_by_count = R"lua(
 local number = type(kept) == 'string' and #kept <= 17 and string.find(kept, '^-?%d+$') and tonumber(kept)
 local last = number and math.abs(number) or 0
 local lead = tonumber(ARGV[7])
-local foreign = kept and not (number and last <= clock + ARGV[5])
+local most = clock + ARGV[5] + lead
+local foreign = kept and not (number and last <= (number < 0 and most or clock + ARGV[5]))
 if number and number < 0 and last < clock - ARGV[4] * 1000 then foreign = true end
 if foreign and lead > 0 then
-  redis.call('SET', KEYS[2], string.format('-%.0f', clock + ARGV[5]), 'PX', ARGV[4])
+  redis.call('SET', KEYS[2], string.format('-%.0f', most), 'PX', ARGV[4])
   return {0, 1}
 end
 if foreign then last = 0 end

@@ -61,7 +61,7 @@ inline constexpr script acquire_slot_by_clock{joined<parts::take_number, parts::
                                               "2dd13dfe47e70c771407794338f50792aa8bd112"};
 
 inline constexpr script acquire_slot_by_count{joined<parts::take_number, parts::refuse_number, acquire_by_count_text>,
-                                              "037b544c7af7d35b052c2d5f00a98509b3e17806"};
+                                              "7202c5d4aca5ad25eecc7bdb462e96211548a63e"};
 
 inline constexpr script extend_slot{joined<parts::take_number, parts::keep_number, extend_text>,
                                     "ae873a471378112cd120e1c5df3a1a9f6dbb24ec"};
@@ -81,7 +81,7 @@ inline constexpr script acquire_slot_by_clock_and_tell{
 
 inline constexpr script acquire_slot_by_count_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_count_and_tell_text>,
-    "4503056cceb97e34c67dbf50100e5a497cfa113a"};
+    "549c5abfee71497f2f34ec886b3d1e980f248b6d"};
 
 inline constexpr script extend_slot_and_hear{joined<parts::take_number, parts::keep_number, extend_and_hear_text>,
                                              "5e6f8a882d0540f9136b6b4b451ab0e9355a25c1"};

@@ -182,7 +182,7 @@ inline constexpr script acquire_by_clock{acquire_by_clock_text, "f8db4439feeae01
 inline constexpr auto acquire_by_count_text =
     joined<parts::keys_after_fence, parts::waiter_by_count, parts::turn, parts::look_at_fence, parts::fence_by_count,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_count{acquire_by_count_text, "9a9b685d28d2d0ee625a23759c155eb0fb53ff09"};
+inline constexpr script acquire_by_count{acquire_by_count_text, "3c2c5b8af9b67d7dc0ec4eeff5fbe1c771791b9c"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.

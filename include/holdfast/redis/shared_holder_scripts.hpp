@@ -51,7 +51,7 @@ inline constexpr script acquire_exclusive_by_clock_and_tell{
 inline constexpr script acquire_exclusive_by_count_and_tell{
     joined<parts::take_holder, parts::take_text, parts::acquire_exclusive_by_count, parts::as_long_as_lock,
            parts::record, parts::answer_fence>,
-    "3db7b7388b045bdc9da67095c40c2464466b5fcf"};
+    "8efb3e9cc3bf21f59de6db2415a4094e05621a0c"};
 
 inline constexpr script release_exclusive_and_erase{
     joined<parts::take_holder, parts::leave_exclusive, parts::erase_record, parts::tell_all>,
@@ -70,7 +70,7 @@ inline constexpr script acquire_shared_by_clock_and_tell{
 inline constexpr script acquire_shared_by_count_and_tell{
     joined<parts::take_own_holder, parts::take_text, parts::acquire_shared_by_count, parts::as_long_as_reader,
            parts::record, parts::answer_fence>,
-    "69c8172b5dd3dab433be546ddc519880d224bdba"};
+    "43732028ada4f0568a4f4ee29c97c4b3e50384b0"};
 
 inline constexpr script extend_shared_and_hear{
     joined<parts::take_own_holder, parts::prolong_shared, parts::as_long_as_reader, parts::prolong_and_hear>,

@@ -36,7 +36,7 @@ inline constexpr script acquire_exclusive_by_clock{joined<parts::acquire_exclusi
                                                    "1da1be4e5d070b6d157684db2e01f7d878a35e4e"};
 
 inline constexpr script acquire_exclusive_by_count{joined<parts::acquire_exclusive_by_count, parts::answer_fence>,
-                                                   "2bc920d1137662422b863ef33175be6785429c6f"};
+                                                   "7ecd6ee2fb6821cddbd35f6f4ce8cc6e205ac983"};
 
 namespace parts {
 
@@ -62,7 +62,7 @@ inline constexpr script acquire_shared_by_clock{joined<parts::acquire_shared_by_
                                                 "b2f150ff721c7e64a166722b1b3df318768b0322"};
 
 inline constexpr script acquire_shared_by_count{joined<parts::acquire_shared_by_count, parts::answer_fence>,
-                                                "17e2ac1a90c0ef8316b4a02be55f1ba6fe9168e4"};
+                                                "ec52d89ed7afdd76de6810b2bd28440c5c00c976"};
 
 // confirm, shared: KEYS lock fence readers phase; ARGV as confirm.
 inline constexpr script confirm_shared{

@@ -76,7 +76,8 @@ public:
         auto const kept = found == fences_.end() ? counter{} : found->second;
         bool const unread =
             kept.now == counter::text || (kept.now == counter::lost && c.fence == redis::fence_source::clock);
-        bool const wrong = unread || foreign(c, kept.value, t);
+        auto const back = kept.now == counter::lost ? c.max_lead : microseconds{0};
+        bool const wrong = unread || foreign(c, kept.value, t + back);
         auto last = wrong ? 0 : kept.value;
         if (c.fence == redis::fence_source::clock)
             return granted(write_fence(c, std::max((wrong ? most(c, t) : last) + 1, clock) + c.batch - 1, t), wrong);
@@ -84,7 +85,7 @@ public:
         auto const lead = clock + static_cast<std::uint64_t>(c.max_lead.count());
         bool const guarded = c.max_lead.count() != 0;
         if (wrong && guarded) {
-            write_fence(c, most(c, t), t, counter::lost);  // mutant: a lost fence begun at the clock
+            write_fence(c, most(c, t + c.max_lead), t, counter::lost);  // mutant: a lost fence begun at the clock
             auto got = redis::answer::failed(redis::errc::foreign_fence);
             got.fence_replaced = true;
             return got;
