@@ -7,6 +7,7 @@
 #include <holdfast/sim/decision.hpp>
 #include <holdfast/sim/host.hpp>
 #include <holdfast/sim/world.hpp>
+#include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 #include <holdfast/zookeeper/session_lease.hpp>
 #include <holdfast/zookeeper/transport.hpp>
@@ -54,6 +55,7 @@ public:
         under_way_.clear();
         watches_.clear();
         active_.clear();
+        watches_of_children_.clear();
         hang_up();
     }
 
@@ -82,11 +84,22 @@ public:
         if (!closed_ && state_ != state::down) cut();
     }
 
-    /// Effects: the node at `path` is gone at that server: whoever watches it will be told.
-    void gone(unsigned server, std::string const& path)
+    /// Effects: that server has applied a change: if it is watched, the client will be told. Returns: whether it is.
+    bool changed(unsigned server, ensemble::change const& what)
     {
-        if (closed_ || state_ != state::up || server != link_->server) return;
-        if (watches_.erase(path) != 0) notify(path);
+        using kind_of_change = ensemble::change::kind;
+        if (closed_ || state_ != state::up || server != link_->server) return false;
+        bool told = false;
+        auto const tell = [&](std::set<std::string>& watched, std::string const& path) {
+            if (watched.erase(path) == 0) return;
+            notify(path);
+            told = true;
+        };
+        if (what.what != kind_of_change::made) tell(watches_, what.path);
+        if (what.what == kind_of_change::removed) tell(watches_of_children_, what.path);
+        if (what.what != kind_of_change::written)
+            tell(watches_of_children_, std::string{zookeeper::parent_of(what.path)});
+        return told;
     }
 
 private:
@@ -179,7 +192,7 @@ private:
         state_ = state::up;
         if (session_ == 0) world().note("session begins", me_.index(), link_->server, static_cast<std::uint64_t>(id));
         session_ = id;
-        // Watches are set again: of nodes that are gone meanwhile the client is told.
+        // Watches are set again: of nodes that are gone, or have other children, meanwhile the client is told.
         for (auto const& one : std::exchange(watches_, {})) {
             zookeeper::request const look{zookeeper::request::kind::data, one};
             if (servers_.state().process(link_->server, session_, look, false).what == zookeeper::answer::ok)
@@ -187,6 +200,11 @@ private:
             else
                 notify(one);
         }
+        for (auto const& one : std::exchange(watches_of_children_, {}))
+            if (servers_.state().children_changed(link_->server, one, seen_))
+                notify(one);
+            else
+                watches_of_children_.insert(one);
         to_.on_state(events::state::connected, session_,
                      std::chrono::floor<std::chrono::milliseconds>(servers_.timeout()));
     }
@@ -198,6 +216,7 @@ private:
         hang_up();
         watches_.clear();
         active_.clear();
+        watches_of_children_.clear();
         to_.on_state(events::state::expired, session_, {});
     }
 
@@ -284,7 +303,10 @@ private:
     void reply(shared_link const& l, std::uint64_t id, zookeeper::reply const& r, zookeeper::request const& what)
     {
         if (!l->intact || l->deaf) return;
-        if (what.what == zookeeper::request::kind::watch && r.what == zookeeper::answer::ok) watches_.insert(what.path);
+        if (r.what == zookeeper::answer::ok) {
+            if (what.what == zookeeper::request::kind::watch) watches_.insert(what.path);
+            if (what.what == zookeeper::request::kind::watch_children) watches_of_children_.insert(what.path);
+        }
         if (strikes(kind::lost_reply, world().wrong().lost_reply)) {
             l->deaf = true;
             return;
@@ -304,9 +326,10 @@ private:
         under_way_.erase(found);
         seen_ = std::max(seen_, seen);
         bool const done = r.what == zookeeper::answer::ok;
-        if (one.what.what == zookeeper::request::kind::watch && done) active_.insert(one.what.path);
+        if (zookeeper::sets_watch(one.what.what) && done) active_.insert(one.what.path);
         if (one.what.what == zookeeper::request::kind::unwatch && done) {
             watches_.erase(one.what.path);
+            watches_of_children_.erase(one.what.path);
             active_.erase(one.what.path);
         }
         to_.on_reply(*one.as, std::move(r));
@@ -331,6 +354,8 @@ private:
         case create_sequential:
         case create_plain: return ok ? "create: made" : "create: not made";
         case create_container: return ok ? "container: made" : "container: not made";
+        case create_persistent: return ok ? "node that stays: made" : "node that stays: not made";
+        case write: return ok ? "write: done" : "write: no such node";
         case erase: return ok ? "delete: done" : "delete: gone already";
         default: return "confirms its session";
         }
@@ -350,7 +375,8 @@ private:
     std::uint64_t next_ = 1;
     std::deque<call> under_way_;
     std::set<std::string> watches_;  ///< at the server
-    std::set<std::string> active_;   ///< as this client knows
+    std::set<std::string> watches_of_children_;
+    std::set<std::string> active_;  ///< as this client knows
 };
 
 }  // namespace holdfast::test

@@ -64,9 +64,10 @@ public:
         if (handle_) handle_->cut_off();
     }
 
-    void gone(unsigned server, std::string const& path) const
+    /// Effects: that server has applied a change. Returns: whether this session will be told.
+    bool changed(unsigned server, ensemble::change const& what) const
     {
-        if (handle_) handle_->gone(server, path);
+        return handle_ && handle_->changed(server, what);
     }
 
 private:

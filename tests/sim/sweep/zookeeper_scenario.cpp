@@ -162,9 +162,9 @@ public:
                    .path = form == zookeeper_form::plain ? "/locks/one" : "/locks",
                    .end = end_,
                    .calm = plan_.calm};
-        servers_.emplace(world_, shared_.path, plan_.first_number, plan_.timeout, plan_.servers, "/locks");
-        servers_->on_gone([this](unsigned server, std::string const& path) {
-            for (auto& one : users_) one.loop().gone(server, path);
+        servers_.emplace(world_, plan_.first_number, plan_.timeout, plan_.servers);
+        servers_->on_change([this](unsigned server, ensemble::change const& what) {
+            for (auto& one : users_) one.loop().changed(server, what);
         });
     }
 
@@ -193,10 +193,9 @@ public:
         if (inherited) ++record_.verdict.judged;
         // The sessions of those who died end; what is there then belongs to nobody who knows of it.
         auto const gone = std::max(world_.now(), well) + 4 * plan_.timeout;
-        while ((!servers_->state().nodes().empty() || servers_->state().barren()) && world_.step(gone)) {
+        while ((!servers_->state().left().empty() || servers_->state().barren()) && world_.step(gone)) {
         }
-        if (!servers_->state().nodes().empty())
-            record_.breach("K7", "a node is left: " + servers_->state().nodes().begin()->first);
+        if (auto const left = servers_->state().left(); !left.empty()) record_.breach("K7", "a node is left: " + left);
         if (servers_->state().robbed()) record_.breach("K1", "a session removed the node of another one");
         if (servers_->state().barren()) record_.breach("K7", "a container is left that never had a child");
         judge();

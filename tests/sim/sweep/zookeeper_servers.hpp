@@ -39,12 +39,8 @@ public:
     using duration = boot_clock::duration;
     static constexpr unsigned count = 3;
 
-    zookeeper_servers(sim::world& w, std::string lock, std::int32_t first_number, duration timeout,
-                      std::array<sim::clock, count> clocks, std::string container)
-        : world_{w},
-          ensemble_{std::move(lock), count, first_number, std::move(container)},
-          timeout_{timeout},
-          clocks_{clocks}
+    zookeeper_servers(sim::world& w, std::int32_t first_number, duration timeout, std::array<sim::clock, count> clocks)
+        : world_{w}, ensemble_{count, first_number}, timeout_{timeout}, clocks_{clocks}
     {
         ask_again();
     }
@@ -155,8 +151,8 @@ public:
         tell(server, [this, server, so_far = decided(), f = std::move(f)] { when_applied(server, so_far, f); });
     }
 
-    /// Effects: has `f` called whenever a node is gone at a server.
-    void on_gone(std::function<void(unsigned, std::string const&)> f) { gone_ = std::move(f); }
+    /// Effects: has `f` called whenever a server has applied a change.
+    void on_change(std::function<void(unsigned, ensemble::change const&)> f) { changed_ = std::move(f); }
 
 private:
     [[nodiscard]] time_point out_until(unsigned s) const { return std::max(hung_until_[s], isolated_until_[s]); }
@@ -218,8 +214,8 @@ private:
 
     void apply_next(unsigned s)
     {
-        auto const gone = ensemble_.catch_up(s);
-        if (!gone.empty() && gone_) gone_(s, gone);
+        auto const change = ensemble_.catch_up(s);
+        if (changed_) changed_(s, change);
         apply_now(s);
     }
 
@@ -249,7 +245,7 @@ private:
     std::array<std::multimap<std::size_t, std::function<void()>>, count> waiting_;
     std::array<std::vector<std::int64_t>, count> heard_;
     std::map<std::int64_t, time_point> expires_;
-    std::function<void(unsigned, std::string const&)> gone_;
+    std::function<void(unsigned, ensemble::change const&)> changed_;
 };
 
 }  // namespace holdfast::test

@@ -73,14 +73,13 @@ struct client {
 
 class world {
 public:
-    explicit world(std::uint64_t seed)
-        : random_{seed}, ensemble_{"/l", 3, first_number()}, clients_(2 + random_.below(4))
+    explicit world(std::uint64_t seed) : random_{seed}, ensemble_{3, first_number()}, clients_(2 + random_.below(4))
     {
         faults_until_ = 200 + random_.below(1500);
         fault_weight_ = random_.below(30);
         shared_ = random_.below(2) == 0;
         if (random_.below(4) == 0) {
-            ensemble_.make_lasting();
+            ensemble_.make_lasting("/l");
             clients_.front().create_only = true;
         }
     }
@@ -98,7 +97,7 @@ public:
                 move();
             if (!v_.breaches.empty()) break;
         }
-        if (v_.breaches.empty() && !ensemble_.nodes().empty()) breach("a node is left");
+        if (v_.breaches.empty() && !ensemble_.left().empty()) breach("a node is left");
         if (v_.breaches.empty() && ensemble_.barren()) breach("a container is left that never had a child");
         return v_;
     }
@@ -221,8 +220,9 @@ private:
     void catch_up(std::size_t server)
     {
         if (ensemble_.lag(server) == 0) return;
-        auto const gone = ensemble_.catch_up(server);
-        if (gone.empty()) return;
+        auto const change = ensemble_.catch_up(server);
+        if (change.what != ensemble::change::kind::removed) return;
+        auto const& gone = change.path;
         for (auto& c : clients_) {
             if (!c.connected || c.server != server) continue;
             for (auto const& one : c.watches)
