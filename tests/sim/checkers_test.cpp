@@ -6,6 +6,8 @@
 #include "sweep/idleness.hpp"
 #include "sweep/linearizability.hpp"
 #include "sweep/liveness.hpp"
+#include "sweep/permit_idleness.hpp"
+#include "sweep/permit_limit.hpp"
 #include "sweep/phase_fairness.hpp"
 
 #include "support/catch.hpp"
@@ -38,6 +40,13 @@ claim released(unsigned client, boot_clock::duration from, boot_clock::duration 
 claim abandoned(unsigned client, boot_clock::duration from, boot_clock::duration to)
 {
     return {.client = client, .granted = at(from), .valid_until = at(to), .first_fence = 1, .last_fence = 1};
+}
+
+/// A claim to one of so many permits.
+claim permit(claim c, std::size_t permits)
+{
+    c.permits = permits;
+    return c;
 }
 
 }  // namespace
@@ -336,4 +345,38 @@ TEST_CASE("an heir who waits for longer than a dead holder's lease is noticed, a
     // Faults went on for longer; or it asked later.
     CHECK_FALSE(test::liveness::breach({dead, released(7, 80ms, 81ms)}, 7, at(20ms), at(70ms), 10ms));
     CHECK_FALSE(test::liveness::breach({dead, released(7, 80ms, 81ms)}, 7, at(70ms), at(30ms), 10ms));
+}
+
+TEST_CASE("as many permits may be claimed at a time as there are")
+{
+    CHECK_FALSE(test::permit_limit::breach({}));
+    CHECK_FALSE(test::permit_limit::breach(
+        {permit(released(0, 1ms, 9ms), 2), permit(released(1, 2ms, 5ms), 2), permit(released(2, 5ms, 7ms), 2)}));
+    CHECK_FALSE(test::permit_limit::breach({permit(released(0, 1ms, 5ms), 2), permit(abandoned(1, 5ms, 9ms), 3)}));
+}
+
+TEST_CASE("one permit more than there are is refused, however it ends")
+{
+    CHECK(test::permit_limit::breach(
+        {permit(released(0, 1ms, 9ms), 2), permit(released(1, 2ms, 5ms), 2), permit(released(2, 5ms - 1ns, 7ms), 2)}));
+    CHECK(test::permit_limit::breach({permit(abandoned(0, 1ms, 9ms), 1), permit(released(0, 8ms, 20ms), 1)}));
+}
+
+TEST_CASE("permits of two numbers at a time are refused")
+{
+    CHECK(test::permit_limit::breach({permit(released(0, 1ms, 5ms), 3), permit(released(1, 4ms, 9ms), 2)}));
+    CHECK(test::permit_limit::breach({permit(released(0, 1ms, 5ms), 2), permit(released(1, 4ms, 9ms), 3)}));
+}
+
+TEST_CASE("a permit that is free for long while one waits is refused")
+{
+    auto const idle = [](history const& claims, test::wait const& one) {
+        return test::permit_idleness::breach(claims, {one}, 2, 3ms).has_value();
+    };
+    history const claims{released(0, 1ms, 9ms), released(1, 2ms, 5ms), released(2, 12ms, 20ms)};
+    CHECK_FALSE(idle(claims, {.client = 3, .asked = at(1ms), .over = at(8ms)}));
+    CHECK(idle(claims, {.client = 3, .asked = at(1ms), .over = at(8ms + 1ns)}));
+    CHECK_FALSE(idle(claims, {.client = 3, .asked = at(5ms), .over = at(8ms)}));
+    CHECK_FALSE(idle(claims, {.client = 3, .asked = at(1ms), .over = at(12ms), .permits = 2}));
+    CHECK(idle(claims, {.client = 3, .asked = at(21ms), .over = at(25ms)}));
 }

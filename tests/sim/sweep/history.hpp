@@ -23,6 +23,8 @@ struct claim {
     bool waited = false;             ///< the acquire was no single attempt
     bool beside = false;             ///< it was granted beside another claim of its client, which it replaces
     bool release_sent = false;
+    std::size_t permits = 1;  ///< of how many it is one, as its client says
+    std::size_t slot = 0;     ///< which of them, if they have numbers
 
     [[nodiscard]] boot_clock::time_point over() const noexcept { return valid_until < ended ? valid_until : ended; }
     /// Returns: whether it was released before the lease was over.
@@ -32,12 +34,13 @@ struct claim {
 /// All claims to one lock.
 using history = std::vector<claim>;
 
-/// One wait for a lock with two modes, in the time of the world.
+/// One wait for a lock with two modes, or for permits, in the time of the world.
 struct wait {
     unsigned client = 0;
     bool shared = false;
     boot_clock::time_point asked{};
     boot_clock::time_point over{};  ///< when the lock was granted; or until when the client waited in vain
+    std::size_t permits = 1;        ///< for how many
 };
 
 /// One call to a lock, in the time of the world, and what the caller was told.

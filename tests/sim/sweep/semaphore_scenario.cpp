@@ -4,6 +4,8 @@
 // schedules some of them take several permits at once.
 #include "exclusion.hpp"
 #include "fencing.hpp"
+#include "permit_idleness.hpp"
+#include "permit_limit.hpp"
 #include "process_scenario.hpp"
 #include "program_waits.hpp"
 
@@ -42,14 +44,6 @@ private:
     struct permit_claim {
         std::size_t slot = 0;
         claim what;
-    };
-
-    /// A wait for permits that ended with them.
-    struct wait {
-        unsigned client = 0;
-        time_point wanted{};
-        time_point granted{};
-        int permits = 1;
     };
 
     /// While one client wants several permits, it may have some of them.
@@ -147,7 +141,7 @@ private:
         }
         ++verdict_.acquired;
         if (jobs.max() == number) judge_number(static_cast<std::uint64_t>(number), wanted, process.present());
-        if (way != how::once) waits_.push_back({process.index(), wanted, process.present()});
+        if (way != how::once) waits_.push_back({.client = process.index(), .asked = wanted, .over = process.present()});
         auto& mine = claim_of(process, permit.slot(), permit.fencing_token());
         auto const leave = process.present() + process.up_to(process.below(6) == 0 ? 2 * ttl_ : 10ms);
         bool const held = keep(
@@ -188,7 +182,11 @@ private:
         }
         ++verdict_.acquired;
         if (jobs.max() == number) judge_number(static_cast<std::uint64_t>(number), wanted, process.present());
-        if (way != how::once) waits_.push_back({process.index(), wanted, process.present(), static_cast<int>(n)});
+        if (way != how::once)
+            waits_.push_back({.client = process.index(),
+                              .asked = wanted,
+                              .over = process.present(),
+                              .permits = static_cast<std::size_t>(n)});
         if (std::set(taken.slots().begin(), taken.slots().end()).size() != static_cast<std::size_t>(n))
             breach("all or none", std::to_string(taken.slots().size()) + " slots were granted, not " +
                                       std::to_string(n) + " different ones");
@@ -255,7 +253,7 @@ private:
 
     void judge() override
     {
-        judge_count();
+        if (auto const b = permit_limit::breach(claimed())) breach("K1", *b);
         std::map<std::size_t, history> slots;
         for (auto const& c : claims_)
             if (c.what.valid_until > c.what.granted) slots[c.slot].push_back(c.what);
@@ -271,57 +269,27 @@ private:
         if (verdict_.breaches.empty()) judge_remains(names);
     }
 
-    /// Returns: when the number of permits that are claimed changes, and by how much; ends come first.
-    [[nodiscard]] std::vector<std::pair<time_point, int>> claimed() const
+    /// Returns: the claims to all slots.
+    [[nodiscard]] history claimed() const
     {
-        std::vector<std::pair<time_point, int>> all;
+        history all;
         for (auto const& [slot, c] : claims_) {
-            if (c.over() <= c.granted) continue;
-            all.emplace_back(c.granted, 1);
-            all.emplace_back(c.over(), -1);
+            all.push_back(c);
+            all.back().permits = most_;
         }
-        std::sort(all.begin(), all.end());
         return all;
     }
 
-    void judge_count()
-    {
-        int now = 0;
-        for (auto const& [at, by] : claimed())
-            if ((now += by) > static_cast<int>(most_))
-                return breach("K1", std::to_string(now) + " permits of " + std::to_string(most_) + " are claimed at " +
-                                        text(at.time_since_epoch()));
-    }
-
-    /// While one waits as many permits as it waits for are not free for long. Another one that wants several may have
-    /// them meanwhile: then nothing is said.
+    /// Another one that wants several may have some of what is free meanwhile: then nothing is said.
     void judge_idleness()
     {
-        auto const most = calm_idleness();
-        auto const all = claimed();
-        for (auto const& w : waits_) {
-            if (std::any_of(batches_wanted_.begin(), batches_wanted_.end(), [&](batch const& b) {
-                    return (b.client != w.client || b.wanted != w.wanted) && b.wanted < w.granted && b.over > w.wanted;
-                }))
-                continue;
-            auto const enough = static_cast<int>(permits_) - w.permits;  // claims of others
-            int now = 0;
-            auto free_since = time_point{};
-            auto const look = [&](time_point until) {
-                if (now > enough) return false;
-                return std::min(until, w.granted) - std::max(free_since, w.wanted) > most;
-            };
-            for (auto const& [at, by] : all) {
-                if (look(at)) break;
-                if (now > enough && now + by <= enough) free_since = at;
-                now += by;
-                if (at >= w.granted) break;
-            }
-            if (look(w.granted))
-                return breach("idle", "a permit was free for longer than " + text(most) + " while client " +
-                                          std::to_string(w.client) + " waited, until " +
-                                          text(w.granted.time_since_epoch()));
-        }
+        auto waits = waits_;
+        std::erase_if(waits, [&](wait const& w) {
+            return std::any_of(batches_wanted_.begin(), batches_wanted_.end(), [&](batch const& b) {
+                return (b.client != w.client || b.wanted != w.asked) && b.wanted < w.over && b.over > w.asked;
+            });
+        });
+        if (auto const b = permit_idleness::breach(claimed(), waits, permits_, calm_idleness())) breach("idle", *b);
     }
 
     [[nodiscard]] std::string about() const override
