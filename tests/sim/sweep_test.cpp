@@ -22,7 +22,7 @@ TEST_CASE("every lock that is shipped is simulated")
     for (auto const& m : test::machines()) names.insert(m.name);
     CHECK(names == std::set<std::string_view>{"election", "late", "line", "multi", "operators", "redis", "redlock",
                                               "semaphore", "shared", "zookeeper", "zookeeper-plain",
-                                              "zookeeper-shared"});
+                                              "zookeeper-semaphore", "zookeeper-shared"});
 }
 
 TEST_CASE("a seed replays to the same trace hash, and another one does not")

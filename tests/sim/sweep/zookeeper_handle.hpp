@@ -84,7 +84,8 @@ public:
         if (!closed_ && state_ != state::down) cut();
     }
 
-    /// Effects: that server has applied a change: if it is watched, the client will be told. Returns: whether it is.
+    /// Effects: that server has applied a change: if it is watched, the client will be told. Returns: whether one waits
+    /// for that there, and has not just begun or ended its wait.
     bool changed(unsigned server, ensemble::change const& what)
     {
         using kind_of_change = ensemble::change::kind;
@@ -93,7 +94,8 @@ public:
         auto const tell = [&](std::set<std::string>& watched, std::string const& path) {
             if (watched.erase(path) == 0) return;
             notify(path);
-            told = true;
+            told = told || std::none_of(under_way_.begin(), under_way_.end(),
+                                        [&](call const& one) { return one.what.path == path; });
         };
         if (what.what != kind_of_change::made) tell(watches_, what.path);
         if (what.what == kind_of_change::removed) tell(watches_of_children_, what.path);
@@ -303,13 +305,16 @@ private:
     void reply(shared_link const& l, std::uint64_t id, zookeeper::reply const& r, zookeeper::request const& what)
     {
         if (!l->intact || l->deaf) return;
-        if (r.what == zookeeper::answer::ok) {
-            if (what.what == zookeeper::request::kind::watch) watches_.insert(what.path);
-            if (what.what == zookeeper::request::kind::watch_children) watches_of_children_.insert(what.path);
-        }
+        bool const ok = r.what == zookeeper::answer::ok;
+        if (ok && what.what == zookeeper::request::kind::watch) watches_.insert(what.path);
+        if (ok && what.what == zookeeper::request::kind::watch_children) watches_of_children_.insert(what.path);
         if (strikes(kind::lost_reply, world().wrong().lost_reply)) {
             l->deaf = true;
             return;
+        }
+        if (ok && what.what == zookeeper::request::kind::unwatch) {
+            watches_.erase(what.path);
+            watches_of_children_.erase(what.path);
         }
         l->answers = std::max(l->answers, world().now() + delay(*l));
         me_.at(l->answers, [self = shared_from_this(), l, id, r, seen = servers_.applied(l->server)] {
@@ -325,12 +330,9 @@ private:
         auto const one = std::move(*found);
         under_way_.erase(found);
         seen_ = std::max(seen_, seen);
-        bool const done = r.what == zookeeper::answer::ok;
-        if (zookeeper::sets_watch(one.what.what) && done) active_.insert(one.what.path);
-        if (one.what.what == zookeeper::request::kind::unwatch && done) {
-            watches_.erase(one.what.path);
-            watches_of_children_.erase(one.what.path);
-            active_.erase(one.what.path);
+        if (r.what == zookeeper::answer::ok) {
+            if (zookeeper::sets_watch(one.what.what)) active_.insert(one.what.path);
+            if (one.what.what == zookeeper::request::kind::unwatch) active_.erase(one.what.path);
         }
         to_.on_reply(*one.as, std::move(r));
     }

@@ -64,7 +64,7 @@ public:
         if (handle_) handle_->cut_off();
     }
 
-    /// Effects: that server has applied a change. Returns: whether this session will be told.
+    /// Effects: that server has applied a change. Returns: whether one that waits here will be told.
     bool changed(unsigned server, ensemble::change const& what) const
     {
         return handle_ && handle_->changed(server, what);

@@ -7,6 +7,8 @@
 #include "linearizability.hpp"
 #include "liveness.hpp"
 #include "machine.hpp"
+#include "permit_idleness.hpp"
+#include "permit_limit.hpp"
 #include "zookeeper_servers.hpp"
 #include "zookeeper_user.hpp"
 
@@ -14,12 +16,15 @@
 #include <holdfast/sim/host.hpp>
 #include <holdfast/sim/process.hpp>
 #include <holdfast/sim/world.hpp>
+#include <holdfast/zookeeper/node_options.hpp>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <deque>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +38,8 @@ using std::chrono::milliseconds;
 using duration = boot_clock::duration;
 using kind = sim::decision::kind;
 constexpr auto nobody = sim::decision::nobody;
+constexpr std::size_t most_clients = 4;
+constexpr unsigned most_threads = 3;  // of a client
 
 /// Chance of what is decided before a schedule begins.
 class dice {
@@ -83,7 +90,7 @@ struct schedule_of_ensemble {
             return s.calm ? 0 : d.once_in(2) ? d.between(-4'900, 4'900) : d.once_in(2) ? 4'900 : -4'900;
         };
         for (auto& one : s.servers) one = {d.between(0h, 24h), drift()};
-        s.clients.resize(static_cast<std::size_t>(d.between(2, 4)));
+        s.clients.resize(static_cast<std::size_t>(d.between(2, most_clients)));
         for (auto& one : s.clients) one = {d.between(0h, 24h), drift()};
         if (!s.calm) s.draw_faults(d);
         return s;
@@ -158,20 +165,22 @@ public:
         for (std::uint8_t i = 0; i < plan_.servers.size(); ++i)
             if (!world_.comes_true({kind::clock, nobody, i, 0})) plan_.servers[i] = {};
         end_ = world_.now() + plan_.length;
-        shared_ = {.form = form,
-                   .path = form == zookeeper_form::plain ? "/locks/one" : "/locks",
-                   .end = end_,
-                   .calm = plan_.calm};
+        bool const below = form == zookeeper_form::plain || has_permits(form);
+        shared_ = {.form = form, .path = below ? "/locks/one" : "/locks", .end = end_, .calm = plan_.calm};
+        if (has_permits(form)) draw_permits(~seed);
         servers_.emplace(world_, plan_.first_number, plan_.timeout, plan_.servers);
         servers_->on_change([this](unsigned server, ensemble::change const& what) {
-            for (auto& one : users_) one.loop().changed(server, what);
+            for (auto const& one : users_)
+                if (one.loop().changed(server, what) && what.what == ensemble::change::kind::removed)
+                    woken_[what.path].insert(one.host().index());
         });
     }
 
     verdict run()
     {
         for (std::uint8_t i = 0; i < plan_.clients.size(); ++i)
-            if (world_.comes_true({kind::client, i, nobody, 0})) start(add(i, plan_.clients[i]), false);
+            if (world_.comes_true({kind::client, i, nobody, 0}))
+                start(add(i, plan_.clients[i], numbers_[i]), false, threads_[i]);
         for (auto const& one : plan_.disasters) world_.at(world_.now() + one.at, [this, &one] { befall(one); });
         world_.run_until(end_);
         auto quiet = plan_.wrong.ended();
@@ -181,13 +190,13 @@ public:
         for (auto const& one : plan_.disasters)
             if (one.name.what != kind::wall_jump) well = std::max(well, boot_clock::time_point{} + one.at + one.length);
         for (auto& one : users_) well = std::max(well, one.host().awake_since());
-        start(add(heir(), {}), true);
+        start(add(heir(), {}, permits_), true, has_permits(shared_.form) ? zookeeper_user::most_threads : 1);
         auto const last = well + 30 * plan_.timeout;
         while (!all_done() && world_.step(last)) {
         }
         auto const most = 4 * duration{plan_.timeout} + 300ms;
         if (!all_done()) record_.breach("K6", "an operation has no result");
-        if (auto const b = liveness::breach(record_.claims, heir(), end_, well, most)) record_.breach("K6", *b);
+        judge_heir(well, most);
         auto const inherited = std::any_of(record_.claims.begin(), record_.claims.end(),
                                            [this](auto const& c) { return c.client == heir(); });
         if (inherited) ++record_.verdict.judged;
@@ -203,18 +212,66 @@ public:
     }
 
 private:
-    zookeeper_user& add(unsigned index, sim::clock clock)
+    [[nodiscard]] static bool has_permits(zookeeper_form form) noexcept { return form == zookeeper_form::permits; }
+
+    /// Effects: decides how many permits there are, how they are kept, which clients say another number, and how many
+    /// threads each has.
+    void draw_permits(std::uint64_t seed)
+    {
+        dice d{seed};
+        constexpr std::array ways{zookeeper::permits::curator, zookeeper::permits::kazoo, zookeeper::permits::slots};
+        shared_.kept = ways[d.up_to(2)];
+        permits_ = 1 + d.up_to(3);
+        // No server knows the number of Curator's.
+        bool const disagree = shared_.kept != zookeeper::permits::curator && d.once_in(3);
+        for (std::size_t i = 0; i < numbers_.size(); ++i) {
+            numbers_[i] = disagree && d.once_in(3) ? 1 + d.up_to(3) : permits_;
+            threads_[i] = 1 + d.up_to(most_threads - 1);
+        }
+    }
+
+    [[nodiscard]] std::string describe_permits() const
+    {
+        auto const as = shared_.kept == zookeeper::permits::curator ? "Curator's"
+                        : shared_.kept == zookeeper::permits::kazoo ? "kazoo's"
+                                                                    : "as slots";
+        auto text = "permits: " + std::to_string(permits_) + ", " + as;
+        for (std::size_t i = 0; i < plan_.clients.size(); ++i)
+            text += "; client " + std::to_string(i) + " says " + std::to_string(numbers_[i]) + ", in " +
+                    std::to_string(threads_[i]) + " threads";
+        return text + '\n';
+    }
+
+    /// Effects: looks whether an heir gets the lock, or all permits that there are, soon enough.
+    void judge_heir(boot_clock::time_point well, duration most)
+    {
+        history others;
+        history heirs;
+        for (auto const& c : record_.claims) (c.client == heir() ? heirs : others).push_back(c);
+        for (std::size_t i = 0; i < std::max<std::size_t>(heirs.size(), 1); ++i) {
+            auto all = others;
+            if (i < heirs.size()) all.push_back(heirs[i]);
+            if (auto const b = liveness::breach(all, heir(), end_, well, most)) record_.breach("K6", *b);
+        }
+        if (!heirs.empty() && heirs.size() != heirs.front().permits && has_permits(shared_.form))
+            record_.breach("K6", "the heir got " + std::to_string(heirs.size()) + " permits of " +
+                                     std::to_string(heirs.front().permits));
+    }
+
+    zookeeper_user& add(unsigned index, sim::clock clock, std::size_t permits)
     {
         auto& host = hosts_.emplace_back(world_, index, clock);
         host.read_time_with(&boot_clock::now);
-        return users_.emplace_back(host, *servers_, shared_, record_);
+        return users_.emplace_back(host, *servers_, shared_, record_, permits);
     }
 
-    void start(zookeeper_user& one, bool heir)
+    void start(zookeeper_user& one, bool heir, std::uint32_t threads)
     {
-        ++awaited_;
-        one.host().at(world_.now() + one.host().up_to(plan_.timeout / 4),
-                      [this, &one, heir] { lives_.push_back(heir ? one.inherit() : one.live()); });
+        for (std::uint32_t i = 0; i < threads; ++i) {
+            ++awaited_;
+            one.host().at(world_.now() + one.host().up_to(plan_.timeout / 4),
+                          [this, &one, heir, i] { lives_.push_back(heir ? one.inherit(i) : one.live(i)); });
+        }
     }
 
     void befall(disaster const& one)
@@ -237,16 +294,63 @@ private:
 
     void judge()
     {
-        if (auto const b = exclusion::breach(record_.claims)) record_.breach("K1", *b);
-        if (auto const b = fencing::breach(record_.claims)) record_.breach("K2", *b);
-        if (shared_.form != zookeeper_form::readers)
+        if (has_permits(shared_.form))
+            judge_permits();
+        else if (auto const b = exclusion::breach(record_.claims))
+            record_.breach("K1", *b);
+        if (!has_permits(shared_.form))
+            if (auto const b = fencing::breach(record_.claims)) record_.breach("K2", *b);
+        if (shared_.form == zookeeper_form::queue || has_permits(shared_.form)) judge_woken();
+        if (shared_.form == zookeeper_form::queue || shared_.form == zookeeper_form::plain)
             if (auto const b = linearizability::breach(record_.calls, {.ghosts = !plan_.calm}))
                 record_.breach("K5", *b);
         auto& v = record_.verdict;
-        v.plan = plan_.describe();
+        v.plan = plan_.describe() + (has_permits(shared_.form) ? describe_permits() : "");
         v.decisions = world_.decided().taken();
         v.hash = world_.hash();
         v.happened = world_.happened();
+    }
+
+    /// Effects: looks whether there were never more permits than there are; and whether a slot was never claimed twice.
+    /// With a permit granted, a session first leaves the queue, or goes on with the waits of other threads. If the
+    /// process stands still there until the permit is over, it claims none.
+    void judge_permits()
+    {
+        auto claims = record_.claims;
+        std::erase_if(claims, [](claim const& c) { return c.valid_until <= c.granted; });
+        if (auto const b = permit_limit::breach(claims)) record_.breach("K1", *b);
+        if (shared_.kept != zookeeper::permits::slots) {
+            if (auto const b = fencing::breach(claims)) record_.breach("K2", *b);
+            // All that are in the queue may have their turns first, also those that say another number.
+            constexpr duration turn = 10ms;
+            if (plan_.calm)
+                if (auto const b = permit_idleness::breach(claims, record_.waits, permits_of(claims),
+                                                           turn * (most_clients * most_threads)))
+                    record_.breach("idle", *b);
+            return;
+        }
+        std::map<std::size_t, history> slots;
+        for (auto const& c : claims) slots[c.slot].push_back(c);
+        for (auto const& [slot, of_slot] : slots) {
+            auto const of = "slot " + std::to_string(slot) + ": ";
+            if (auto const b = exclusion::breach(of_slot)) record_.breach("K1", of + *b);
+            if (auto const b = fencing::breach(of_slot)) record_.breach("K2", of + *b);
+        }
+    }
+
+    /// Returns: how many permits there were.
+    [[nodiscard]] std::size_t permits_of(history const& claims) const
+    {
+        return claims.empty() ? permits_ : claims.front().permits;
+    }
+
+    /// Effects: looks whether a node that went has woken one client at most.
+    void judge_woken()
+    {
+        if (!plan_.calm) return;
+        for (auto const& [path, clients] : woken_)
+            if (clients.size() > 1)
+                record_.breach("woken", std::to_string(clients.size()) + " clients were woken by the end of " + path);
     }
 
     [[nodiscard]] bool all_done() const
@@ -261,6 +365,10 @@ private:
     sim::world world_;
     boot_clock::time_point end_;
     zookeeper_plan shared_;
+    std::size_t permits_ = 1;
+    std::array<std::size_t, most_clients> numbers_{1, 1, 1, 1};  // of permits, as each client says
+    std::array<std::uint32_t, most_clients> threads_{1, 1, 1, 1};
+    std::map<std::string, std::set<unsigned>> woken_;  // by the end of which node
     std::optional<zookeeper_servers> servers_;
     record record_;
     std::deque<sim::host> hosts_;
@@ -281,6 +389,10 @@ shipped_machine const plain{
 shipped_machine const readers{
     {"zookeeper-shared", "readers and writers in an ensemble",
      [](std::uint64_t seed, run_options const& o) { return run_zookeeper(seed, zookeeper_form::readers, o); }, faults}};
+
+shipped_machine const permits{
+    {"zookeeper-semaphore", "permits in an ensemble",
+     [](std::uint64_t seed, run_options const& o) { return run_zookeeper(seed, zookeeper_form::permits, o); }, faults}};
 
 }  // namespace
 

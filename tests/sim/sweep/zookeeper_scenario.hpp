@@ -7,7 +7,7 @@
 
 namespace holdfast::test {
 
-enum class zookeeper_form : std::uint8_t { queue, plain, readers };
+enum class zookeeper_form : std::uint8_t { queue, plain, readers, permits };
 
 /// Effects: runs the schedule of a seed on an ensemble: users in sessions take a lock with the shipped machines, and
 /// judge by the shipped arithmetic how long their sessions can be counted on, while things go wrong.

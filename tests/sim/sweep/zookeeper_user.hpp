@@ -9,6 +9,7 @@
 #include <holdfast/core/access.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/options.hpp>
+#include <holdfast/core/semaphore_slot.hpp>
 #include <holdfast/core/validity.hpp>
 #include <holdfast/lock/lease_state.hpp>
 #include <holdfast/lock/mutex_state.hpp>
@@ -16,11 +17,13 @@
 #include <holdfast/sim/call.hpp>
 #include <holdfast/sim/host.hpp>
 #include <holdfast/sim/process.hpp>
+#include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
 #include <holdfast/zookeeper/session_lease.hpp>
 #include <holdfast/zookeeper/session_store.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +32,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace holdfast::test {
 
@@ -38,17 +42,24 @@ struct zookeeper_plan {
     std::string path;
     boot_clock::time_point end{};
     bool calm = false;
+    zookeeper::permits kept = zookeeper::permits::slots;  ///< how the permits are kept
 };
 
 /// A user of a lock on ZooKeeper: takes it, counts on it for as long as he was promised, has the lease confirmed as
 /// `lease_state` says, and gives it back; again and again. Session and operations are the shipped ones.
+///
+/// If there are permits, he has several threads, which share the session. All of them begin anew with the process.
 class zookeeper_user {
 public:
     using time_point = boot_clock::time_point;
     using duration = boot_clock::duration;
 
-    zookeeper_user(sim::host& me, zookeeper_servers& servers, zookeeper_plan const& plan, record& r)
-        : me_{me}, servers_{servers}, plan_{plan}, record_{r}
+    static constexpr std::uint32_t most_threads = 4;
+
+    /// `permits`: how many there are, as this user says.
+    zookeeper_user(sim::host& me, zookeeper_servers& servers, zookeeper_plan const& plan, record& r,
+                   std::size_t permits)
+        : me_{me}, servers_{servers}, plan_{plan}, record_{r}, permits_{permits}
     {
         options_->ttl =
             zookeeper::session_lease::duration(std::chrono::floor<std::chrono::milliseconds>(servers.timeout()));
@@ -58,21 +69,36 @@ public:
     [[nodiscard]] zookeeper_loop& loop() const noexcept { return *loop_; }
     [[nodiscard]] sim::host& host() const noexcept { return me_; }
 
-    sim::process live()
+    /// What one of its threads does.
+    sim::process live(std::uint32_t thread)
     {
-        while (me_.world().now() < plan_.end) {
+        ++alive_;
+        for (std::uint32_t round = 0; me_.world().now() < plan_.end; ++round) {
             bool const once = one_in(6);
             auto const deadline = one_in(3) ? me_.present() + me_.up_to(servers_.timeout() * 2) : plan_.end;
+            auto const number = has_permits() ? round * most_threads + thread : round;
             auto const taken =
-                me_.world().comes_true({sim::decision::kind::operation, index(), sim::decision::nobody, operations_++});
+                me_.world().comes_true({sim::decision::kind::operation, index(), sim::decision::nobody, number});
             if (taken)
                 co_await use(once, deadline, me_.up_to(one_in(4) ? 2 * servers_.timeout() : servers_.timeout() / 6));
             co_await me_.sleep_until(me_.present() + me_.up_to(servers_.timeout() / 8));
         }
+        if (--alive_ == 0) in_use_ = nullptr;
     }
 
-    /// Takes the lock once, however long that takes, and gives it back.
-    sim::process inherit() { co_await use(false, time_point::max(), {}, true); }
+    /// Takes the lock once, however long that takes, and gives it back. If there are permits, each thread takes one,
+    /// and none is given back before all are taken.
+    sim::process inherit(std::uint32_t thread)
+    {
+        ++alive_;
+        while (thread < permits_ ? !heir_has_[thread] : !inherited_all()) {
+            if (thread < permits_)
+                co_await use(false, time_point::max(), {}, thread);
+            else
+                co_await me_.sleep_until(me_.present() + servers_.timeout() / 8);
+        }
+        if (--alive_ == 0) in_use_ = nullptr;
+    }
 
 private:
     struct granted_waiter final : detail::waiter {
@@ -80,58 +106,127 @@ private:
         void signal(std::uint32_t) noexcept override {}
     };
 
+    /// An operation that a thread waits for, until its process dies.
+    class pending {
+    public:
+        explicit pending(zookeeper_user& of) : of_{of}, call_{of.me_} { of_.pending_.push_back(&call_); }
+        pending(pending const&) = delete;
+        pending& operator=(pending const&) = delete;
+        ~pending() { std::erase(of_.pending_, &call_); }
+
+        [[nodiscard]] auto run(auto& one)
+        {
+            one.start(call_);
+            return call_.ended_by();
+        }
+
+    private:
+        zookeeper_user& of_;
+        sim::call call_;
+    };
+
+    static constexpr std::uint32_t no_heir = ~0U;
+
+    [[nodiscard]] bool has_permits() const noexcept { return plan_.form == zookeeper_form::permits; }
+
+    [[nodiscard]] bool inherited_all() const
+    {
+        return std::all_of(heir_has_.begin(), heir_has_.begin() + static_cast<std::ptrdiff_t>(permits_),
+                           [](bool has) { return has; });
+    }
+
     /// Effects: a new process begins, with a session of its own.
     void be_born()
     {
+        in_use_ = nullptr;
         loop_ = std::make_shared<zookeeper_loop>(me_, servers_);
         auto const operation_timeout = std::chrono::ceil<std::chrono::milliseconds>(servers_.timeout() / 2);
         together_ = nullptr;
         store_ = std::make_unique<zookeeper::session_store>(open_zookeeper_session(loop_, servers_, operation_timeout));
         auto const queueing =
             plan_.form == zookeeper_form::plain ? zookeeper::queueing::none : zookeeper::queueing::sequential;
+        if (has_permits()) return make_permits();
         alone_ = store_->make_key(plan_.path, {.queueing = queueing});
         if (plan_.form != zookeeper_form::readers || one_in(4)) return;  // a mutex of the same path
         alone_ = store_->make_shared_key(plan_.path, access::exclusive);
         together_ = store_->make_shared_key(plan_.path, access::shared);
     }
 
+    /// Effects: makes the keys of as many permits as there are.
+    void make_permits()
+    {
+        slots_.clear();
+        for (std::size_t i = 0; i < permits_; ++i) {
+            semaphore_slot const one{plan_.path, permits_, i};
+            slots_.push_back(plan_.kept == zookeeper::permits::slots ? store_->make_slot_key(one)
+                                                                     : store_->make_permit_key(one, plan_.kept));
+        }
+        if (plan_.kept == zookeeper::permits::slots) in_use_ = store_->use_semaphore({plan_.path, permits_, 0});
+    }
+
+    /// Effects: takes over the number of permits that the servers know.
+    void follow()
+    {
+        auto const known = servers_.state().content(plan_.path);
+        if (known.empty()) return;
+        permits_ = static_cast<std::size_t>(std::stoul(known));
+        make_permits();
+    }
+
     /// Effects: the process is killed, and another one begins in its place.
     void die()
     {
         loop_->end();
+        ++life_;
+        for (auto* const one : pending_) one->complete();
         be_born();
     }
 
-    sim::process use(bool once, time_point deadline, duration work, bool inherits = false)
+    /// `heir`: the thread of one that inherits.
+    sim::process use(bool once, time_point deadline, duration work, std::uint32_t heir = no_heir)
     {
-        auto const key = together_ && !inherits && one_in(2) ? together_ : alone_;
+        bool const inherits = heir != no_heir;
+        auto const life = life_;
+        auto const slot = !has_permits() ? 0 : inherits ? heir : static_cast<std::size_t>(me_.below(slots_.size()));
+        auto const key = has_permits() ? slots_[slot] : together_ && !inherits && one_in(2) ? together_ : alone_;
         note("wants the lock", 0);
         auto const asked = begin_call(call::kind::acquire, record_.claims.size() + unclaimed);
         auto const left = std::max(deadline, me_.present()) - me_.present();
-        auto const acquiring =
+        std::shared_ptr<pending_acquire> const acquiring =
             store_->acquire(key, {.ttl = options_->ttl,
                                   .retry = {.first = std::chrono::microseconds{500}, .most = options_->ttl},
                                   .once = once,
                                   .deadline = deadline == time_point::max() ? deadline : me_.now() + left});
-        sim::call taking{me_};
-        acquiring->start(taking);
-        auto const done_at = co_await taking.ended_by();
+        if (has_permits() && !inherits && one_in(8))
+            me_.at(me_.present() + me_.up_to(servers_.timeout() / 2), [weak = std::weak_ptr{acquiring}] {
+                if (auto const one = weak.lock()) one->cancel();
+            });
+        pending taking{*this};
+        auto const done_at = co_await taking.run(*acquiring);
+        if (life != life_) co_return;
         auto const got = acquiring->outcome();
         if (!got) {
             note("refused: code", static_cast<std::uint64_t>(got.code().value()));
             ++record_.verdict.refused;
             // Whether it was another's is known where it was asked once, and that was answered.
             if (once && got.code() == errc::timed_out) end_call(asked, call::answer::refused, done_at);
+            if (!inherits) co_return;
+            if (got.code() != zookeeper::errc::other_number) record_.breach("K6", "the heir was refused");
+            if (plan_.kept == zookeeper::permits::kazoo) follow();
+            co_await me_.sleep_until(me_.present() + servers_.timeout() / 8);
             co_return;
         }
-        auto const mine = claim(*got, done_at, key);
+        auto const mine = claim(*got, done_at, key, slot);
+        if (inherits) heir_has_[heir] = true;
+        if (has_permits() && !once)
+            record_.waits.push_back({.client = me_.index(), .asked = record_.calls[asked].called, .over = done_at});
         record_.calls[asked].claim = mine;
         end_call(asked, call::answer::done, done_at, me_.when(got->valid_until));
-        co_await hold(*got, mine, work, key);
+        co_await hold(*got, mine, work, key, inherits);
     }
 
     /// Effects: what `got` promises becomes part of the record. Returns: the number of that claim.
-    std::size_t claim(grant const& got, time_point done_at, shared_key const& key)
+    std::size_t claim(grant const& got, time_point done_at, shared_key const& key, std::size_t slot)
     {
         note("ACQUIRED, fence", got.fence);
         ++record_.verdict.acquired;
@@ -140,12 +235,15 @@ private:
                                   .valid_until = me_.when(got.valid_until),
                                   .first_fence = got.fence,
                                   .last_fence = got.fence + got.fences - 1,
-                                  .shared = key->mode() == access::shared});
+                                  .shared = key->mode() == access::shared,
+                                  .permits = permits_,
+                                  .slot = slot});
         return record_.claims.size() - 1;
     }
 
-    sim::process hold(grant got, std::size_t mine, duration work, shared_key key)
+    sim::process hold(grant got, std::size_t mine, duration work, shared_key key, bool inherits)
     {
+        auto const life = life_;
         auto const leave_at = me_.present() + work;
         detail::mutex_state owner;
         owner.options = options_;
@@ -154,19 +252,22 @@ private:
         lease.begin(got, options_);
         lease.give(in_line, lease.deadline_for(got.valid_until), nullptr);
         auto const held = lease.holder();
+        auto const must_stay = [&] { return inherits && !inherited_all(); };
         bool lost = false;
         while (!lost) {
-            co_await me_.sleep_until(std::min(leave_at, me_.when(lease.next_look())));
+            auto const looks_at = must_stay() ? me_.present() + servers_.timeout() / 16 : leave_at;
+            co_await me_.sleep_until(std::min(looks_at, me_.when(lease.next_look())));
+            if (life != life_) co_return;
             if (!held->still_held()) break;
             believe(mine, held->deadline() + announcement_margin(options_->ttl));
-            if (me_.present() >= leave_at) break;
+            if (me_.present() >= leave_at && !must_stay()) break;
             if (!lease.due(me_.now())) continue;
             lease.ask(lease.ttl());
             auto const asked = begin_call(call::kind::renew, mine);
             auto const extending = store_->extend(key, got.token, lease.ttl());
-            sim::call confirming{me_};
-            extending->start(confirming);
-            auto const done_at = co_await confirming.ended_by();
+            pending confirming{*this};
+            auto const done_at = co_await confirming.run(*extending);
+            if (life != life_) co_return;
             auto const until = extending->outcome();
             lost = lease.settle(until).has_value();
             if (until) {
@@ -189,15 +290,15 @@ private:
         if (together_ && !lost && held->still_held() && one_in(3)) {
             auto const converting =
                 store_->acquire(other_key, {.ttl = options_->ttl, .once = true, .beside = got.token});
-            sim::call asking{me_};
-            converting->start(asking);
-            auto const done_at = co_await asking.ended_by();
+            pending asking{*this};
+            auto const done_at = co_await asking.run(*converting);
+            if (life != life_) co_return;
             if (auto const more = converting->outcome()) {
                 note("goes to the other mode, of fence", got.fence);
                 // The old lease was still there when the new one was granted: from then on it does not count.
                 record_.claims[mine].ended = std::min(record_.claims[mine].ended, done_at);
                 other = *more;
-                then = claim(*other, done_at, other_key);
+                then = claim(*other, done_at, other_key, 0);
             }
         }
         record_.claims[mine].ended = std::min(record_.claims[mine].ended, me_.present());
@@ -211,13 +312,13 @@ private:
         auto const asked = begin_call(call::kind::release, mine);
         auto const giving_back = store_->release(key);
         giving_back->bind(got.token);
-        sim::call releasing{me_};
-        giving_back->start(releasing);
-        auto const done_at = co_await releasing.ended_by();
+        pending releasing{*this};
+        auto const done_at = co_await releasing.run(*giving_back);
+        if (life != life_) co_return;
         auto const said = giving_back->outcome().code;
         if (!said) end_call(asked, call::answer::done, done_at);
         if (said == errc::not_owner) end_call(asked, call::answer::refused, done_at);
-        if (other) co_await hold(*other, then, me_.up_to(servers_.timeout() / 6), other_key);
+        if (other) co_await hold(*other, then, me_.up_to(servers_.timeout() / 6), other_key, false);
     }
 
     /// Effects: the claim is good until its holder's clock shows `t`.
@@ -259,7 +360,13 @@ private:
     std::unique_ptr<zookeeper::session_store> store_;
     shared_key alone_;
     shared_key together_;  // none if there is no such mode
-    std::uint32_t operations_ = 0;
+    std::size_t permits_;  // as this user says
+    std::vector<shared_key> slots_;
+    std::shared_ptr<void const> in_use_;  // the semaphore of this process
+    std::uint32_t alive_ = 0;             // threads
+    std::uint64_t life_ = 0;              // how many processes there were before
+    std::vector<sim::call*> pending_;
+    std::array<bool, most_threads> heir_has_{};
 };
 
 }  // namespace holdfast::test
