@@ -167,7 +167,7 @@ private:
             auto const& one = found_[i];
             if (one.czxid == 0 || one.czxid >= ours.czxid || number_of(marks_[i]) == permits_) continue;
             if (!one.agreed) {
-                in_question = true;
+                in_question = true;  // mutant: an earlier number that is not yet agreed ignored
                 continue;
             }
             other_ = number_of(marks_[i]);

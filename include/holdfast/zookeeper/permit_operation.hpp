@@ -136,6 +136,7 @@ private:
         std::scoped_lock guard{session_->mutex()};
         auto* const node = session_->held().find(*place_);
         if (!node) return 0;
+        // mutant: a place in the queue for permits that ends with its lease
         node->ends = boot_clock::time_point::max();
         return session_->session();
     }

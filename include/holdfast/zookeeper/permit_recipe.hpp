@@ -112,7 +112,8 @@ private:
         if (std::find(r.children.begin(), r.children.end(), node_) == r.children.end())
             return queued_recipe::start_over();
         if (asks_for_number()) return stall();
-        if (r.children.size() <= max_) return grant();  // all count, whatever their names
+        // All count, whatever their names.
+        if (r.children.size() <= max_) return grant();  // mutant: a permit that does not count its own node
         if (plan().once) return fail(make_error_code(holdfast::errc::timed_out));
         was_noticed() ? list() : wait();  // no other notice would come
     }

@@ -42,6 +42,8 @@ ELECTION = ("election",)
 OPERATORS = ("operators",)
 # Both forms of a lock, in time.
 ZOOKEEPER = ("zookeeper",)
+# Permits there.
+ZOOKEEPER_SEMAPHORE = ("zookeeper-semaphore",)
 # The queue, in every order.
 ORDER = ("interleaving",)
 QUEUE = ORDER + ZOOKEEPER
@@ -274,6 +276,12 @@ MUTANTS = {
     "granted without a node that was replaced": mutant(ORDER, ("if (gone", "if (!MUTANT && gone")),
     "watch set without a second look": mutant(QUEUE, ("return ", "return MUTANT || ")),
     "first once the one before is gone": mutant(QUEUE, "if (MUTANT && state_ == state::waiting) return grant(); LINE"),
+    # ZooKeeper: permits.
+    "a permit that does not count its own node": mutant(
+        ZOOKEEPER_SEMAPHORE, ("<= max_", "<= max_ + (MUTANT ? 1 : 0)")
+    ),
+    "a place in the queue for permits that ends with its lease": mutant(ZOOKEEPER_SEMAPHORE, "if (!MUTANT) LINE"),
+    "an earlier number that is not yet agreed ignored": mutant(ZOOKEEPER_SEMAPHORE, ("true", "!MUTANT")),
     # ZooKeeper: whose node it is.
     "create repeated blindly": mutant(QUEUE, ("search()", "MUTANT ? create() : search()"), labels="lesson-1"),
     "a lost node looked for without a barrier": mutant(QUEUE, "if (!MUTANT) LINE"),
