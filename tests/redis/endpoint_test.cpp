@@ -190,7 +190,7 @@ TEST_CASE("an endpoint is described as a URL without user and password, which me
 TEST_CASE("a description has no byte that a terminal obeys")
 {
     CHECK(endpoint{.host = "a\x1b[2jb\r\n"}.describe() == "redis://a\\x1b[2jb\\x0d\\x0a:6379");
-    CHECK(parse_url("redis://[\xff%25]:1").describe() == "redis://\\xff%:1");
+    CHECK(parse_url("redis://[\xff%25]:1").describe() == "redis://\\xff%25:1");
     CHECK(parse_url("unix:///run/%1b[31m%7f").describe() == "unix:///run/\\x1b[31m\\x7f");
     CHECK(parse_url("unix:///a:b%40c").describe() == "unix:///a:b@c");
 }

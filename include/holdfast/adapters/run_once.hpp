@@ -47,9 +47,10 @@ struct once_access {
 /// process ends while `f` runs, the next call may run when the lease has ended.
 ///
 /// Returns: whether it called `f`.
-/// Throws: what `f` throws; `error`: `unavailable`, also if the votes of a Redlock stayed split for a second: by calls
-/// in the same moment, or a holder without a majority of the masters that answer; `misconfigured`, also if the store
-/// cannot lease for `period`.
+/// Throws: what `f` throws; `error`: `unavailable`, also if it was not decided for a second who has the job: the votes
+/// of a Redlock stayed split, by calls in the same moment, or a holder without a majority of the masters that answer;
+/// or another thread of this client waited for an answer about it; `misconfigured`, also if the store cannot lease for
+/// `period`.
 ///
 /// Source: the `lockAtLeastFor` of ShedLock.
 template <class F>

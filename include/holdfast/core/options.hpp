@@ -84,9 +84,9 @@ struct lock_options {
     bool fair = false;
 
     /// Let `unlock()` return without waiting for the answer to the release, which the client sends at once: this saves
-    /// half of the time of a short section. It still waits if a thread of this process waits for the lock and other clients must be
-    /// let in first. If it does not wait, a release that failed, or found the lock taken away, is not reported. A
-    /// release that is lost with its connection may leave the lock as it is until its ttl is over.
+    /// half of the time of a short section. It still waits if a thread of this process waits for the lock and other
+    /// clients must be let in first. If it does not wait, a release that failed, or found the lock taken away, is not
+    /// reported. A release that is lost with its connection may leave the lock as it is until its ttl is over.
     bool deferred_release = false;
 
     /// How waiters space their attempts. ZooKeeper: a waiter in a queue is woken and never asks by itself; in the

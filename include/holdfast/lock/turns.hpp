@@ -42,7 +42,7 @@ public:
         if (is_first(one)) {
             one.now = waiter::stage::first;
             take(one);
-        } else if (one.limit.once && (!one.limit.until_decided || state_ == state::held)) {
+        } else if (one.limit.once && (!one.limit.until_decided || another_has_it())) {
             end(one);
         } else {
             one.was_in_line = true;
@@ -161,12 +161,19 @@ private:
         outage_.asked_by(one);
     }
 
+    /// Returns: whether the lock is held, here or by another client, as far as the waiter whose turn it is knows.
+    [[nodiscard]] bool another_has_it() const noexcept
+    {
+        bool const waits = state_ == state::asking && asks_ && !asks_->limit.once;
+        return state_ == state::held || (waits && asks_->unavailable() == false);
+    }
+
     /// Effects: ends `one` without the lock: it was cancelled; the store was unavailable all the time, or it was to be
     /// decided and is not; or its time is over.
     void end(waiter& one) noexcept
     {
         bool const in_outage = state_ == state::asking && asks_ && outage_.is_all_for(one, *asks_);
-        bool const never_asked = in_outage || (one.limit.until_decided && state_ != state::held);
+        bool const never_asked = in_outage || (one.limit.until_decided && !another_has_it());
         one.why_not = failure{one.canceled ? std::make_error_code(std::errc::operation_canceled)
                                            : acquire_limits::when_over(!never_asked),
                               {}};

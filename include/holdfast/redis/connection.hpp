@@ -112,10 +112,11 @@ private:
     void note(pending_command const& asked, answer const& a, boot_clock::time_point now) noexcept
     {
         bool const yes = a.what == answer::kind::applied;
-        if (!a.error && asked.what.queue_refused)
+        bool const own = !a.error && !of_operator(asked.what);
+        if (own && asked.what.queue_refused)
             record_.refused(server_news::queue,
                             ": the user may not use the queues of waiters, so that they are not served in turn");
-        if (!a.error && asked.what.holder_refused)
+        if (own && asked.what.holder_refused)
             record_.refused(server_news::holder, ": the user may not use the records of holders, so that holder() does "
                                                  "not say who has a lock");
         if (a.fence_replaced) record_.replaced_fence(*asked.what.keys);

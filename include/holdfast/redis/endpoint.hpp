@@ -154,7 +154,8 @@ private:
             auto const end = rest.find(']');
             if (end == std::string_view::npos) fail("host", "a bracket is not closed");
             e.host = rest.substr(1, end - 1);
-            if (auto const zone = e.host.find("%25"); zone != std::string::npos) e.host.erase(zone + 1, 2);
+            auto const zone = e.host.find("%25");  // RFC 6874
+            if (zone != std::string::npos && zone + 3 < e.host.size()) e.host.erase(zone + 1, 2);
             rest.remove_prefix(end + 1);
             if (!rest.empty() && rest.front() != ':') fail("host", "only a port may follow the bracket");
             if (!rest.empty()) parse_port(rest.substr(1), e);

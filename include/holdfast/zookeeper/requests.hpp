@@ -64,8 +64,8 @@ enum class answer : std::uint8_t {
 /// The owner of a container, by its stat.
 inline constexpr std::int64_t container_owner = std::numeric_limits<std::int64_t>::min();
 
-/// The first byte of the owner of a node that lasts for a time, by its stat.
-inline constexpr unsigned ttl_owner = 0xFF;
+/// The first 24 bits of the owner of a node that lasts for a time, by its stat. Source: ZooKeeper's `EphemeralType`.
+inline constexpr unsigned ttl_owner = 0xFF0000;
 
 struct node_stat {
     std::int64_t czxid = 0;  ///< the transaction that made the node
@@ -75,7 +75,7 @@ struct node_stat {
     /// Returns: whether the node ends with a session.
     [[nodiscard]] bool ephemeral() const noexcept
     {
-        bool const lasts_for_a_time = static_cast<std::uint64_t>(owner) >> 56U == ttl_owner;
+        bool const lasts_for_a_time = static_cast<std::uint64_t>(owner) >> 40U == ttl_owner;
         return owner != 0 && owner != container_owner && !lasts_for_a_time;
     }
 };

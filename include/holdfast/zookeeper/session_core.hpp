@@ -235,7 +235,10 @@ protected:
         one.sent = boot_clock::now();
         bool const sent = can && way_->send(what, one, !options_.auth_scheme.empty() && !options_.world_writable);
         // The C client knows of no such watch: its answer is to come, or its notice has come. It is removed after that.
-        if (!sent && what.what == request::kind::unwatch) return static_cast<void>(sent_.erase(one.place));
+        if (!sent && what.what == request::kind::unwatch) {
+            sent_.erase(one.place);
+            return can ? void() : go_on_later();
+        }
         last_sent_ = one.sent;
         if (is_write(what.what)) last_write_ = one.sent;
         if (sent) return;
