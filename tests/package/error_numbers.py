@@ -20,8 +20,9 @@ def section(page, title):
 
 def main(page, *headers):
     page = pathlib.Path(page).read_text()
+    titles = ("Errors and messages", "Codes of Redis", "Codes of ZooKeeper", "Codes of TLS")
     wrong = []
-    for path, title in zip(headers, ("Errors and messages", "Codes of Redis", "Codes of ZooKeeper", "Codes of TLS"), strict=True):
+    for path, title in zip(headers, titles, strict=True):
         said = {name: int(number) for name, number in re.findall(r"`(\w+)` \((\d+)\)", section(page, title))}
         right = numbers(pathlib.Path(path).read_text())
         wrong += [f"{title}: {name} is {right.get(name)}, and the page says {said.get(name)}"

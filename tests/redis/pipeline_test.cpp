@@ -460,8 +460,7 @@ TEST_CASE("a vote may be reacquired over a connection, as long as no release of 
 
 TEST_CASE("a vote whose acquire was lost and undone, and then won by others, may be reacquired")
 {
-    line l;
-    l.connect_and_decide();
+    connected_line l;
     ear first;
     ear again;
     l.pipeline.began(token(1));

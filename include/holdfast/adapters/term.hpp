@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/fork_guard.hpp>
+#include <holdfast/core/hold_state.hpp>
 #include <holdfast/core/lease.hpp>
 
 #include <algorithm>
@@ -54,7 +55,7 @@ public:
     /// Returns: a token that is stopped when the term is over; in a child of fork() it is stopped already.
     [[nodiscard]] std::stop_token stop_token() const
     {
-        return origin_.in_child() ? lease_.lost_token() : source_.get_token();
+        return origin_.in_child() ? stopped_token() : source_.get_token();
     }
 
 private:
@@ -93,10 +94,7 @@ public:
     /// runs, `on_deposed` is not called.
     [[nodiscard]] std::stop_token stop_token() const
     {
-        if (state_) return state_->stop_token();
-        std::stop_source over;
-        over.request_stop();
-        return over.get_token();
+        return state_ ? state_->stop_token() : detail::stopped_token();
     }
 
     /// Returns: the lease of the lock. It ends `stop_margin` after the term.

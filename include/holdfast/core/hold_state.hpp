@@ -14,6 +14,14 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
+/// Returns: a token that is stopped.
+[[nodiscard]] inline std::stop_token stopped_token()
+{
+    std::stop_source stopped;
+    stopped.request_stop();
+    return stopped.get_token();
+}
+
 /// One hold of one lock, from its grant to its release or loss.
 ///
 /// | state | deadline_ | lost_ | left by |
@@ -124,9 +132,9 @@ public:
         bool const asked = release_requested_;
         auto const in = joint_.lock();
         guard.unlock();
-        std::stop_source of_nobody{std::nostopstate};  // no caller has a token of it yet
-        if (in && at_risk) of_nobody = in->count_risk();
-        if (in && asked) static_cast<void>(in->request_release(of_nobody));
+        std::stop_source untold{std::nostopstate};
+        if (in && at_risk) static_cast<void>(in->count_risk());  // no caller has a token of it yet
+        if (in && asked) static_cast<void>(in->request_release(untold));
         return held;
     }
 
@@ -141,11 +149,7 @@ public:
     /// here, as most holds are never asked for one.
     [[nodiscard]] std::stop_token lost_token()
     {
-        if (origin_.in_child()) {
-            std::stop_source stopped;
-            stopped.request_stop();
-            return stopped.get_token();
-        }
+        if (origin_.in_child()) return stopped_token();
         std::scoped_lock guard{mutex_};
         return token_of(source_, lost_);
     }

@@ -237,7 +237,8 @@ protected:
         // The C client knows of no such watch: its answer is to come, or its notice has come. It is removed after that.
         if (!sent && what.what == request::kind::unwatch) {
             sent_.erase(one.place);
-            return can ? void() : go_on_later();
+            if (!can) go_on_later();
+            return;
         }
         last_sent_ = one.sent;
         if (is_write(what.what)) last_write_ = one.sent;
@@ -246,8 +247,7 @@ protected:
         wake_thread();
     }
 
-    /// Effects: removes the watch of the node at `path`, unless an operation waits for it. It stays in the list until
-    /// then.
+    /// Effects: removes the watch of the node at `path`, unless an operation waits for it. Until then it stays listed.
     void unwatch(std::string const& path)
     {
         if (connected() && !watches_.wanted(path)) send(nullptr, 0, {request::kind::unwatch, path});

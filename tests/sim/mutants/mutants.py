@@ -125,7 +125,9 @@ MUTANTS = {
     "a fence passed on however far ahead": mutant(
         REDIS, ("foreign(c, c.value, t) || !counts(c, t)", "(!MUTANT && (foreign(c, c.value, t) || !counts(c, t)))")
     ),
-    "a lost fence begun at the clock": mutant(REDIS, ("most(c, t + c.max_lead)", "MUTANT ? clock : most(c, t + c.max_lead)")),
+    "a lost fence begun at the clock": mutant(
+        REDIS, ("most(c, t + c.max_lead)", "MUTANT ? clock : most(c, t + c.max_lead)")
+    ),
     # Whose turn it is.
     "a reservation that grants": mutant(
         REDIS + LINE_OF, ("!ours)", "!ours && !(MUTANT && lines_.reserved_for(name, c.waiter)))")
