@@ -14,8 +14,8 @@
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
 using holdfast::run_once;
-using holdfast::test::eventually;
 using holdfast::memory::store;
+using holdfast::test::eventually;
 
 TEST_CASE("a job runs once in a period, whichever client asks, and again after it")
 {
