@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "support/catch.hpp"
-#include "support/eventually.hpp"
 
 #include <holdfast/adapters/run_once.hpp>
 #include <holdfast/memory.hpp>
@@ -15,7 +14,6 @@ using namespace std::chrono_literals;
 using holdfast::boot_clock;
 using holdfast::run_once;
 using holdfast::memory::store;
-using holdfast::test::eventually;
 
 TEST_CASE("a job runs once in a period, whichever client asks, and again after it")
 {
@@ -70,22 +68,4 @@ TEST_CASE("a period for which no lease can be had is refused")
 {
     store here;
     CHECK_THROWS_AS(run_once(here, "report", 48h, [] {}), holdfast::error);
-}
-
-TEST_CASE("a job that another client has is refused although a thread of this one waits for its lock")
-{
-    store here;
-    holdfast::mutex other{here.another_client(), "report", {}};
-    holdfast::mutex waits{here, "report", {}};
-    other.lock();
-    std::atomic<bool> done{false};
-    std::jthread const waiter{[&] {
-        waits.lock();
-        waits.unlock();
-        done = true;
-    }};
-    CHECK(eventually([&] { return here.stats().waiting == 1; }));
-    CHECK_FALSE(run_once(here, "report", 1ms, [] {}));
-    CHECK_FALSE(done);
-    other.unlock();
 }

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -193,4 +194,20 @@ TEMPLATE_TEST_CASE("a job that fails in one client may run in another at once", 
                     std::runtime_error);
     CHECK(run_once(store.other, "orders", 1h, [] {}));
     CHECK_FALSE(run_once(store.one, "orders", 1h, [] {}));
+}
+
+TEMPLATE_TEST_CASE("a job that another client has is refused although a thread of this one waits for its lock", "",
+                   HOLDFAST_STORES)
+{
+    TestType store;
+    typename TestType::mutex other{store.other, "orders"};
+    typename TestType::mutex m{store.one, "orders", {.unavailable_after = 5min}};
+    std::jthread waiter;
+    std::unique_lock<typename TestType::mutex> hold{other};
+    waiter = std::jthread{[&] {
+        m.lock();
+        m.unlock();
+    }};
+    CHECK(eventually([&] { return store.one.stats().waiting == 1; }));
+    CHECK_FALSE(run_once(store.one, "orders", 1ms, [] {}));
 }

@@ -66,6 +66,12 @@ public:
         if (!outcome_) perform(machine_.cancel(boot_clock::now()));
     }
 
+    [[nodiscard]] std::optional<bool> unavailable() const noexcept override
+    {
+        std::scoped_lock guard{*reactor_};
+        return machine_.unavailable_so_far();
+    }
+
     [[nodiscard]] result<grant> outcome() const override { return *outcome_; }
 
     [[nodiscard]] boot_clock::time_point wake_at() const noexcept override
