@@ -65,7 +65,8 @@ void check(endpoint const& e)
         require(e.unix_path.front() == '/' && e.unix_path.size() <= 107, "a path is absolute and fits into an address");
     } else {
         require(!e.host.empty() && e.port != 0, "a server has a host and a port");
-        require(std::none_of(e.host.begin(), e.host.end(), [](char c) { return c >= 'A' && c <= 'Z'; }),
+        auto const zone = std::find(e.host.begin(), e.host.end(), '%');  // an interface: its capitals count
+        require(std::none_of(e.host.begin(), zone, [](char c) { return c >= 'A' && c <= 'Z'; }),
                 "a host has one way to be written");
     }
 
