@@ -172,6 +172,7 @@ private:
         auto held = lease.holder();
         bool ends_early = false;  // a lease that is kept
         auto deadline = held->deadline();
+        auto kept_since = time_point::min();  // its last extension
         bool refused = false;
         for (;;) {
             co_await me_.sleep_until(std::min(leave_at, me_.when(lease.next_look())));
@@ -208,6 +209,7 @@ private:
                 deadline = held->deadline();
                 believe(mine, deadline + announcement_margin(lease.ttl()));
                 if (!lease.kept()) continue;
+                kept_since = answered;
                 if (std::exchange(ends_early, false) &&
                     deadline + announcement_margin(length) + drift(length) < lease.release_at())
                     record_.breach("min_hold",
@@ -228,7 +230,7 @@ private:
         if (lost) {
             note("LOST, fence", got.fence);
             ++record_.verdict.lost;
-            if (!refused && mine_.renews) look_why(mine, deadline);
+            if (!refused && mine_.renews) look_why(mine, deadline, kept_since);
         }
         grant other;
         std::size_t then = unclaimed;
@@ -307,10 +309,12 @@ private:
     }
 
     /// A lease that is renewed is not let go of while there is time to ask again, and every server answers. One that is
-    /// so short that it ends before its first renewal may be.
-    void look_why(std::size_t mine, time_point deadline)
+    /// so short that it ends before its first renewal may be, and one that is kept, which asks for what is left only,
+    /// before its next.
+    void look_why(std::size_t mine, time_point deadline, time_point kept_since)
     {
-        auto const well_since = std::max({plan_.well_since, me_.awake_since(), record_.claims[mine].granted});
+        auto const well_since =
+            std::max({plan_.well_since, me_.awake_since(), record_.claims[mine].granted, kept_since});
         if (me_.clock().when(deadline) - well_since > 4 * plan_.node_timeout + std::chrono::milliseconds{10})
             record_.breach("renewal", "client " + std::to_string(me_.index()) +
                                           " let its lease end although it could have been renewed");
