@@ -446,6 +446,40 @@ TEST_CASE("an observer is told of a hold that lasted until it was given back, no
     CHECK(back[0].duration <= given - begun);
 }
 
+TEST_CASE("an observer that was replaced is told no more of what waits for it")
+{
+    std::atomic<bool> begun{false};
+    std::atomic<bool> go{false};
+    std::atomic<int> told{0};
+    auto here = std::make_unique<store>();
+    mutex m{*here, "orders"};
+    here->observe([&, test = std::this_thread::get_id()](lock_event const&) {
+        if (std::this_thread::get_id() == test) return;
+        begun = true;
+        while (!go) std::this_thread::sleep_for(1ms);
+        ++told;
+    });
+    std::promise<std::error_code> held;
+    m.async_lock([&](std::error_code ec) { held.set_value(ec); });
+    REQUIRE(held.get_future().get() == std::error_code{});
+    REQUIRE(eventually([&] { return begun.load(); }));
+    std::promise<std::error_code> released;
+    m.async_unlock([&](std::error_code ec) { released.set_value(ec); });
+    REQUIRE(released.get_future().get() == std::error_code{});
+    std::atomic<int> told_next{0};
+    here->observe([&, test = std::this_thread::get_id()](lock_event const&) {
+        if (std::this_thread::get_id() != test) ++told_next;
+    });
+    go = true;
+    // What happens in the background from now on is told after all that waited.
+    std::promise<std::error_code> again;
+    m.async_lock([&](std::error_code ec) { again.set_value(ec); });
+    REQUIRE(again.get_future().get() == std::error_code{});
+    CHECK(eventually([&] { return told_next > 0; }));
+    CHECK(told == 1);
+    m.unlock();
+}
+
 TEST_CASE("events wait for a slow observer up to a bound, and more are dropped; results do not wait for it")
 {
     constexpr std::size_t locks = 8'000;  // two events each: that it is asked for, and that it is held

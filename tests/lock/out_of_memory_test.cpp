@@ -92,6 +92,30 @@ TEST_CASE("an extension for which there is no memory says so, and the lease runs
     m.unlock();
 }
 
+TEST_CASE("a lock that cannot be kept for its min_hold without memory says so")
+{
+    fake_client f;
+    mutex m{f.locks, "orders", {.ttl = 1h, .min_hold = 1h}};
+    std::error_code ec;
+    long unkept = 0;
+    long kept = 0;
+    for (long n = 0; kept == 0; ++n) {
+        m.lock();
+        holdfast::test::refuse(n, 1, holdfast::test::whose::this_threads);
+        m.unlock(ec);
+        bool const struck = holdfast::test::spare_all();
+        CHECK_FALSE(m.lease().still_held());
+        if (ec) {
+            CHECK(struck);
+            CHECK(ec == std::errc::not_enough_memory);
+            ++unkept;
+        } else {
+            ++kept;
+        }
+    }
+    CHECK(unkept > 0);
+}
+
 TEST_CASE(
     "an asynchronous call for which there is no memory throws, and its function is not called; or it ends as any other")
 {

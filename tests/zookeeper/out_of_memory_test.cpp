@@ -22,6 +22,7 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 using namespace std::chrono_literals;
 using holdfast::test::connected;
@@ -228,6 +229,27 @@ TEST_CASE("a session that ends while memory runs out is made again, and nothing 
     }
     REQUIRE(take(m));
     m.unlock();
+}
+
+TEST_CASE("a permit that no server gives, while memory runs out in any step, is not held, and all is as good as new after")
+{
+    zookeeper_server server;
+    auto zk = connected(server.address(), hasty());
+    auto const form = GENERATE(holdfast::zookeeper::permits::curator, holdfast::zookeeper::permits::kazoo);
+    holdfast::zookeeper::semaphore jobs{zk, "/locks/jobs", 1, {}, {.permits = form}};
+    REQUIRE(jobs.try_acquire_for(1min));
+    jobs.release();
+    server.pause();
+    CHECK(refuse_each_request(1'000, [&] { CHECK_FALSE(jobs.try_acquire()); }, [] {}) > 3);
+    server.resume();
+    CHECK(eventually([&] {
+        try {
+            return jobs.try_acquire_for(1min);
+        } catch (std::system_error const&) {
+            return false;
+        }
+    }));
+    jobs.release();
 }
 
 TEST_CASE("who has the lock cannot be said without memory, and can be with it")

@@ -30,9 +30,21 @@ public:
     [[nodiscard]] std::shared_ptr<pending_calls> const& calls() const noexcept { return calls_; }
 
 private:
-    void shutdown() override { calls_->shut_down(); }
+    void shutdown() override
+    {
+        if (of_parent_) of_parent_->shut_down();
+        calls_->shut_down();
+    }
 
-    std::shared_ptr<pending_calls> const calls_ = std::make_shared<pending_calls>();
+    /// In a child, a lock that another thread of the parent had during the fork is never free again.
+    void notify_fork(net::execution_context::fork_event event) override
+    {
+        if (event == net::execution_context::fork_child)
+            of_parent_ = std::exchange(calls_, std::make_shared<pending_calls>());
+    }
+
+    std::shared_ptr<pending_calls> calls_ = std::make_shared<pending_calls>();
+    std::shared_ptr<pending_calls> of_parent_;  // what was pending there when this child was forked
 };
 
 /// Returns: the calls of the context of `executor`.

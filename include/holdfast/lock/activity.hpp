@@ -101,7 +101,10 @@ public:
         auto const f = observer();
         if (!f) return;
         if (!background) return called(*f, event());
-        announcer::call one{[f, e = event()]() noexcept { (*f)(e); }};
+        // One that is replaced meanwhile is not told any more.
+        announcer::call one{[f = std::weak_ptr{f}, e = event()]() noexcept {
+            if (auto const observer = f.lock()) (*observer)(e);
+        }};
         background->tell_event(std::move(one));
     } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): one event less
     }

@@ -35,7 +35,8 @@ public:
 
     /// Effects: gives up what `owner` holds: to the next waiter, or back to the store; then it waits for the answer,
     /// unless the release may be deferred and no waiter is here. The next holder of the lock may destroy `owner`.
-    /// Returns: no error, `not_owner`, `lease_lost`, or why the outcome is not known.
+    /// Returns: no error, `not_owner`, `lease_lost`, why the lock is not kept for its `min_hold`, or why the outcome is
+    /// not known.
     failure release(mutex_state& owner, rest then = rest::as_said) noexcept
     {
         if (in_child()) return {make_error_code(errc::not_owner), {}};
@@ -43,7 +44,7 @@ public:
         bool const may_defer = owner.options->deferred_release;
         auto gone = give_up(guard, owner, lease{owner.held}, then);
         if (!gone.mine) return {make_error_code(errc::not_owner), {}};
-        if (!gone.call) return conclude(*gone.mine, {}, nullptr);
+        if (!gone.call) return conclude(*gone.mine, {gone.unkept, {}}, nullptr);
         if (may_defer && !turns_.next()) return defer(guard, std::move(gone), nullptr);
         guard.unlock();  // `owner` may be gone from here on
         gone.call->start(boot_clock::now());
@@ -63,21 +64,21 @@ public:
         auto gone = give_up(guard, owner, hold, rest::as_said);
         mine = gone.mine;
         if (!mine) return failure{make_error_code(errc::not_owner), {}};
-        if (!gone.call) return conclude(*mine, {}, &renewer().calls);
+        if (!gone.call) return conclude(*mine, {gone.unkept, {}}, &renewer().calls);
         guard.unlock();
         release_call::start(std::move(gone.call), boot_clock::now(), std::move(of));
         return std::nullopt;
     }
 
-    /// Effects: gives up `hold`, if it is the hold of `owner`, and does not wait for the answer. Returns: no error, or
-    /// `lease_lost`; in a forked child, `not_owner`.
+    /// Effects: gives up `hold`, if it is the hold of `owner`, and does not wait for the answer. Returns: no error,
+    /// `lease_lost`, or why the lock is not kept for its `min_hold`; in a forked child, `not_owner`.
     failure release_hold(mutex_state& owner, lease const& hold, rest then) noexcept
     {
         if (in_child()) return {make_error_code(errc::not_owner), {}};
         std::unique_lock guard{mutex_};
         auto gone = give_up(guard, owner, hold, then);
         if (!gone.mine) return {};
-        if (!gone.call) return conclude(*gone.mine, {}, &renewer().calls);
+        if (!gone.call) return conclude(*gone.mine, {gone.unkept, {}}, &renewer().calls);
         return defer(guard, std::move(gone), &renewer().calls);
     }
 
@@ -122,8 +123,10 @@ protected:
     }
 
     /// Effects: takes the lock from `owner`. Returns: the release to be started; null if the lease was handed on or is
-    /// kept (then the mutex is no longer held), or if `owner` had none.
-    std::unique_ptr<release_call> let_go(std::unique_lock<std::mutex>& guard, mutex_state& owner, rest then) noexcept
+    /// kept (then the mutex is no longer held), or if `owner` had none. `unkept` is set to why it is not kept although it
+    /// should be.
+    std::unique_ptr<release_call> let_go(std::unique_lock<std::mutex>& guard, mutex_state& owner, rest then,
+                                         std::error_code* unkept = nullptr) noexcept
     {
         auto const mine = std::exchange(owner.held, nullptr);
         if (!mine) return nullptr;
@@ -139,7 +142,8 @@ protected:
                                     : boot_clock::time_point{};
         mine->end();
         if (release_at > boot_clock::now()) {
-            keep(guard, std::move(call), deadline, release_at);
+            auto const why = keep(guard, std::move(call), deadline, release_at);
+            if (unkept) *unkept = why;
             return nullptr;
         }
         // The result of an extend that is under way is not known. Others have waited for a lease that was kept.
@@ -167,6 +171,7 @@ private:
     struct given_up {
         std::shared_ptr<hold_state> mine;      ///< null: it was not held
         std::unique_ptr<release_call> call{};  ///< to be started; null: the lease was handed on, or there was none
+        std::error_code unkept{};              ///< why the lease is not kept although it should be
     };
 
     /// Effects: gives up `hold`, if it is the hold of `owner`. See `let_go`.
@@ -175,13 +180,15 @@ private:
         auto mine = owner.held;
         if (lease{mine} != hold) return {};
         count_end(owner);
-        return {std::move(mine), let_go(guard, owner, then)};
+        given_up gone{.mine = std::move(mine)};
+        gone.call = let_go(guard, owner, then, &gone.unkept);
+        return gone;
     }
 
     /// Effects: keeps the lease, which ends at `deadline`, until `release_at`, when `call` gives it back; unlocks.
-    /// Without memory for that, the lease ends with its ttl.
-    void keep(std::unique_lock<std::mutex>& guard, std::unique_ptr<release_call> call, boot_clock::time_point deadline,
-              boot_clock::time_point release_at) noexcept
+    /// Returns: no error; or why it cannot be kept, as without memory: then it ends with its ttl.
+    std::error_code keep(std::unique_lock<std::mutex>& guard, std::unique_ptr<release_call> call,
+                         boot_clock::time_point deadline, boot_clock::time_point release_at) noexcept
     try {
         auto hold = std::make_shared<hold_state>();
         auto options = lease_.state().options();
@@ -198,9 +205,12 @@ private:
         guard.unlock();
         parker caller;  // the request is sent before `unlock()` returns, as the process may end then
         if (asks) store().drive(key(), caller, boot_clock::now());
+        return {};
     } catch (...) {  // no memory, or the user's function cannot be copied
+        auto const why = current_exception_code();
         lease_.end(turns_.next());
         pass_on(guard);
+        return why;
     }
 
     void give_back_kept(std::unique_lock<std::mutex>& guard) noexcept override

@@ -57,6 +57,9 @@ public:
         subscribe(channel, c, now);
         return {};
     } catch (std::bad_alloc const&) {
+        if (auto const made = channels_.find(channel);
+            made != channels_.end() && !made->second.wanted() && made->second.pending == 0)
+            channels_.erase(made);
         return std::make_error_code(std::errc::not_enough_memory);
     }
 

@@ -100,7 +100,7 @@ private:
 
     void on_queued() noexcept
     {
-        auto got = current_.load()->outcome();
+        auto got = current_outcome();
         if (!got) return finish(std::move(got));
         place_ = got->token;
         auto const in = keep_place();
@@ -113,7 +113,7 @@ private:
     void on_taken() noexcept
     {
         leave();
-        auto got = current_.load()->outcome();
+        auto got = current_outcome();
         bool const ended = !got && got.code() == make_error_code(errc::session_expired);
         if (ended && !request_.once && !canceled_) return queue_again();
         finish(std::move(got));
@@ -124,10 +124,18 @@ private:
         place_.reset();
         try {
             prepare();
-        } catch (std::bad_alloc const&) {
-            return finish(failure{std::make_error_code(std::errc::not_enough_memory), {}});
+        } catch (...) {
+            return finish(failure{holdfast::detail::current_exception_code(), {}});
         }
         begin(queued_);
+    }
+
+    /// Returns: what came of the present acquire; without memory for what it says, that.
+    [[nodiscard]] result<grant> current_outcome() const noexcept
+    try {
+        return current_.load()->outcome();
+    } catch (...) {
+        return failure{holdfast::detail::current_exception_code(), {}};
     }
 
     /// Effects: the node in the queue stays for as long as the session. Returns: the session; 0 if it has ended.
