@@ -75,7 +75,8 @@ public:
     /// Throws: `error`: `unavailable`, `misconfigured`.
     [[nodiscard]] bool try_lock() { return object_->lock({.once = true}, {}); }
 
-    /// Effects: waits until the lock is held, for `d` at most. Returns: whether it is held.
+    /// Effects: waits until the lock is held, for `d` at most; one that is too long for the clock is no limit, as for
+    /// `lock()`. Returns: whether it is held.
     /// Throws: `error`: `unavailable` when no quorum could be asked in that time; `misconfigured` at once.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> const& d)

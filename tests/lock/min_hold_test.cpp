@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "conformance/sleeper.hpp"
+#include "fake_store.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/goes_on.hpp"
@@ -147,13 +148,27 @@ TEST_CASE("the loss of a lease that is kept is found by its renewal, and is not 
 {
     store here;
     int reports = 0;
-    mutex m{here, "orders", {.ttl = 300ms, .min_hold = 3s, .on_error = [&](holdfast::error const&) { ++reports; }}};
+    mutex m{here, "orders", {.ttl = 300ms, .min_hold = 1h, .on_error = [&](holdfast::error const&) { ++reports; }}};
     m.lock();
     m.unlock();
     here.erase("orders");
     CHECK(m.try_lock_for(1min));
     CHECK(reports == 0);
     CHECK(here.stats().lost_in_store == 0);
+}
+
+TEST_CASE("a lock that is lost while it is kept is given back, as a server may still have it")
+{
+    holdfast::test::fake_client f;
+    f.store->extends.answered_at_once = false;
+    holdfast::mutex m{f.locks, "orders", {.ttl = 1h, .min_hold = 2h}};
+    m.lock();
+    m.unlock();
+    REQUIRE(eventually([&] { return f.store->extends.size() == 1; }));
+    CHECK(f.store->releases.size() == 0);
+    f.store->extends.at(0)->answer(make_error_code(holdfast::errc::lease_lost));
+    CHECK(eventually([&] { return f.store->releases.size() == 1; }));
+    CHECK(m.try_lock_for(1min));
 }
 
 TEST_CASE("a thread that waits out the min_hold of another one has a lease that is renewed")

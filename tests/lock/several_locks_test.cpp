@@ -86,6 +86,15 @@ TEST_CASE("a thread that tries whether a lock is held that it has, again and aga
     }
 }
 
+TEST_CASE("a thread that takes a lock for another one, which gives it back, is not told anything")
+{
+    auto& thread = fresh();
+    for (int i = 0; i < 50; ++i) {
+        thread.granted(&a, &a_object);
+        CHECK_FALSE(thread.refused(&a, &a_object));
+    }
+}
+
 TEST_CASE("each thread has its own")
 {
     auto const* const mine = &several_locks::of_this_thread();

@@ -12,6 +12,7 @@
 
 using namespace std::chrono_literals;
 using holdfast::memory::mutex;
+using holdfast::memory::shared_mutex;
 using holdfast::memory::store;
 using holdfast::test::eventually;
 using holdfast::test::sleeper;
@@ -54,6 +55,45 @@ TEST_CASE("a client may be gone as soon as it was told of another client's relea
         holder.unlock();
         REQUIRE(waits.join());
     }
+}
+
+TEST_CASE("a writer that waits for less lets no readers in before one that waits for longer")
+{
+    store here;
+    store there = here.another_client();
+    store elsewhere = here.another_client();
+    shared_mutex reads{here, "prices"};
+    shared_mutex writes{there, "prices"};
+    shared_mutex hurries{elsewhere, "prices"};
+    reads.lock_shared();
+    sleeper waits{[&] {
+        writes.lock();
+        return true;
+    }};
+    CHECK(waits.sleeps());
+    CHECK_FALSE(hurries.try_lock_for(20ms));
+    std::this_thread::sleep_for(20ms);
+    bool const let_in = hurries.try_lock_shared();
+    if (let_in) hurries.unlock_shared();
+    CHECK_FALSE(let_in);
+    reads.unlock_shared();
+    CHECK(waits.join());
+    writes.unlock();
+}
+
+TEST_CASE("a request to release that was answered by a downgrade is not told to the writer of an upgrade")
+{
+    store here;
+    shared_mutex prices{here, "prices"};
+    prices.lock();
+    CHECK(here.request_release("prices"));
+    prices.unlock_and_lock_shared();
+    REQUIRE(prices.try_unlock_shared_and_lock());
+    auto const holder = here.holder("prices");
+    REQUIRE(holder);
+    CHECK_FALSE(holder->release_requested);
+    CHECK(holder->fencing_token == prices.lease().fencing_token());
+    prices.unlock();
 }
 
 TEST_CASE("who collects several permits keeps its turn for longer than a permit may be held")

@@ -232,6 +232,11 @@ TEST_CASE("a second writer that gets the lock while a reader waits is noticed")
     auto from_reader = second;
     from_reader.beside = true;
     CHECK_FALSE(starves({after_wait(1, mode::alone, 5ms, 9ms, 50ms), from_reader}, mode::together));
+    auto ends_turn = after_wait(3, mode::alone, 5ms, 52ms, 58ms);  // a reader that became a writer
+    ends_turn.beside = true;
+    CHECK(starves({after_wait(1, mode::alone, 5ms, 9ms, 50ms), ends_turn, second}, mode::together));
+    ends_turn.valid_until = ends_turn.ended;
+    CHECK_FALSE(starves({after_wait(1, mode::alone, 5ms, 9ms, 50ms), ends_turn, second}, mode::together));
 }
 
 namespace {

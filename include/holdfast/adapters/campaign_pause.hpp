@@ -20,6 +20,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// |------------------------------|----------------------------------------------------------------|
 /// | led to a term                | `after_term`                                                   |
 /// | failed                       | `retry.first`; in a row twice as long each time, to `retry.most` |
+/// | failed after a long time     | `retry.first`: it was well meanwhile                           |
 /// | failed with `misconfigured`  | `retry.most`                                                   |
 ///
 /// After a failure it is shorter by a random part, up to half: after an outage candidates do not return all at once.
@@ -36,8 +37,10 @@ public:
         return after_term_;
     }
 
-    [[nodiscard]] boot_clock::duration after_failure(std::error_code why) noexcept
+    /// `lasted`: how long the campaign took that failed.
+    [[nodiscard]] boot_clock::duration after_failure(std::error_code why, boot_clock::duration lasted) noexcept
     {
+        if (lasted > in_a_row * boot_clock::duration{retry_.most}) next_ = retry_.first;
         auto const longest = why == errc::misconfigured ? boot_clock::duration{retry_.most} : next_;
         next_ = std::min<boot_clock::duration>(2 * next_, retry_.most);
         auto const less = jitter_.below(static_cast<std::uint64_t>(longest.count()) / 2);
@@ -45,6 +48,9 @@ public:
     }
 
 private:
+    /// A campaign that lasts for so many of the longest pauses is none of several that fail in a row.
+    static constexpr int in_a_row = 10;
+
     std::chrono::milliseconds const after_term_;
     backoff_options const retry_;
     boot_clock::duration next_;

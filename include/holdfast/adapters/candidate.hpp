@@ -138,25 +138,34 @@ private:
     /// Effects: waits until this candidate is the leader, and then until it is not. Returns: how long to wait before
     /// the next campaign.
     [[nodiscard]] boot_clock::duration campaign() noexcept
+    {
+        auto const begun = boot_clock::now();
+        auto const why = campaigned();
+        return why ? pauses_.after_failure(why, boot_clock::now() - begun) : pauses_.after_term();
+    }
+
+    /// Effects: as `campaign`. Returns: no error, or why it failed.
+    [[nodiscard]] std::error_code campaigned() noexcept
     try {
-        if (!hold_.lock(stop_.get_token())) return stopped() ? boot_clock::duration{} : pauses_.after_term();
+        if (!hold_.lock(stop_.get_token())) return {};
         auto const of = std::make_shared<term_state>(hold_.lease(), options_.stop_margin);
-        if (!of->still_held() && hold_.still_held())
+        bool const shorter = !of->still_held() && hold_.still_held();
+        if (std::exchange(was_shorter_, shorter) && shorter)  // once: it may just have stood still for so long
             throw error_of(name_, {make_error_code(errc::misconfigured),
                                    "election: stop_margin is " + std::to_string(options_.stop_margin.count()) +
                                        " ms, and the lease that was granted is not longer; make ttl longer"});
         if (!stopped() && of->still_held()) lead(of);
         give_back();
-        return pauses_.after_term();
+        return {};
     } catch (error const& e) {
         give_back();
         report(options_.on_error, e);
-        return pauses_.after_failure(e.code());
+        return e.code();
     } catch (...) {
         auto const why = current_exception_code();
         give_back();
         report(options_.on_error, name_, {why, "election"});
-        return pauses_.after_failure(why);
+        return why;
     }
 
     /// Effects: one term; the lock is still to be given back. Throws: if `on_elected` could not be called; then the
@@ -208,6 +217,7 @@ private:
     signal_mask const signals_;
     campaign_pause pauses_;
     leased_lock<M> hold_;
+    bool was_shorter_ = false;  // the lease of the last campaign, than `stop_margin`
     std::stop_source stop_;
     parker parker_;
     // The threads that call the user's functions: each sets its own before, and compares it only with its own.

@@ -7,7 +7,6 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/joint_release.hpp>
 #include <holdfast/core/lock.hpp>
-#include <holdfast/core/name.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/semaphore_object.hpp>
 #include <holdfast/core/store.hpp>
@@ -16,7 +15,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <new>
 #include <stop_token>
@@ -24,7 +22,6 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
-#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI {
 

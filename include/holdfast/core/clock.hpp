@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 
 #include <chrono>
+#include <cmath>
 #include <ctime>
 #include <ratio>
 #include <type_traits>
@@ -36,10 +37,11 @@ template <class Rep, class Period>
                                                     std::chrono::duration<Rep, Period> by) noexcept
 {
     using wide = std::chrono::duration<long double, std::nano>;
+    if (!(by > by.zero())) return from;  // not a number, too
     auto const sum = wide{from.time_since_epoch()} + wide{by};
     if (sum >= wide{boot_clock::duration::max()}) return boot_clock::time_point::max();
-    if (by <= by.zero()) return from;
-    return from + std::chrono::ceil<boot_clock::duration>(by);
+    // Integers of `by` could overflow on the way, if its period divides no nanosecond.
+    return from + boot_clock::duration{static_cast<boot_clock::rep>(std::ceil(wide{by}.count()))};
 }
 
 /// Returns: the point of `boot_clock` that is as far from now as `t` is on its own clock.

@@ -138,9 +138,7 @@ private:
         auto const held_for = boot_clock::now() - lost->since();
         if (lease_.state().kept()) {  // its user was told that it is over
             lost->end();
-            kept_ = nullptr;
-            lease_.end(turns_.next());
-            return pass_on(guard);
+            return give_back_kept(guard);  // a server may still have it, or have voted for it
         }
         reports().seen.ended(held_for);
         reports().seen.lost(how);

@@ -149,7 +149,7 @@ public:
         // The store may say yes although its last proof is old: do not ask again at once.
         auto const now = boot_clock::now();
         auto const soon =
-            std::min<boot_clock::duration>(boot_clock::duration{ttl_} / 16, (t - now - options_->stop_margin) / 4);
+            std::min<boot_clock::duration>(boot_clock::duration{pace()} / 16, (t - now - options_->stop_margin) / 4);
         renew_at_ = std::max(renew_at_, now + std::max<boot_clock::duration>(soon, std::chrono::milliseconds{2}));
         return true;
     }
@@ -222,12 +222,16 @@ private:
         return ttl - options_->stop_margin;
     }
 
+    /// Returns: the ttl that says how often the lease is renewed. One that is kept for longer is renewed as before: that
+    /// it was deleted is found out no later.
+    [[nodiscard]] std::chrono::milliseconds pace() const noexcept { return kept() ? std::min(ttl_, first_ttl_) : ttl_; }
+
     /// Effects: sets the next renewal to a third of the ttl, less `stop_margin`, after the request that made the lease
     /// valid until `t`, or up to ttl / 64 before that: leases of the same ttl are renewed together.
     void count_renewal(boot_clock::time_point t) noexcept
     {
-        auto const at = sent_at(t, ttl_) + usable(ttl_) / 3;
-        renew_at_ = at - at.time_since_epoch() % (boot_clock::duration{ttl_} / 64);
+        auto const at = sent_at(t, ttl_) + usable(pace()) / 3;
+        renew_at_ = at - at.time_since_epoch() % (boot_clock::duration{pace()} / 64);
     }
 
     std::shared_ptr<hold_state> holder_;

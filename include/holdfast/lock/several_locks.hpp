@@ -37,7 +37,7 @@ public:
     /// Effects: notes that `object` was granted the lock of `queue`.
     void granted(void const* queue, void const* object) noexcept
     {
-        held_[next_] = queue;
+        held_[next_] = {queue, object};
         next_ = (next_ + 1) % held_.size();
         if (queue == twins_) rounds_ = object == refused_object_ ? rounds_ + 1 : 0;
     }
@@ -46,7 +46,9 @@ public:
     void gave_back(void const* queue) noexcept
     {
         begins_anew_ = refused_;
-        if (auto* const found = std::find(held_.begin(), held_.end(), queue); found != held_.end()) *found = nullptr;
+        auto* const found =
+            std::find_if(held_.begin(), held_.end(), [&](auto const& one) { return one.queue == queue; });
+        if (found != held_.end()) *found = {};
     }
 
     /// Effects: notes that a single attempt of `object` at the lock of `queue` failed.
@@ -56,7 +58,10 @@ public:
     [[nodiscard]] bool refused(void const* queue, void const* object) noexcept
     {
         refused_ = true;
-        if (std::find(held_.begin(), held_.end(), queue) == held_.end()) return false;
+        // If it seems to have `object` itself, another thread has given that back.
+        if (std::none_of(held_.begin(), held_.end(),
+                         [&](auto const& one) { return one.queue == queue && one.object != object; }))
+            return false;
         if (queue != twins_) rounds_ = 0;
         twins_ = queue;
         refused_object_ = object;
@@ -72,6 +77,11 @@ public:
     }
 
 private:
+    struct taken {
+        void const* queue = nullptr;
+        void const* object = nullptr;
+    };
+
     static constexpr auto bound = static_cast<std::uint64_t>(boot_clock::duration{longest_rest}.count());
 
     several_locks() noexcept
@@ -80,7 +90,7 @@ private:
     {
     }
 
-    std::array<void const*, 8> held_{};  // the last ones; if more are taken together, equal ones are not found
+    std::array<taken, 8> held_{};  // the last ones; if more are taken together, equal ones are not found
     std::size_t next_ = 0;
     bool refused_ = false;
     bool begins_anew_ = false;

@@ -7,12 +7,14 @@
 #include <holdfast/core/holder_text.hpp>
 #include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/options.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/memory/opened.hpp>
 #include <holdfast/memory/permit_numbers.hpp>
 #include <holdfast/memory/record.hpp>
 #include <holdfast/memory/watcher.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -58,7 +60,7 @@ public:
         bool const begins = r.leases.free(now);
         if (auto const until = r.leases.acquire(wanted, now, expires))
             return {.granted = false, .last_fence = 0, .expires = *until};
-        if (begins) {
+        if (begins || wanted.mode != access::shared) {
             r.since = now;
             r.asked = false;
             r.first_fence = fences == 0 ? 0 : last_fence_ + 1;
@@ -200,6 +202,8 @@ public:
     {
         std::scoped_lock guard{mutex_};
         faults_ = f;
+        for (auto* const time : {&faults_.delay, &faults_.operation_timeout})
+            *time = std::clamp<std::chrono::milliseconds>(*time, std::chrono::milliseconds{}, longest_ttl);
     }
 
     [[nodiscard]] faults present_faults() const noexcept

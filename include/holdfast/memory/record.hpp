@@ -39,7 +39,8 @@ public:
         forget_expired(now);
         if (wanted.mode == access::shared) {
             if (auto const until = refuses_reader(wanted, now)) {
-                if (wanted.waits_for.count() > 0) reader_waits_until_ = now + wanted.waits_for;
+                if (wanted.waits_for.count() > 0)
+                    reader_waits_until_ = std::max(reader_waits_until_, now + wanted.waits_for);
                 return until;
             }
             readers_.push_back({wanted.token, expires});
@@ -126,7 +127,7 @@ private:
             if (one.token != wanted.beside) last = std::max(last, one.expires);
         if (last > now) {
             if (wanted.mode == access::exclusive && wanted.waits_for.count() > 0)
-                writer_waits_until_ = now + wanted.waits_for;
+                writer_waits_until_ = std::max(writer_waits_until_, now + wanted.waits_for);
             return last;
         }
         bool const turn_of_readers = wanted.mode == access::exclusive && !wanted.beside && readers_turn_until_ > now;

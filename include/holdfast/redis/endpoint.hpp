@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/name.hpp>
+#include <holdfast/core/number.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -214,11 +215,9 @@ private:
     template <class N>
     N number(std::string_view part, std::string_view text, N most) const
     {
-        N n{};
-        auto const [end, ec] = std::from_chars(text.data(), text.data() + text.size(), n);
-        if (ec != std::errc{} || end != text.data() + text.size() || n > most)
-            fail(part, "it must be a number, at most " + std::to_string(most));
-        return n;
+        auto const n = holdfast::detail::number_in<N>(text);
+        if (!n || *n > most) fail(part, "it must be a number, at most " + std::to_string(most));
+        return *n;
     }
 
     std::string decoded(std::string_view part, std::string_view text) const

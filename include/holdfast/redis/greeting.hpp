@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/number.hpp>
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/error.hpp>
 #include <holdfast/redis/error_reply.hpp>
@@ -126,7 +127,8 @@ private:
 
     [[nodiscard]] static std::chrono::seconds uptime_in(std::string_view info) noexcept
     {
-        std::chrono::seconds const said{number_in<std::int64_t>(field(info, "uptime_in_seconds:"))};
+        std::chrono::seconds const said{
+            holdfast::detail::number_in<std::int64_t>(field(info, "uptime_in_seconds:")).value_or(0)};
         return std::clamp(said, std::chrono::seconds{0}, longest_uptime);
     }
 

@@ -7,7 +7,6 @@
 #include <holdfast/io/stream.hpp>
 #include <holdfast/io/tls_error.hpp>
 #include <holdfast/redis/connect_phase.hpp>
-#include <holdfast/redis/eligibility.hpp>
 #include <holdfast/redis/endpoint.hpp>
 #include <holdfast/redis/error.hpp>
 #include <holdfast/redis/error_reply.hpp>
@@ -16,6 +15,7 @@
 #include <holdfast/redis/reconnect_pause.hpp>
 #include <holdfast/redis/script.hpp>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
@@ -267,6 +267,7 @@ private:
     void come_up(boot_clock::time_point now)
     {
         auto got = greeting_.got();
+        now = std::max(now, boot_clock::now());  // it may have arrived while others were served
         got.took = now - asked_;
         if (auto const why = refuses(got)) return disconnect(why, now);
         if (heard_) pause_.heard();

@@ -55,7 +55,7 @@ public:
     /// Returns: whether the user may use the queues of waiters, as far as is known.
     [[nodiscard]] bool queues() const noexcept { return pipeline_.queues(); }
 
-    /// Returns: how long its fastest answer took; as long as possible if it has not answered.
+    /// Returns: how long its fastest answer over this connection took; as long as possible if it has not answered.
     [[nodiscard]] boot_clock::duration fastest() const noexcept { return pipeline_.fastest(); }
 
     void began(owner_token const& token) noexcept { pipeline_.began(token); }
@@ -153,7 +153,8 @@ protected:
         doubted_since_.reset();
         votes_.connected(index_, server_time, uptime, now, took);
         pipeline_.connected(
-            {.floor = votes_.floor(index_), .fence_lifetime = votes_.fence_lifetime(), .holder = holder_}, now);
+            {.floor = votes_.floor(index_), .fence_lifetime = votes_.fence_lifetime(), .holder = holder_, .took = took},
+            now);
         write_ready(now);
     }
 

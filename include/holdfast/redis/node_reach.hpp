@@ -22,7 +22,8 @@ struct node_reach {
 struct node_facts {
     std::uint64_t floor = 1;
     std::chrono::milliseconds fence_lifetime = shortest_fence_lifetime;
-    std::string_view holder{};  ///< kept by the transport; empty: no record is kept
+    std::string_view holder{};                                ///< kept by the transport; empty: no record is kept
+    boot_clock::duration took = boot_clock::duration::max();  ///< its greeting
 };
 
 }  // namespace holdfast::redis

@@ -113,7 +113,7 @@ public:
         connected_ = true;
         facts_ = facts;
         forms_ = script_forms{};
-        pulse_.beat(now);
+        pulse_.greeted(facts.took, now);
         for (auto const& e : waiting_)
             if (e.whom && e.extends() && ledger_.no_release_in_flight(e.what.token)) retries_.drop(e.what.token);
         retries_.take(release_retries::most, ready_, now);  // mutant: a lost acquire undone after its repetition

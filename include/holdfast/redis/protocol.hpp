@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/number.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
 #include <holdfast/redis/error_reply.hpp>
@@ -175,16 +176,6 @@ inline void encode(std::string& bytes, command const& c, script_form form)
     return got;
 }
 
-/// Returns: the number that `text` is, as a whole; 0 if it is none.
-template <std::integral I>
-[[nodiscard]] I number_in(std::string_view text) noexcept
-{
-    I n{};
-    auto const* const end = text.data() + text.size();
-    auto const [at, why] = std::from_chars(text.data(), end, n);
-    return why == std::errc{} && at == end ? n : I{};
-}
-
 /// Returns: what the reply means to an operator who asks about a lock, or for the names of locks.
 [[nodiscard]] inline answer decode_report(command const& c, reply const& r) noexcept
 try {
@@ -197,7 +188,7 @@ try {
         for (std::size_t k = 0; k < r.size(); ++k) told->names.emplace_back(r[k].text());
     } else if (c.what == command::verb::list) {
         if (r.size() == 0) return answer::failed(errc::protocol_error);
-        told->cursor = number_in<std::uint64_t>(r[0].text());
+        told->cursor = holdfast::detail::number_in<std::uint64_t>(r[0].text()).value_or(0);
         for (std::size_t k = 1; k < r.size(); ++k) told->names.emplace_back(r[k].text());
     } else {
         if (r.size() == 0) return answer::no();
@@ -205,7 +196,7 @@ try {
             return answer::failed(errc::protocol_error);
         told->left = std::chrono::milliseconds{r[0].integer()};
         told->digest = r[1].text();
-        told->clock = std::chrono::microseconds{number_in<std::int64_t>(r[2].text())};
+        told->clock = std::chrono::microseconds{holdfast::detail::number_in<std::int64_t>(r[2].text()).value_or(0)};
         told->record = r[3].text();
         told->waiting = r[4].integer();
     }
@@ -284,9 +275,9 @@ try {
             numbers[k] = static_cast<std::uint64_t>(r[k].integer());
             continue;
         }
-        auto const text = r[k].text();
-        auto const [end, why] = std::from_chars(text.data(), text.data() + text.size(), numbers[k]);
-        if (why != std::errc{} || end != text.data() + text.size()) return {};
+        auto const number = holdfast::detail::number_in<std::uint64_t>(r[k].text());
+        if (!number) return {};
+        numbers[k] = *number;
     }
     constexpr std::uint64_t year_10000 = 253'402'300'800;
     if (numbers[0] >= year_10000 || numbers[1] >= 1'000'000) return {};

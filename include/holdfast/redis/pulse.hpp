@@ -16,17 +16,22 @@ public:
     /// Effects: a command must be answered within `t`.
     explicit pulse(std::chrono::milliseconds t) noexcept : time_{t} {}
 
-    /// Effects: notes that the server has answered the greeting.
-    void beat(boot_clock::time_point now) noexcept { last_ = now; }
+    /// Effects: notes that the server has answered the greeting of a new connection, in `took`: it may be another
+    /// server, farther away.
+    void greeted(boot_clock::duration took, boot_clock::time_point now) noexcept
+    {
+        last_ = now;
+        fastest_ = took;
+    }
 
     /// Effects: notes that the server has answered a command sent at `written`.
     void beat(boot_clock::time_point written, boot_clock::time_point now) noexcept
     {
-        beat(now);
+        last_ = now;
         fastest_ = std::min(fastest_, now - written);
     }
 
-    /// Returns: how long the fastest answer took; nothing like it if there was none.
+    /// Returns: how long the fastest answer over this connection took; nothing like it if there was none.
     [[nodiscard]] boot_clock::duration fastest() const noexcept { return fastest_; }
 
     /// Returns: whether a command sent at `written` is overdue and nothing has been answered since. A command that was

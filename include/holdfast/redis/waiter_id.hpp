@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/number.hpp>
 
 #include <array>
 #include <charconv>
@@ -9,7 +10,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <system_error>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
@@ -49,15 +49,11 @@ public:
     {
         waiter_id w{.inbox = inbox};
         if (said.size() <= reserve_digits) return w;
-        unsigned reserve = 0;
-        auto const* const end = said.data() + said.size();
-        auto const* const split = said.data() + reserve_digits;
-        if (auto const [at, why] = std::from_chars(said.data(), split, reserve, 16); why != std::errc{} || at != split)
-            return w;
-        std::uint64_t number = 0;
-        if (auto const [at, why] = std::from_chars(split, end, number); why != std::errc{} || at != end) return w;
-        w.reserve = std::chrono::milliseconds{reserve};
-        w.number = number;
+        auto const reserve = holdfast::detail::number_in<unsigned>(said.substr(0, reserve_digits), 16);
+        auto const number = holdfast::detail::number_in<std::uint64_t>(said.substr(reserve_digits));
+        if (!reserve || !number) return w;
+        w.reserve = std::chrono::milliseconds{*reserve};
+        w.number = *number;
         return w;
     }
 

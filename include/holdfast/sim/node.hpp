@@ -2,7 +2,6 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
-#include <holdfast/core/access.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>

@@ -7,7 +7,6 @@
 #include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/held_nodes.hpp>
 #include <holdfast/zookeeper/node_key.hpp>
-#include <holdfast/zookeeper/node_name.hpp>
 #include <holdfast/zookeeper/number_recipe.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
 

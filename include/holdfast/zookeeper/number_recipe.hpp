@@ -4,7 +4,6 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/error.hpp>
-#include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/permit_number.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 

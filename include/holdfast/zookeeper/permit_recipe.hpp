@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/number.hpp>
 #include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
@@ -12,7 +13,6 @@
 #include <holdfast/zookeeper/requests.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -84,21 +84,19 @@ private:
         if (r.what == answer::refused) return fail(r.code);
         if (r.what != answer::ok) return;
         number_known_ = true;
-        auto const number = number_in(r.text);
+        auto const number = number_said(r.text);
         if (!number || *number == max_) return;
         other_ = std::to_string(*number);
         fail(errc::other_number);
     }
 
     /// Returns: the number that `text` says, in plain digits, as Python reads them; nothing if it says none.
-    [[nodiscard]] static std::optional<std::size_t> number_in(std::string_view text) noexcept
+    [[nodiscard]] static std::optional<std::size_t> number_said(std::string_view text) noexcept
     {
         constexpr std::string_view blanks = " \t\r\n";
         text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
         text = text.substr(0, text.find_last_not_of(blanks) + 1);
-        std::size_t value = 0;
-        auto const end = std::from_chars(text.data(), text.data() + text.size(), value);
-        return end.ec == std::errc{} && end.ptr == text.data() + text.size() ? std::optional{value} : std::nullopt;
+        return holdfast::detail::number_in<std::size_t>(text);
     }
 
     void start_over() override

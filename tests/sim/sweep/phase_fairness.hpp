@@ -18,7 +18,8 @@ namespace holdfast::test {
 /// - A reader that waits gets the lock when the next writer releases it. No other writer comes in between.
 ///
 /// A single attempt of a writer is not in the queue, and a hold of one mode that becomes one of the other does not wait:
-/// these pass writers that wait. A lease that ends without a release begins no turn.
+/// these pass writers that wait, and a reader that becomes a writer ends a turn of readers. A lease that ends without a
+/// release begins no turn.
 class phase_fairness {
 public:
     struct bounds {
@@ -37,7 +38,8 @@ public:
             std::size_t passed = 0;
             for (auto const& c : claims) {
                 if (c.beside || c.granted <= known || c.granted >= w.over) continue;
-                if (!(w.shared ? passes_reader(c, claims, known) : passes_writer(c, claims, known, most.turn)))
+                if (!(w.shared ? passes_reader(c, claims, known, most.turn)
+                               : passes_writer(c, claims, known, most.turn)))
                     continue;
                 if (++passed > most.passed)
                     return "client " + std::to_string(w.client) + " waited to " + action(w.shared) + " since " +
@@ -56,10 +58,20 @@ private:
     [[nodiscard]] static std::string action(bool shared) { return shared ? "read" : "write"; }
 
     /// Returns: whether a writer had already released the lock while the reader waited.
-    [[nodiscard]] static bool passes_reader(claim const& c, history const& claims, time_point known)
+    [[nodiscard]] static bool passes_reader(claim const& c, history const& claims, time_point known,
+                                            boot_clock::duration turn)
     {
         return !c.shared && std::any_of(claims.begin(), claims.end(), [&](claim const& before) {
-            return !before.shared && before.given_back() && before.ended >= known && before.ended < c.granted;
+            return !before.shared && before.given_back() && before.ended >= known && before.ended < c.granted &&
+                   !cut_short(before.ended, claims, turn);
+        });
+    }
+
+    /// Returns: whether a reader became a writer in the turn that began when a writer left.
+    [[nodiscard]] static bool cut_short(time_point left, history const& claims, boot_clock::duration turn)
+    {
+        return std::any_of(claims.begin(), claims.end(), [&](claim const& c) {
+            return !c.shared && c.beside && c.granted >= left && c.granted <= left + turn;
         });
     }
 
