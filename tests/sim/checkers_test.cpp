@@ -237,6 +237,8 @@ TEST_CASE("a second writer that gets the lock while a reader waits is noticed")
     CHECK(starves({after_wait(1, mode::alone, 5ms, 9ms, 50ms), ends_turn, second}, mode::together));
     ends_turn.valid_until = ends_turn.ended;
     CHECK_FALSE(starves({after_wait(1, mode::alone, 5ms, 9ms, 50ms), ends_turn, second}, mode::together));
+    auto const earlier = after_wait(2, mode::alone, 5ms, 51ms, 52ms - 1ns);
+    CHECK(starves({after_wait(1, mode::alone, 5ms, 9ms, 50ms), earlier, ends_turn}, mode::together));
 }
 
 namespace {

@@ -147,10 +147,11 @@ private:
     /// Effects: as `campaign`. Returns: no error, or why it failed.
     [[nodiscard]] std::error_code campaigned() noexcept
     try {
+        bool const was_shorter = std::exchange(was_shorter_, false);
         if (!hold_.lock(stop_.get_token())) return {};
         auto const of = std::make_shared<term_state>(hold_.lease(), options_.stop_margin);
-        bool const shorter = !of->still_held() && hold_.still_held();
-        if (std::exchange(was_shorter_, shorter) && shorter)  // once: it may just have stood still for so long
+        was_shorter_ = !of->still_held() && hold_.still_held();
+        if (was_shorter_ && was_shorter)  // once: it may just have stood still for so long
             throw error_of(name_, {make_error_code(errc::misconfigured),
                                    "election: stop_margin is " + std::to_string(options_.stop_margin.count()) +
                                        " ms, and the lease that was granted is not longer; make ttl longer"});

@@ -28,7 +28,7 @@ public:
     void beat(boot_clock::time_point written, boot_clock::time_point now) noexcept
     {
         last_ = now;
-        fastest_ = std::min(fastest_, now - written);
+        fastest_ = std::min(fastest_, std::max(now - written, boot_clock::duration::zero()));
     }
 
     /// Returns: how long the fastest answer over this connection took; nothing like it if there was none.

@@ -63,15 +63,16 @@ private:
     {
         return !c.shared && std::any_of(claims.begin(), claims.end(), [&](claim const& before) {
             return !before.shared && before.given_back() && before.ended >= known && before.ended < c.granted &&
-                   !cut_short(before.ended, claims, turn);
+                   !cut_short(before.ended, c.granted, claims, turn);
         });
     }
 
-    /// Returns: whether a reader became a writer in the turn that began when a writer left.
-    [[nodiscard]] static bool cut_short(time_point left, history const& claims, boot_clock::duration turn)
+    /// Returns: whether a reader became a writer in the turn that began when a writer left, and before `next`.
+    [[nodiscard]] static bool cut_short(time_point left, time_point next, history const& claims,
+                                        boot_clock::duration turn)
     {
         return std::any_of(claims.begin(), claims.end(), [&](claim const& c) {
-            return !c.shared && c.beside && c.granted >= left && c.granted <= left + turn;
+            return !c.shared && c.beside && c.granted >= left && c.granted <= left + turn && c.granted < next;
         });
     }
 
