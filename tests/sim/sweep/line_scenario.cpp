@@ -138,14 +138,15 @@ private:
         return false;
     }
 
-    /// Effects: the server whose clock is most ahead is gone, or its clock is set, forward or back. Those who connect
-    /// from now on do not know what the others know of it.
+    /// Effects: the server whose clock is most ahead is gone, or its clock is set, forward or back; not if a lease is
+    /// there, which would end early. Those who connect from now on do not know what the others know of it.
     void part()
     {
         unsigned first = 0;
         for (unsigned node = 0; node < servers_->size(); ++node)
             if ((*servers_)[node].time(world_.now()) > (*servers_)[first].time(world_.now())) first = node;
-        if (one_in(2))
+        bool const gone = one_in(2);
+        if (gone || (*servers_)[first].get("orders", world_.now()))
             servers_->crash(first, 1h, sim::node::memory::kept);
         else
             (*servers_)[first].set_clock(below(10s) - 5s);
