@@ -222,8 +222,8 @@ private:
         return ttl - options_->stop_margin;
     }
 
-    /// Returns: the ttl that says how often the lease is renewed. One that is kept for longer is renewed as before: that
-    /// it was deleted is found out no later.
+    /// Returns: the ttl that says how often the lease is renewed. One that is kept for longer is renewed as before, so
+    /// that it is found out no later that it was deleted.
     [[nodiscard]] std::chrono::milliseconds pace() const noexcept { return kept() ? std::min(ttl_, first_ttl_) : ttl_; }
 
     /// Effects: sets the next renewal to a third of the ttl, less `stop_margin`, after the request that made the lease

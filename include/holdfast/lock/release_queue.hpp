@@ -100,6 +100,13 @@ public:
     }
 
 protected:
+    /// What was given up.
+    struct given_up {
+        std::shared_ptr<hold_state> mine;      ///< null: it was not held
+        std::unique_ptr<release_call> call{};  ///< to be started; null: the lease was handed on or is kept, or was none
+        std::error_code unkept{};              ///< why the lease is not kept although it should be
+    };
+
     /// Effects: counts the end of the hold of `owner`, which is about to be given up, unless its lease is lost.
     void count_end(mutex_state const& owner) noexcept
     {
@@ -122,14 +129,13 @@ protected:
         given_back(keeps);
     }
 
-    /// Effects: takes the lock from `owner`. Returns: the release to be started; null if the lease was handed on or is
-    /// kept (then the mutex is no longer held), or if `owner` had none. `unkept` is set to why it is not kept although it
-    /// should be.
-    std::unique_ptr<release_call> let_go(std::unique_lock<std::mutex>& guard, mutex_state& owner, rest then,
-                                         std::error_code* unkept = nullptr) noexcept
+    /// Effects: takes the lock from `owner`. Returns: what was given up. If the lease was handed on, or should be kept,
+    /// the mutex is no longer held.
+    given_up let_go(std::unique_lock<std::mutex>& guard, mutex_state& owner, rest then) noexcept
     {
-        auto const mine = std::exchange(owner.held, nullptr);
-        if (!mine) return nullptr;
+        given_up gone{.mine = std::exchange(owner.held, nullptr)};
+        auto const& mine = gone.mine;
+        if (!mine) return gone;
         auto call = std::move(owner.releasing);
         auto const deadline = mine->deadline();
         bool const kept = lease_.state().kept();
@@ -142,9 +148,8 @@ protected:
                                     : boot_clock::time_point{};
         mine->end();
         if (release_at > boot_clock::now()) {
-            auto const why = keep(guard, std::move(call), deadline, release_at);
-            if (unkept) *unkept = why;
-            return nullptr;
+            gone.unkept = keep(guard, std::move(call), deadline, release_at);
+            return gone;
         }
         // The result of an extend that is under way is not known. Others have waited for a lease that was kept.
         if (auto* const next = call->was_valid && !kept && !lease_.extending() ? turns_.next() : nullptr;
@@ -158,31 +163,22 @@ protected:
             turns_.hand_on(*next);
             guard.unlock();
             next->signal(waiter::its_turn);
-            return nullptr;
+            return gone;
         }
         call->keeps_others_waiting = current || turns_.now() == turns::state::idle;
         if (current) lease_.end(turns_.next());  // nothing is sent for it after the release
         if (call->keeps_others_waiting) turns_.release();
-        return call;
+        gone.call = std::move(call);
+        return gone;
     }
 
 private:
-    /// What was given up.
-    struct given_up {
-        std::shared_ptr<hold_state> mine;      ///< null: it was not held
-        std::unique_ptr<release_call> call{};  ///< to be started; null: the lease was handed on, or there was none
-        std::error_code unkept{};              ///< why the lease is not kept although it should be
-    };
-
     /// Effects: gives up `hold`, if it is the hold of `owner`. See `let_go`.
     given_up give_up(std::unique_lock<std::mutex>& guard, mutex_state& owner, lease const& hold, rest then) noexcept
     {
-        auto mine = owner.held;
-        if (lease{mine} != hold) return {};
+        if (lease{owner.held} != hold) return {};
         count_end(owner);
-        given_up gone{.mine = std::move(mine)};
-        gone.call = let_go(guard, owner, then, &gone.unkept);
-        return gone;
+        return let_go(guard, owner, then);
     }
 
     /// Effects: keeps the lease, which ends at `deadline`, until `release_at`, when `call` gives it back; unlocks.
@@ -216,7 +212,7 @@ private:
     void give_back_kept(std::unique_lock<std::mutex>& guard) noexcept override
     {
         auto const owner = std::move(kept_);
-        if (auto call = let_go(guard, *owner, rest::none)) start_deferred(guard, std::move(call));
+        if (auto gone = let_go(guard, *owner, rest::none); gone.call) start_deferred(guard, std::move(gone.call));
     }
 
     /// Effects: sends the release of what was given up and does not wait for its answer. A loss is announced as by

@@ -286,7 +286,7 @@ private:
     {
         one.why_not = failure{std::make_error_code(std::errc::operation_canceled), {}};
         lease_.state().end_handoffs();  // it is not in the schedule, nor what the next one asked for
-        if (auto call = let_go(guard, *one.owner, rest::none)) start_deferred(guard, std::move(call));
+        if (auto gone = let_go(guard, *one.owner, rest::none); gone.call) start_deferred(guard, std::move(gone.call));
     }
 
     bool told_of_obstacle_ = false;
