@@ -2,17 +2,17 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/number.hpp>
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -95,8 +95,9 @@ struct decision {
             return p;
         };
         auto const number = [](std::string_view p, auto& to) {
-            auto const [end, e] = std::from_chars(p.data(), p.data() + p.size(), to);
-            return e == std::errc{} && end == p.data() + p.size();
+            auto const n = holdfast::detail::number_in<std::remove_reference_t<decltype(to)>>(p);
+            if (n) to = *n;
+            return n.has_value();
         };
         auto const called = part();
         std::size_t k = 0;
