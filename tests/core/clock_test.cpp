@@ -4,7 +4,9 @@
 #include <holdfast/core/clock.hpp>
 
 #include <chrono>
+#include <cstdint>
 #include <ctime>
+#include <limits>
 #include <ratio>
 
 using namespace std::chrono_literals;
@@ -55,6 +57,14 @@ TEST_CASE("saturating_add adds what can be added")
     CHECK(saturating_add(now, 1ns) == now + 1ns);
     CHECK(saturating_add(now, std::chrono::duration<double>{0.5}) == now + 500ms);
     CHECK(saturating_add(now, century) == now + century);
+    using frames = std::chrono::duration<std::int64_t, std::ratio<1, 30>>;  // no whole nanoseconds
+    CHECK(saturating_add(now, frames{30} * 86'400 * 365 * 200) == now + 24h * 365 * 200);
+}
+
+TEST_CASE("saturating_add adds nothing that is no number")
+{
+    using seconds = std::chrono::duration<double>;
+    CHECK(saturating_add(now, seconds{std::numeric_limits<double>::quiet_NaN()}) == now);
 }
 
 TEST_CASE("saturating_add never ends before the time that was asked for")

@@ -106,6 +106,17 @@ TEST_CASE("answers of a slow store in memory come late, and what they took is ta
     CHECK(boot_clock::now() - begun >= 300ms);
 }
 
+TEST_CASE("an answer of the store in memory that takes as long as possible does not come")
+{
+    store here;
+    mutex m{here, "orders"};
+    here.set_faults({.delay = std::chrono::milliseconds::max(), .operation_timeout = 50ms});
+    CHECK_THROWS_AS(m.try_lock(), holdfast::error);
+    here.set_faults({.delay = 1ms, .operation_timeout = std::chrono::milliseconds::max()});
+    CHECK(m.try_lock_for(1min));
+    m.unlock();
+}
+
 TEST_CASE("an acquire whose answer is lost is given back, and asked again")
 {
     store here;
