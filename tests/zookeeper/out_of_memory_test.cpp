@@ -22,7 +22,6 @@
 #include <string>
 #include <system_error>
 #include <thread>
-#include <utility>
 
 using namespace std::chrono_literals;
 using holdfast::test::connected;
@@ -231,7 +230,7 @@ TEST_CASE("a session that ends while memory runs out is made again, and nothing 
     m.unlock();
 }
 
-TEST_CASE("a permit that no server gives, while memory runs out in any step, is not held, and all is as good as new after")
+TEST_CASE("a permit that no server gives is not held, whenever memory runs out, and all is as good as new after")
 {
     zookeeper_server server;
     auto zk = connected(server.address(), hasty());
