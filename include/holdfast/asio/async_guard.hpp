@@ -46,8 +46,6 @@ struct async_access {
 
     /// Effects: `g` owns nothing; its hold is being given back.
     static void forget(async_guard& g) noexcept;
-    /// Effects: `g.give_back()`, but at once: no user had the lock, so `min_hold` is not for it.
-    static void give_back_unseen(async_guard& g) noexcept;
 
     /// Returns: a guard of the present hold of `object`.
     [[nodiscard]] static async_guard guard(std::shared_ptr<async_object> object);
@@ -157,11 +155,6 @@ inline std::shared_ptr<detail::async_object> const& detail::async_access::of(asy
 }
 
 inline void detail::async_access::forget(async_guard& g) noexcept { g.object_ = nullptr; }
-
-inline void detail::async_access::give_back_unseen(async_guard& g) noexcept
-{
-    if (auto const object = std::exchange(g.object_, nullptr)) object->give_back(g.lease_, rest::none);
-}
 
 inline async_guard detail::async_access::guard(std::shared_ptr<async_object> object)
 {

@@ -115,7 +115,7 @@ public:
     }
     told_handler(told_handler&&) = default;
     told_handler& operator=(told_handler&&) = delete;
-    ~told_handler() { async_access::give_back_unseen(hold_); }  // before the handler, which may own the mutex
+    ~told_handler() { hold_.give_back(); }  // before the handler, which may own the mutex
 
     [[nodiscard]] allocator_type get_allocator() const noexcept { return net::get_associated_allocator(handler_); }
 
@@ -123,8 +123,9 @@ public:
     {
         if (hold_ && async_access::of(hold_)->closed()) {
             ec_ = std::make_error_code(std::errc::operation_canceled);
-            async_access::give_back_unseen(hold_);
+            hold_.give_back();
         }
+        if (hold_) async_access::of(hold_)->begin_use();
         Tells::tell(std::move(handler_), ec_, std::move(hold_));
     }
 

@@ -152,7 +152,7 @@ inline void async_call::deliver(std::error_code ec, bool held) noexcept
 {
     auto* const handler = among_->claim(*this);
     auto hold = held ? async_access::guard(object_) : async_guard{};
-    if (!handler) return async_access::give_back_unseen(hold);
+    if (!handler) return;  // no user was told of it
     handler->complete(ec, std::move(hold));
     among_->delivered();
 }

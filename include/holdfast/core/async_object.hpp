@@ -136,6 +136,9 @@ public:
     /// Effects: as `unlock`, if `hold` is still the hold of this object; does not wait for the answer.
     virtual void give_back(holdfast::lease const& hold, rest then = rest::as_said) noexcept = 0;
 
+    /// Effects: a user is told of the hold: a `min_hold` is for it from now on. In vain if it has none.
+    virtual void begin_use() noexcept {}
+
     /// Effects: the hold is left to the user, to give back by a member of the object that it was taken for.
     virtual void leave() noexcept {}
 
@@ -172,10 +175,13 @@ void begin_lock_of(async_source& from, patience const& p, std::stop_token stop, 
                                                                                              bool held) mutable {
                         auto const of = std::move(one);
                         if (held && of->closed()) {  // the end of what it was taken for gives it back
-                            of->give_back(of->lease(), rest::none);
+                            of->give_back(of->lease());
                             return f(std::make_error_code(std::errc::operation_canceled), false);
                         }
-                        if (held) of->leave();
+                        if (held) {
+                            of->begin_use();
+                            of->leave();
+                        }
                         f(ec, held);
                     }));
 }
@@ -186,9 +192,8 @@ inline void begin_unlock_of(async_source& from, std::function<void(std::error_co
 {
     holdfast::lease hold;
     auto const one = from.to_unlock(hold);
-    one->begin_unlock(hold, callback_of([one, f = with_code(std::move(f))](std::error_code ec, bool held) mutable {
-                          f(ec, held);
-                      }));
+    one->begin_unlock(
+        hold, callback_of([one, f = with_code(std::move(f))](std::error_code ec, bool held) mutable { f(ec, held); }));
 }
 
 }  // namespace holdfast::detail

@@ -39,6 +39,7 @@ struct delivery {
     {
         bool const gone = owner && queue->destroyed(*owner);
         bool const held = owner && !gone;
+        if (held && whom.runs_user_code()) queue->begin_use(*owner);
         owner.reset();
         queue.reset();
         whom.deliver(gone ? std::make_error_code(std::errc::operation_canceled) : code, held);
@@ -53,6 +54,7 @@ public:
                     std::unique_ptr<async_result> told)
         : waiter{*of, p}, queue_{std::move(queue)}, owner_{std::move(of)}, told_{std::move(told)}
     {
+        told_later = true;
     }
 
     ~async_lock_call() override { thread().remove(timer_); }

@@ -141,6 +141,11 @@ private:
             released();
         }
 
+        void begin_use() noexcept override
+        {
+            for (auto const& one : locks()) one->begin_use();
+        }
+
         void leave() noexcept override
         {
             if (!of_->keep(hold_)) return give_back(lease(), rest::none);

@@ -73,6 +73,14 @@ public:
         return !owner.client;
     }
 
+    /// Effects: a user is told of the hold of `owner`. In a forked child none: the hold is the parent's.
+    void begin_use(mutex_state& owner) const noexcept
+    {
+        if (in_child()) return;
+        std::scoped_lock guard{mutex_};
+        owner.unused = false;
+    }
+
     /// Effects: starts the thread of the client, if it does not run yet. Returns: false, and does nothing, if the
     /// object of `owner` was destroyed: the client may have ended. Throws: as `renewer::ensure_running`.
     [[nodiscard]] bool ensure_running(mutex_state const& owner) const

@@ -207,6 +207,11 @@ public:
         queue->reports().unlock_failed(hook_of(calls(), options), queue->name(), why);
     }
 
+    void begin_use() noexcept override
+    {
+        if (auto const queue = made()) queue->begin_use(*state_);
+    }
+
 private:
     [[nodiscard]] bool in_child() const noexcept { return queues_->client().origin.in_child(); }
     [[nodiscard]] lock_store& store() const noexcept { return *queues_->client().store; }

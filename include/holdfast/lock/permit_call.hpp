@@ -95,6 +95,11 @@ public:
         released();
     }
 
+    void begin_use() noexcept override
+    {
+        for (auto const& one : slots_) one.lock->begin_use();
+    }
+
     void leave() noexcept override
     {
         of_->keep(std::move(slots_));

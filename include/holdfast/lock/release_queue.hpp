@@ -143,7 +143,7 @@ protected:
         bool const in_time = current && mine->still_held();
         call->was_valid = in_time && store().still_leased(lease_.state().token());
         call->ended_in_store = in_time;
-        auto const release_at = call->was_valid && then == rest::as_said
+        auto const release_at = call->was_valid && !owner.unused && then == rest::as_said
                                     ? saturating_add(mine->since(), lease_.state().options()->min_hold)
                                     : boot_clock::time_point{};
         mine->end();
