@@ -397,7 +397,24 @@ TEST_CASE("the only reader becomes a writer without a gap, and of two neither")
     CHECK(f.extend("a") == 0);
     CHECK(f.read("b") < 0);
     CHECK(f.end_write("x") == 2);
+    CHECK(f.write("u", "60000") == 1);
+    CHECK(f.end_write("u") == 2);
     CHECK(f.empty());
+}
+
+TEST_CASE("a writer that waits is not forgotten when a reader becomes a writer, or a single attempt gets the lock")
+{
+    fixture f;
+    bool const upgrades = GENERATE(true, false);
+    CHECK(f.read("r") == 1);
+    CHECK(f.write("u", "60000") < 0);
+    if (!upgrades) CHECK(f.end_read("r") > 0);
+    CHECK(f.write("w", "0", upgrades ? "r" : "") == 1);
+    f.server.command({"DEL", "k"});  // the lease ends
+    CHECK(f.read("s") < 0);
+    CHECK(f.write("u", "60000") == 1);
+    CHECK(f.end_write("u") == 2);
+    CHECK(f.read("s") == 1);
 }
 
 TEST_CASE("fencing tokens of both modes come from one counter, and a reader confirms its own")

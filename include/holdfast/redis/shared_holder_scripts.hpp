@@ -41,17 +41,17 @@ inline constexpr std::string_view erase_own = "redis.pcall('PEXPIRE', holder, 0)
 inline constexpr script acquire_exclusive_and_tell{
     joined<parts::take_holder, parts::take_text, parts::look_at_clock, parts::acquire_exclusive, parts::as_long_as_lock,
            parts::record, parts::answer_yes>,
-    "b46b9c8f565963f9519ff1d9fd53d362787c1c7a"};
+    "6fb36daec2965307de1246fd9e9bd3cb966a43a9"};
 
 inline constexpr script acquire_exclusive_by_clock_and_tell{
     joined<parts::take_holder, parts::take_text, parts::acquire_exclusive_by_clock, parts::as_long_as_lock,
            parts::record, parts::answer_fence>,
-    "a7f29dfb54223e0992b80df755f2271def79709d"};
+    "5adf14505f3f24b75475b111946e6922dc558fc3"};
 
 inline constexpr script acquire_exclusive_by_count_and_tell{
     joined<parts::take_holder, parts::take_text, parts::acquire_exclusive_by_count, parts::as_long_as_lock,
            parts::record, parts::answer_fence>,
-    "8efb3e9cc3bf21f59de6db2415a4094e05621a0c"};
+    "4c322dbe5b4e1fbff7d733f6df58c9c8a1260c0c"};
 
 inline constexpr script release_exclusive_and_erase{
     joined<parts::take_holder, parts::leave_exclusive, parts::erase_record, parts::tell_all>,

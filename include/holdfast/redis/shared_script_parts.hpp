@@ -169,7 +169,7 @@ end
 )lua";
 
 // As long as other writers are in the queue, it is known that one waits. Without the keys of the queue, its own mark is
-// no longer known, and that of one in the queue is.
+// no longer known, and that of one in the queue is. A single attempt leaves no mark, and ends none.
 inline constexpr std::string_view take_exclusive = R"lua(
 if reserved_for_us then redis.pcall('PEXPIRE', next, 0) end
 if waiter then redis.pcall('ZREM', queue, waiter) end
@@ -178,7 +178,7 @@ if value ~= ARGV[1] then
   if companion ~= '' or marks[1] then
     local others = writer == queued
     if next then others = redis.call('PTTL', queue) ~= -2 end
-    if not others then writer = 0 end
+    if not others and waits > 0 then writer = 0 end
     note()
   end
   if left == -2 and redis.call('PTTL', readers) ~= -2 then

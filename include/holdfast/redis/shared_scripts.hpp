@@ -30,13 +30,13 @@ inline constexpr auto acquire_exclusive_by_count =
 // it is granted if that is the only one, and stands beside it. `waits`: how long readers are to be kept out, in ms, if
 // it is refused and in the queue, or refused because of readers.
 inline constexpr script acquire_exclusive{joined<parts::acquire_exclusive, parts::answer_yes>,
-                                          "cc1dd4d447e2f64a131f92e3315c7904030e1e64"};
+                                          "668b69de04a667757b733b5d32f4756d6d157bc3"};
 
 inline constexpr script acquire_exclusive_by_clock{joined<parts::acquire_exclusive_by_clock, parts::answer_fence>,
-                                                   "1da1be4e5d070b6d157684db2e01f7d878a35e4e"};
+                                                   "f8ec11f2028c4b222bbea2f8e7b97082c102f609"};
 
 inline constexpr script acquire_exclusive_by_count{joined<parts::acquire_exclusive_by_count, parts::answer_fence>,
-                                                   "7ecd6ee2fb6821cddbd35f6f4ce8cc6e205ac983"};
+                                                   "fef30462df80cedc1595bcc9738a1ffcf8464ae1"};
 
 namespace parts {
 

@@ -152,7 +152,7 @@ public:
     /// in the queue, as far as is known.
     void taken(redis::command const& c, std::string_view value, bool others)
     {
-        if (!others) writer_waits_until_ = {};
+        if (!others && c.waits_for.count() > 0) writer_waits_until_ = {};
         beside_ = value.empty() ? std::string_view{} : c.token.view();
         if (value.empty()) readers_.clear();
     }
