@@ -5,6 +5,7 @@
 #include <holdfast/io/outlet.hpp>
 #include <holdfast/io/resolver.hpp>
 #include <holdfast/io/secure_layer.hpp>
+#include <holdfast/io/stream_target.hpp>
 #include <holdfast/io/tls_error.hpp>
 
 #include <poll.h>
@@ -27,14 +28,6 @@
 #include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::io {
-
-/// What a stream connects to: a host and port, or a Unix socket.
-struct stream_target {
-    std::string host;
-    std::string port;
-    std::string path;                         ///< of a Unix socket, in place of host and port
-    std::shared_ptr<secure_layer const> tls;  ///< null: no TLS
-};
 
 /// A stream socket that never blocks, with TLS or without.
 ///
@@ -78,7 +71,9 @@ public:
         resolver_.start(target.host, target.port);
         state_ = state::resolving;
         return true;
-    } catch (...) {  // no memory, thread or descriptor left: the same as not reachable
+    } catch (std::system_error const& e) {  // no thread or descriptor left: the same as not reachable
+        return end({e.code(), e.what()});
+    } catch (...) {
         return end({});
     }
 
@@ -103,6 +98,10 @@ public:
     } catch (...) {
         return end({});
     }
+
+    /// Effects: gives up the address that it connects to. Returns: whether another one may succeed: see `now()`.
+    /// Throws: `std::bad_alloc`.
+    bool skip_address() { return state_ == state::connecting && !untried_.empty() && connect_next(); }
 
     /// Returns: why the stream could not be opened, or has ended: a text; a code of `tls::errc`, the system, or none.
     [[nodiscard]] failure const& why() const noexcept { return why_; }

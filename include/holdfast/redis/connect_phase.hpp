@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/io/stream.hpp>
 
+#include <chrono>
 #include <new>
 #include <string>
 
@@ -18,6 +19,12 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
     case io::stream::state::open: return "the greeting was not answered";
     default: return "the connection was not accepted";
     }
+}
+
+/// Returns: the same, of one that took longer than it may.
+[[nodiscard]] inline std::string late_phase(io::stream::state now, std::chrono::milliseconds connect_timeout)
+{
+    return connect_phase(now) + " within connect_timeout, " + std::to_string(connect_timeout.count()) + " ms";
 }
 
 /// Returns: `f()`; empty if there is no memory for it.

@@ -52,31 +52,24 @@ public:
     link(link const&) = delete;
     link& operator=(link const&) = delete;
 
-    /// Effects: begins to connect if necessary. Returns: no error if the link is up or being connected; otherwise why
-    /// not.
+    /// Effects: begins to connect if necessary. Returns: no error if it is up or being connected; otherwise why not.
     std::error_code connect(boot_clock::time_point now)
-    {
+    try {
         if (overdue(now) && stream_.has_news()) since_ = now;  // no thread has looked: the next one will
-        if (overdue(now)) disconnect_overdue(now);
+        end_step(now);
         if (state_ != state::down) return {};
         if (!pause_.over(now)) return why_;
-        since_ = looked_ = now;
+        looked_ = now;
         pause_.begin(now);
         state_ = state::greeting;
         heard_ = false;
         received_ = understood_ = 0;
-        try {
-            if (!stream_.open({server_.host, std::to_string(server_.port), server_.unix_path, tls_})) {
-                disconnect_for_stream(errc::cannot_connect, now);
-                return why_;
-            }
-            reactor_.changed();
-            if (stream_.now() == io::stream::state::open) say_hello();
-            return {};
-        } catch (std::bad_alloc const&) {  // it may be up, with some waiting commands not sent
-            disconnect(std::make_error_code(std::errc::not_enough_memory), now);
-            return why_;
-        }
+        bool const opens = stream_.open({server_.host, std::to_string(server_.port), server_.unix_path, tls_});
+        opens ? begin_step(now) : disconnect_for_stream(errc::cannot_connect, now);
+        return state_ == state::down ? why_ : std::error_code{};
+    } catch (std::bad_alloc const&) {  // it may be up, with some waiting commands not sent
+        disconnect(std::make_error_code(std::errc::not_enough_memory), now);
+        return why_;
     }
 
     /// Effects: closes the connection, because of `why`; `reason` says more about it, for messages.
@@ -113,12 +106,12 @@ public:
 
     void on_ready(short, boot_clock::time_point now) override
     try {
-        auto const before = stream_.now();
+        auto const before = std::pair{stream_.now(), stream_.descriptor()};
         // Operations may end while a server is still being connected to; then no thread looks.
         bool const unattended = now - std::exchange(looked_, now) >= connect_timeout_;
         go_on(now);
-        if (unattended || stream_.now() != before) since_ = now;
-        if (overdue(now)) disconnect_overdue(now);
+        if (unattended || std::pair{stream_.now(), stream_.descriptor()} != before) since_ = now;
+        end_step(now);
     } catch (std::bad_alloc const&) {
         disconnect(std::make_error_code(std::errc::not_enough_memory), now);
     }
@@ -172,14 +165,21 @@ private:
         return state_ == state::greeting && now - since_ >= connect_timeout_;
     }
 
-    /// Effects: as `disconnect`; the pause begins when the time was over.
-    void disconnect_overdue(boot_clock::time_point now)
+    void begin_step(boot_clock::time_point now)
     {
+        since_ = now;
+        reactor_.changed();
+        if (stream_.now() == io::stream::state::open) say_hello();
+    }
+
+    /// Effects: if the time of the step is over, connects to the next address of the server. If there is none, as
+    /// `disconnect`; the pause begins when the time was over.
+    void end_step(boot_clock::time_point now)
+    {
+        if (!overdue(now)) return;
+        if (stream_.skip_address()) return begin_step(now);
         auto const late = now - since_ - connect_timeout_;
-        disconnect(errc::cannot_connect, now, words_of([&] {
-                       return connect_phase(stream_.now()) + " within connect_timeout, " +
-                              std::to_string(connect_timeout_.count()) + " ms";
-                   }));
+        disconnect(errc::cannot_connect, now, words_of([&] { return late_phase(stream_.now(), connect_timeout_); }));
         pause_.put_back(late);
     }
 
@@ -197,10 +197,10 @@ private:
     {
         auto const& why = stream_.why();
         bool const refused = why.code.category() == tls::error_category() && !heard_;
-        bool const plain = !server_.tls && server_.unix_path.empty();
-        bool const silent = plain && stream_.now() == io::stream::state::open && !heard_;
+        bool const plain = !server_.tls && server_.unix_path.empty() && stream_.now() == io::stream::state::open;
         disconnect(refused ? why.code : otherwise, now, words_of([&] {
-                       return why.detail + (silent ? ", without an answer; does it expect TLS (rediss://)?" : "");
+                       return why.detail +
+                              (plain && !heard_ ? ", without an answer; does it expect TLS (rediss://)?" : "");
                    }));
     }
 
