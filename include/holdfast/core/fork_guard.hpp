@@ -11,7 +11,8 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-inline std::atomic<std::uint32_t> forks_since_start{0};
+/// One for the program, even if its shared libraries hide their names.
+[[gnu::visibility("default")]] inline std::atomic<std::uint32_t> forks_since_start{0};
 
 /// Remembers the process in which it was made. A child of `fork` has copies of its parent's locks, but no thread to
 /// keep them and no right to release them: what it does with them must have no effect on the parent's.
