@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 #include "support/code_of.hpp"
 #include "support/eventually.hpp"
+#include "support/goes_on.hpp"
 #include "support/proxy.hpp"
 #include "support/zookeeper_server.hpp"
 #include "support/zookeeper_tree.hpp"
@@ -164,6 +165,16 @@ TEST_CASE("an attempt at a lock of a fresh name that is abandoned leaves no cont
         stop.request_stop();
     }
     CHECK(eventually([&] { return !tree.exists("/locks"); }, 2min));
+}
+
+TEST_CASE("a lock is held, and goes on, although no client may remove nodes below /zookeeper")
+{
+    zookeeper_server server;
+    zookeeper_tree{server.address()}.permit("/zookeeper", ZOO_PERM_READ);
+    auto zk = connected(server.address());
+    mutex m{zk, "/locks/orders"};
+    m.lock();
+    CHECK(holdfast::test::goes_on(m.lease()));
 }
 
 TEST_CASE("who may make nodes and not list them is told which right is missing, and leaves none")

@@ -77,6 +77,8 @@ TEST_CASE("node names are those of Curator and kazoo")
     CHECK(sequence_of("0123456789abcdeffedcba9876543210__rlock__0000000014") == 14U);
     CHECK(sequence_of("lock-2147483647") == 2147483647U);
     CHECK(sequence_of("lock--2147483648") == 2147483647U);
+    CHECK(sequence_of("lock--999999999") == 2147483647U);  // ten characters, too
+    CHECK(sequence_of("lock--000000001") == 2147483647U);
     CHECK(sequence_of("lock--0000000001") == 2147483647U);
     for (auto const* const other : {"", "lock-", "lock-1", "lock-00000000001", "lock-000000000x", "lock-2147483648",
                                     "leases", "_c_1-__read__0000000001"})

@@ -8,6 +8,7 @@
 #include <holdfast/core/token.hpp>
 #include <holdfast/zookeeper/session_engine.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -98,9 +99,9 @@ struct session : wire {
     }
 
     /// Effects: what was sent is answered, as a server does that has all nodes.
-    void answer()
+    void answer(holdfast::zookeeper::reply const& r = {holdfast::zookeeper::answer::ok})
     {
-        for (auto* const one : std::exchange(unanswered, {})) to->on_reply(*one, {holdfast::zookeeper::answer::ok});
+        for (auto* const one : std::exchange(unanswered, {})) to->on_reply(*one, holdfast::zookeeper::reply{r});
     }
 
     session_engine engine;
@@ -213,6 +214,39 @@ TEST_CASE("an idle session is attended to once for each thing that it sends")
         next = zk.attend();
         zk.answer();
     }
+}
+
+TEST_CASE("a request that was refused proves nothing: a server may refuse it by itself")
+{
+    using enum request::kind;
+    using holdfast::zookeeper::answer;
+    session zk{{}};
+    zk.to->on_state(transport_events::state::connected, 1, 10s);
+    idle one;
+    boot_clock::time_point until{};
+    {
+        session_engine::lock const guard{zk.engine.mutex()};
+        until = zk.engine.lease().until();
+        zk.engine.held().add(holdfast::owner_token::fresh(), {{}, until});
+        zk.engine.attach(one);
+    }
+    zk.attend();  // a confirm
+    CHECK(std::exchange(zk.sent, {}) == std::vector{confirm});
+    zk.unanswered.clear();
+    for (auto const end = boot_clock::now() + 2s; boot_clock::now() < end;) {
+        std::this_thread::sleep_for(50ms);
+        {
+            session_engine::lock const guard{zk.engine.mutex()};
+            zk.engine.perform(one, {{{erase, "/orders/ours"}, 1}});
+        }
+        zk.answer({answer::refused, holdfast::zookeeper::errc::may_not_delete});
+        zk.attend();
+        zk.unanswered.clear();
+    }
+    CHECK(std::count(zk.sent.begin(), zk.sent.end(), confirm) >= 1);  // every T/6
+    session_engine::lock const guard{zk.engine.mutex()};
+    CHECK(zk.engine.lease().until() == until);
+    zk.engine.detach(one);
 }
 
 TEST_CASE("a wait that is given up before its watch is answered keeps nothing from being sent")

@@ -142,8 +142,8 @@ inline void read_content(std::string_view content, lock_contender& into)
 }
 
 /// The last number of a sequence. The server's counter is a signed 32-bit number. It sticks here, or, if several
-/// creates are in flight, passes to negative numbers and comes back. Then only their czxid tells which node was made
-/// first.
+/// creates are in flight, passes to negative numbers and comes back; that of ZooKeeper 3.5 goes on through them. Then
+/// only their czxid tells which node was made first.
 inline constexpr std::uint32_t exhausted_sequence = 0x7FFFFFFFU;
 
 namespace detail {
@@ -164,7 +164,8 @@ struct name_end {
         auto digits = node.substr(at + marker.size());
         bool const negative = digits.starts_with('-');
         if (negative) digits.remove_prefix(1);
-        if (digits.size() != 10 || digits.find_first_not_of("0123456789") != std::string_view::npos) continue;
+        if (digits.size() != 10 && !(negative && digits.size() == 9)) continue;  // ten characters, with a sign
+        if (digits.find_first_not_of("0123456789") != std::string_view::npos) continue;
         std::uint64_t value = 0;
         for (char const c : digits) value = 10 * value + static_cast<std::uint64_t>(c - '0');
         if (value > exhausted_sequence + (negative ? 1U : 0U)) continue;

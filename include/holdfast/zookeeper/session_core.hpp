@@ -241,7 +241,7 @@ protected:
             return;
         }
         last_sent_ = one.sent;
-        if (is_write(what.what)) last_write_ = one.sent;
+        if (what.what == request::kind::confirm) last_write_ = one.sent;
         if (sent) return;
         unsent_.splice(unsent_.end(), sent_, one.place);
         wake_thread();
@@ -280,7 +280,7 @@ protected:
     held_nodes held_;
     bool abandoned_ = false;  // we will end the session
     boot_clock::time_point last_sent_{};
-    boot_clock::time_point last_write_{};
+    boot_clock::time_point last_write_{};  // when a confirm was sent last, or what a quorum has answered
     boot_clock::time_point suspended_since_{};
     boot_clock::time_point go_on_at_ = boot_clock::time_point::max();
     boot_clock::time_point thread_wakes_{};  // when it wakes by itself; awake, it looks at everything before it sleeps

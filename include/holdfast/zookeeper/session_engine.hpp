@@ -196,7 +196,9 @@ private:
         std::scoped_lock locked{mutex()};
         auto& one = static_cast<sent_call&>(of);
         if (r.what != answer::lost) {
-            bool const by_quorum = is_write(one.what) && r.what != answer::postponed && r.code != errc::bad_request;
+            // Servers with `enableEagerACLCheck` refuse by themselves what the user has no right to.
+            bool const by_quorum = is_write(one.what) && !r.undecided() && r.what != answer::refused;
+            if (by_quorum) last_write_ = std::max(last_write_, one.sent);
             lease_.answered(one.sent, boot_clock::now(), by_quorum);
             last_answered_ = std::max(last_answered_, one.sent);
         }

@@ -86,9 +86,9 @@ public:
         case request::kind::write: return ::zoo_aset(zh_, path, r.content.data(), size, -1, &on_stat, &as) == ZOK;
         case request::kind::touch: return ::zoo_awexists(zh_, "/", nullptr, nullptr, &on_stat, &as) == ZOK;
         // The C client cannot check a version by itself. A quorum agrees on a delete that is bound to fail, as on any
-        // other.
+        // other. Below a node that does not exist, it needs no right, the lack of which a server may tell by itself.
         case request::kind::confirm:
-            return ::zoo_adelete(zh_, "/zookeeper/holdfast", impossible_version, &on_done, &as) == ZOK;
+            return ::zoo_adelete(zh_, "/zookeeper/holdfast/confirm", impossible_version, &on_done, &as) == ZOK;
         // The server would not be told of the removal of one watcher alone. (The function's type is wrong in the C
         // client's header; it is used as it is.)
         case request::kind::unwatch:
