@@ -20,6 +20,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <sstream>
@@ -369,8 +370,12 @@ TEST_CASE("an attempt at several locks that is cancelled gives all back")
 TEST_CASE("an attempt at several locks of a server that is gone fails once")
 {
     shop s;
+    auto const before = s.redis.stats();
     s.way.refuse();
     CHECK(code_of([&] { static_cast<void>(s.all.try_lock()); }) == errc::unavailable);
+    auto const stats = s.redis.stats();
+    CHECK(stats.failed == before.failed + 1);
+    CHECK(stats.timed_out == before.timed_out);
     s.way.pass();
     CHECK(eventually([&] {
         try {
@@ -379,6 +384,20 @@ TEST_CASE("an attempt at several locks of a server that is gone fails once")
             return false;
         }
     }));
+}
+
+TEST_CASE(
+    "an attempt at several locks, of which a thread of this process waits for one in an outage, fails as one does")
+{
+    shop s;
+    s.way.refuse();
+    std::stop_source stop;
+    auto waits = std::async(std::launch::async, [&] { return s.orders.lock(stop.get_token()); });
+    mutex same{s.redis, "orders", {.ttl = 1h}};
+    REQUIRE(eventually([&] { return code_of([&] { static_cast<void>(same.try_lock()); }) == errc::unavailable; }));
+    CHECK(code_of([&] { static_cast<void>(s.all.try_lock()); }) == errc::unavailable);
+    stop.request_stop();
+    CHECK_FALSE(waits.get());
 }
 
 TEST_CASE("a user without the rights for one request takes several locks in order, and does not ask again")

@@ -146,6 +146,28 @@ TEST_CASE("an unlock that reaches no server says which and why, once for all loc
           "lock \"a\": unlock: " + address_of(server) + " (Connection refused): cannot connect");
 }
 
+TEST_CASE("permits that reach no server when they are given back are told once, and once when that is over")
+{
+    redis_server server;
+    told_errors told;
+    client redis{server.url(), holdfast::test::unhurried()};
+    holdfast::redis::semaphore jobs{redis, "jobs", 6, {.ttl = 1h, .on_error = told.hook()}};
+    for (int i = 0; i < 6; ++i) jobs.acquire();
+    server.kill();
+    for (int i = 0; i < 3; ++i) jobs.release(2);
+    REQUIRE(told.all().size() == 1);
+    CHECK_THAT(told.all()[0].what(), contains("unlock"));
+    CHECK_FALSE(told.all()[0].over());
+    jobs.release(2);
+    REQUIRE(told.all().size() == 2);
+    CHECK(told.all()[1].code() == errc::not_owner);
+    server.restart();
+    CHECK(eventually([&] {
+        if (jobs.try_acquire_for(1min)) jobs.release();
+        return told.all().back().over();
+    }));
+}
+
 TEST_CASE("a key that no lock has made is told once, with what stands there, and still counts as held")
 {
     redis_server server;

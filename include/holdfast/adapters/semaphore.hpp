@@ -155,12 +155,13 @@ public:
     /// Effects: `release(n, ec)`; errors are reported to `on_error`.
     void release(std::ptrdiff_t n) noexcept
     try {
-        auto const of = permits_;  // the next holder may destroy this
-        auto const hook = on_error_;
-        std::error_code ec;
-        release(n, ec);
-        if (ec) detail::report(hook, of->name(), {ec, std::to_string(n) + " permits"});
-    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, or the hook cannot be copied; their leases end
+        auto const all = std::make_shared<detail::joint_release>();
+        auto const some = let_go(n);
+        if (some.empty()) return detail::report(on_error_, name(), {make_error_code(errc::not_owner), {}});
+        // The next holder may destroy this.
+        if (auto const why = all->give_back(some)) some.front().lock->tell_unlock_failed(why);
+    } catch (std::bad_alloc const&) {
+        detail::report(on_error_, name(), {std::make_error_code(std::errc::not_enough_memory), {}});
     }
 
     /// Effects: gives back one of the permits that this object has by `acquire` and its siblings, whichever thread
@@ -183,7 +184,7 @@ public:
     void release(std::ptrdiff_t n, std::error_code& ec) noexcept
     try {
         auto const all = std::make_shared<detail::joint_release>();
-        ec = all->give_back(permits_->let_go(static_cast<std::size_t>(std::max<std::ptrdiff_t>(n, 0))));
+        ec = all->give_back(let_go(n));
     } catch (std::bad_alloc const&) {
         ec = std::make_error_code(std::errc::not_enough_memory);  // nothing was given back
     }
@@ -238,6 +239,11 @@ private:
     bool take(std::ptrdiff_t n, detail::patience const& p, std::stop_token const& stop)
     {
         return permits_->keep(permits_->take(n, p, stop));
+    }
+
+    [[nodiscard]] detail::held_slots let_go(std::ptrdiff_t n) noexcept
+    {
+        return permits_->let_go(static_cast<std::size_t>(std::max<std::ptrdiff_t>(n, 0)));
     }
 
     detail::error_hook on_error_;

@@ -51,7 +51,7 @@ class announcer;
 struct joint_outcome {
     enum class kind {
         not_asked,  ///< they cannot be asked for together, or that failed
-        refused,    ///< one of them is not free
+        refused,    ///< one of them is not free, and no time is left for another attempt
         held,       ///< all of them are held
     };
     kind what = kind::not_asked;
@@ -90,6 +90,9 @@ public:
     {
         throw error{errc::misconfigured, "this lock cannot be taken together with others"};
     }
+
+    /// Effects: reports that an unlock has failed with `why`, as `unlock()` does.
+    virtual void tell_unlock_failed(std::error_code /*why*/) noexcept {}
 
     virtual bool extend(std::chrono::milliseconds ttl, std::error_code& ec) = 0;
     virtual void extend(std::chrono::milliseconds ttl) = 0;

@@ -42,8 +42,13 @@ public:
         bool const all_begun = begun == all_.size();
         ask(all_begun, stop);
         for (auto& one : all_) one.settle();
-        if (!all_begun && !all_[begun].refused()) return {};  // no memory
-        if (!all_begun) return {joint_outcome::kind::refused, begun};
+        if (!all_begun) {
+            auto& one = all_[begun];
+            if (!one.refused()) return {};  // no memory
+            if (one.why_not->code != errc::unavailable) return {joint_outcome::kind::refused, begun};
+            why = *one.why_not;
+            return {};
+        }
         why = request_.why_not();
         if (!why.code) {
             for (auto& one : all_) one.tell_end();
@@ -54,8 +59,8 @@ public:
         return {joint_outcome::kind::refused, request_.blocker()};
     }
 
-    /// Effects: counts, and tells the observer, that the lock at `place` was refused.
-    void tell_refused(std::size_t place) noexcept { all_[place].tell_end(); }
+    /// Effects: counts, and tells the observer, that the attempt has failed with the lock at `place`.
+    void tell_failed(std::size_t place) noexcept { all_[place].tell_end(); }
 
 private:
     class part final : public waiter {

@@ -112,8 +112,11 @@ public:
         failure why;
         auto const got = call.run(stop, why);
         report_servers(in, state_->options->on_error);
-        if (why.code == errc::unavailable && (p.once || boot_clock::now() >= p.deadline)) throw error_of(name(), why);
-        if (got.what == joint_outcome::kind::refused && p.once) call.tell_refused(got.blocker);
+        bool const last = p.once || boot_clock::now() >= p.deadline;
+        if (got.what == joint_outcome::kind::refused && !last) return {};
+        bool const unavailable = why.code == errc::unavailable && last;
+        if (unavailable || got.what == joint_outcome::kind::refused) call.tell_failed(got.blocker);
+        if (unavailable) throw error_of(name(), why);
         if (got.what == joint_outcome::kind::held)
             for (auto const* const one : all) static_cast<mutex_object const&>(*one).note_grant();
         return got;
@@ -127,6 +130,11 @@ public:
         if (!why.code) return;
         auto& reports = queue ? queue->reports() : queues_->client().reports;
         reports.unlock_failed(options->on_error, queue ? queue->name() : name(), why);
+    }
+
+    void tell_unlock_failed(std::error_code why) noexcept override
+    {
+        queues_->client().reports.unlock_failed(state_->options->on_error, name(), {why, {}});
     }
 
     void unlock(std::error_code& ec, rest then) noexcept override { ec = release(made(), then).code; }
