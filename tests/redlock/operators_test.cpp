@@ -85,6 +85,38 @@ TEST_CASE("with a majority of the masters down, nothing is said of a lock")
     CHECK(ec == holdfast::errc::unavailable);  // there is nothing on them any more
 }
 
+TEST_CASE("a request of which no majority has heard is undecided, not impossible, if a silent master could decide it")
+{
+    five_masters all;
+    auto client = named(all, "holder");
+    mutex m{client, "orders", {.ttl = 1h}};
+    REQUIRE(all.lock_on_all(m, "orders"));
+    for (std::size_t const i : {3U, 4U}) all.servers[i].command({"DEL", "orders"});
+    all.servers.kill(2);
+    std::error_code ec;
+    CHECK_FALSE(all.client.request_release("orders", ec));
+    CHECK(ec == holdfast::errc::unavailable);
+    CHECK_THROWS_WITH(all.client.request_release("orders"), contains("undecided"));
+}
+
+TEST_CASE("a lock is broken although another value stands in its place on a minority of the masters")
+{
+    five_masters all;
+    auto client = named(all, "holder");
+    mutex m{client, "orders", {.ttl = 1h}};
+    REQUIRE(all.lock_on_all(m, "orders"));
+    for (std::size_t const i : {3U, 4U}) {
+        all.servers[i].command({"DEL", "orders"});
+        all.servers[i].command({"RPUSH", "orders", "1"});
+    }
+    CHECK(all.client.force_unlock("orders"));
+    for (std::size_t const i : {0U, 1U, 2U}) CHECK(all.servers[i].command({"EXISTS", "orders"}).integer == 0);
+    for (std::size_t const i : {3U, 4U}) CHECK(all.servers[i].command({"LLEN", "orders"}).integer == 1);
+    std::error_code ec;
+    CHECK_FALSE(all.client.force_unlock("orders", ec));
+    CHECK(ec == holdfast::errc::misconfigured);
+}
+
 TEST_CASE("votes that no majority agrees to are a free lock, or undecided if a master is silent that could decide")
 {
     five_masters all;

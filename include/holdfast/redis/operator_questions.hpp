@@ -140,16 +140,15 @@ private:
     [[nodiscard]] result<bool> evaluate() const override
     {
         unsigned deleted = 0;
-        for (unsigned node = 0; node < size(); ++node) {
-            if (!answered().has(node)) continue;
-            auto const& a = answer_of(node);
-            if (a.other_type)
-                return failure{make_error_code(holdfast::errc::misconfigured),
-                               "its key holds a value of another type: no lock of this kind has put it there, and it "
-                               "is not deleted"};
-            deleted += a.what == answer::kind::applied ? 1 : 0;
-        }
-        return deleted > 0;
+        unsigned others = 0;
+        answered().for_each([&](unsigned node) {
+            deleted += answer_of(node).what == answer::kind::applied ? 1U : 0U;
+            others += answer_of(node).other_type ? 1U : 0U;
+        });
+        if (deleted >= majority() || others == 0) return deleted > 0;
+        return failure{make_error_code(holdfast::errc::misconfigured),
+                       "its key holds a value of another type: no lock of this kind has put it there, and it is not "
+                       "deleted"};
     }
 };
 
@@ -166,19 +165,27 @@ private:
     [[nodiscard]] result<bool> evaluate() const override
     {
         unsigned marked = 0;
+        unsigned unknown = 0;
         unsigned free = 0;
         answered().for_each([&](unsigned node) {
             auto const& a = answer_of(node);
-            marked += a.what == answer::kind::applied ? 1 : 0;
-            free += a.what == answer::kind::refused && !a.no_record ? 1 : 0;
+            marked += a.what == answer::kind::applied ? 1U : 0U;
+            unknown += a.no_record ? 1U : 0U;
+            free += a.what == answer::kind::refused && !a.no_record ? 1U : 0U;
         });
         // A renewal hears of it from any master whose answer counts, and a majority of them counts.
         if (marked >= majority()) return true;
         if (free > size() - majority()) return false;
-        return failure{
-            make_error_code(holdfast::errc::misconfigured),
-            "its holder cannot be told: there is no record of it, which a client keeps if name_holder is set "
-            "and it may use the keys holdfast:holder:"};
+        if (unknown > 0)
+            return failure{
+                make_error_code(holdfast::errc::misconfigured),
+                "its holder cannot be told: there is no record of it, which a client keeps if name_holder is set "
+                "and it may use the keys holdfast:holder:"};
+        auto why = unanswered();
+        why.code = make_error_code(holdfast::errc::unavailable);
+        why.detail = "undecided: of " + std::to_string(size()) + " masters, " + std::to_string(marked) +
+                     " have a record of its holder, and on " + std::to_string(free) + " it is free; " + why.detail;
+        return why;
     }
 };
 
