@@ -136,6 +136,7 @@ public:
     {
         asked_ = nullptr;
         if (auto const how = state_.settle(outcome)) return how;
+        if (!outcome && lost()) return loss::deadline;  // no thread has looked since then
         record_.note(outcome);
         schedule();
         return std::nullopt;
