@@ -273,6 +273,43 @@ TEST_CASE("a handoff between threads of a process asks no server")
     CHECK(lock_requests(server) - before <= 1 + 2 * 3);  // the last release, and a few who slept elsewhere on their way
 }
 
+TEST_CASE("the place in the queue of a thread that gives up is that of the next one of its client, if it was there")
+{
+    redis_server server;
+    client here{server.url(), unhurried()};
+    client there{server.url(), unhurried()};
+    mutex held{there, "orders", {.ttl = 1h}};
+    held.lock();
+    auto const queue = [&] {
+        std::vector<std::string> all;
+        for (auto const& one : server.command({"ZRANGE", "holdfast:queue:{orders}", "0", "-1"}).elements)
+            all.push_back(one.text);
+        return all;
+    };
+    mutex first{here, "orders", {.ttl = 1h}};
+    sleeper gives_up{[&] { return first.try_lock_for(2s); }};
+    CHECK(eventually([&] { return queue().size() == 1; }));
+    auto const left = queue().front();
+    mutex second{here, "orders", {.ttl = 1h}};
+    sleeper next{[&] { std::scoped_lock const hold{second}; }};
+    CHECK(next.sleeps());
+    client elsewhere{server.url(), unhurried()};
+    mutex third{elsewhere, "orders", {.ttl = 1h}};
+    sleeper later{[&] { std::scoped_lock const hold{third}; }};
+    CHECK(eventually([&] { return queue().size() == 2; }));
+    auto const other = queue().back();
+    mutex fourth{here, "orders", {.ttl = 1h}};
+    sleeper last{[&] { std::scoped_lock const hold{fourth}; }};
+    CHECK(last.sleeps());
+    CHECK_FALSE(gives_up.join());
+    CHECK(eventually([&] { return queue().size() == 2 && queue().front() != left; }));
+    CHECK(queue().back() == other);
+    held.unlock();
+    next.join();
+    later.join();
+    last.join();
+}
+
 TEST_CASE("without handoffs every section asks the server")
 {
     redis_server server;

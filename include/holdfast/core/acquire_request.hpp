@@ -38,6 +38,9 @@ struct acquire_request {
     /// So `timed_out` says that another client has the lock, or goes on. No effect if the servers decide as one.
     bool until_decided = false;
 
+    /// Its place in a queue is that of a client that came then, if that is before now. Only servers of Redis know it.
+    boot_clock::time_point since = boot_clock::time_point::max();
+
     /// No attempt begins after it.
     boot_clock::time_point deadline = boot_clock::time_point::max();
 

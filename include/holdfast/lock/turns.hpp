@@ -83,6 +83,14 @@ public:
         return outage_.seen_by(one);
     }
 
+    /// Returns: since when `one`, which is about to ask, has its place among other clients. The waiters of this one take
+    /// one place in turn until one of them gets the lock, but none has a place from before it came.
+    [[nodiscard]] boot_clock::time_point place_of(waiter const& one, boot_clock::time_point now) noexcept
+    {
+        place_since_ = std::min(place_since_, now);
+        return std::max(place_since_, one.since);
+    }
+
     /// Effects: notes the outcome of the request of `one`; if it got the lock, that was granted between `earliest` and
     /// `now`.
     void asked(waiter const& one, std::error_code outcome, boot_clock::time_point earliest,
@@ -90,6 +98,7 @@ public:
     {
         outage_.note(outcome, one);
         if (outcome) return;
+        place_since_ = boot_clock::time_point::max();
         pause_.granted(earliest, now);
         asks_ = nullptr;
         state_ = state::held;
@@ -115,10 +124,12 @@ public:
         asks_ = nullptr;
         state_ = state::idle;
         auto* const one = next();
-        if (one) {
-            choose(*one, waiter::stage::first);
-            take(*one);
+        if (!one) {
+            place_since_ = boot_clock::time_point::max();
+            return nullptr;
         }
+        choose(*one, waiter::stage::first);
+        take(*one);
         return one;
     }
 
@@ -182,7 +193,8 @@ private:
 
     linked_line<waiter> line_;
     state state_ = state::idle;
-    waiter* asks_ = nullptr;  // whose turn it is, while the state is asking
+    waiter* asks_ = nullptr;                                              // whose turn it is, while the state is asking
+    boot_clock::time_point place_since_ = boot_clock::time_point::max();  // max: there is no place
     release_pause pause_;
     outage outage_;
 };

@@ -174,8 +174,9 @@ private:
 
     void begin_asking(waiter& one)
     {
-        auto const request =
+        auto request =
             request_for(*one.options, one.limit, lease_.state().handoffs_for(one), turns_.unavailable_since(one));
+        request.since = turns_.place_of(one, boot_clock::now());
         one.patience_in_outage = request.unavailable_after;
         one.releasing = std::make_unique<release_call>(store().release(key()));
         one.asking = one.limit.joint ? one.limit.joint->part(key(), request) : store().acquire(key(), request);

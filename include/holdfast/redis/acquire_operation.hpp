@@ -213,8 +213,8 @@ private:
     void enter(boot_clock::time_point now) noexcept
     {
         if (waiter_ || request_.once || keys_->layout() != layout::string) return;
-        entered_at_ = now;
-        if (queues_) score_ = transport_.score(now);
+        entered_at_ = std::min(now, request_.since);
+        if (queues_) score_ = transport_.score(entered_at_);
         waiter_ = transport_.enter(queues_ ? this : nullptr);  // readers hear of releases with all
     }
 
