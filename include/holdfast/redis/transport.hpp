@@ -73,6 +73,7 @@ public:
     /// Returns: the nodes, as the machines ask them.
     [[nodiscard]] quorum::node_group nodes() const noexcept
     {
+        // mutant: a node waited for twice as long
         return {.size = size(), .timeout = node_timeout(), .overdue = errc::no_answer};
     }
 

@@ -101,7 +101,7 @@ public:
                 if (one_in(2)) acquire.cancel();
                 continue;
             }
-            if (plan_.calm && is_late(wish, done_at)) record_.breach("deadline", "a deadline was not kept");
+            if (is_late(wish, done_at)) record_.breach("deadline", "a deadline was not kept");
             if (auto const got = acquire.outcome()) {
                 claim(*got, wish, record_.calls[asked].called, done_at, key);
                 record_.calls[asked].claim = record_.claims.size() - 1;
@@ -366,11 +366,13 @@ private:
                 .unavailable_after = for_ever ? boot_clock::duration::max() : 2 * plan_.ttl};
     }
 
-    /// Returns: whether an acquire took longer than its deadline and one node timeout, and a message more.
+    /// Returns: whether an acquire took longer than its deadline and one node timeout, and a message more. While its
+    /// client stood still, no time counts.
     [[nodiscard]] bool is_late(acquire_request const& wish, time_point done_at) const
     {
         if (wish.once) return false;
-        return done_at > me_.when(wish.deadline) + plan_.node_timeout + plan_.wrong.longest_delay;
+        auto const over = std::max(me_.when(wish.deadline), me_.awake_since());
+        return done_at > over + plan_.node_timeout + plan_.wrong.longest_delay;
     }
 
     std::size_t begin_call(call::kind what, std::size_t claim)
