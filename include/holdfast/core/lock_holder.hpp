@@ -24,8 +24,8 @@ struct lock_contender {
     /// is greater by a few. 0: not known.
     std::uint64_t fencing_token = 0;
 
-    /// Since when it holds the lock or, if the store knows only that (ZooKeeper), has been in line for it; by this
-    /// machine's clock.
+    /// Since when it holds the lock, by this machine's clock. On ZooKeeper, since when it has been in line for it, by
+    /// the clock of a server.
     std::optional<std::chrono::system_clock::time_point> since{};
 };
 

@@ -29,7 +29,8 @@ struct duration_histogram {
     std::chrono::nanoseconds sum{};                         ///< of all of them
 };
 
-/// What the locks of a client have done since it was made. Names are not told apart: there may be many.
+/// What the locks of a client have done since it was made. Names are not told apart: there may be many. Each slot of a
+/// semaphore is a lock: a call that waits for any of them counts as one for each, of which all but one are canceled.
 struct lock_stats {
     std::uint64_t waiting = 0;  ///< calls that wait for a lock now, asynchronous ones, too
     std::uint64_t held = 0;     ///< locks that are held now

@@ -57,9 +57,10 @@ public:
         locks_->session().ensure_running({});
         auto& core = locks_->session();
         std::unique_lock guard{core.mutex()};
-        constexpr std::chrono::hours longest{24 * 365 * 100};  // short enough to be counted from now in nanoseconds
-        core.changed().wait_for(guard, std::min<std::chrono::milliseconds>(d, longest),
-                                [&] { return core.connected() || core.refused(); });
+        auto const until = holdfast::saturating_add(boot_clock::now(), d);
+        while (!core.connected() && !core.refused() && boot_clock::now() < until)
+            core.changed().wait_for(guard, std::min<boot_clock::duration>(until - boot_clock::now(),
+                                                                          holdfast::detail::parker::longest_nap));
         return core.connected();
     }
 
