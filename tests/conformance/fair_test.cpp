@@ -44,19 +44,26 @@ bool wait_there(holdfast::test::zookeeper_store& store, std::size_t count)
 }
 #endif
 
+/// Returns: whether `f()`, which is called up to 20 times, was true 14 times. A waiter that is called has its turn for
+/// 50 ms. If the machine lets it wait for longer, it has lost it, and the order is another.
+template <class F>
+bool mostly(F f)
+{
+    int right = 0;
+    for (int wrong = 0; right < 14 && wrong < 7;) ++(f() ? right : wrong);
+    return right == 14;
+}
+
 }  // namespace
 
 #define HOLDFAST_STORES_IN_ORDER holdfast::test::memory_store, holdfast::test::redis_store HOLDFAST_AND_ZOOKEEPER
-
-// A waiter that is called has its turn for 50 ms. If the machine lets it wait for longer, it has lost it, and the order is
-// another: then all is done once more. Only a wrong order comes every time.
 
 TEMPLATE_TEST_CASE("a fair lock goes to another client that came before a thread of this one", "",
                    HOLDFAST_STORES_IN_ORDER)
 {
     TestType store;
     std::string const in_order = "other client, thread of the holder's client, ";
-    CHECK(eventually([&] {
+    CHECK(mostly([&] {
         fair_mutex held{store.one, "orders", renewed<TestType>()};
         held.lock();
         std::mutex guard;
@@ -107,7 +114,7 @@ TEMPLATE_TEST_CASE("a fair lock goes to clients in the order in which they came"
         m.unlock();
         longest = std::max(longest, std::chrono::steady_clock::now() - begun);
     }
-    CHECK(eventually([&] {
+    CHECK(mostly([&] {
         fair_mutex held{store.one, "orders", renewed<TestType>()};
         held.lock();
         std::mutex guard;

@@ -148,6 +148,7 @@ TEMPLATE_TEST_CASE("several locks get on with std::scoped_lock of the same ones"
         for (int i = 0; i < 8; ++i) {
             taken([&] {
                 if (++inside != 1) alone = false;
+                std::this_thread::yield();
                 ++sum;
                 --inside;
             });

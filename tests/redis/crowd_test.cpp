@@ -54,6 +54,7 @@ work work_for_a_section(redis_fleet& servers, Make const& make)
             for (int n = 0; n < sections_of_each; ++n) {
                 m.lock();
                 if (++inside != 1) alone = false;
+                std::this_thread::yield();
                 --inside;
                 m.unlock();
             }

@@ -124,6 +124,7 @@ TEST_CASE("users with and without rights to the queue get a lock by turns")
             for (int i = 0; i < 100; ++i) {
                 m.lock();
                 if (++inside != 1) alone = false;
+                std::this_thread::yield();
                 --inside;
                 m.unlock();
             }

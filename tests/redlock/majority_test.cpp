@@ -193,6 +193,7 @@ TEST_CASE("contenders do not split the vote for ever", "[lesson-11]")
                 for (int n = 0; n < 10; ++n) {
                     m.lock();
                     if (++inside != 1) alone = false;
+                    std::this_thread::yield();
                     ++sections;
                     --inside;
                     m.unlock();

@@ -79,11 +79,13 @@ TEST_CASE("a wait whose watch is lost still ends with the release")
     for (auto const what : {zookeeper_request::get_data, zookeeper_request::get_children})
         for (bool const swallow : {true, false}) {
             holder.lock();
+            auto const struck = way.struck();
             if (swallow)
                 way.swallow_next_reply({.matches = of(what)});
             else
                 way.drop_next_request({.matches = of(what)});
             std::jthread waiter{[&] { waiting.lock(); }};
+            CHECK(eventually([&] { return way.struck() == struck + 1; }));
             CHECK(eventually([&] { return tree.children("/orders").size() == 2; }));
             holder.unlock();
             waiter.join();

@@ -62,13 +62,17 @@ TEST_CASE("this library and kazoo exclude each other, and neither starves")
     constexpr int times = 40;
     auto const arguments =
         std::vector<std::string>{"count", server.address(), "/orders", words(as), counter, std::to_string(times)};
+    zookeeper_tree tree{server.address()};
+    auto here = connected(server.address(), {.session_timeout = 60s});  // the others have to start meanwhile
+    mutex first{here, "/orders", {}, {.naming = as}};
+    std::unique_lock hold{first};
     auto one = kazoo(arguments, (folder.path() / "one").string());
     auto two = kazoo(arguments, (folder.path() / "two").string());
     auto const work = [&] {
         auto zk = connected(server.address());
         mutex m{zk, "/orders", {.max_local_handoffs = 1}, {.naming = as}};
         for (int i = 0; i < times; ++i) {
-            std::scoped_lock const hold{m};
+            std::scoped_lock const section{m};
             auto const seen = std::stoi(content(counter));
             std::this_thread::sleep_for(1ms);
             std::ofstream{counter} << seen + 1;
@@ -77,11 +81,12 @@ TEST_CASE("this library and kazoo exclude each other, and neither starves")
     {
         std::jthread a{work};
         std::jthread b{work};
+        CHECK(eventually([&] { return tree.children("/orders").size() == 5; }, 3min));  // all contend
+        hold.unlock();
     }
     CHECK(one.wait_for(3min) == 0);
     CHECK(two.wait_for(3min) == 0);
     CHECK(content(counter) == std::to_string(4 * times));
-    zookeeper_tree tree{server.address()};
     CHECK(tree.children("/orders").empty());
 }
 
