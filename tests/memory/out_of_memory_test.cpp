@@ -101,7 +101,7 @@ TEST_CASE("no memory is needed to wake the first waiter, or all if one of them m
     std::array<holdfast::memory::data::waiters::iterator, 3> places;
     for (std::size_t i = 0; i < line.size(); ++i) {
         line[i] = std::make_shared<counting_watcher>();
-        places[i] = leases.watch("orders", line[i]);
+        places[i] = leases.watch(key, line[i]);
     }
     auto const woken = [&] { return std::array{line[0]->woken, line[1]->woken, line[2]->woken}; };
 
@@ -117,10 +117,10 @@ TEST_CASE("no memory is needed to wake the first waiter, or all if one of them m
     CHECK(requests_of([&] { leases.wake_if_free("orders"); }) == 0);
     CHECK(woken() == std::array{3, 2 * all + 1, 2 * all + 1});
 
-    CHECK(requests_of([&] { leases.unwatch("orders", places[0]); }) == 0);
+    CHECK(requests_of([&] { leases.unwatch(key, places[0]); }) == 0);
     CHECK(woken() == std::array{3, 2 * all + 2, 3 * all + 1});
-    leases.unwatch("orders", places[1]);
-    leases.unwatch("orders", places[2]);
+    leases.unwatch(key, places[1]);
+    leases.unwatch(key, places[2]);
 }
 
 TEST_CASE("a waiter whose memory runs out in any step leaves the line, and the next one is woken")

@@ -111,3 +111,34 @@ TEST_CASE("who collects several permits keeps its turn for longer than a permit 
     held.release();
     CHECK(eventually([&] { return !here.holder("jobs#batch"); }));
 }
+
+TEST_CASE(
+    "a writer that gave up its wait, or a single attempt that got the lock, leaves readers and writers as they were")
+{
+    store here;
+    store there = here.another_client();
+    store elsewhere = here.another_client();
+    holdfast::lock_options const options{.ttl = 1h, .retry = {.most = 1h}};  // it is known for a minute that one waits
+    holdfast::memory::shared_mutex reads{here, "prices", options};
+    holdfast::memory::shared_mutex writes{there, "prices", options};
+    holdfast::memory::shared_mutex late{elsewhere, "prices", options};
+    reads.lock_shared();
+    std::stop_source stop;
+    sleeper waits{[&] { return writes.lock(stop.get_token()); }};
+    CHECK(waits.sleeps());
+    CHECK_FALSE(late.try_lock_shared());
+    stop.request_stop();
+    CHECK_FALSE(waits.join());
+    CHECK(eventually([&] { return late.try_lock_shared(); }, 20s));
+    late.unlock_shared();
+
+    sleeper again{[&] { writes.lock(); }};
+    CHECK(again.sleeps());
+    CHECK(reads.try_unlock_shared_and_lock());  // it waits for none, and is no reason to forget who does
+    reads.unlock_and_lock_shared();
+    CHECK_FALSE(late.try_lock_shared());
+    reads.unlock_shared();
+    again.join();
+    writes.unlock();
+    CHECK(late.try_lock_shared());
+}

@@ -48,7 +48,7 @@ public:
             reactor_->abandon(*this);
         }
         if (place_)
-            data_->unwatch(key_->name(), *place_);
+            data_->unwatch(*key_, *place_);
         else if (gave_back_)
             data_->wake_if_free(key_->name());
     }
@@ -117,7 +117,7 @@ private:
     try {
         for (;;) {
             if (!step.roll_back.empty()) give_back();
-            if (step.watch) place_ = data_->watch(key_->name(), std::make_shared<line_entry>(*this));
+            if (step.watch) place_ = data_->watch(*key_, std::make_shared<line_entry>(*this));
             if (step.done) break;
             if (!step.ask.empty()) {
                 if (ask(); arrives_at_ > boot_clock::now()) break;

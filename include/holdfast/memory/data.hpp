@@ -225,23 +225,28 @@ public:
     /// Effects: ends the lease of `name`, if there is one.
     void erase(std::string const& name) override { static_cast<void>(force_release(name, boot_clock::now())); }
 
-    /// Effects: puts `who` at the end of the line of waiters for `name`. Returns: its place there.
-    waiters::iterator watch(std::string const& name, std::shared_ptr<watcher> who)
+    /// Effects: puts `who`, who waits for `key`, at the end of the line. Returns: its place there.
+    waiters::iterator watch(lock_key const& key, std::shared_ptr<watcher> who)
     {
         std::scoped_lock guard{mutex_};
-        return records_[name].line.emplace(++last_waiter_, std::move(who)).first;
+        auto& r = records_[key.name()];
+        auto const place = r.line.emplace(++last_waiter_, std::move(who)).first;
+        if (key.mode() == access::exclusive) ++r.writers;
+        return place;
     }
 
     /// Effects: the waiter at `place` is not woken any more. Removes it from the line, and wakes the next one if the
     /// lock is free: a wake-up may have been meant for it.
-    void unwatch(std::string const& name, waiters::iterator place)
+    void unwatch(lock_key const& key, waiters::iterator place)
     {
         place->second->forget();
         std::unique_lock guard{mutex_};
-        auto& r = records_.find(name)->second;
+        auto& r = records_.find(key.name())->second;
         r.line.erase(place);
         auto const now = boot_clock::now();
-        if (r.leases.free(now)) wake(guard, name, r, now);
+        bool const last_writer = key.mode() == access::exclusive && --r.writers == 0;
+        if (last_writer) r.leases.no_writer_waits();
+        if (r.leases.free(now) || (last_writer && !r.leases.owned(now))) wake(guard, key.name(), r, now);
     }
 
 private:
@@ -249,6 +254,7 @@ private:
         record leases{};
         bool calls_all = false;  // readers may have it together, and writers do not know how many are before them
         waiters line{};
+        std::size_t writers = 0;  // of these, the writers of a read-write lock
         boot_clock::time_point since{};
         std::uint64_t first_fence = 0;  // of the lease that took the lock
         std::uint64_t lease = 0;        // the number of that lease

@@ -49,9 +49,12 @@ public:
         }
         if (auto const until = refuses_writer(wanted, now)) return until;
         owner_ = {wanted.token, expires};
-        writer_waits_until_ = {};
+        if (wanted.mode != access::exclusive || wanted.waits_for.count() > 0) no_writer_waits();  // others left no mark
         return std::nullopt;
     }
+
+    /// Effects: no writer is known to wait.
+    void no_writer_waits() noexcept { writer_waits_until_ = {}; }
 
     /// Effects: makes the lease of `token` end at `expires`. Returns: when it was to end before; nothing if it has none
     /// at `now`.

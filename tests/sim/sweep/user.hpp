@@ -372,7 +372,8 @@ private:
     {
         if (wish.once) return false;
         auto const over = std::max(me_.when(wish.deadline), me_.awake_since());
-        return done_at > over + plan_.node_timeout + plan_.wrong.longest_delay;
+        auto const timeout = plan_.node_timeout * 101 / 100;  // its clock may go slow
+        return done_at > over + timeout + plan_.wrong.longest_delay;
     }
 
     std::size_t begin_call(call::kind what, std::size_t claim)
