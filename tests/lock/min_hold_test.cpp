@@ -7,6 +7,7 @@
 
 #include <holdfast/adapters/multi_mutex.hpp>
 #include <holdfast/memory.hpp>
+#include <holdfast/semaphore.hpp>
 
 #include <chrono>
 #include <future>
@@ -239,4 +240,23 @@ TEST_CASE("a min_hold that cannot be kept is refused")
     store here;
     CHECK_THROWS_AS((mutex{here, "orders", {.min_hold = -1ms}}), holdfast::error);
     CHECK_THROWS_AS((mutex{here, "orders", {.ttl = 2s, .renew = false, .min_hold = 1s}}), holdfast::error);
+}
+
+TEST_CASE("permits that a thread has waited for are kept for their min_hold")
+{
+    store here;
+    store there = here.another_client();
+    holdfast::semaphore jobs{here, "jobs", 2, {.min_hold = 1h}};
+    holdfast::semaphore others{there, "jobs", 2};
+    auto const some = GENERATE(1, 2);
+    others.acquire(2);
+    sleeper waits{[&] {
+        jobs.acquire(some);
+        jobs.release(some);
+    }};
+    CHECK(waits.sleeps());
+    others.release(2);
+    waits.join();
+    CHECK(others.try_acquire() == (some == 1));
+    CHECK_FALSE(others.try_acquire());
 }

@@ -392,10 +392,15 @@ TEST_CASE(
     shop s;
     s.way.refuse();
     std::stop_source stop;
-    auto waits = std::async(std::launch::async, [&] { return s.orders.lock(stop.get_token()); });
-    mutex same{s.redis, "orders", {.ttl = 1h}};
+    auto waits = std::async(std::launch::async, [&] { return s.stock.lock(stop.get_token()); });
+    REQUIRE(eventually([&] { return s.redis.stats().waiting == 1; }));
+    mutex same{s.redis, "stock", {.ttl = 1h}};
     REQUIRE(eventually([&] { return code_of([&] { static_cast<void>(same.try_lock()); }) == errc::unavailable; }));
+    auto const before = s.redis.stats();
     CHECK(code_of([&] { static_cast<void>(s.all.try_lock()); }) == errc::unavailable);
+    auto const stats = s.redis.stats();
+    CHECK(stats.failed == before.failed + 1);
+    CHECK(stats.canceled == before.canceled);
     stop.request_stop();
     CHECK_FALSE(waits.get());
 }

@@ -287,7 +287,8 @@ TEST_CASE("the place in the queue of a thread that gives up is that of the next 
         return all;
     };
     mutex first{here, "orders", {.ttl = 1h}};
-    sleeper gives_up{[&] { return first.try_lock_for(2s); }};
+    std::stop_source stop;
+    sleeper gives_up{[&] { return first.lock(stop.get_token()); }};
     CHECK(eventually([&] { return queue().size() == 1; }));
     auto const left = queue().front();
     mutex second{here, "orders", {.ttl = 1h}};
@@ -301,6 +302,7 @@ TEST_CASE("the place in the queue of a thread that gives up is that of the next 
     mutex fourth{here, "orders", {.ttl = 1h}};
     sleeper last{[&] { std::scoped_lock const hold{fourth}; }};
     CHECK(last.sleeps());
+    stop.request_stop();
     CHECK_FALSE(gives_up.join());
     CHECK(eventually([&] { return queue().size() == 2 && queue().front() != left; }));
     CHECK(queue().back() == other);

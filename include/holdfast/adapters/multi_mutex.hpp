@@ -240,7 +240,8 @@ private:
             std::vector<std::unique_ptr<mutex, gives_back>> taken;  // given back unless all are
             taken.reserve(first_.size());
             auto const at_once = take_at_once(p, stop);
-            if (at_once.what == outcome::refused) return blocked_by(*first_[at_once.blocker]);
+            if (at_once.what == outcome::refused && (p.once || boot_clock::now() >= p.deadline))
+                return blocked_by(*first_[at_once.blocker]);
             for (auto* const one : first_) {
                 if (at_once.what != outcome::held && !one->object_->lock(p, stop))
                     return stop.stop_requested() ? false : blocked_by(*one);

@@ -51,7 +51,7 @@ class announcer;
 struct joint_outcome {
     enum class kind {
         not_asked,  ///< they cannot be asked for together, or that failed
-        refused,    ///< one of them is not free, and no time is left for another attempt
+        refused,    ///< one of them is not free
         held,       ///< all of them are held
     };
     kind what = kind::not_asked;

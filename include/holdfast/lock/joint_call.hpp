@@ -47,7 +47,7 @@ public:
             if (!one.refused()) return {};  // no memory
             if (one.why_not->code != errc::unavailable) return {joint_outcome::kind::refused, begun};
             why = *one.why_not;
-            return {};
+            return {joint_outcome::kind::not_asked, begun};
         }
         why = request_.why_not();
         if (!why.code) {

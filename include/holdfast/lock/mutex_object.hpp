@@ -116,7 +116,7 @@ public:
         if (got.what == joint_outcome::kind::refused && !last) return {};
         bool const unavailable = why.code == errc::unavailable && last;
         if (unavailable || got.what == joint_outcome::kind::refused) call.tell_failed(got.blocker);
-        if (unavailable) throw error_of(name(), why);
+        if (unavailable) throw error_of(all[got.blocker]->name(), why);
         if (got.what == joint_outcome::kind::held)
             for (auto const* const one : all) static_cast<mutex_object const&>(*one).note_grant();
         return got;

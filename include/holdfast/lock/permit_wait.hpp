@@ -40,13 +40,21 @@ public:
         }
         auto const why = steps_.code();
         bool const canceled = why == std::errc::operation_canceled;
-        if (!why || why == errc::timed_out || (canceled && steps_.stop().stop_requested())) return steps_.take();
+        if (!why || why == errc::timed_out || (canceled && steps_.stop().stop_requested())) return taken();
         if (thrown_ && why == thrown_code_) std::rethrow_exception(thrown_);  // it has the words of the server
         throw error_of(of_.name(), {why, canceled ? "the semaphore was destroyed" : ""});
     }
 
 private:
     using step = permit_steps::step;
+
+    /// Returns: what was taken, of which the user is told.
+    [[nodiscard]] held_slots taken() noexcept
+    {
+        auto all = steps_.take();
+        for (auto const& one : all) one.lock->begin_use();
+        return all;
+    }
 
     /// What a thread does with slots is not what `std::lock` does with several locks: it is forgotten at the end.
     class unnoticed {

@@ -136,8 +136,8 @@ public:
     {
         asked_ = nullptr;
         if (auto const how = state_.settle(outcome)) return how;
-        if (!outcome && lost()) return loss::deadline;  // no thread has looked since then
         record_.note(outcome);
+        if (!outcome && lost()) return loss::deadline;  // no thread has looked since then
         schedule();
         return std::nullopt;
     }

@@ -35,7 +35,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// | state | meaning | left by |
 /// |---|---|---|
 /// | down | no connection; `reason` says why | connect → greeting, when the pause after a failure is over |
-/// | greeting | connecting, or waiting for answers to the hello | all answered → up; an error, end of file, a step's time is over → down |
+/// | greeting | connecting, or waiting for answers to the hello | all answered → up; an error, end of file, a step's time is over → down, or the next address |
 /// | up | replies go to `on_reply` | end of file, an error, `disconnect` → down |
 class link : public io::source {
 public:

@@ -176,7 +176,7 @@ private:
         // A renewal hears of it from any master whose answer counts, and a majority of them counts.
         if (marked >= majority()) return true;
         if (free > size() - majority()) return false;
-        if (unknown > 0)
+        if (unknown > 0 && marked + (size() - answered().size()) < majority())
             return failure{
                 make_error_code(holdfast::errc::misconfigured),
                 "its holder cannot be told: there is no record of it, which a client keeps if name_holder is set "

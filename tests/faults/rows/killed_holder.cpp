@@ -35,7 +35,7 @@ void go(run_options const& run, findings& to)
 {
     auto const servers = open_site(run.on);
     auto const soon = servers->freed_within();
-    crew workers{{.where = servers->where(), .processes = 8, .patience = 1h, .guarded = !run.control},
+    crew workers{{.where = servers->where(), .processes = 8, .patience = 90s, .guarded = !run.control},
                  to.folder("journals")};
     std::mt19937_64 random{run.seed};
     auto const kills = run.count(run.on == place::store::redis ? 16 : 4, 500);
