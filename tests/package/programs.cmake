@@ -44,6 +44,7 @@ target_compile_definitions(use_make_store_separately PRIVATE HOLDFAST_COMPILED)
 # The same with the component that does it.
 if(TARGET holdfast::compiled)
   program(use_compiled SOURCES use_redis.cpp separate/use_redlock.cpp LIBRARIES holdfast::compiled)
+  program(use_compiled_after_fork SOURCES compiled/forks.cpp LIBRARIES holdfast::compiled)
 endif()
 
 # One file that brings TLS, and one that knows nothing of it, in both ways.
