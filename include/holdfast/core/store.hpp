@@ -186,9 +186,9 @@ public:
     /// for what happens in the background, by a thread that is started for it, one event at a time, which may be after
     /// later ones of a call. A slow one delays that call. While it is told `waiting`, the call may be granted the lock:
     /// that keeps all others waiting, of other clients, too, for up to the ttl. When it is told `attempted` or
-    /// `waiting`, it must not ask for that lock. Must not throw: that ends the program. It may be called once more after
-    /// it was replaced, and not after the client has ended. An event of the background is dropped if there is no memory
-    /// or thread to tell it, if 10,000 wait already, or if the client ends while it waits.
+    /// `waiting`, it must not ask for that lock. Must not throw: that ends the program. It may be called once more
+    /// after it was replaced, and not after the client has ended. An event of the background is dropped if there is no
+    /// memory or thread to tell it, if 10,000 wait already, or if the client ends while it waits.
     void observe(lock_observer f) { locks_->observe(std::move(f)); }
 
     // For operators. Each of these asks the servers and waits for the answer; `name` is that of a lock of the usual

@@ -83,8 +83,8 @@ public:
         return outage_.seen_by(one);
     }
 
-    /// Returns: since when `one`, which is about to ask, has its place among other clients. The waiters of this one take
-    /// one place in turn until one of them gets the lock, but none has a place from before it came.
+    /// Returns: since when `one`, which is about to ask, has its place among other clients. The waiters of this one
+    /// take one place in turn until one of them gets the lock, but none has a place from before it came.
     [[nodiscard]] boot_clock::time_point place_of(waiter const& one, boot_clock::time_point now) noexcept
     {
         place_since_ = std::min(place_since_, now);

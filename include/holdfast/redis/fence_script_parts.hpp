@@ -12,9 +12,9 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts::parts {
 //
 // A fence is read as text. It counts as a number only if it has so few digits that a double holds it. It is foreign if
 // it is no number, or further ahead of the clock than the bound; {fence, 1} is answered if it was replaced. By count,
-// with a guard, it is replaced by a note: '-' and the most that it can have been, also if the clock was set back by half
-// a guard meanwhile. Then {0, 1} is answered, and {0, 0} until the clock has come near the note. A note that is older
-// than the lifetime of a fence is foreign, too.
+// with a guard, it is replaced by a note: '-' and the most that it can have been, also if the clock was set back by
+// half a guard meanwhile. Then {0, 1} is answered, and {0, 0} until the clock has come near the note. A note that is
+// older than the lifetime of a fence is foreign, too.
 
 inline constexpr std::string_view look_at_fence = R"lua(
 local time = redis.call('TIME')

@@ -29,9 +29,9 @@ namespace scripts {
 // - A score that is negative is the time waited so far, in µs: then no client has to know the clock of the server.
 // - A score of more than an hour ago counts as that, and one of more than a minute from now, too: no client may be
 //   ahead of all others for good, and none behind them.
-// - Only a missing right to the queue is an error, before a lock is given back, or that the server is a replica: waiters
-//   leave that. What else is wrong with its keys makes waiters slower. A user who may not call others stays in no
-//   queue: those who wait for it would not hear of its releases.
+// - Only a missing right to the queue is an error, before a lock is given back, or that the server is a replica:
+//   waiters leave that. What else is wrong with its keys makes waiters slower. A user who may not call others stays in
+//   no queue: those who wait for it would not hear of its releases.
 
 namespace parts {
 
