@@ -34,7 +34,6 @@ using holdfast::detail::async_result;
 using holdfast::detail::lock_object;
 using holdfast::detail::patience;
 using holdfast::detail::permit_wait;
-using holdfast::detail::rest;
 using holdfast::detail::slot_sizes;
 using holdfast::detail::slot_source;
 using holdfast::test::code_of;
@@ -54,6 +53,7 @@ struct script {
     int waited = 0;
     int canceled = 0;
     int given_back = 0;
+    int used = 0;
 };
 
 /// Answers as the script says, from within the call.
@@ -64,6 +64,7 @@ public:
     bool lock(patience const& p, std::stop_token const&) override
     {
         CHECK(p.once);
+        CHECK(p.told_later);
         ++script_.tried;
         script_.at_try();
         if (script_.tries.empty()) return false;
@@ -94,14 +95,12 @@ public:
         });
     }
 
-    void give_back(holdfast::lease const&, rest then) noexcept override
-    {
-        if (then == rest::none) ++script_.given_back;
-    }
+    void give_back(holdfast::lease const&) noexcept override { ++script_.given_back; }
+    void begin_use() noexcept override { ++script_.used; }
     [[nodiscard]] holdfast::lease lease() const override { return {}; }
 
     void unlock() noexcept override {}
-    void unlock(std::error_code&, rest) noexcept override {}
+    void unlock(std::error_code&) noexcept override {}
     bool extend(std::chrono::milliseconds, std::error_code&) override { return false; }
     void extend(std::chrono::milliseconds) override {}
     [[nodiscard]] std::string const& name() const noexcept override { return name_; }
@@ -211,6 +210,7 @@ TEST_CASE("of the slots that are waited for the first that is granted is taken, 
     CHECK(t.take(for_ever) == 2);
     CHECK(t.sum(&script::canceled) == t.sum(&script::waited) - 1);
     CHECK(t.sum(&script::given_back) == 0);
+    CHECK(t.sum(&script::used) == 1);
 }
 
 TEST_CASE("what is granted beside it is given back")
@@ -232,6 +232,7 @@ TEST_CASE("what is granted beside it is given back")
     CHECK(of[0].given_back == 0);
     CHECK(of[1].given_back == 1);
     CHECK(of[2].given_back == 1);
+    for (auto const& one : of) CHECK(one.used == 0);
 }
 
 TEST_CASE("a wait ends without a slot if the time passed while others held one")
@@ -319,6 +320,7 @@ TEST_CASE("a wait that cannot begin leaves nothing behind")
     CHECK_THROWS_AS(t.take(for_ever), std::bad_alloc);
     CHECK(t.sum(&script::canceled) == t.sum(&script::waited) - 1);
     CHECK(t.sum(&script::given_back) == 0);
+    CHECK(t.sum(&script::used) == 0);
 }
 
 TEST_CASE("a stop ends the tries and the wait")

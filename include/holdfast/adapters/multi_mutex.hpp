@@ -229,19 +229,19 @@ private:
         {
             std::error_code ignored;  // it ends with its lease
             // mutant: what was taken in vain kept
-            one->object_->unlock(ignored, detail::rest::none);
+            one->object_->unlock(ignored);
         }
     };
 
-    bool take(detail::patience const& p, std::stop_token const& stop)
+    bool take(detail::patience p, std::stop_token const& stop)
     {
+        p.told_later = true;
         for (;;) {
             auto const made = std::make_shared<detail::joint_hold>(first_.size());
             std::vector<std::unique_ptr<mutex, gives_back>> taken;  // given back unless all are
             taken.reserve(first_.size());
             auto const at_once = take_at_once(p, stop);
-            if (at_once.what == outcome::refused && (p.once || boot_clock::now() >= p.deadline))
-                return blocked_by(*first_[at_once.blocker]);
+            if (at_once.what == outcome::refused) return blocked_by(*first_[at_once.blocker]);
             for (auto* const one : first_) {
                 if (at_once.what != outcome::held && !one->object_->lock(p, stop))
                     return stop.stop_requested() ? false : blocked_by(*one);
@@ -250,7 +250,7 @@ private:
             for (auto* const one : first_) made->add(one->lease(), made);
             if (made->still_held()) {
                 joint_->keep(made);
-                for (auto& one : taken) static_cast<void>(one.release());
+                for (auto& one : taken) one.release()->object_->begin_use();
                 return true;
             }
             if (p.once || boot_clock::now() >= p.deadline) return false;

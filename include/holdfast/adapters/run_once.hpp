@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <mutex>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -25,15 +26,12 @@ struct once_access {
     [[nodiscard]] static bool try_lock(mutex& m)
     {
         auto attempt = patience::in(std::chrono::seconds{1});
-        attempt.once = attempt.until_decided = true;
+        attempt.once = attempt.until_decided = attempt.told_later = true;
         return m.object_->lock(attempt, {});
     }
 
-    static void unlock_early(mutex& m) noexcept
-    {
-        std::error_code ignored;  // what cannot be given back ends with its lease
-        m.object_->unlock(ignored, rest::none);
-    }
+    /// Effects: from now on the `min_hold` is for the hold of `m`.
+    static void count(mutex& m) noexcept { m.object_->begin_use(); }
 };
 
 }  // namespace detail
@@ -60,16 +58,12 @@ bool run_once(store const& in, std::string_view name, std::chrono::milliseconds 
     options.min_hold = period;
     mutex m{in, name, std::move(options)};
     if (!detail::once_access::try_lock(m)) return false;
-    try {
-        if constexpr (std::invocable<F, lease const&>)
-            static_cast<void>(std::forward<F>(f)(m.lease()));
-        else
-            static_cast<void>(std::forward<F>(f)());
-    } catch (...) {
-        detail::once_access::unlock_early(m);
-        throw;
-    }
-    m.unlock();
+    std::unique_lock hold{m, std::adopt_lock};
+    if constexpr (std::invocable<F, lease const&>)
+        static_cast<void>(std::forward<F>(f)(m.lease()));
+    else
+        static_cast<void>(std::forward<F>(f)());
+    detail::once_access::count(m);
     return true;
 }
 

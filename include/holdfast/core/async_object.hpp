@@ -28,6 +28,7 @@ struct patience {
     bool until_decided = false;           ///< see `acquire_request::until_decided`: until `deadline`
     std::optional<owner_token> beside{};  ///< see `acquire_request::beside`
     joint_request* joint = nullptr;       ///< it is asked for together with others; a single attempt
+    bool told_later = false;              ///< its user is told of a grant some time after it, by `begin_use`
 
     /// Returns: for `d` at most.
     template <class Rep, class Period>
@@ -51,9 +52,6 @@ struct patience {
         return once && !until_decided ? boot_clock::time_point::min() : deadline;
     }
 };
-
-/// Whether a lease that is given up is kept until the `min_hold` of its options is over: `none` if it was not used.
-enum class rest : std::uint8_t { as_said, none };
 
 /// Called once with the result of an asynchronous call.
 class async_result {
@@ -134,9 +132,10 @@ public:
     virtual void begin_unlock(holdfast::lease const& hold, std::unique_ptr<async_result> told) = 0;
 
     /// Effects: as `unlock`, if `hold` is still the hold of this object; does not wait for the answer.
-    virtual void give_back(holdfast::lease const& hold, rest then = rest::as_said) noexcept = 0;
+    virtual void give_back(holdfast::lease const& hold) noexcept = 0;
 
-    /// Effects: a user is told of the hold: a `min_hold` is for it from now on. In vain if it has none.
+    /// Effects: a user is told of the hold, which was taken with `told_later` or asynchronously: a `min_hold` is for it
+    /// from now on. In vain if there is none.
     virtual void begin_use() noexcept {}
 
     /// Effects: the hold is left to the user, to give back by a member of the object that it was taken for.

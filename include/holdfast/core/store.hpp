@@ -72,10 +72,10 @@ public:
 
     virtual bool lock(patience const& p, std::stop_token const& stop) = 0;
     virtual void unlock() noexcept = 0;
-    virtual void unlock(std::error_code& ec, rest then = rest::as_said) noexcept = 0;
+    virtual void unlock(std::error_code& ec) noexcept = 0;
 
     /// Effects: tries once to take the locks of `all`, of which this is the first, by one request: all or none. If one
-    /// of them cannot be asked for so, nothing is asked.
+    /// of them cannot be asked for so, nothing is asked. It is `refused` only if `p` leaves no time for another attempt.
     /// Throws: `unavailable`, if `p` leaves no time for another attempt; and as `lock`.
     virtual joint_outcome try_lock_all(std::vector<lock_object*> const& /*all*/, patience const& /*p*/,
                                        std::stop_token const& /*stop*/)

@@ -54,7 +54,7 @@ public:
                     std::unique_ptr<async_result> told)
         : waiter{*of, p}, queue_{std::move(queue)}, owner_{std::move(of)}, told_{std::move(told)}
     {
-        told_later = true;
+        limit.told_later = true;
     }
 
     ~async_lock_call() override { thread().remove(timer_); }

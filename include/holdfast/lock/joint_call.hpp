@@ -30,7 +30,7 @@ public:
     /// Effects: the lock of `queue` is one of them, for `of`.
     void add(wait_queue& queue, mutex_state& of)
     {
-        all_.emplace_back(queue, of, patience{.once = true, .joint = &request_});
+        all_.emplace_back(queue, of, patience{.once = true, .joint = &request_, .told_later = true});
     }
 
     /// Effects: makes the attempt. Returns: what became of it; `why` is set if the request failed.

@@ -89,7 +89,7 @@ private:
         /// What was not given back is kept: it could not be begun.
         ~one_joint() override
         {
-            if (hold_ && !of_->keep(hold_)) give_back(lease(), rest::as_said);
+            if (hold_ && !of_->keep(hold_)) give_back(lease());
         }
 
         /// Effects: has `of`, which may be null.
@@ -132,12 +132,12 @@ private:
             }
         }
 
-        void give_back(holdfast::lease const& of, rest then) noexcept override
+        void give_back(holdfast::lease const& of) noexcept override
         {
             if (!hold_ || of != lease() || of_->origin_.in_child()) return;
             over_ = std::move(hold_);
             over_->release();
-            for (auto n = locks().size(); n-- > 0;) locks()[n]->give_back(leases_[n], then);
+            for (auto n = locks().size(); n-- > 0;) locks()[n]->give_back(leases_[n]);
             released();
         }
 
@@ -148,7 +148,7 @@ private:
 
         void leave() noexcept override
         {
-            if (!of_->keep(hold_)) return give_back(lease(), rest::none);
+            if (!of_->keep(hold_)) return give_back(lease());
             hold_ = nullptr;
         }
         [[nodiscard]] holdfast::lease lease() const override { return holdfast::lease{hold_}; }
@@ -195,8 +195,7 @@ private:
         /// Effects: gives back what was taken in vain, which is free at once, whatever its `min_hold`.
         void give_all() noexcept
         {
-            for (; !leases_.empty(); leases_.pop_back())
-                locks()[leases_.size() - 1]->give_back(leases_.back(), rest::none);
+            for (; !leases_.empty(); leases_.pop_back()) locks()[leases_.size() - 1]->give_back(leases_.back());
         }
 
         void fail(std::error_code ec) noexcept

@@ -126,7 +126,7 @@ public:
     {
         auto const queue = made();
         auto const options = state_->options;
-        auto const why = release(queue, rest::as_said);  // the next holder may destroy this, unless there is no queue
+        auto const why = release(queue);  // the next holder may destroy this, unless there is no queue
         if (!why.code) return;
         auto& reports = queue ? queue->reports() : queues_->client().reports;
         reports.unlock_failed(options->on_error, queue ? queue->name() : name(), why);
@@ -137,7 +137,7 @@ public:
         queues_->client().reports.unlock_failed(state_->options->on_error, name(), {why, {}});
     }
 
-    void unlock(std::error_code& ec, rest then) noexcept override { ec = release(made(), then).code; }
+    void unlock(std::error_code& ec) noexcept override { ec = release(made()).code; }
 
     bool extend(std::chrono::milliseconds ttl, std::error_code& ec) override
     try {
@@ -205,12 +205,12 @@ public:
         std::make_shared<async_unlock_call>(queue_, std::move(told))->begin(*state_, hold);
     }
 
-    void give_back(holdfast::lease const& hold, rest then) noexcept override
+    void give_back(holdfast::lease const& hold) noexcept override
     {
         auto const queue = made();
         if (!queue) return;
         auto const options = state_->options;
-        auto const why = queue->release_hold(*state_, hold, then);
+        auto const why = queue->release_hold(*state_, hold);
         if (!why.code) return;
         queue->reports().unlock_failed(hook_of(calls(), options), queue->name(), why);
     }
@@ -239,10 +239,10 @@ private:
         return queue_;
     }
 
-    failure release(std::shared_ptr<wait_queue> const& queue, rest then) noexcept
+    failure release(std::shared_ptr<wait_queue> const& queue) noexcept
     {
         several_locks::of_this_thread().gave_back(queue.get());
-        return queue ? queue->release(*state_, then) : failure{make_error_code(errc::not_owner), {}};
+        return queue ? queue->release(*state_) : failure{make_error_code(errc::not_owner), {}};
     }
 
     /// Returns: why the lease cannot be extended to `ttl`; empty if it can. Follows the ttl and a comma.

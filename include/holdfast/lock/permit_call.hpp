@@ -86,12 +86,12 @@ public:
         }
     }
 
-    void give_back(holdfast::lease const& hold, rest then) noexcept override
+    void give_back(holdfast::lease const& hold) noexcept override
     {
         if (!hold_ || hold != lease() || sizes_.in_child()) return;
         over_ = std::move(hold_);
         over_->release();
-        for (auto const& one : slots_) one.lock->give_back(one.lock->lease(), then);
+        for (auto const& one : slots_) one.lock->give_back(one.lock->lease());
         released();
     }
 

@@ -185,7 +185,7 @@ private:
     void end_turn() noexcept
     {
         at_loss_.reset();
-        if (collects()) turn().give_back(std::exchange(turn_lease_, {}), rest::none);
+        if (collects()) turn().give_back(std::exchange(turn_lease_, {}));
     }
 
     void try_from(std::size_t first) noexcept
@@ -250,7 +250,7 @@ private:
     {
         taken_.remove_if([](held_slot const& one) {
             if (one.lock->lease().still_held()) return false;
-            one.lock->give_back(one.lock->lease(), rest::none);
+            one.lock->give_back(one.lock->lease());
             return true;
         });
     }
@@ -261,8 +261,7 @@ private:
         for (; !taken_.empty(); taken_.pop_back()) {
             auto& one = *taken_.back().lock;
             std::error_code ignored;  // it ends with its lease
-            giving_back_ == giving_back::waits&& taken_.size() == 1 ? one.unlock(ignored, rest::none)
-                                                                    : one.give_back(one.lease(), rest::none);
+            giving_back_ == giving_back::waits&& taken_.size() == 1 ? one.unlock(ignored) : one.give_back(one.lease());
         }
     }
 
@@ -281,7 +280,7 @@ private:
     bool once_ = false;  // each slot is tried once
     std::size_t first_ = 0;
     std::size_t tried_ = 0;
-    std::size_t refused_ = 0;   // how many are held by others
+    std::size_t refused_ = 0;      // how many are held by others
     std::error_code unavailable_;  // why one could not be asked: nor could the others
     std::error_code failure_;      // of the wait before these tries
 

@@ -82,8 +82,9 @@ private:
     }
 
     /// Returns: why `one` is not held; no error if it is.
-    [[nodiscard]] std::error_code lock(lock_object& one, patience const& p)
+    [[nodiscard]] std::error_code lock(lock_object& one, patience p)
     try {
+        p.told_later = true;
         unnoticed const by_several_locks;
         return one.lock(p, steps_.over()) ? std::error_code{} : make_error_code(errc::timed_out);
     } catch (error const&) {

@@ -37,12 +37,12 @@ public:
     /// unless the release may be deferred and no waiter is here. The next holder of the lock may destroy `owner`.
     /// Returns: no error, `not_owner`, `lease_lost`, why the lock is not kept for its `min_hold`, or why the outcome is
     /// not known.
-    failure release(mutex_state& owner, rest then = rest::as_said) noexcept
+    failure release(mutex_state& owner) noexcept
     {
         if (in_child()) return {make_error_code(errc::not_owner), {}};
         std::unique_lock guard{mutex_};
         bool const may_defer = owner.options->deferred_release;
-        auto gone = give_up(guard, owner, lease{owner.held}, then);
+        auto gone = give_up(guard, owner, lease{owner.held});
         if (!gone.mine) return {make_error_code(errc::not_owner), {}};
         if (!gone.call) return conclude(*gone.mine, {gone.unkept, {}}, nullptr);
         if (may_defer && !turns_.next()) return defer(guard, std::move(gone), nullptr);
@@ -61,7 +61,7 @@ public:
     {
         if (in_child()) return failure{make_error_code(errc::not_owner), {}};
         std::unique_lock guard{mutex_};
-        auto gone = give_up(guard, owner, hold, rest::as_said);
+        auto gone = give_up(guard, owner, hold);
         mine = gone.mine;
         if (!mine) return failure{make_error_code(errc::not_owner), {}};
         if (!gone.call) return conclude(*mine, {gone.unkept, {}}, &renewer().calls);
@@ -72,11 +72,11 @@ public:
 
     /// Effects: gives up `hold`, if it is the hold of `owner`, and does not wait for the answer. Returns: no error,
     /// `lease_lost`, or why the lock is not kept for its `min_hold`; in a forked child, `not_owner`.
-    failure release_hold(mutex_state& owner, lease const& hold, rest then) noexcept
+    failure release_hold(mutex_state& owner, lease const& hold) noexcept
     {
         if (in_child()) return {make_error_code(errc::not_owner), {}};
         std::unique_lock guard{mutex_};
-        auto gone = give_up(guard, owner, hold, then);
+        auto gone = give_up(guard, owner, hold);
         if (!gone.mine) return {};
         if (!gone.call) return conclude(*gone.mine, {gone.unkept, {}}, &renewer().calls);
         return defer(guard, std::move(gone), &renewer().calls);
@@ -131,7 +131,7 @@ protected:
 
     /// Effects: takes the lock from `owner`. Returns: what was given up. If the lease was handed on, or should be kept,
     /// the mutex is no longer held.
-    given_up let_go(std::unique_lock<std::mutex>& guard, mutex_state& owner, rest then) noexcept
+    given_up let_go(std::unique_lock<std::mutex>& guard, mutex_state& owner) noexcept
     {
         given_up gone{.mine = std::exchange(owner.held, nullptr)};
         auto const& mine = gone.mine;
@@ -143,7 +143,7 @@ protected:
         bool const in_time = current && mine->still_held();
         call->was_valid = in_time && store().still_leased(lease_.state().token());
         call->ended_in_store = in_time;
-        auto const release_at = call->was_valid && !owner.unused && then == rest::as_said
+        auto const release_at = call->was_valid && !owner.unused
                                     ? saturating_add(mine->since(), lease_.state().options()->min_hold)
                                     : boot_clock::time_point{};
         mine->end();
@@ -174,11 +174,11 @@ protected:
 
 private:
     /// Effects: gives up `hold`, if it is the hold of `owner`. See `let_go`.
-    given_up give_up(std::unique_lock<std::mutex>& guard, mutex_state& owner, lease const& hold, rest then) noexcept
+    given_up give_up(std::unique_lock<std::mutex>& guard, mutex_state& owner, lease const& hold) noexcept
     {
         if (lease{owner.held} != hold) return {};
         count_end(owner);
-        return let_go(guard, owner, then);
+        return let_go(guard, owner);
     }
 
     /// Effects: keeps the lease, which ends at `deadline`, until `release_at`, when `call` gives it back; unlocks.
@@ -196,6 +196,7 @@ private:
         kept_ = std::make_unique<mutex_state>();
         kept_->held = hold;
         kept_->releasing = std::move(call);
+        kept_->unused = true;
         bool const asks =
             lease_.keep(std::move(hold), std::move(options), deadline, release_at, this->shared_from_this());
         guard.unlock();
@@ -212,7 +213,7 @@ private:
     void give_back_kept(std::unique_lock<std::mutex>& guard) noexcept override
     {
         auto const owner = std::move(kept_);
-        if (auto gone = let_go(guard, *owner, rest::none); gone.call) start_deferred(guard, std::move(gone.call));
+        if (auto gone = let_go(guard, *owner); gone.call) start_deferred(guard, std::move(gone.call));
     }
 
     /// Effects: sends the release of what was given up and does not wait for its answer. A loss is announced as by

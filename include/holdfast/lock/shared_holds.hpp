@@ -155,7 +155,7 @@ private:
         {
             one_->begin_unlock(hold, std::move(told));
         }
-        void give_back(holdfast::lease const& hold, rest then) noexcept override { one_->give_back(hold, then); }
+        void give_back(holdfast::lease const& hold) noexcept override { one_->give_back(hold); }
         void leave() noexcept override
         {
             left_ = true;

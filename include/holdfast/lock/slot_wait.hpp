@@ -84,7 +84,7 @@ public:
     {
         auto told = result_to([of = shared_from_this(), slot, object](std::error_code ec, bool held) {
             // mutant: two permits granted at once and both kept
-            if (held && !of->wins(slot)) object->give_back(object->lease(), rest::none);
+            if (held && !of->wins(slot)) object->give_back(object->lease());
             of->ended(slot, ec);
             of->told_();
         });

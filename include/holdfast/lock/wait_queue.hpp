@@ -286,8 +286,9 @@ private:
     void give_up_grant(std::unique_lock<std::mutex>& guard, waiter& one) noexcept
     {
         one.why_not = failure{std::make_error_code(std::errc::operation_canceled), {}};
+        one.owner->unused = true;
         lease_.state().end_handoffs();  // it is not in the schedule, nor what the next one asked for
-        if (auto gone = let_go(guard, *one.owner, rest::none); gone.call) start_deferred(guard, std::move(gone.call));
+        if (auto gone = let_go(guard, *one.owner); gone.call) start_deferred(guard, std::move(gone.call));
     }
 
     bool told_of_obstacle_ = false;

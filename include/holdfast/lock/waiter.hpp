@@ -71,8 +71,7 @@ public:
     /// Its own thread reads it without the mutex, too: `ended` is final, and only that thread sets it.
     std::atomic<stage> now{stage::in_line};
     bool was_in_line = false;
-    bool told_later = false;  ///< its user is told of a grant some time after it
-    bool handed_on = false;   ///< it got the lock from another holder of this process
+    bool handed_on = false;  ///< it got the lock from another holder of this process
     bool canceled = false;
     std::uint32_t heard = 0;  ///< the signals that it has collected
     /// The observer is to be told if it has to wait. Other threads read it, and only its own sets it.

@@ -291,10 +291,10 @@ public:
     void unlock() noexcept override
     {
         std::error_code ignored;
-        unlock(ignored, detail::rest::as_said);
+        unlock(ignored);
     }
 
-    void unlock(std::error_code& ec, detail::rest) noexcept override
+    void unlock(std::error_code& ec) noexcept override
     {
         auto const got = std::make_shared<answer::told>();
         got->to = threads::here();
@@ -331,13 +331,13 @@ public:
         queue_->release([one = std::shared_ptr{std::move(told)}](std::error_code ec) { one->deliver(ec, false); });
     }
 
-    void give_back(holdfast::lease const& hold, detail::rest) noexcept override
+    void give_back(holdfast::lease const& hold) noexcept override
     {
         if (hold == lease()) queue_->release([](std::error_code) {});
     }
 
     /// By one request, if there is one server.
-    detail::joint_outcome try_lock_all(std::vector<lock_object*> const& all, detail::patience const&,
+    detail::joint_outcome try_lock_all(std::vector<lock_object*> const& all, detail::patience const& p,
                                        std::stop_token const& stop) override
     {
         auto& client = queue_->client();
@@ -347,12 +347,16 @@ public:
             for (std::size_t i = 0; i < queues.size(); ++i) queues[i]->end_joining(got(i));
         };
         auto const none = [](std::size_t) { return std::optional<grant>{}; };
+        auto const refused_by = [&](std::size_t blocker) -> detail::joint_outcome {
+            if (!p.once && boot_clock::now() < p.deadline) return {};
+            return {detail::joint_outcome::kind::refused, blocker};
+        };
         std::vector<acquire_claim> claims;
         for (auto* const one : all) {
             auto const& queue = static_cast<process_lock*>(one)->queue_;
             if (!queue->begin_joining()) {
                 end(none);
-                return {detail::joint_outcome::kind::refused, queues.size()};
+                return refused_by(queues.size());
             }
             queues.push_back(queue);
             claims.push_back(queue->claim());
@@ -371,7 +375,7 @@ public:
         }
         end(none);
         if (why != errc::timed_out) return {};
-        return {detail::joint_outcome::kind::refused, asking.blocker()};
+        return refused_by(asking.blocker());
     }
 
     [[nodiscard]] lock_report inspect() override { return ask<lock_report, redis::inspect_operation>(); }
