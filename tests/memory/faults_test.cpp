@@ -22,6 +22,7 @@ using holdfast::errc;
 using holdfast::memory::faults;
 using holdfast::memory::mutex;
 using holdfast::memory::semaphore;
+using holdfast::memory::shared_mutex;
 using holdfast::memory::store;
 using holdfast::test::code_of;
 using holdfast::test::eventually;
@@ -144,6 +145,27 @@ TEST_CASE("an attempt whose answer is lost leaves the lock to the next waiter")
     sleeper waits{[&] { return rival.try_lock_for(1h); }};
     CHECK_FALSE(tries.join());
     CHECK(waits.join());
+}
+
+TEST_CASE("a reader is let in as soon as an upgrade whose answer was lost is given back")
+{
+    store here;
+    store there = here.another_client();
+    holdfast::lock_options const patient{.ttl = 1h, .retry = {.most = 1h}};
+    shared_mutex reading{here, "orders", patient};
+    shared_mutex waiting{there, "orders", patient};
+    reading.lock_shared();
+    here.set_faults({.lost_answers = 1, .operation_timeout = 2s});
+    sleeper upgrades{
+        [&] { return code_of([&] { static_cast<void>(reading.try_unlock_shared_and_lock()); }) == errc::unavailable; }};
+    CHECK(upgrades.sleeps());
+    sleeper reads{[&] { return waiting.try_lock_shared_for(10min); }};
+    CHECK(reads.sleeps());
+    CHECK(upgrades.join());
+    CHECK(eventually([&] { return reads.done(); }));
+    CHECK(reads.join());
+    waiting.unlock_shared();
+    reading.unlock_shared();
 }
 
 TEST_CASE("the outcome of an unlock whose answer is lost is unknown, although it took effect")

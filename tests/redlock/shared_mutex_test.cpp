@@ -69,6 +69,29 @@ TEST_CASE("without a majority an exclusive hold does not become a shared one, an
     CHECK(eventually([&] { return five.copies("orders") == 0; }));
 }
 
+TEST_CASE("a hold does not change sides if that depends on a master that hangs, and says so")
+{
+    redis_fleet servers{3};
+    masters const client{servers.urls(), {.node_timeout = 500ms, .connect_timeout = 1min, .restart_guard = 0ms}};
+    shared_mutex m{client, "orders", {.ttl = 10min}};
+    {
+        leased_lock const writing{m};  // when all are connected
+    }
+    bool const reads = GENERATE(false, true);
+    CAPTURE(reads);
+    servers[2].command({"SET", "orders", "another", "PX", "600000"});
+    reads ? m.lock_shared() : m.lock();
+    servers[2].command({"DEL", "orders"});
+    servers.pause(1);
+    auto const code = holdfast::test::code_of(
+        [&] { reads ? static_cast<void>(m.try_unlock_shared_and_lock()) : m.unlock_and_lock_shared(); });
+    servers.resume(1);
+    CHECK(code == errc::unavailable);
+    CHECK((reads ? m.lease_shared() : m.lease()).still_held());
+    CHECK_FALSE((reads ? m.lease() : m.lease_shared()).still_held());
+    reads ? m.unlock_shared() : m.unlock();
+}
+
 TEST_CASE("a master that has forgotten a reader is told of it by the next renewal, unless a writer is there")
 {
     redis_fleet servers{3};

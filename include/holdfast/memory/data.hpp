@@ -189,13 +189,13 @@ public:
         return found != records_.end() && found->second.leases.release(key.mode(), token, boot_clock::now());
     }
 
-    /// Effects: wakes waiters if the lock is free.
+    /// Effects: wakes waiters if no writer has the lock.
     void wake_if_free(std::string const& name)
     {
         std::unique_lock guard{mutex_};
         auto const now = boot_clock::now();
         auto const found = records_.find(name);
-        if (found != records_.end() && found->second.leases.free(now)) wake(guard, name, found->second, now);
+        if (found != records_.end() && !found->second.leases.owned(now)) wake(guard, name, found->second, now);
     }
 
     void set_faults(faults const& f) noexcept override
