@@ -57,6 +57,18 @@ TEST_CASE("the plain form watches a node that is there, and tries again when tha
     CHECK(p.sent() == words{"plain /a/b"});
 }
 
+TEST_CASE("the plain form does not wait for a node that stays")
+{
+    plain p;
+    static_cast<void>(p.sent());
+    p.answer_to(0, only(answer::node_exists));
+    CHECK(p.sent() == words{"watch /a/b"});
+    p.answer_to(0, stat(9, 0));
+    CHECK(p.machine.now() == phase::failed);
+    CHECK(p.machine.why() == holdfast::zookeeper::errc::not_ephemeral);
+    CHECK_FALSE(p.machine.left_something());
+}
+
 TEST_CASE("an attempt of the plain form that may not wait leaves nothing")
 {
     plain p{true};

@@ -79,7 +79,7 @@ def main():
         return
     if mode:
         make = client.ReadLock if mode == "read" else client.WriteLock
-        others = ["-__WRIT__"] if mode == "read" else ["-__WRIT__", "-__READ__"]
+        others = ["-__WRIT__", "-lock-"] if mode == "read" else ["-__WRIT__", "-__READ__", "-lock-"]
         lock = make(path, "kazoo", **({"extra_lock_patterns": others} if names == "curator" else {}))
     elif names == "common":
         lock = CommonLock(client, path, "kazoo", extra_lock_patterns=["-lock-"])

@@ -294,6 +294,24 @@ TEST_CASE("the plain form leaves another client's node alone")
     CHECK(other.get("/orders").data == "mine");
 }
 
+TEST_CASE("the plain form says so if the node at its path is not a lock's")
+{
+    zookeeper_server server;
+    auto zk = connected(server.address());
+    mutex queued{zk, "/orders"};
+    mutex m{zk, "/orders", {}, {.queueing = queueing::none}};
+    zookeeper_tree other{server.address()};
+    bool const persistent = GENERATE(true, false);
+    CAPTURE(persistent);
+    if (persistent)
+        other.create("/orders", "theirs", false);
+    else
+        queued.lock();
+    CHECK(code_of([&] { m.lock(); }) == holdfast::zookeeper::errc::not_ephemeral);
+    CHECK(code_of([&] { m.lock(); }) == errc::misconfigured);
+    if (persistent) other.remove("/orders");
+}
+
 TEST_CASE("with auth the nodes are the creator's alone, without it everybody's")
 {
     zookeeper_server server;

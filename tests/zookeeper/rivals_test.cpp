@@ -309,10 +309,15 @@ TEST_CASE("kazoo's readers and writers and this library's see each other")
     REQUIRE(m.try_unlock_shared_and_lock());
     CHECK(said("try-read") == "refused\n");
     m.unlock();
+    REQUIRE(plain.try_lock_for(3min));
+    CHECK(said("try-read") == "refused\n");
+    CHECK(said("try-write") == "refused\n");
+    plain.unlock();
     {
         auto writer = holds("hold-write");
         CHECK_FALSE(m.try_lock_shared());
         CHECK_FALSE(m.try_lock());
+        CHECK_FALSE(plain.try_lock());
         writer.kill();
         end_rivals(server);
     }

@@ -18,7 +18,7 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// |---|---|---|
 /// | creating | create | made → granted; there already → watching, or failed (`timed_out`) if `once`; no parent → creating, with one more container before it; lost → searching |
 /// | searching | confirm, data of the node | made by us → granted; otherwise → creating |
-/// | watching | data of the node, with watch | there → waiting; made by us → granted; gone → creating |
+/// | watching | data of the node, with watch | there → waiting; made by us → granted; gone → creating; it ends with no session → failed (`not_ephemeral`) |
 /// | waiting | – | the notice → creating |
 class ephemeral_recipe final : public acquire_machine {
 public:
@@ -68,6 +68,7 @@ private:
         case state::watching:
             if (r.what != answer::ok) return create();
             if (is_ours(r)) return have(r.stat);
+            if (!r.stat.ephemeral()) return fail(errc::not_ephemeral);
             state_ = state::waiting;  // in the same round: the notice has its tag
             return;
         default: return;

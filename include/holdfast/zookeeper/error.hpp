@@ -33,6 +33,7 @@ enum class errc {
     bad_request,            ///< the server does not know the request, or considers it invalid
     may_not_write,          ///< the ACL of a lock's node does not allow another session to write to it
     other_number,           ///< the semaphore is in use with another number of permits than this client says
+    not_ephemeral,          ///< the node of a lock without a queue does not end with a session
 };
 
 namespace detail {
@@ -60,6 +61,9 @@ public:
         case errc::may_not_delete: return missing("DELETE");
         case errc::may_not_write: return missing("WRITE");
         case errc::other_number: return "the semaphore is in use with another number of permits";
+        case errc::not_ephemeral:
+            return "the node at the lock's path does not end with a session, so it is none of a lock without a queue; say "
+                   "the same queueing in all clients, or choose another path";
         case errc::bad_acl: return "the server does not accept the ACL; creator-only needs auth";
         case errc::parent_is_ephemeral:
             return "a node above the lock is ephemeral and can have no children; choose another path";
