@@ -285,6 +285,31 @@ TEST_CASE("with a record of a writer or a reader its key comes last, and its tex
           answer::kind::refused);
 }
 
+TEST_CASE("a roll-back of a writer says that it is one, also if it is no waiter")
+{
+    using holdfast::access;
+    auto c = make(verb::release, fence_source::none, "orders", access::exclusive);
+    auto const release = sent(c);
+    c.rolls_back = true;
+    auto expected = release;
+    expected.insert(expected.end(), {"", "0"});
+    CHECK(sent(c) == expected);
+    c.waiter = {.inbox = 1, .number = 2, .reserve = 50ms};
+    c.score = 3;
+    expected = release;
+    expected.insert(expected.end(), {"000000000000000100322", "3"});
+    CHECK(sent(c) == expected);
+    c.leave_queue_out();
+    auto const without_queue = sent(c);
+    CHECK(words{without_queue.end() - 2, without_queue.end()} == words{"", "0"});
+    for (auto const mode : {access::sole, access::shared}) {
+        auto other = make(verb::release, fence_source::none, "orders", mode);
+        auto const as_ever = sent(other);
+        other.rolls_back = true;
+        CHECK(sent(other) == as_ever);
+    }
+}
+
 TEST_CASE("what operators ask has no owner token, and its answers are read as a whole or not at all")
 {
     auto ask = make(verb::inspect);

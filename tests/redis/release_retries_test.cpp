@@ -118,6 +118,26 @@ TEST_CASE("what is kept of an acquire is its release")
     kept.take(1, one, t0);
     REQUIRE(one.size() == 1);
     CHECK(one.front().what.what == command::verb::release);
+    CHECK(one.front().what.rolls_back);
     CHECK(one.front().whom == nullptr);
     CHECK_FALSE(one.front().on_the_wire());
+}
+
+TEST_CASE("a release of a holder that is kept is no roll-back, also if one of its token is kept")
+{
+    auto const rolls_back = [](bool first, bool second) {
+        release_retries kept;
+        for (bool const one : {first, second}) {
+            auto c = release_of(1);
+            c.rolls_back = one;
+            kept.keep(c, t0);
+        }
+        pending_commands one;
+        kept.take(1, one, t0);
+        return one.front().what.rolls_back;
+    };
+    CHECK(rolls_back(true, true));
+    CHECK_FALSE(rolls_back(true, false));
+    CHECK_FALSE(rolls_back(false, true));
+    CHECK_FALSE(rolls_back(false, false));
 }

@@ -261,6 +261,24 @@ TEST_CASE("a reader that waits for less does not have another one forgotten")
     }
 }
 
+TEST_CASE("readers that wait have no turn after a roll-back, and still have it after the next writer")
+{
+    fixture f;
+    bool const waiter = GENERATE(true, false);
+    bool const upgrades = GENERATE(true, false);
+    if (upgrades) CHECK(f.read("r") == 1);
+    CHECK(f.write("w", "0", upgrades ? "r" : "") == 1);
+    CHECK(f.read("a", "60000", "60000") < 0);
+    CHECK(f.run_in_line(scripts::release_exclusive, {"w", "free", waiter ? inbox_of_writers + "00321" : "", "0"}) == 2);
+    if (!waiter) CHECK(f.run_in_line(scripts::release_exclusive, {"w", "free", "", "0"}) == 0);  // a copy
+    CHECK(f.server.command({"HGET", "p", "turn"}).text == "0");
+    CHECK(f.value() == (upgrades ? reader : ""));
+    if (upgrades) CHECK(f.end_read("r") == 2);
+    CHECK(f.write("v") == 1);
+    CHECK(f.end_write("v") == 2);
+    CHECK(f.server.command({"HGET", "p", "turn"}).text.size() > 1);  // it is a time, not 0
+}
+
 TEST_CASE("when the last reader has left, a writer does not wait for the rest of their turn")
 {
     fixture f;

@@ -357,6 +357,7 @@ TEST_CASE("a simulated node keeps the writers that wait beside readers as a real
             c.token = {};
             if (!c.waiter) continue;
         }
+        c.rolls_back = c.what == verb::release && c.keys == alone && i % 4 == 0;
         if (!c.use_queue) c.leave_queue_out();
         auto const real = both.to_server()(c);
         auto const model = both.execute(c);

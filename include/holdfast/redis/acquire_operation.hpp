@@ -271,8 +271,8 @@ private:
                 .token = token_,
                 .ttl = request_.ttl,
                 .batch = request_.fences,
-                .value = 0,
-                .max_lead = transport_.max_lead()};
+                .max_lead = transport_.max_lead(),
+                .rolls_back = what == command::verb::release};
     }
 
     shared_keys keys_;

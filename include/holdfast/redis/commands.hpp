@@ -96,7 +96,7 @@ struct joint_member {
 /// | acquire | as above, for one more owner: no, if readers are there or have their turn. Beside the only reader: yes | yes, if no writer is there or waits. Beside its writer: yes. The token is one of the readers |
 /// | no to it | it is remembered for `waits_for` that a writer waits, if it is in the queue or readers were the reason | that a reader waits, and that it is `waiter` |
 /// | confirm, extend, reacquire | as above | the same, if the token is one of the readers; reacquire: or if no writer is there |
-/// | release | as above; the readers that it stands beside stay; readers that wait have their turn, and all are told | the token is no reader any more; the last one deletes the key. If no writer can be called, all are told |
+/// | release | as above; the readers that it stands beside stay; readers that wait have their turn, unless it `rolls_back`, and all are told | the token is no reader any more; the last one deletes the key. If no writer can be called, all are told |
 /// | leave | as above; with the last writer in the queue, none is known to wait | `waiter` is no reader any more that is known to wait |
 ///
 /// The key does not expire before the last reader; see `shared_scripts`. When that becomes a writer, it lasts for
@@ -154,6 +154,7 @@ struct command {
     owner_token beside{};  ///< acquire: see `acquire_request::beside`; `has_beside` says whether it is one
     bool has_beside = false;
     std::chrono::milliseconds waits_for{};  ///< acquire: see `quorum::waiting_mark`
+    bool rolls_back = false;                ///< release: of a round that was lost; it begins no turn of readers
     std::string_view holder{};              ///< the sender, for people; the sender keeps the text
     bool use_holder = false;
     std::shared_ptr<std::vector<joint_member> const> members{};

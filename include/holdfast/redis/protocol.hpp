@@ -87,9 +87,10 @@ inline void encode(std::string& bytes, command const& c, script_form form)
     bool const queued = c.use_queue && may_queue(c) && !(mode_of(c) == access::shared && asks_for_vote(c));
     waiter_text const waiter{c.waiter};
     auto const add_waiter = [&] {
-        if (!queued || !c.waiter) return;
-        w.add(waiter.view());
-        w.add(c.score);
+        bool const named = queued && c.waiter;
+        if (!named && !(c.rolls_back && mode_of(c) == access::exclusive && !in_redisson(c))) return;
+        w.add(named ? waiter.view() : std::string_view{});
+        w.add(named ? c.score : 0);
     };
     if (c.what == command::verb::list) {
         w.add(0);

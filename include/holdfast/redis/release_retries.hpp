@@ -38,6 +38,7 @@ public:
             for (auto const& m : *all) keep({.keys = m.keys, .token = m.token, .ttl = m.ttl}, now);
             return;
         }
+        c.rolls_back = c.rolls_back || asks_for_vote(c);
         c.what = command::verb::release;
         c.use_queue = !c.queue_refused;  // also of one that does not wait itself
         pending_commands one;
@@ -57,6 +58,7 @@ public:
         again.what.score = 0;
         if (auto const same = find(again.what.token); same != kept_.end()) {
             same->since = std::max(same->since, again.since);
+            same->what.rolls_back = same->what.rolls_back && again.what.rolls_back;
             bool const endless = same->what.ttl.count() == 0 || again.what.ttl.count() == 0;
             same->what.ttl = endless ? std::chrono::milliseconds{0} : std::max(same->what.ttl, again.what.ttl);
         } else {

@@ -55,7 +55,7 @@ inline constexpr script acquire_exclusive_by_count_and_tell{
 
 inline constexpr script release_exclusive_and_erase{
     joined<parts::take_holder, parts::leave_exclusive, parts::erase_record, parts::tell_all>,
-    "f775038600705a953f0c831226a9ac6414428d3e"};
+    "b88d3ce59473808524d7fe3c141d4dd587a5ac42"};
 
 inline constexpr script acquire_shared_and_tell{
     joined<parts::take_own_holder, parts::take_text, parts::look_at_clock, parts::acquire_shared,

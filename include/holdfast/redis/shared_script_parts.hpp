@@ -250,10 +250,12 @@ if next and writer > now and writer == queued and redis.call('PTTL', next) > 0 t
 )lua";
 
 // Readers of the same owner stay, and others may come. Those that waited have their turn: until all that are known
-// have come, and the last has left. After a roll-back they have not: with a turn on some servers alone, neither side
-// would get a majority.
+// have come, and the last has left. After a roll-back, also of one that is no waiter (''), they have not: with a turn
+// on some servers alone, neither side would get a majority; with those of several roll-backs, readers would pass a
+// writer that waits.
 inline constexpr std::string_view release_exclusive = R"lua(
-local ours = value == ARGV[1]
+local ours, rolls_back = value == ARGV[1], waiter
+if waiter == '' then waiter = nil end
 if next and waiter and score ~= '0' then enqueue() end
 if ours then
   local last = companion == ARGV[1] and redis.call('ZREVRANGE', readers, 0, 0, 'WITHSCORES') or {}
@@ -265,7 +267,7 @@ if ours then
     redis.call('PEXPIRE', KEYS[1], 0)
   end
   companion = ''
-  if not waiter and reader > now and (reader ~= known or waiting_readers ~= ' ') then
+  if not rolls_back and reader > now and (reader ~= known or waiting_readers ~= ' ') then
     local longest = 100
     for one in string.gmatch(waiting_readers, '%S+') do
       longest = math.max(longest, tonumber(string.sub(one, 17, 20), 16) or 0)
@@ -273,7 +275,7 @@ if ours then
     turn = now + math.min(longest, 1000)
     called_readers, waiting_readers = waiting_readers, ' '
   end
-  if not waiter then reader = 0 end
+  if not rolls_back then reader = 0 end
 end
 )lua";
 

@@ -103,8 +103,9 @@ inline constexpr auto leave_exclusive = joined<look_at_value, shared_keys, queue
 
 }  // namespace parts
 
-// release, exclusive, and leave: the same, and ARGV [waiter score], as give_back.
+// release, exclusive, and leave: the same, and ARGV [waiter score], as give_back. A roll-back has them always: the
+// waiter is '' if there is none.
 inline constexpr script release_exclusive{joined<parts::leave_exclusive, parts::tell_all>,
-                                          "c018510b5bc279ed3cedc281ab14faf37497711e"};
+                                          "a5866b848c840931df895e24f3a1f781683b0aea"};
 
 }  // namespace holdfast::redis::scripts

@@ -170,7 +170,7 @@ public:
     {
         bool const stay = beside_ == c.token.view();
         beside_.clear();
-        if (c.use_queue && c.waiter) return stay ? last() : std::nullopt;  // it is a roll-back
+        if (c.rolls_back || (c.use_queue && c.waiter)) return stay ? last() : std::nullopt;
         // mutant: no turn for readers
         if (reader_waits_until_ > now && (reader_waits_until_ != known_until_ || !waiting_.empty())) {
             auto longest = quorum::readers_turn;
