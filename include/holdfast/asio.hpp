@@ -14,12 +14,16 @@
 // - If the executor's context is destroyed, pending calls are cancelled, and what was granted but not yet delivered is
 //   given back.
 // - Handlers use their associated executor, allocator and cancellation slot. An executor that throws ends the program.
+//   A handler without one, as of a deferred operation in a parallel group, belongs to the system's context: give it
+//   yours by `bind_executor`. So does a type-erased handler need that. A context has to allow posts of other threads.
+// - In a child of `fork` no pending call ends, and none is cancelled: destroy the context there.
 #pragma once
 
 #include <holdfast/core/language.hpp>
 
 #include <holdfast/asio/async_guard.hpp>
 #include <holdfast/asio/pending_calls.hpp>
+#include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/mutex.hpp>
 
@@ -34,6 +38,7 @@
 #include <asio/executor_work_guard.hpp>
 #include <asio/post.hpp>
 #include <asio/query.hpp>
+#include <asio/system_executor.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -43,6 +48,7 @@
 #include <system_error>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #define HOLDFAST_ASIO ::asio
 #define HOLDFAST_ASIO_SCOPE standalone_asio

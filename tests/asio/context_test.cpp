@@ -20,6 +20,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <future>
 #include <memory>
 #include <optional>
@@ -68,29 +69,69 @@ std::chrono::microseconds computed_in_a_second()
     return computed() - before;
 }
 
-/// A handler on `io` that the client's thread cannot move before `go` says so. It moves it to give it to the context.
-class stuck_handler {
-public:
-    stuck_handler(std::thread::id test, std::promise<void>& moves, std::shared_future<void> go)
-        : test_{test}, moves_{&moves}, go_{std::move(go)}
-    {
-    }
-    stuck_handler(stuck_handler&& other) noexcept : test_{other.test_}, moves_{other.moves_}, go_{other.go_}
-    {
-        if (std::this_thread::get_id() == test_ || !moves_) return;
-        std::exchange(moves_, nullptr)->set_value();
-        go_.wait();
-    }
-    stuck_handler(stuck_handler const&) = delete;
-    stuck_handler& operator=(stuck_handler const&) = delete;
-    ~stuck_handler() = default;
+/// What another thread than the test's meets: it goes on when `go` says so.
+struct obstacle {
+    std::thread::id const test = std::this_thread::get_id();
+    std::promise<void> met{};
+    std::promise<void> go{};
+    std::atomic<bool> once{false};
+};
 
+/// Has its obstacle before each piece of memory.
+template <class T>
+struct stuck_allocator {
+    using value_type = T;
+
+    explicit stuck_allocator(obstacle& o) : of{&o} {}
+    template <class U>
+    stuck_allocator(stuck_allocator<U> const& other) : of{other.of}  // NOLINT(google-explicit-constructor)
+    {
+    }
+
+    [[nodiscard]] T* allocate(std::size_t n)
+    {
+        if (std::this_thread::get_id() != of->test && !of->once.exchange(true)) {
+            of->met.set_value();
+            of->go.get_future().wait();
+        }
+        return std::allocator<T>{}.allocate(n);
+    }
+    void deallocate(T* p, std::size_t n) { std::allocator<T>{}.deallocate(p, n); }
+    friend bool operator==(stuck_allocator const&, stuck_allocator const&) = default;
+
+    obstacle* of;
+};
+
+/// A handler that the client's thread cannot give to its context before its obstacle lets it.
+struct stuck_handler {
+    using allocator_type = stuck_allocator<std::byte>;
+
+    [[nodiscard]] allocator_type get_allocator() const noexcept { return allocator_type{*of}; }
     void operator()(std::error_code) const {}
 
+    obstacle* of;
+};
+
+/// A handler that notes by which thread it is moved or copied.
+class watched_handler {
+public:
+    watched_handler(std::atomic<int>& elsewhere, bool& told) : elsewhere_{&elsewhere}, told_{&told} {}
+    watched_handler(watched_handler const& other) : test_{other.test_}, elsewhere_{other.elsewhere_}, told_{other.told_}
+    {
+        if (std::this_thread::get_id() != test_) ++*elsewhere_;
+    }
+    watched_handler& operator=(watched_handler const&) = delete;
+    ~watched_handler()
+    {
+        if (std::this_thread::get_id() != test_) ++*elsewhere_;
+    }
+
+    void operator()(std::error_code ec) const { *told_ = !ec; }
+
 private:
-    std::thread::id test_;
-    std::promise<void>* moves_;
-    std::shared_future<void> go_;
+    std::thread::id test_ = std::this_thread::get_id();
+    std::atomic<int>* elsewhere_;
+    bool* told_;
 };
 
 }  // namespace
@@ -296,19 +337,89 @@ TEST_CASE("a forked child destroys a context without a wait for the thread that 
     holdfast::mutex waits{*locks.one, "invoices"};
     holder.lock();
     async_lock(waits, never_called(*io, alive));
-    std::promise<void> moves;
-    std::promise<void> go;
-    async_lock(m, asio::bind_executor(*io, stuck_handler{std::this_thread::get_id(), moves, go.get_future().share()}));
-    moves.get_future().wait();
+    obstacle in_the_way;
+    async_lock(m, asio::bind_executor(*io, stuck_handler{&in_the_way}));
+    in_the_way.met.get_future().wait();
     auto born = child::fork([&] {
         io.reset();
         return alive.use_count() == 1 ? 0 : 1;
     });
     CHECK(born.wait_for(1min) == 0);
-    go.set_value();
+    in_the_way.go.set_value();
     io->run_one();
     CHECK(m.lease().still_held());
     m.unlock();
     io.reset();
     holder.unlock();
+}
+
+TEST_CASE("a handler is moved by the thread that calls it, and by no thread of the client")
+{
+    holdfast::test::memory_locks locks;
+    holdfast::mutex holder{*locks.other, "orders"};
+    holdfast::mutex m{*locks.one, "orders"};
+    holder.lock();
+    asio::io_context io;
+    std::atomic<int> elsewhere{0};
+    bool told = false;
+    async_lock(m, asio::bind_executor(io, watched_handler{elsewhere, told}));
+    holder.unlock();
+    io.run();
+    CHECK(told);
+    m.unlock();
+    async_lock(m, asio::bind_executor(io, watched_handler{elsewhere, told}));  // not told
+    CHECK(eventually([&] { return m.lease().still_held(); }));
+    CHECK(elsewhere == 0);
+}
+
+TEST_CASE("a forked child that goes on with a context is not told that it has what its parent was granted")
+{
+    holdfast::test::memory_locks locks;
+    holdfast::mutex m{*locks.one, "orders"};
+    holdfast::mutex guarded{*locks.one, "prices"};
+    holdfast::mutex later{*locks.one, "invoices"};
+    asio::io_context io;
+    std::vector<std::error_code> told;
+    bool owned = false;
+    async_lock(m, asio::bind_executor(io, [&](std::error_code ec) { told.push_back(ec); }));
+    async_lock_guard(guarded, asio::bind_executor(io, [&](std::error_code ec, holdfast::async_guard hold) {
+                         told.push_back(ec);
+                         owned = hold.owns_lock();
+                     }));
+    CHECK(eventually([&] { return m.lease().still_held() && guarded.lease().still_held(); }));
+    asio::io_context after;
+    async_lock(later, asio::bind_executor(after, [](std::error_code) {}));
+    after.run();  // the client's thread has told the results before
+    io.notify_fork(asio::io_context::fork_prepare);
+    auto born = child::fork([&] {
+        io.notify_fork(asio::io_context::fork_child);
+        io.poll();
+        bool const refused = told.size() == 2 && told[0] == holdfast::errc::misconfigured && told[1] == told[0];
+        return refused && !owned ? 0 : 1;
+    });
+    io.notify_fork(asio::io_context::fork_parent);
+    CHECK(born.wait_for(1min) == 0);
+    io.run();
+    CHECK(told == std::vector<std::error_code>(2));
+    CHECK(m.lease().still_held());
+    m.unlock();
+    later.unlock();
+}
+
+TEMPLATE_TEST_CASE("a release that begins while its context ends is sent", "", HOLDFAST_LOCKS)
+{
+    TestType locks;
+    holdfast::mutex m{*locks.one, "orders"};
+    holdfast::mutex rival{*locks.other, "orders"};
+    m.lock();
+    {
+        asio::io_context io;
+        auto releases = std::shared_ptr<void>{
+            nullptr, [&](void*) {
+                async_unlock(m, asio::bind_executor(io, [](std::error_code) { FAIL("of a context that has ended"); }));
+            }};
+        async_lock(rival, asio::bind_executor(io, [releases = std::move(releases)](std::error_code) {}));
+    }
+    CHECK(eventually([&] { return !m.lease().still_held(); }));
+    CHECK(comes_free(locks, "orders"));
 }

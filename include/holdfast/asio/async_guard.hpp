@@ -127,7 +127,7 @@ public:
         std::swap(lease_, other.lease_);
     }
 
-    /// Returns: whether the guard will give a lock back.
+    /// Returns: whether the guard will give a lock back; also after the end of the mutex that it had it of.
     [[nodiscard]] bool owns_lock() const noexcept { return object_ != nullptr; }
     /// Returns: `owns_lock()`.
     [[nodiscard]] explicit operator bool() const noexcept { return owns_lock(); }

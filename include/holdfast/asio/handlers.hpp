@@ -32,31 +32,35 @@ public:
 private:
     void shutdown() override
     {
-        if (of_parent_) of_parent_->shut_down();
+        for (auto const& calls : of_parents_) calls->shut_down();
         calls_->shut_down();
     }
 
     /// In a child, a lock that another thread of the parent had during the fork is never free again.
     void notify_fork(net::execution_context::fork_event event) override
     {
-        if (event == net::execution_context::fork_child)
-            of_parent_ = std::exchange(calls_, std::make_shared<pending_calls>());
+        if (event != net::execution_context::fork_child) return;
+        of_parents_.push_back(calls_);
+        calls_ = std::make_shared<pending_calls>();
     }
 
     std::shared_ptr<pending_calls> calls_ = std::make_shared<pending_calls>();
-    std::shared_ptr<pending_calls> of_parent_;  // what was pending there when this child was forked
+    std::vector<std::shared_ptr<pending_calls>>
+        of_parents_;  // what was pending when this child, or one before, was forked
 };
 
-/// Returns: the calls of the context of `executor`.
+/// Returns: the calls of the context of `executor`; of the system's, if it has none that it tells.
 template <class Executor>
 [[nodiscard]] std::shared_ptr<pending_calls> calls_of(Executor const& executor)
 {
     if constexpr (net::can_query_v<Executor, net::execution::context_t>) {
         net::execution_context& context = net::query(executor, net::execution::context);
         return net::use_service<pending_service>(context).calls();
-    } else {  // an executor of the Networking TS
+    } else if constexpr (requires { executor.context(); }) {  // an executor of the Networking TS
         net::execution_context& context = executor.context();
         return net::use_service<pending_service>(context).calls();
+    } else {
+        return calls_of(net::system_executor{});
     }
 }
 
@@ -102,39 +106,6 @@ struct tells_guard {
     }
 };
 
-/// What an executor is given: the handler with its result. If it is destroyed without having been called, the lock is
-/// given back.
-template <class Tells, class Handler>
-class told_handler {
-public:
-    using allocator_type = net::associated_allocator_t<Handler>;
-
-    told_handler(Handler handler, std::error_code ec, async_guard hold)
-        : handler_{std::move(handler)}, ec_{ec}, hold_{std::move(hold)}
-    {
-    }
-    told_handler(told_handler&&) = default;
-    told_handler& operator=(told_handler&&) = delete;
-    ~told_handler() { hold_.give_back(); }  // before the handler, which may own the mutex
-
-    [[nodiscard]] allocator_type get_allocator() const noexcept { return net::get_associated_allocator(handler_); }
-
-    void operator()()
-    {
-        if (hold_ && async_access::of(hold_)->closed()) {
-            ec_ = std::make_error_code(std::errc::operation_canceled);
-            hold_.give_back();
-        }
-        if (hold_) async_access::of(hold_)->begin_use();
-        Tells::tell(std::move(handler_), ec_, std::move(hold_));
-    }
-
-private:
-    Handler handler_;
-    std::error_code ec_;
-    async_guard hold_;
-};
-
 /// A handler that waits for its result, in memory of its associated allocator, and outstanding work of its executor.
 template <class Tells, class Handler>
 class pending final : public pending_handler {
@@ -158,24 +129,22 @@ public:
         }
     }
 
-    void complete(std::error_code ec, async_guard hold) override
-    {
-        auto const work = std::move(work_);
-        auto handler = std::move(handler_);
-        free(handler);  // before the call of the handler, which may need as much memory again
-        net::post(work.get_executor(), told_handler<Tells, Handler>{std::move(handler), ec, std::move(hold)});
-    }
+    void complete(std::error_code ec, async_guard hold) override;
 
     void destroy() noexcept override
     {
         auto const work = std::move(work_);
-        auto const handler = std::move(handler_);
-        free(handler);
+        std::optional<Handler> last;  // the memory may be the handler's
+        try {
+            last.emplace(std::move(handler_));
+        } catch (...) {  // NOLINT(bugprone-empty-catch): its move is a copy, which has failed
+        }
+        free(last ? *last : handler_);
     }
 
-private:
-    ~pending() = default;
+    [[nodiscard]] Handler& handler() noexcept { return handler_; }
 
+    /// Effects: destroys this, in memory of the allocator of `handler`.
     void free(Handler const& handler) noexcept
     {
         allocator_type memory{net::get_associated_allocator(handler)};
@@ -183,8 +152,66 @@ private:
         std::allocator_traits<allocator_type>::deallocate(memory, this, 1);
     }
 
+private:
+    ~pending() = default;
+
     Handler handler_;
     net::executor_work_guard<executor_type> work_;
 };
+
+/// What an executor is given: the handler, where it waits, with its result. So the handler is moved by its executor
+/// alone: its move may copy, throw, or destroy what belongs to the user. If this is destroyed without having been
+/// called, the lock is given back.
+template <class Tells, class Handler>
+class told_handler {
+public:
+    using allocator_type = net::associated_allocator_t<Handler>;
+
+    told_handler(pending<Tells, Handler>& waits, std::error_code ec, async_guard hold)
+        : waits_{&waits}, ec_{ec}, hold_{std::move(hold)}
+    {
+    }
+    told_handler(told_handler&&) = default;
+    told_handler& operator=(told_handler&&) = delete;
+    ~told_handler() { hold_.give_back(); }  // before the handler, which may own the mutex
+
+    [[nodiscard]] allocator_type get_allocator() const noexcept
+    {
+        return net::get_associated_allocator(waits_->handler());
+    }
+
+    void operator()()
+    {
+        if (hold_ && origin_.in_child()) {
+            ec_ = make_error_code(errc::misconfigured);
+            async_access::forget(hold_);  // it is the parent's
+        }
+        if (hold_ && async_access::of(hold_)->closed()) {
+            ec_ = std::make_error_code(std::errc::operation_canceled);
+            hold_.give_back();
+        }
+        auto handler = std::move(waits_->handler());
+        waits_.release()->free(handler);  // before the call of the handler, which may need as much memory again
+        if (hold_) async_access::of(hold_)->begin_use();
+        Tells::tell(std::move(handler), ec_, std::move(hold_));
+    }
+
+private:
+    struct destroyer {
+        void operator()(pending_handler* one) const noexcept { one->destroy(); }
+    };
+
+    std::unique_ptr<pending<Tells, Handler>, destroyer> waits_;
+    std::error_code ec_;
+    async_guard hold_;
+    fork_guard origin_;
+};
+
+template <class Tells, class Handler>
+void pending<Tells, Handler>::complete(std::error_code ec, async_guard hold)
+{
+    auto const work = std::move(work_);
+    net::post(work.get_executor(), told_handler<Tells, Handler>{*this, ec, std::move(hold)});
+}
 
 }  // namespace holdfast::detail::HOLDFAST_ASIO_SCOPE

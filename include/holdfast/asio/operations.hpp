@@ -7,27 +7,31 @@
 namespace holdfast::inline HOLDFAST_ABI::detail::HOLDFAST_ASIO_SCOPE {
 
 /// Effects: begins a call by `begin(object, stop, call)`, with the object that `find()` returns; `handler` is told the
-/// result, even if one of these throws.
-template <class Tells, class Handler, class Find, class Begin>
+/// result, even if one of these throws. If the handler's context is just ending, no handler is told; the call begins
+/// only if `Always`.
+template <class Tells, bool Always, class Handler, class Find, class Begin>
 void begin_call(Handler&& handler, Find const& find, Begin const& begin)
 {
     auto const executor = net::get_associated_executor(handler);
     auto slot = net::get_associated_cancellation_slot(handler);
     auto const among = calls_of(executor);
-    auto& waits = pending<Tells, std::decay_t<Handler>>::make(std::forward<Handler>(handler), executor);
+    pending_handler* waits = &pending<Tells, std::decay_t<Handler>>::make(std::forward<Handler>(handler), executor);
     std::error_code why;
     try {
         std::shared_ptr<async_object> const object = find();
-        auto const stop = waits.stop;
-        auto call = std::make_unique<async_call>(among, object, waits);
-        if (!call->tells()) return waits.destroy();
+        auto const stop = waits->stop;
+        auto call = std::make_unique<async_call>(among, object, *waits);
+        if (!call->tells()) {
+            std::exchange(waits, nullptr)->destroy();
+            if (!Always) return;
+        }
         // A cancelled call has no effect; otherwise it was not cancelled. This holds for all kinds of cancellation.
-        if (slot.is_connected()) slot.assign([stop](net::cancellation_type) mutable { stop.request_stop(); });
+        if (waits && slot.is_connected()) slot.assign([stop](net::cancellation_type) mutable { stop.request_stop(); });
         return begin(object, stop.get_token(), std::move(call));
     } catch (...) {
         why = current_exception_code();
     }
-    waits.complete(why, {});
+    if (waits) waits->complete(why, {});
 }
 
 /// How long a call waits.
@@ -47,7 +51,7 @@ struct begin_lock {
     void operator()(Handler&& handler, std::shared_ptr<async_source> const& from, time_limit limit) const
     {
         auto const p = limit ? patience::in(*limit) : patience{};
-        begin_call<Tells>(
+        begin_call<Tells, false>(
             std::forward<Handler>(handler), [&] { return from->to_lock(); },
             [&](auto const& of, std::stop_token stop, std::unique_ptr<async_call> told) {
                 of->begin_lock(p, std::move(stop), std::move(told));
@@ -60,7 +64,7 @@ struct begin_unlock {
     void operator()(Handler&& handler, std::shared_ptr<async_source> const& from) const
     {
         holdfast::lease hold;
-        begin_call<tells_error>(
+        begin_call<tells_error, true>(
             std::forward<Handler>(handler), [&] { return from->to_unlock(hold); },
             [&](auto const& of, auto const&, std::unique_ptr<async_call> told) {
                 of->begin_unlock(hold, std::move(told));
@@ -72,7 +76,7 @@ struct begin_unlock_guard {
     template <class Handler>
     void operator()(Handler&& handler, async_guard hold) const
     {
-        begin_call<tells_error>(
+        begin_call<tells_error, true>(
             std::forward<Handler>(handler), [&] { return async_access::of(hold); },
             [&](auto const& of, auto const&, std::unique_ptr<async_call> told) {
                 if (!of) throw error{errc::not_owner, "the guard owns no lock"};
