@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Finds the multi-threaded C client of ZooKeeper, which ships no CMake package, and defines
-# zookeeper::zookeeper_mt, for use as `#include <zookeeper/zookeeper.h>`. vcpkg's port has a package of another name,
+# zookeeper::zookeeper_mt, for use as `#include <zookeeper/zookeeper.h>`, or as `#include <zookeeper.h>` if only that is
+# there: Conan's package has the headers so, and a library in two parts. vcpkg's port has a package of another name,
 # which is taken first.
 #
 # Sets zookeeper_FOUND and zookeeper_VERSION; the search can be steered with zookeeper_INCLUDE_DIR and
@@ -13,14 +14,24 @@ if(NOT TARGET zookeeper::zookeeper_mt AND NOT zookeeper_LIBRARY)
     set(zookeeper_LIBRARY unofficial::zookeeper::zookeeper)
   endif()
 endif()
-find_path(zookeeper_INCLUDE_DIR NAMES zookeeper/zookeeper.h)
-find_library(zookeeper_LIBRARY NAMES zookeeper_mt)
+find_path(zookeeper_INCLUDE_DIR NAMES zookeeper/zookeeper.h zookeeper.h)
+find_library(zookeeper_LIBRARY NAMES zookeeper_mt zookeeper)
 mark_as_advanced(zookeeper_INCLUDE_DIR zookeeper_LIBRARY)
+set(zookeeper_folder "${zookeeper_INCLUDE_DIR}/zookeeper")
+unset(zookeeper_parts)
+if(zookeeper_INCLUDE_DIR AND NOT EXISTS "${zookeeper_folder}/zookeeper.h")
+  set(zookeeper_folder "${zookeeper_INCLUDE_DIR}")
+  find_library(zookeeper_HASHTABLE_LIBRARY NAMES hashtable)
+  mark_as_advanced(zookeeper_HASHTABLE_LIBRARY)
+  if(zookeeper_HASHTABLE_LIBRARY)
+    set(zookeeper_parts "${zookeeper_HASHTABLE_LIBRARY}")
+  endif()
+endif()
 
 # Since 3.7 one string in the header; before that three numbers, which are too old for us anyway.
 unset(zookeeper_VERSION)
-if(zookeeper_INCLUDE_DIR)
-  file(STRINGS "${zookeeper_INCLUDE_DIR}/zookeeper/zookeeper_version.h" line REGEX "^#define ZOO_VERSION +\"")
+if(EXISTS "${zookeeper_folder}/zookeeper_version.h")
+  file(STRINGS "${zookeeper_folder}/zookeeper_version.h" line REGEX "^#define ZOO_VERSION +\"")
   if(line MATCHES "\"([0-9.]+)\"")
     set(zookeeper_VERSION "${CMAKE_MATCH_1}")
   endif()
@@ -42,6 +53,9 @@ elseif(zookeeper_FOUND AND NOT TARGET zookeeper::zookeeper_mt)
   # The header declares the calls that wait only where THREADED is defined.
   set_target_properties(zookeeper::zookeeper_mt PROPERTIES
     IMPORTED_LOCATION "${zookeeper_LIBRARY}"
+    INTERFACE_LINK_LIBRARIES "${zookeeper_parts}"
     INTERFACE_INCLUDE_DIRECTORIES "${zookeeper_INCLUDE_DIR}"
     INTERFACE_COMPILE_DEFINITIONS THREADED)
 endif()
+unset(zookeeper_folder)
+unset(zookeeper_parts)

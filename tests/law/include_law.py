@@ -63,11 +63,16 @@ C_LIBRARIES = {
     "hiredis": "redis/hiredis.hpp",
     "openssl": "tls/openssl.hpp",
     "zookeeper": "zookeeper/zookeeper_mt.hpp",
+    "zookeeper.h": "zookeeper/zookeeper_mt.hpp",
 }
 
-# What every header that a user includes includes first, and what this one includes where a compiler is too old: nothing that is there.
+# What every header that a user includes includes first.
 LANGUAGE = "core/language.hpp"
-STOP = "see the error above"
+# What a header includes where a compiler is too old, or a library is in none of the places where it may be: nothing that is there.
+STOPS = {
+    LANGUAGE: "see the error above",
+    "zookeeper/zookeeper_mt.hpp": "zookeeper/zookeeper.h, of ZooKeeper's C client (Debian: libzookeeper-mt-dev)",
+}
 
 # What is written once for two libraries of one shape: each of two headers includes it, under other names.
 INCLUDED_AGAIN = {"asio/functions.hpp", "asio/handlers.hpp", "asio/operations.hpp"}
@@ -179,7 +184,7 @@ def breaches(include_folder):
         if header in UMBRELLAS and (not includes or includes[0][0] != f"holdfast/{LANGUAGE}"):
             say(f"does not include <holdfast/{LANGUAGE}> first, which says what a compiler lacks")
         for angled, quoted in includes:
-            if quoted == STOP and header == LANGUAGE:
+            if quoted and quoted == STOPS.get(header):
                 continue
             if quoted:
                 say(f'includes "{quoted}": write <holdfast/…>, which is the same from everywhere')

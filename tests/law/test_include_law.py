@@ -140,6 +140,8 @@ class IncludeLaw(unittest.TestCase):
         self.refused("redis/new.hpp", header("hiredis/async.h"), "only holdfast/redis/hiredis.hpp may")
         self.refused("io/new.hpp", header("openssl/ssl.h"), "only holdfast/tls/openssl.hpp may")
         self.refused("tls/new.hpp", header("openssl/err.h"), "only holdfast/tls/openssl.hpp may")
+        self.allowed("zookeeper/zookeeper_mt.hpp", header("zookeeper/zookeeper.h", "zookeeper.h"))
+        self.refused("zookeeper/new.hpp", header("zookeeper.h"), "only holdfast/zookeeper/zookeeper_mt.hpp may")
 
     def test_a_library_nobody_knows(self):
         self.refused("core/new.hpp", header("fmt/format.h"), "neither the standard library")

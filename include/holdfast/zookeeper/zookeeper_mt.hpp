@@ -16,7 +16,15 @@
 
 #include <sys/syscall.h>
 #include <unistd.h>
+
+// Conan's package has no folder for it. GCC 12 does not miss the same file a second time: hence the other name.
+#if __has_include(<zookeeper/zookeeper.h>)
 #include <zookeeper/zookeeper.h>
+#elif __has_include(<zookeeper.h>)
+#include <zookeeper.h>
+#else
+#include "zookeeper/zookeeper.h, of ZooKeeper's C client (Debian: libzookeeper-mt-dev)"
+#endif
 
 #include <array>
 #include <atomic>
