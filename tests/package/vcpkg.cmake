@@ -3,8 +3,9 @@
 #   cmake -DPACKAGING=… -DBUILD=… -DGENERATOR=… -DOPTIONS=… -P vcpkg.cmake
 #
 # Runs the portfile of the vcpkg port with functions that stand for vcpkg's, of the same effects: what the features give
-# is configured, installed and moved to where vcpkg wants it; then builds and runs the port's test package with it. vcpkg
-# itself, its dependencies and its checks of a port are not tried.
+# is configured, installed and moved to where vcpkg wants it; then builds and runs the port's test package with it, and
+# has the compiler look at that of the Conan recipe. vcpkg itself, its dependencies and its checks of a port are not
+# tried.
 include("${CMAKE_CURRENT_LIST_DIR}/library.cmake")
 
 set(PORT holdfast)
@@ -92,3 +93,8 @@ endforeach()
 
 build("${BUILD}/test_package" "${PACKAGING}/vcpkg/test_package" "-DCMAKE_PREFIX_PATH=${CURRENT_PACKAGES_DIR}")
 run("${BUILD}/test_package/test_package")
+
+# Conan's test package, as with its default options: what it is given has no TLS. It is only looked at by the compiler.
+file(WRITE "${BUILD}/look.cmake" "add_compile_options(-fsyntax-only)\nset(CMAKE_CXX_LINK_EXECUTABLE true)\n")
+build("${BUILD}/conan_test_package" "${PACKAGING}/conan/test_package" "-DCMAKE_PREFIX_PATH=${CURRENT_PACKAGES_DIR}"
+  -DCMAKE_DISABLE_FIND_PACKAGE_OpenSSL=ON "-DCMAKE_PROJECT_INCLUDE=${BUILD}/look.cmake")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Builds and runs a program with the package, as `conan create packaging/conan -o "&:with_tls=True"` asks."""
+"""Builds and runs a program with the package, as `conan create packaging/conan` asks, of any options."""
 
 import os
 
