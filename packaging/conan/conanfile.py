@@ -47,8 +47,8 @@ class HoldfastConan(ConanFile):
             self.requires("asio/[>=1.22 <2]", transitive_headers=True)
 
     def package_id(self):
-        # The headers are the same; the options say what they are used with.
-        self.info.settings.clear()
+        # The headers are the same; settings and options say what they are used with. So there is one package for all.
+        self.info.clear()
 
     def validate(self):
         check_min_cppstd(self, 20)

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import types
 import unittest
+import unittest.mock
 
 
 def copy(_, pattern, src, dst):
@@ -92,6 +93,12 @@ class Recipe(unittest.TestCase):
             self.assertEqual("redlock" in components, made.options.with_redis)
             for name, each in components.items():
                 self.assertEqual(each.names["cmake_target_name"], f"holdfast::{name}")
+
+    def test_one_package_serves_all_options(self):
+        made = recipe()(FOLDER)
+        made.info = unittest.mock.Mock()
+        made.package_id()
+        made.info.clear.assert_called_once_with()
 
     def test_what_is_exported_can_be_installed(self):
         shutil.rmtree(FOLDER, ignore_errors=True)
