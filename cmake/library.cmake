@@ -15,6 +15,7 @@ set_target_properties(holdfast_compiled PROPERTIES OUTPUT_NAME holdfast EXPORT_N
 # Of the same object files.
 add_library(holdfast_compiled_shared SHARED $<TARGET_OBJECTS:holdfast_compiled>)
 target_link_libraries(holdfast_compiled_shared PUBLIC holdfast::core PRIVATE ${holdfast_compiled_links})
+target_link_options(holdfast_compiled_shared PRIVATE "LINKER:-z,nodelete")
 target_compile_definitions(holdfast_compiled_shared PUBLIC HOLDFAST_COMPILED)
 set_target_properties(holdfast_compiled_shared PROPERTIES
   OUTPUT_NAME holdfast

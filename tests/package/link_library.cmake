@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: MIT
 #
-#   cmake -DSOURCES=… -DBUILD=… -DPREFIX=… -DGENERATOR=… -DOPTIONS=… -DSOVERSION=… -P link_library.cmake
+#   cmake -DSOURCES=… -DBUILD=… -DPREFIX=… -DGENERATOR=… -DOPTIONS=… -DSOVERSION=…
+#     -DLIBRARIES=… -P link_library.cmake
 #
 # Has both forms of the libholdfast in PREFIX linked by a library that is installed for others, and runs a program that
-# finds that one.
+# finds that one. The shared one, in the folder LIBRARIES, stays loaded after dlclose.
 include("${CMAKE_CURRENT_LIST_DIR}/library.cmake")
+
+run(readelf -d "${LIBRARIES}/libholdfast.so")
+if(NOT said MATCHES "NODELETE")
+  message(FATAL_ERROR "libholdfast.so may be unloaded:\n${said}")
+endif()
 
 foreach(form IN ITEMS static shared)
   set(shared OFF)

@@ -45,6 +45,12 @@ target_compile_definitions(use_make_store_separately PRIVATE HOLDFAST_COMPILED)
 if(TARGET holdfast::compiled)
   program(use_compiled SOURCES use_redis.cpp separate/use_redlock.cpp LIBRARIES holdfast::compiled)
   program(use_compiled_after_fork SOURCES compiled/forks.cpp LIBRARIES holdfast::compiled)
+  # As a shared library, it stays loaded after dlclose.
+  get_target_property(compiled_type holdfast::compiled TYPE)
+  if(compiled_type STREQUAL "SHARED_LIBRARY")
+    add_custom_command(TARGET use_compiled POST_BUILD VERBATIM
+      COMMAND sh -c "readelf -d \"$1\" | grep -q NODELETE" sh $<TARGET_FILE:holdfast::compiled>)
+  endif()
 endif()
 
 # One file that brings TLS, and one that knows nothing of it, in both ways.
