@@ -7,16 +7,12 @@
 if(NOT TARGET holdfast_compiled)
   set(holdfast_compiled_content "#include <holdfast/impl/make_store.hpp>\n#include <holdfast/impl/memory.hpp>\n")
   string(APPEND holdfast_compiled_content "#include <holdfast/impl/redlock.hpp>\n")
-  set(holdfast_compiled_links holdfast::redlock)
-  if(TARGET holdfast::zookeeper)
-    string(APPEND holdfast_compiled_content "#include <holdfast/impl/zookeeper.hpp>\n")
-    list(APPEND holdfast_compiled_links holdfast::zookeeper)
-  endif()
+  string(APPEND holdfast_compiled_content "#ifdef HOLDFAST_WITH_ZOOKEEPER\n#include <holdfast/impl/zookeeper.hpp>\n#endif\n")
   file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/holdfast_compiled.cpp" CONTENT "${holdfast_compiled_content}")
   add_library(holdfast_compiled ${holdfast_compiled_form} EXCLUDE_FROM_ALL
     "${CMAKE_CURRENT_BINARY_DIR}/holdfast_compiled.cpp")
   # Nothing of a client library shows in the headers: only libholdfast is linked with it.
-  target_link_libraries(holdfast_compiled PUBLIC holdfast::core PRIVATE ${holdfast_compiled_links})
+  target_link_libraries(holdfast_compiled PUBLIC holdfast::core PRIVATE holdfast::redlock)
   target_compile_definitions(holdfast_compiled PUBLIC HOLDFAST_COMPILED)
   set_target_properties(holdfast_compiled PROPERTIES POSITION_INDEPENDENT_CODE ON)
   # A shared library exports what its headers declare, in a project with CMAKE_CXX_VISIBILITY_PRESET=hidden, too.
@@ -31,4 +27,13 @@ if(NOT TARGET holdfast_compiled)
   if(NOT holdfast_compiled_form)
     add_library(holdfast::compiled ALIAS holdfast_compiled)
   endif()
+endif()
+
+# Another folder of the project may have asked for less before.
+set(holdfast_compiled_links holdfast::redlock)
+if(TARGET holdfast::zookeeper)
+  cmake_policy(SET CMP0079 NEW)
+  list(APPEND holdfast_compiled_links holdfast::zookeeper)
+  target_link_libraries(holdfast_compiled PRIVATE holdfast::zookeeper)
+  target_compile_definitions(holdfast_compiled PRIVATE HOLDFAST_WITH_ZOOKEEPER)
 endif()
