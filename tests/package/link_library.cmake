@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 #   cmake -DSOURCES=… -DBUILD=… -DPREFIX=… -DGENERATOR=… -DOPTIONS=… -DSOVERSION=…
-#     -DLIBRARIES=… -P link_library.cmake
+#     -DLIBRARIES=… -DARCHITECTURE=… -DPOINTER=… -P link_library.cmake
 #
 # Has both forms of the libholdfast in PREFIX linked by a library that is installed for others, and runs a program that
 # finds that one. The shared one, in the folder LIBRARIES, stays loaded after dlclose.
@@ -11,6 +11,22 @@ run(readelf -d "${LIBRARIES}/libholdfast.so")
 if(NOT said MATCHES "NODELETE")
   message(FATAL_ERROR "libholdfast.so may be unloaded:\n${said}")
 endif()
+
+# It is not given to a machine of other pointers. This project has none but those that it says it has.
+file(WRITE "${BUILD}/pointers/CMakeLists.txt" "cmake_minimum_required(VERSION 3.22)
+project(pointers LANGUAGES NONE)
+add_library(Threads::Threads INTERFACE IMPORTED)
+set(CMAKE_LIBRARY_ARCHITECTURE ${ARCHITECTURE})
+set(BUILD_SHARED_LIBS ON)
+set(CMAKE_SIZEOF_VOID_P 2)
+find_package(holdfast QUIET COMPONENTS compiled)
+if(TARGET holdfast::compiled)
+  message(FATAL_ERROR \"it is given to any machine\")
+endif()
+set(CMAKE_SIZEOF_VOID_P ${POINTER})
+find_package(holdfast REQUIRED COMPONENTS compiled)\n")
+run("${CMAKE_COMMAND}" -S "${BUILD}/pointers" -B "${BUILD}/pointers/build" -G "${GENERATOR}" ${OPTIONS}
+  "-DCMAKE_PREFIX_PATH=${PREFIX}")
 
 foreach(form IN ITEMS static shared)
   set(shared OFF)
