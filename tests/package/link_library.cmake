@@ -30,15 +30,18 @@ run("${CMAKE_COMMAND}" -S "${BUILD}/pointers" -B "${BUILD}/pointers/build" -G "$
 
 foreach(form IN ITEMS static shared)
   set(shared OFF)
+  set(hidden "")
   if(form STREQUAL "shared")
     set(shared ON)
+    set(hidden -DCMAKE_DISABLE_FIND_PACKAGE_hiredis=ON -DCMAKE_DISABLE_FIND_PACKAGE_zookeeper=ON)  # it needs neither
   endif()
   set(theirs "${BUILD}/${form}/prefix")
   build("${BUILD}/${form}/library" "${SOURCES}/library_of_others" "-DCMAKE_PREFIX_PATH=${PREFIX}"
-    -DBUILD_SHARED_LIBS=${shared})
+    -DBUILD_SHARED_LIBS=${shared} ${hidden})
   run("${CMAKE_COMMAND}" --install "${BUILD}/${form}/library" --prefix "${theirs}")
   build("${BUILD}/${form}/program" "${SOURCES}/uses_library_of_others" "-DCMAKE_PREFIX_PATH=${PREFIX}"
-    "-Dorders_DIR=${theirs}/lib/cmake/orders" -DBUILD_SHARED_LIBS=${shared})
+    "-Dorders_DIR=${theirs}/lib/cmake/orders" -DBUILD_SHARED_LIBS=${shared}
+    ${hidden})
   run("${BUILD}/${form}/program/use_orders")
   run(readelf -d "${BUILD}/${form}/program/use_orders")
   string(REGEX MATCH "libholdfast.so.[0-9.]*[0-9]" needed "${said}")
