@@ -49,6 +49,11 @@ if grep -E '/(untracked|packages/)' "$folder/files"; then
   exit 1
 fi
 
+# The fields of debian/control that CPack has to write, too.
+for package in holdfast-dev libholdfast0.2 libholdfast-dev; do
+  [ "$(dpkg-deb -f packages/"$package"_*.deb Source)" = holdfast ]
+done
+
 # What lintian says of a version that nobody asked Debian for; and CPack's way to call ldconfig, beside which there is a
 # trigger. The archive in libholdfast-dev would take it longer than all the rest. Of the source package it says
 # nothing more.
@@ -63,6 +68,10 @@ cd "$folder"
 rm -rf root
 mkdir root
 dpkg-deb --extract "$source"/packages/holdfast-dev_*.deb root
+if grep -r "$(dpkg-architecture --query DEB_HOST_MULTIARCH)" root; then
+  echo "the package for all machines names one of them"
+  exit 1
+fi
 export PKG_CONFIG_PATH=$PWD/root/usr/share/pkgconfig
 read -ra flags <<<"$(pkg-config --cflags --libs holdfast-memory)"
 "$CXX" -std=c++20 "$here/use_memory.cpp" "${flags[@]}" -o use_memory
