@@ -36,6 +36,8 @@ every holder has a fencing token.")
 set(CPACK_COMPONENTS_ALL headers)
 set(CPACK_DEBIAN_HEADERS_PACKAGE_NAME holdfast-dev)
 set(CPACK_DEBIAN_HEADERS_PACKAGE_ARCHITECTURE all)
+# CPack has no variable for Multi-Arch before CMake 3.31: it is a line more in another field.
+set(CPACK_DEBIAN_HEADERS_PACKAGE_PRIORITY "optional\nMulti-Arch: foreign")
 set(CPACK_DEBIAN_HEADERS_PACKAGE_RECOMMENDS libhiredis-dev)
 set(CPACK_DEBIAN_HEADERS_PACKAGE_SUGGESTS "libasio-dev, libssl-dev, libzookeeper-mt-dev, libholdfast-dev")
 set(CPACK_COMPONENT_HEADERS_DESCRIPTION "${about}
@@ -44,6 +46,7 @@ This package has the headers, which are the whole library.")
 if(HOLDFAST_BUILD_LIBRARY)
   list(APPEND CPACK_COMPONENTS_ALL library library-dev)
   set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME "${library}")
+  set(CPACK_DEBIAN_LIBRARY_PACKAGE_PRIORITY "optional\nMulti-Arch: same")
   set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
   set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
   set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "${about}
@@ -55,6 +58,7 @@ This package has the stores as a shared library.")
     "libholdfast ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} ${library} (>= ${PROJECT_VERSION})\n")
   set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA "${shlibs};${PROJECT_SOURCE_DIR}/packaging/debian/triggers")
   set(CPACK_DEBIAN_LIBRARY-DEV_PACKAGE_NAME libholdfast-dev)
+  set(CPACK_DEBIAN_LIBRARY-DEV_PACKAGE_PRIORITY "optional\nMulti-Arch: same")
   set(CPACK_DEBIAN_LIBRARY-DEV_PACKAGE_DEPENDS
     "holdfast-dev (= ${version}), ${library} (= ${version}), libhiredis-dev, libzookeeper-mt-dev")
   set(CPACK_COMPONENT_LIBRARY-DEV_DESCRIPTION "${about}

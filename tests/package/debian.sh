@@ -52,6 +52,9 @@ fi
 # The fields of debian/control that CPack has to write, too.
 for package in holdfast-dev libholdfast0.2 libholdfast-dev; do
   [ "$(dpkg-deb -f packages/"$package"_*.deb Source)" = holdfast ]
+  wanted=$(sed -n "/^Package: $package$/,/^Description/s/^Multi-Arch: //p" packaging/debian/control)
+  [ "$wanted" ]
+  [ "$(dpkg-deb -f packages/"$package"_*.deb Multi-Arch)" = "$wanted" ]
 done
 
 # What lintian says of a version that nobody asked Debian for; and CPack's way to call ldconfig, beside which there is a
