@@ -14,8 +14,8 @@ export CXX=$2
 # A clone, in which a file is that git does not know; the packages go into a folder of it.
 root=$(cd "$here/../.." && pwd)
 source=$folder/source
-rm -rf "$source"
-mkdir -p "$source"
+rm -rf "$source" "$folder/all"
+mkdir -p "$source" "$folder/all"
 if [ -e "$root/.git" ]; then
   git -c "safe.directory=$root" -C "$root" ls-files -z >"$folder/files"
 else
@@ -56,6 +56,17 @@ for package in holdfast-dev libholdfast0.2 libholdfast-dev; do
   [ "$wanted" ]
   [ "$(dpkg-deb -f packages/"$package"_*.deb Multi-Arch)" = "$wanted" ]
 done
+
+# What is for all machines is built alone, without the library.
+dpkg-source --extract packages/holdfast_*.dsc "$folder/all/tree" >/dev/null
+(
+  cd "$folder/all/tree"
+  dpkg-buildpackage --no-sign --build=all >"$folder/said" 2>&1 || { cat "$folder/said"; exit 1; }
+  debian/rules --dry-run binary-arch >"$folder/said"
+  grep -q 'CPACK_COMPONENTS_ALL=library;library-dev"' "$folder/said"
+)
+(cd "$folder/all" && ls -- *.deb) >"$folder/said"
+[ "$(cat "$folder/said")" = "$(cd packages && ls holdfast-dev_*.deb)" ]
 
 # What lintian says of a version that nobody asked Debian for; and CPack's way to call ldconfig, beside which there is a
 # trigger. The archive in libholdfast-dev would take it longer than all the rest. Of the source package it says
