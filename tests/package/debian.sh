@@ -57,16 +57,17 @@ for package in holdfast-dev libholdfast0.2 libholdfast-dev; do
   [ "$(dpkg-deb -f packages/"$package"_*.deb Multi-Arch)" = "$wanted" ]
 done
 
-# What is for all machines is built alone, without the library.
+# What is for all machines is built alone, without the library; all have the version that the changelog says.
 dpkg-source --extract packages/holdfast_*.dsc "$folder/all/tree" >/dev/null
 (
   cd "$folder/all/tree"
+  sed -i '1s/-1)/-2ours1)/' debian/changelog
   dpkg-buildpackage --no-sign --build=all >"$folder/said" 2>&1 || { cat "$folder/said"; exit 1; }
   debian/rules --dry-run binary-arch >"$folder/said"
   grep -q 'CPACK_COMPONENTS_ALL=library;library-dev"' "$folder/said"
 )
 (cd "$folder/all" && ls -- *.deb) >"$folder/said"
-[ "$(cat "$folder/said")" = "$(cd packages && ls holdfast-dev_*.deb)" ]
+[ "$(cat "$folder/said")" = "holdfast-dev_$(dpkg-deb -f packages/holdfast-dev_*.deb Version | sed 's/-1$/-2ours1/')_all.deb" ]
 
 # What lintian says of a version that nobody asked Debian for; and CPack's way to call ldconfig, beside which there is a
 # trigger. The archive in libholdfast-dev would take it longer than all the rest. Of the source package it says
