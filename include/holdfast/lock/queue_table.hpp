@@ -8,9 +8,9 @@
 #include <holdfast/lock/wait_queue.hpp>
 
 #include <cstddef>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -37,13 +37,18 @@ public:
     [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock{mutex_}; }
 
 private:
-    /// Of a key, which the queue has.
-    using id = std::tuple<bool, std::string_view, std::string_view>;
+    /// The order of the queues: that of their keys.
+    struct by_key {
+        using is_transparent = void;
 
-    [[nodiscard]] static id id_of(lock_key const& key) noexcept
-    {
-        return {key.mode() == access::sole, key.kind(), key.name()};
-    }
+        [[nodiscard]] static std::tuple<bool, std::string_view, std::string_view> id_of(lock_key const& key) noexcept
+        {
+            return {key.mode() == access::sole, key.kind(), key.name()};
+        }
+        [[nodiscard]] static auto id_of(std::shared_ptr<wait_queue> const& one) noexcept { return id_of(*one->key()); }
+
+        [[nodiscard]] bool operator()(auto const& a, auto const& b) const noexcept { return id_of(a) < id_of(b); }
+    };
 
     [[nodiscard]] std::shared_ptr<wait_queue> make(shared_key const& key) const
     {
@@ -52,11 +57,11 @@ private:
 
     [[nodiscard]] std::shared_ptr<wait_queue> queue_of(shared_key const& key)
     {
-        auto const found = queues_.find(id_of(*key));
-        if (found != queues_.end()) return found->second;
+        auto const found = queues_.find(*key);
+        if (found != queues_.end()) return *found;
         auto made = make(key);
         forget_unused();
-        queues_.emplace(id_of(*key), made);
+        queues_.insert(made);
         return made;
     }
 
@@ -64,13 +69,13 @@ private:
     void forget_unused()
     {
         if (queues_.size() < sweep_at_) return;
-        std::erase_if(queues_, [](auto const& one) { return one.second.use_count() == 1 && !one.second->keeps(); });
+        std::erase_if(queues_, [](auto const& one) { return one.use_count() == 1 && !one->keeps(); });
         sweep_at_ = 2 * queues_.size() + 64;
     }
 
     std::shared_ptr<client_parts> const client_;
     std::mutex mutex_;
-    std::map<id, std::shared_ptr<wait_queue>> queues_;
+    std::set<std::shared_ptr<wait_queue>, by_key> queues_;
     std::size_t sweep_at_ = 64;
 };
 
