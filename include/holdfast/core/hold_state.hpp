@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/fork_guard.hpp>
+#include <holdfast/core/small_mutex.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -102,7 +103,7 @@ public:
         end();
         std::scoped_lock guard{mutex_};
         lost_ = true;
-        return source_;
+        return source(&sources::lost);
     }
 
     /// Effects: the same, and stops them, also those of the joint hold; and the tokens of `at_risk()`.
@@ -151,7 +152,7 @@ public:
     {
         if (origin_.in_child()) return stopped_token();
         std::scoped_lock guard{mutex_};
-        return token_of(source_, lost_);
+        return token_of(&sources::lost, lost_);
     }
 
     /// The sources that stop tokens of `at_risk()`, if any were asked for: of a hold, and of its joint hold.
@@ -167,7 +168,7 @@ public:
         std::unique_lock guard{mutex_};
         if (std::exchange(failing_, true)) return {};
         ++risks_;
-        warnings to_stop{.own = warning_};
+        warnings to_stop{.own = source(&sources::at_risk)};
         auto const of = joint_.lock();
         guard.unlock();
         if (of) to_stop.joint = of->count_risk();
@@ -189,7 +190,7 @@ public:
     [[nodiscard]] std::stop_source warning() noexcept
     {
         std::scoped_lock guard{mutex_};
-        return warning_;
+        return source(&sources::at_risk);
     }
 
     /// Returns: a token that is stopped when a renewal fails, or the hold is lost; it is stopped already if the last
@@ -198,7 +199,7 @@ public:
     {
         if (origin_.in_child()) return lost_token();
         std::scoped_lock guard{mutex_};
-        return token_of(warning_, risks_ > 0 || lost_);
+        return token_of(&sources::at_risk, risks_ > 0 || lost_);
     }
 
     /// Effects: its holder is asked to release the lock. Returns: whether that is new; then `to_stop` is the source
@@ -207,7 +208,7 @@ public:
     {
         std::scoped_lock guard{mutex_};
         if (std::exchange(release_requested_, true)) return false;
-        to_stop = asked_;
+        to_stop = source(&sources::asked);
         return true;
     }
 
@@ -216,18 +217,33 @@ public:
     {
         if (origin_.in_child()) return {};
         std::scoped_lock guard{mutex_};
-        return token_of(asked_, release_requested_);
+        return token_of(&sources::asked, release_requested_);
     }
 
 private:
-    /// Returns: a token of `source`, whose state is made if it has none; then it is stopped if `stopped`.
-    [[nodiscard]] static std::stop_token token_of(std::stop_source& source, bool stopped)
+    /// The sources of the tokens; one of which no token was asked for has no state.
+    struct sources {
+        std::stop_source lost{std::nostopstate};
+        std::stop_source at_risk{std::nostopstate};
+        std::stop_source asked{std::nostopstate};
+    };
+
+    /// Returns: one of them.
+    [[nodiscard]] std::stop_source source(std::stop_source sources::*which) const noexcept
     {
-        if (!source.stop_possible()) {
-            source = std::stop_source{};
-            if (stopped) source.request_stop();
+        return sources_ ? *sources_.*which : std::stop_source{std::nostopstate};
+    }
+
+    /// Returns: a token of one of them, whose state is made if it has none; then it is stopped if `stopped`.
+    [[nodiscard]] std::stop_token token_of(std::stop_source sources::*which, bool stopped)
+    {
+        if (!sources_) sources_ = std::make_unique<sources>();
+        auto& of = *sources_.*which;
+        if (!of.stop_possible()) {
+            of = std::stop_source{};
+            if (stopped) of.request_stop();
         }
-        return source.get_token();
+        return of.get_token();
     }
 
     /// Effects: one more of the locks of this joint hold is at risk. Returns: what is to be stopped, if it is the
@@ -235,7 +251,7 @@ private:
     [[nodiscard]] std::stop_source count_risk() noexcept
     {
         std::scoped_lock guard{mutex_};
-        return ++risks_ == 1 ? warning_ : std::stop_source{std::nostopstate};
+        return ++risks_ == 1 ? source(&sources::at_risk) : std::stop_source{std::nostopstate};
     }
 
     /// Effects: one of them was renewed.
@@ -247,8 +263,9 @@ private:
 
     void end_risk() noexcept
     {
-        if (--risks_ == 0)
-            warning_ = std::stop_source{std::nostopstate};  // whichever there was is stopped, or is about to be
+        if (--risks_ != 0 || !sources_) return;
+        // Whichever there was is stopped, or is about to be.
+        sources_->at_risk = std::stop_source{std::nostopstate};
     }
 
     static constexpr boot_clock::rep over = boot_clock::time_point::min().time_since_epoch().count();
@@ -257,11 +274,9 @@ private:
     std::atomic<boot_clock::rep> deadline_{over};
     std::uint64_t fence_ = 0;
     boot_clock::time_point since_{};
-    std::mutex mutex_;
-    std::stop_source source_{std::nostopstate};
-    std::stop_source asked_{std::nostopstate};
-    std::stop_source warning_{std::nostopstate};
+    std::unique_ptr<sources> sources_;  // null: no token was asked for
     std::weak_ptr<hold_state> joint_;
+    small_mutex mutex_;
     int risks_ = 0;         // it is at risk if this is positive: its own, or those of its parts
     bool failing_ = false;  // the last renewal has failed
     bool lost_ = false;

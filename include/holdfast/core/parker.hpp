@@ -3,22 +3,19 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
-
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <holdfast/core/futex.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
 /// A place where one thread sleeps until another one wakes it with a signal. Signals are bits, collected until the
-/// thread takes them. (`std::binary_semaphore` would do, but in libstdc++ 12 its timed wait spins and then shares a
-/// global table of waiters.) May be destroyed as soon as the last signal that will ever be sent has been collected: the
-/// wake-up that may still be under way touches no memory.
+/// thread takes them. May be destroyed as soon as the last signal that will ever be sent has been collected: the wake-up
+/// that may still be under way touches no memory.
 class parker {
 public:
     parker() = default;
@@ -42,7 +39,7 @@ public:
             relative = {.tv_sec = whole.count(), .tv_nsec = (left - whole).count()};
             timeout = &relative;
         }
-        ::syscall(SYS_futex, futex(), FUTEX_WAIT_PRIVATE, asleep, timeout, nullptr, 0);
+        futex_wait(word_, asleep, timeout);
         return word_.exchange(0, std::memory_order_acquire) & ~asleep;
     }
 
@@ -53,9 +50,8 @@ public:
     /// it.
     void unpark(std::uint32_t signal = 1) noexcept
     {
-        auto* const word = futex();
-        if ((word_.fetch_or(signal, std::memory_order_release) & asleep) != 0)
-            ::syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+        auto* const word = &word_;
+        if ((word_.fetch_or(signal, std::memory_order_release) & asleep) != 0) futex_wake(word);
     }
 
     /// The kernel's timeouts stand still while the machine is suspended, deadlines do not: they are checked again after
@@ -65,10 +61,7 @@ public:
 private:
     static constexpr std::uint32_t asleep = std::uint32_t{1} << 31U;
 
-    [[nodiscard]] std::uint32_t* futex() noexcept { return reinterpret_cast<std::uint32_t*>(&word_); }
-
-    std::atomic<std::uint32_t> word_{0};  // the signals, and whether a thread sleeps
-    static_assert(std::atomic<std::uint32_t>::is_always_lock_free && sizeof(std::atomic<std::uint32_t>) == 4);
+    futex_word word_{0};  // the signals, and whether a thread sleeps
 };
 
 }  // namespace holdfast::detail
