@@ -5,6 +5,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/lock_stats.hpp>
 #include <holdfast/core/lock_store.hpp>
+#include <holdfast/core/small_mutex.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/client_parts.hpp>
@@ -55,13 +56,16 @@ public:
         // After a wait `owner` may be gone.
         while (mine == lease_.state().holder() && lease_.extending()) {
             auto const other = lease_.under_way();
-            other->settled.wait(guard);
+            guard.unlock();
+            other->settled.wait(false);
+            guard.lock();
         }
         if (mine != lease_.state().holder() || !mine->still_held()) return make_error_code(errc::lease_lost);
         auto const extending = lease_.extend(ttl);
         guard.unlock();
         extending->wait(store(), key());
         guard.lock();
+        extending->settled.test_and_set();
         extending->settled.notify_all();
         return settle(std::move(guard), *extending, nullptr);
     }
@@ -126,11 +130,13 @@ public:
     }
 
 protected:
+    using locked = std::unique_lock<small_mutex>;
+
     /// Effects: gives back the lease, which was kept for `min_hold`; unlocks.
-    virtual void give_back_kept(std::unique_lock<std::mutex>& guard) noexcept = 0;
+    virtual void give_back_kept(locked& guard) noexcept = 0;
 
     /// Effects: gives the turn to the next waiter; unlocks.
-    void pass_on(std::unique_lock<std::mutex>& guard) noexcept
+    void pass_on(locked& guard) noexcept
     {
         auto* const next = turns_.pass_on();
         guard.unlock();
@@ -138,7 +144,7 @@ protected:
     }
 
 private:
-    void lose(std::unique_lock<std::mutex>& guard, loss how, announcer* background) noexcept
+    void lose(locked& guard, loss how, announcer* background) noexcept
     {
         auto const why = lease_.explain(how);
         auto const lost = lease_.state().holder();
@@ -176,7 +182,7 @@ private:
 
     /// Effects: acts on the answers that have come: to a release for which the next waiter waits, to a renewal.
     /// Returns: the mutex, locked.
-    [[nodiscard]] std::unique_lock<std::mutex> settle_answers() noexcept
+    [[nodiscard]] locked settle_answers() noexcept
     {
         std::unique_lock guard{mutex_};
         if (release_answered_.exchange(false)) {
@@ -187,12 +193,12 @@ private:
         auto const renewed = lease_.answered();
         if (!renewed) return guard;
         settle(std::move(guard), *renewed, &renewer().calls);
-        return std::unique_lock{mutex_};
+        return locked{mutex_};
     }
 
     /// Effects: acts on the answer to `one`; the user is told in a thread of `background`, or in this one if that is
     /// null. A lease that is kept has none to be told.
-    std::error_code settle(std::unique_lock<std::mutex> guard, renewal const& one, announcer* background) noexcept
+    std::error_code settle(locked guard, renewal const& one, announcer* background) noexcept
     {
         if (!lease_.awaits(one)) return make_error_code(errc::lease_lost);
         auto const options = lease_.state().options();
@@ -229,11 +235,13 @@ private:
     }
 
 protected:
-    mutable std::mutex mutex_;                   // NOLINT(*-non-private-member-variables-in-classes)
-    turns turns_;                                // NOLINT(*-non-private-member-variables-in-classes)
-    renewed_lease lease_;                        // NOLINT(*-non-private-member-variables-in-classes)
-    std::unique_ptr<mutex_state> kept_;          // NOLINT(*-non-private-member-variables-in-classes): see `min_hold`
-    std::atomic<bool> release_answered_{false};  // NOLINT(*-non-private-member-variables-in-classes)
+    // NOLINTBEGIN(*-non-private-member-variables-in-classes)
+    renewed_lease lease_;
+    std::unique_ptr<mutex_state> kept_;  // see `min_hold`
+    [[no_unique_address]] turns turns_;
+    std::atomic<bool> release_answered_{false};
+    mutable small_mutex mutex_;
+    // NOLINTEND(*-non-private-member-variables-in-classes)
 };
 
 }  // namespace holdfast::detail

@@ -116,7 +116,7 @@ protected:
 
     /// Effects: sends the release `call`, and does not wait for its answer; unlocks. A waiter that is here asks after
     /// the answer, and after the pause for others that the answer says are waiting. One that comes later asks at once.
-    void start_deferred(std::unique_lock<std::mutex>& guard, std::unique_ptr<release_call> call) noexcept
+    void start_deferred(locked& guard, std::unique_ptr<release_call> call) noexcept
     {
         bool const keeps = call->keeps_others_waiting;
         bool const at_answer = call->keeps_others_waiting = keeps && turns_.next();
@@ -131,7 +131,7 @@ protected:
 
     /// Effects: takes the lock from `owner`. Returns: what was given up. If the lease was handed on, or should be kept,
     /// the mutex is no longer held.
-    given_up let_go(std::unique_lock<std::mutex>& guard, mutex_state& owner) noexcept
+    given_up let_go(locked& guard, mutex_state& owner) noexcept
     {
         given_up gone{.mine = std::exchange(owner.held, nullptr)};
         auto const& mine = gone.mine;
@@ -174,7 +174,7 @@ protected:
 
 private:
     /// Effects: gives up `hold`, if it is the hold of `owner`. See `let_go`.
-    given_up give_up(std::unique_lock<std::mutex>& guard, mutex_state& owner, lease const& hold) noexcept
+    given_up give_up(locked& guard, mutex_state& owner, lease const& hold) noexcept
     {
         if (lease{owner.held} != hold) return {};
         count_end(owner);
@@ -183,8 +183,8 @@ private:
 
     /// Effects: keeps the lease, which ends at `deadline`, until `release_at`, when `call` gives it back; unlocks.
     /// Returns: no error; or why it cannot be kept, as without memory: then it ends with its ttl.
-    std::error_code keep(std::unique_lock<std::mutex>& guard, std::unique_ptr<release_call> call,
-                         boot_clock::time_point deadline, boot_clock::time_point release_at) noexcept
+    std::error_code keep(locked& guard, std::unique_ptr<release_call> call, boot_clock::time_point deadline,
+                         boot_clock::time_point release_at) noexcept
     try {
         auto hold = std::make_shared<hold_state>();
         auto options = lease_.state().options();
@@ -210,7 +210,7 @@ private:
         return why;
     }
 
-    void give_back_kept(std::unique_lock<std::mutex>& guard) noexcept override
+    void give_back_kept(locked& guard) noexcept override
     {
         auto const owner = std::move(kept_);
         if (auto gone = let_go(guard, *owner); gone.call) start_deferred(guard, std::move(gone.call));
@@ -218,7 +218,7 @@ private:
 
     /// Effects: sends the release of what was given up and does not wait for its answer. A loss is announced as by
     /// `finish_release`; unlocks. Returns: no error, or `lease_lost`.
-    failure defer(std::unique_lock<std::mutex>& guard, given_up gone, announcer* background) noexcept
+    failure defer(locked& guard, given_up gone, announcer* background) noexcept
     {
         bool const was_valid = gone.call->was_valid;
         auto const how = gone.call->ended_in_store ? loss::taken : loss::deadline;

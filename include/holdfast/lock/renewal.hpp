@@ -9,7 +9,6 @@
 #include <holdfast/lock/renewer.hpp>
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
 #include <utility>
 
@@ -39,8 +38,8 @@ public:
 
     [[nodiscard]] bool waited_for() const noexcept { return !of_; }
 
-    /// Notified, with the queue's mutex locked, before an extension is settled: one at a time is under way.
-    std::condition_variable settled;
+    /// Set, with the queue's mutex locked, before an extension is settled: one at a time is under way.
+    std::atomic_flag settled;
 
     /// Returns: whether it is answered, and no thread waits for it.
     [[nodiscard]] bool answered() const noexcept { return answered_.load(std::memory_order_acquire); }

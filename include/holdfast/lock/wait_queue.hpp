@@ -153,7 +153,7 @@ public:
     }
 
 private:
-    next_step ask(std::unique_lock<std::mutex>& guard, waiter& one, boot_clock::time_point now) noexcept
+    next_step ask(locked& guard, waiter& one, boot_clock::time_point now) noexcept
     {
         if (auto const at = turns_.pause(one, now)) return {*at};
         if (!turns_.may_ask(one, now)) {
@@ -186,7 +186,7 @@ private:
 
     /// Effects: checks now and then, while `one` waits, whether the obstacle is something other than a lock; that is
     /// reported once.
-    next_step look(std::unique_lock<std::mutex>& guard, waiter& one, boot_clock::time_point now) noexcept
+    next_step look(locked& guard, waiter& one, boot_clock::time_point now) noexcept
     {
         if (now < one.look_at) return {one.look_at, true};
         one.look_pause = std::min<boot_clock::duration>(2 * one.look_pause, std::chrono::minutes{1});
@@ -207,7 +207,7 @@ private:
     }
 
     /// The hook is called in a thread that is started for it: it may be slow, and may ask for the lock.
-    void tell_obstacle(std::unique_lock<std::mutex>& guard, waiter const& one) noexcept
+    void tell_obstacle(locked& guard, waiter const& one) noexcept
     try {
         auto const what = tells_obstacle(one) ? one.asking->obstacle() : std::nullopt;
         if (!what) return;
@@ -231,7 +231,7 @@ private:
     }
 
     /// Effects: acts on the answer to the request of `one`.
-    next_step settle(std::unique_lock<std::mutex>& guard, waiter& one) noexcept
+    next_step settle(locked& guard, waiter& one) noexcept
     try {
         tell_obstacle(guard, one);
         auto const got = one.asking->outcome();
@@ -283,7 +283,7 @@ private:
     }
 
     /// Effects: gives back what `one` was granted, and cannot use: its object was destroyed meanwhile.
-    void give_up_grant(std::unique_lock<std::mutex>& guard, waiter& one) noexcept
+    void give_up_grant(locked& guard, waiter& one) noexcept
     {
         one.why_not = failure{std::make_error_code(std::errc::operation_canceled), {}};
         one.owner->unused = true;
