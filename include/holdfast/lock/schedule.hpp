@@ -43,9 +43,9 @@ public:
     struct timer : timed {
         std::weak_ptr<scheduled> whom{};
         boot_clock::time_point end{};  ///< when due, halfway to that
-        timer_queue* in = nullptr;
-        std::uint64_t alarms = 0;  ///< the number of alarms when it was last taken, canceled or prepared
-        bool poked = false;        ///< it was poked since then
+        std::uint32_t alarms = 0;      ///< the number of alarms when it was last taken, canceled or prepared
+        bool poked = false;            ///< it was poked since then
+        enum class state : std::uint8_t { none, later, due } now = state::none;
     };
 
     /// Whose turn it is.
@@ -75,7 +75,7 @@ public:
         if (t.alarms != alarms_ || t.poked) due = end = at_once;
         remove_from_line(t);
         t.end = end;
-        end == at_once ? add(due_, t, end) : add(later_, t, std::min(due, end));
+        end == at_once ? add(timer::state::due, t, end) : add(timer::state::later, t, std::min(due, end));
     }
 
     /// Effects: takes `t` out, unless it was poked.
@@ -109,7 +109,7 @@ public:
             while (auto* const one = first(*some)) {
                 some->remove(*one);
                 one->end = at_once;
-                add(due_, *one, at_once);
+                add(timer::state::due, *one, at_once);
             }
     }
 
@@ -124,7 +124,7 @@ public:
             auto const end = t.end;
             remove_from_line(t);
             t.end = due + (end - due) / 2;
-            add(due_, t, end);
+            add(timer::state::due, t, end);
         }
         while (auto* const t = first(due_)) {
             if (turn_of(*t, under_way) > now) break;
@@ -162,21 +162,24 @@ private:
 
     [[nodiscard]] static timer* first(timer_queue const& of) noexcept { return static_cast<timer*>(of.first()); }
 
-    static void remove_from_line(timer& t) noexcept
+    [[nodiscard]] timer_queue& line_of(timer::state one) noexcept { return one == timer::state::due ? due_ : later_; }
+
+    void remove_from_line(timer& t) noexcept
     {
-        if (t.in) std::exchange(t.in, nullptr)->remove(t);
+        if (auto const was = std::exchange(t.now, timer::state::none); was != timer::state::none)
+            line_of(was).remove(t);
     }
 
-    static void add(timer_queue& to, timer& t, boot_clock::time_point at) noexcept
+    void add(timer::state to, timer& t, boot_clock::time_point at) noexcept
     {
-        to.add(t, at);
-        t.in = &to;
+        line_of(to).add(t, at);
+        t.now = to;
     }
 
     timer_queue later_;  // sorted by when they are due
     timer_queue due_;    // sorted by their end
     bool full_ = false;  // little room, until half of those under way have ended
-    std::uint64_t alarms_ = 0;
+    std::uint32_t alarms_ = 0;
 };
 
 }  // namespace holdfast::detail
