@@ -70,8 +70,8 @@ public:
     }
 
 private:
-    bool lasts_ = false;
     boot_clock::time_point answered_{};  ///< it may have answered until then
+    bool lasts_ = false;
 };
 
 }  // namespace holdfast::detail

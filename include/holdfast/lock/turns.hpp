@@ -192,11 +192,11 @@ private:
     }
 
     linked_line<waiter> line_;
-    state state_ = state::idle;
     waiter* asks_ = nullptr;                                              // whose turn it is, while the state is asking
     boot_clock::time_point place_since_ = boot_clock::time_point::max();  // max: there is no place
-    release_pause pause_;
-    outage outage_;
+    [[no_unique_address]] release_pause pause_;
+    state state_ = state::idle;
+    [[no_unique_address]] outage outage_;
 };
 
 }  // namespace holdfast::detail
