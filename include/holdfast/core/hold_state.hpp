@@ -220,6 +220,9 @@ public:
         return token_of(&sources::asked, release_requested_);
     }
 
+    /// No user was told of it so far: a `min_hold` is not for it. Guarded by the queue of the lock.
+    bool unused = false;
+
 private:
     /// The sources of the tokens; one of which no token was asked for has no state.
     struct sources {

@@ -78,11 +78,11 @@ public:
     }
 
     /// Effects: a user is told of the hold of `owner`. In a forked child none: the hold is the parent's.
-    void begin_use(mutex_state& owner) const noexcept
+    void begin_use(mutex_state const& owner) const noexcept
     {
         if (in_child()) return;
         std::scoped_lock guard{mutex_};
-        owner.unused = false;
+        if (owner.held) owner.held->unused = false;
     }
 
     /// Effects: starts the thread of the client, if it does not run yet. Returns: false, and does nothing, if the

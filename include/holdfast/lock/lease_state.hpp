@@ -60,7 +60,7 @@ public:
         release_at_ = boot_clock::time_point::max();
         if (next_fence_ != 0) ++next_fence_;
         one.owner->held = holder_;
-        one.owner->unused = one.limit.told_later;
+        holder_->unused = one.limit.told_later;
         one.owner->releasing = std::move(releasing);
     }
 

@@ -20,7 +20,6 @@ struct mutex_state {
 
     std::shared_ptr<hold_state> held;
     std::unique_ptr<release_call> releasing;  ///< gives back what it holds
-    bool unused = false;                      ///< no user was told of the hold so far: a `min_hold` is not for it
     std::shared_ptr<lock_options const> options;
     /// Keeps the client from its end. Null: the object is destroyed, and what is granted to it is given back.
     std::shared_ptr<void const> client;

@@ -143,7 +143,7 @@ protected:
         bool const in_time = current && mine->still_held();
         call->was_valid = in_time && store().still_leased(lease_.state().token());
         call->ended_in_store = in_time;
-        auto const release_at = call->was_valid && !owner.unused
+        auto const release_at = call->was_valid && !mine->unused
                                     ? saturating_add(mine->since(), lease_.state().options()->min_hold)
                                     : boot_clock::time_point{};
         mine->end();
@@ -187,6 +187,7 @@ private:
                          boot_clock::time_point release_at) noexcept
     try {
         auto hold = std::make_shared<hold_state>();
+        hold->unused = true;
         auto options = lease_.state().options();
         if (options->on_error) {  // what it refers to may end before the lease
             auto silent = std::make_shared<lock_options>(*options);
@@ -196,7 +197,6 @@ private:
         kept_ = std::make_unique<mutex_state>();
         kept_->held = hold;
         kept_->releasing = std::move(call);
-        kept_->unused = true;
         bool const asks =
             lease_.keep(std::move(hold), std::move(options), deadline, release_at, this->shared_from_this());
         guard.unlock();

@@ -286,7 +286,7 @@ private:
     void give_up_grant(locked& guard, waiter& one) noexcept
     {
         one.why_not = failure{std::make_error_code(std::errc::operation_canceled), {}};
-        one.owner->unused = true;
+        if (one.owner->held) one.owner->held->unused = true;
         lease_.state().end_handoffs();  // it is not in the schedule, nor what the next one asked for
         if (auto gone = let_go(guard, *one.owner); gone.call) start_deferred(guard, std::move(gone.call));
     }
