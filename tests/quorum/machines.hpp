@@ -11,6 +11,7 @@
 #include <holdfast/quorum/node_group.hpp>
 #include <holdfast/quorum/node_set.hpp>
 
+#include <array>
 #include <chrono>
 #include <concepts>
 #include <cstdint>
@@ -60,9 +61,16 @@ namespace holdfast::test {
 inline constexpr auto t0 = boot_clock::time_point{std::chrono::hours{100}};
 inline constexpr std::chrono::milliseconds node_timeout{50};
 
-[[nodiscard]] inline quorum::node_group group_of(unsigned size)
+/// Returns: a group of that size; machines may refer to it.
+[[nodiscard]] inline quorum::node_group const& group_of(unsigned size)
 {
-    return {.size = size, .timeout = node_timeout, .overdue = node_error::overdue};
+    static auto const groups = [] {
+        std::array<quorum::node_group, quorum::max_nodes + 1> all;
+        for (unsigned n = 0; n < all.size(); ++n)
+            all.at(n) = {.size = n, .timeout = node_timeout, .overdue = node_error::overdue};
+        return all;
+    }();
+    return groups.at(size);
 }
 
 [[nodiscard]] quorum::node_set nodes(std::convertible_to<unsigned> auto... which)

@@ -33,10 +33,9 @@ namespace {
 struct rude_transport : holdfast::redis::transport {
     using sending = std::function<std::error_code(unsigned node, command const& c, listener* whom)>;
 
-    explicit rude_transport(sending f) : transport{3, 1, 0ms}, on_send{std::move(f)} {}
+    explicit rude_transport(sending f) : transport{3, 100ms, 1, 0ms}, on_send{std::move(f)} {}
 
     [[nodiscard]] boot_clock::time_point now() const noexcept override { return t0; }
-    [[nodiscard]] std::chrono::milliseconds node_timeout() const noexcept override { return 100ms; }
     [[nodiscard]] std::chrono::milliseconds connect_timeout() const noexcept override { return 100ms; }
     [[nodiscard]] owner_token fresh_token() override { return owner_token::fresh(); }
     [[nodiscard]] std::uint64_t random() noexcept override { return 1; }

@@ -6,6 +6,7 @@
 #include <holdfast/quorum/answer.hpp>
 #include <holdfast/quorum/node_set.hpp>
 
+#include <cstdint>
 #include <system_error>
 #include <tuple>
 
@@ -49,9 +50,9 @@ private:
         return {c.error != errc::misconfigured, c.unknown || !c.error, c.node};
     }
 
-    node_set asked_again_;
-    unsigned misconfigured_ = 0;
     cause why_;
+    node_set asked_again_;
+    std::uint8_t misconfigured_ = 0;
 };
 
 }  // namespace holdfast::quorum

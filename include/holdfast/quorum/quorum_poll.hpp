@@ -18,6 +18,7 @@ struct poll_step {
 };
 
 /// Sends one request to every node and counts the answers. Extend and release are such requests: both may be repeated.
+/// Each hold has one of them, so it is small: it refers to the group of nodes, which outlives it.
 ///
 /// | event                                            | next |
 /// |--------------------------------------------------|------|
@@ -91,13 +92,13 @@ private:
         failures_.add(c);
     }
 
-    node_group nodes_;
+    node_group const& nodes_;
+    boot_clock::time_point wake_at_ = boot_clock::time_point::max();
     node_set pending_;
     node_set applied_;
     node_set refused_;
     node_set unknown_;
-    node_failures failures_;
-    boot_clock::time_point wake_at_ = boot_clock::time_point::max();
+    [[no_unique_address]] node_failures failures_;
 };
 
 }  // namespace holdfast::quorum

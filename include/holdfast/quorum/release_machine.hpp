@@ -52,7 +52,7 @@ public:
     [[nodiscard]] bool others_wait() const noexcept { return others_wait_; }
 
 private:
-    quorum_poll poll_;
+    [[no_unique_address]] quorum_poll poll_;
     bool others_wait_ = false;
 };
 

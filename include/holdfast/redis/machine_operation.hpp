@@ -154,17 +154,22 @@ protected:
         under_way_ = under_way_ - nodes;
     }
 
-    transport& transport_;  // NOLINT(*-non-private-member-variables-in-classes)
-    node_errors errors_;    // NOLINT(*-non-private-member-variables-in-classes)
-    Machine machine_;       // NOLINT(*-non-private-member-variables-in-classes)
-    node_set under_way_;    // NOLINT(*-non-private-member-variables-in-classes)
+private:
+    bool acting_ = false;
+    bool started_ = false;
+    bool ended_ = false;
+
+protected:
+    // NOLINTBEGIN(*-non-private-member-variables-in-classes)
+    node_set under_way_;
+    transport& transport_;
+    node_errors errors_;
+    Machine machine_;
+    // NOLINTEND(*-non-private-member-variables-in-classes)
 
 private:
     node_set unsent_;  // what a step said could not be sent to them; the machine must still be told
     node_set failed_;  // they answered with an error in the middle of a step; the machine must still be told
-    bool acting_ = false;
-    bool started_ = false;
-    bool ended_ = false;
 };
 
 }  // namespace holdfast::redis

@@ -48,7 +48,8 @@ class socket_transport final : public transport, private greeting_listener {
 public:
     /// `orphaned`: see `io::reactor`.
     socket_transport(pool_options const& options, io::wake_up const* orphaned)
-        : transport{static_cast<unsigned>(options.servers.size()), random_bits(), options.restart_guard},
+        : transport{static_cast<unsigned>(options.servers.size()), options.node_timeout, random_bits(),
+                    options.restart_guard},
           options_{options},
           reactor_{2 * options_.servers.size(), orphaned},
           seed_{random_bits()}
@@ -63,7 +64,6 @@ public:
     // See `transport`.
 
     [[nodiscard]] boot_clock::time_point now() const noexcept override { return boot_clock::now(); }
-    [[nodiscard]] std::chrono::milliseconds node_timeout() const noexcept override { return options_.node_timeout; }
     [[nodiscard]] std::chrono::milliseconds connect_timeout() const noexcept override
     {
         return options_.connect_timeout;

@@ -48,7 +48,6 @@ public:
     virtual void unlock() noexcept = 0;
 
     [[nodiscard]] virtual boot_clock::time_point now() const noexcept = 0;
-    [[nodiscard]] virtual std::chrono::milliseconds node_timeout() const noexcept = 0;
     /// Returns: how long each step of making a connection may take.
     [[nodiscard]] virtual std::chrono::milliseconds connect_timeout() const noexcept = 0;
     [[nodiscard]] virtual owner_token fresh_token() = 0;
@@ -68,14 +67,11 @@ public:
     /// Called without the lock.
     [[nodiscard]] virtual std::string describe(unsigned n, std::error_code why) = 0;
 
-    [[nodiscard]] unsigned size() const noexcept { return size_; }
+    [[nodiscard]] unsigned size() const noexcept { return group_.size; }
+    [[nodiscard]] std::chrono::milliseconds node_timeout() const noexcept { return group_.timeout; }
 
     /// Returns: the nodes, as the machines ask them.
-    [[nodiscard]] quorum::node_group nodes() const noexcept
-    {
-        // mutant: a node waited for twice as long
-        return {.size = size(), .timeout = node_timeout(), .overdue = errc::no_answer};
-    }
+    [[nodiscard]] quorum::node_group const& nodes() const noexcept { return group_; }
 
     [[nodiscard]] fence_source fencing() const noexcept
     {
@@ -186,7 +182,7 @@ public:
     [[nodiscard]] std::int64_t score(boot_clock::time_point entered) const noexcept
     {
         // What a client knows of a clock may be wrong by as long as its connection took.
-        if (size_ == 1) return -1 - std::chrono::duration_cast<std::chrono::microseconds>(now() - entered).count();
+        if (size() == 1) return -1 - std::chrono::duration_cast<std::chrono::microseconds>(now() - entered).count();
         return static_cast<std::int64_t>(votes_.latest(entered));  // mutant: a place by the client's own clock
     }
 
@@ -197,9 +193,11 @@ public:
 
 protected:
     /// `inbox_number`: no other client has it.
-    transport(unsigned size, std::uint64_t inbox_number, std::chrono::milliseconds restart_guard,
+    transport(unsigned size, std::chrono::milliseconds node_timeout, std::uint64_t inbox_number,
+              std::chrono::milliseconds restart_guard,
               std::chrono::milliseconds fence_lifetime = shortest_fence_lifetime)
-        : size_{size},
+        // mutant: a node waited for twice as long
+        : group_{.size = size, .timeout = node_timeout, .overdue = errc::no_answer},
           votes_{size, restart_guard, fence_lifetime},
           inbox_{inbox_number, [this](unsigned n, waiter_id const& w, std::string_view lock) { pass_on(n, w, lock); }}
     {
@@ -263,7 +261,7 @@ private:
     } catch (...) {  // NOLINT(bugprone-empty-catch): the reservation runs out
     }
 
-    unsigned size_;
+    quorum::node_group group_;
     eligibility votes_;
     std::vector<way> nodes_;
     inbox inbox_;

@@ -48,7 +48,8 @@ class transport final : public redis::transport {
 public:
     /// Throws: `error` (`misconfigured`) if the restart guard is shorter than the longest ttl.
     transport(host& client, network& servers, transport_options const& options)
-        : redis::transport{servers.size(), client.random(), guard_of(options), options.fence_lifetime},
+        : redis::transport{servers.size(), options.node_timeout, client.random(), guard_of(options),
+                           options.fence_lifetime},
           client_{client},
           options_{options}
     {
@@ -94,7 +95,6 @@ public:
         return why;
     }
 
-    [[nodiscard]] std::chrono::milliseconds node_timeout() const noexcept override { return options_.node_timeout; }
     [[nodiscard]] std::chrono::milliseconds connect_timeout() const noexcept override
     {
         return options_.connect_timeout;

@@ -59,7 +59,7 @@ MUTANTS = {
         labels="lesson-3 lesson-19",
     ),
     "a node waited for twice as long": mutant(
-        REDIS, ("= node_timeout()", "= MUTANT ? 2 * node_timeout() : node_timeout()")
+        REDIS, ("= node_timeout,", "= MUTANT ? 2 * node_timeout : node_timeout,")
     ),
     "no validity check": mutant(REDIS, ("round_.usable(now)", "(MUTANT || round_.usable(now))"), labels="lesson-3"),
     "renewed validity counted from the end": mutant(REDIS, ("(sent_,", "(MUTANT ? now_ : sent_,"), labels="lesson-19"),
