@@ -58,8 +58,8 @@ public:
     }
 
     std::string name;
-    owner_token token;                  ///< but for an acquire
-    std::chrono::milliseconds ttl{};    ///< but for a release
+    owner_token token;                ///< but for an acquire
+    std::chrono::milliseconds ttl{};  ///< but for a release
     std::optional<acquire_request> request;
     std::atomic<bool> canceled{false};
     std::atomic<boot_clock::time_point> begun{boot_clock::time_point{}};
@@ -124,19 +124,20 @@ public:
     fake_calls<result<boot_clock::time_point>> extends;
     fake_calls<failure> releases;
 
-    std::atomic<bool> others_wait{false};     ///< releases say so
-    std::atomic<int> unavailable{-1};         ///< acquires that have not ended say so, or do not; below 0: do not know
+    std::atomic<bool> others_wait{false};    ///< releases say so
+    std::atomic<int> unavailable{-1};        ///< acquires that have not ended say so, or do not; below 0: do not know
     std::atomic<bool> cannot_extend{false};  ///< there is no memory for it
+    std::atomic<bool> lends{false};          ///< releases
+    std::atomic<int> releases_made{0};       ///< and not lent
     std::atomic<bool> mutable ends_lease{
         false};  ///< the next lease that is asked about has ended; an extension does not find it
-    std::atomic<bool> cancel_ends{
-        true};  ///< what is canceled ends in `cancel`; otherwise when it is answered
-    std::atomic<bool> serves{false};          ///< it wants to be served
-    std::atomic<int> served{0};               ///< how often it was served
-    std::atomic<int> broken{0};               ///< how often what `operation` says was not kept to
-    std::atomic<bool> start_throws{false};    ///< no acquire can be started
-    std::function<void()> when_started{};     ///< called in the start of an acquire
-    std::function<void()> when_asked{};       ///< called when the outcome of an acquire has been made
+    std::atomic<bool> cancel_ends{true};    ///< what is canceled ends in `cancel`; otherwise when it is answered
+    std::atomic<bool> serves{false};        ///< it wants to be served
+    std::atomic<int> served{0};             ///< how often it was served
+    std::atomic<int> broken{0};             ///< how often what `operation` says was not kept to
+    std::atomic<bool> start_throws{false};  ///< no acquire can be started
+    std::function<void()> when_started{};   ///< called in the start of an acquire
+    std::function<void()> when_asked{};     ///< called when the outcome of an acquire has been made
 
     /// Returns: what an acquire is granted.
     [[nodiscard]] grant granted(acquire_request const& r)
@@ -209,7 +210,14 @@ public:
     }
     [[nodiscard]] std::unique_ptr<pending_release> release(shared_key const& key) override
     {
+        ++releases_made;
         return std::make_unique<release_operation>(*this, key);
+    }
+    [[nodiscard]] bool lends_releases() const noexcept override { return lends; }
+    void lend_release(shared_key const& key, release_user& to) noexcept override
+    {
+        release_operation one{*this, key};
+        to.use(one);
     }
 
 private:

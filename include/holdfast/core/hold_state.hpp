@@ -5,6 +5,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/small_mutex.hpp>
+#include <holdfast/core/token.hpp>
 
 #include <atomic>
 #include <cstdint>
@@ -219,6 +220,8 @@ public:
         std::scoped_lock guard{mutex_};
         return token_of(&sources::asked, release_requested_);
     }
+
+    owner_token token;  ///< of its lease; it is given back by that, also when it was lost
 
     /// No user was told of it so far: a `min_hold` is not for it. Guarded by the queue of the lock.
     bool unused = false;

@@ -64,17 +64,28 @@ public:
     [[nodiscard]] virtual bool release_requested() const noexcept { return false; }
 };
 
-/// Compare-and-delete. Yields no error, `not_owner`, or why the outcome is not known. Made before the lock is taken, so
-/// that giving it back needs no memory: `start` does not throw. `cancel()` has no effect.
+/// Compare-and-delete. Yields no error, `not_owner`, or why the outcome is not known. Made before the lock is taken, or
+/// lent for a while (`lock_store::lend_release`), so that giving it back needs no memory: `start` does not throw.
+/// `cancel()` has no effect.
 class pending_release : public operation<failure> {
 public:
-    /// Effects: sets the lease that `start` gives back. Called once, when that is granted, with locks held; `start` may
-    /// come hours later, or never.
+    /// Effects: sets the lease that `start` gives back. Called when that is granted, and again when it passes to another
+    /// holder, with locks held; `start` may come hours later, or never.
     virtual void bind(owner_token const& token) noexcept = 0;
 
     /// Returns: whether other clients are known to wait for the lock. They are given time to ask for it. Requires:
     /// `done` was called.
     [[nodiscard]] virtual bool others_wait() const noexcept { return false; }
+};
+
+/// Is lent a release.
+class release_user {
+public:
+    /// Effects: uses `one`, which was not started; if it starts it, it waits until it has ended.
+    virtual void use(pending_release& one) noexcept = 0;
+
+protected:
+    ~release_user() = default;
 };
 
 /// Asks who has a lock. Fails with `unavailable` if no quorum could be asked, or what it says is not decided.
@@ -145,6 +156,10 @@ public:
                                                                  std::chrono::milliseconds ttl) = 0;
     /// Returns: a release of `key` that was not started; see `pending_release::bind`.
     [[nodiscard]] virtual std::unique_ptr<pending_release> release(shared_key const& key) = 0;
+    /// Returns: whether `lend_release` does something. Otherwise each hold has a release from its beginning.
+    [[nodiscard]] virtual bool lends_releases() const noexcept { return false; }
+    /// Effects: lends `to` a release of `key` that needs no memory but the caller's stack.
+    virtual void lend_release(shared_key const& /*key*/, release_user& /*to*/) noexcept {}
 
     /// Effects: the caller, which waits for an operation on `key`, or, if that is null, for one of `list`, lends its
     /// thread until `who` is signalled, or `until`. It may serve other operations meanwhile. Returns: the signals of

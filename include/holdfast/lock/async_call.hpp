@@ -152,6 +152,7 @@ public:
     void begin(mutex_state& owner, lease const& hold)
     {
         thread().prepare(timer_, weak_from_this());
+        queue_->prepare_release(owner);
         std::scoped_lock guard{beginning_};
         if (!queue_->begin_service(owner))
             throw error_of(queue_->name(), {make_error_code(errc::not_owner), "the mutex was destroyed"});

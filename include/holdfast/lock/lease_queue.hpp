@@ -11,6 +11,7 @@
 #include <holdfast/lock/client_parts.hpp>
 #include <holdfast/lock/failure_reports.hpp>
 #include <holdfast/lock/mutex_state.hpp>
+#include <holdfast/lock/release_call.hpp>
 #include <holdfast/lock/renewal.hpp>
 #include <holdfast/lock/renewed_lease.hpp>
 #include <holdfast/lock/renewer.hpp>
@@ -85,6 +86,25 @@ public:
         if (owner.held) owner.held->unused = false;
     }
 
+    /// Effects: no thread need wait when the hold of `owner` is given back. Throws: `std::bad_alloc`.
+    void prepare_release(mutex_state& owner)
+    {
+        auto const lacks = [&] { return owner.held && !owner.releasing; };
+        if (std::scoped_lock guard{mutex_}; !lacks()) return;
+        auto made = make_release();
+        std::scoped_lock guard{mutex_};
+        if (!lacks()) return;
+        made->bind(owner.held->token);
+        owner.releasing = std::move(made);
+    }
+
+    /// Returns: whether it keeps a lease until its `min_hold` is over.
+    [[nodiscard]] bool keeps() const noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        return kept_ != nullptr;
+    }
+
     /// Effects: starts the thread of the client, if it does not run yet. Returns: false, and does nothing, if the
     /// object of `owner` was destroyed: the client may have ended. Throws: as `renewer::ensure_running`.
     [[nodiscard]] bool ensure_running(mutex_state const& owner) const
@@ -135,12 +155,45 @@ protected:
     /// Effects: gives back the lease, which was kept for `min_hold`; unlocks.
     virtual void give_back_kept(locked& guard) noexcept = 0;
 
+    [[nodiscard]] std::unique_ptr<release_call> make_release()
+    {
+        return std::make_unique<release_call>(store().release(key()));
+    }
+
+    /// Returns: whether the hold that `one` wants needs a release from its beginning, as no thread may wait for that.
+    [[nodiscard]] bool needs_release(waiter const& one) const noexcept
+    {
+        auto const& options = *one.options;
+        return store().lends_releases() &&
+               (one.limit.told_later || options.deferred_release || options.min_hold.count() != 0);
+    }
+
     /// Effects: gives the turn to the next waiter; unlocks.
     void pass_on(locked& guard) noexcept
     {
         auto* const next = turns_.pass_on();
         guard.unlock();
         if (next) next->signal(waiter::its_turn);
+    }
+
+    /// Effects: if `said` is a loss, announces it to those who know `mine`; counts the release, which began at `begun`,
+    /// or just now, and tells the observer of it, or of a loss that it found, which was as `how` says. Returns: `said`.
+    failure conclude(hold_state& mine, failure said, announcer* background, loss how = loss::deadline,
+                     std::optional<boot_clock::time_point> begun = std::nullopt) noexcept
+    {
+        bool const lost = said.code == errc::lease_lost;
+        bool const known = mine.lost();
+        if (lost) announce_loss(background, mine);
+        if (lost && known) return said;  // it was told then
+        lost ? reports().seen.lost(how) : reports().seen.released();
+        reports().seen.tell(background, [&] {
+            return lock_event{.what = lost ? lock_event::kind::lost : lock_event::kind::released,
+                              .lock_name = name(),
+                              .duration = (begun ? *begun : boot_clock::now()) - mine.since(),
+                              .code = said.code,
+                              .server = said.server};
+        });
+        return said;
     }
 
 private:

@@ -50,8 +50,8 @@ public:
         count_renewal(got.valid_until);
     }
 
-    /// Effects: makes `one` the holder until `deadline`, with the next fencing token of the batch. `releasing` will
-    /// give the lease back.
+    /// Effects: makes `one` the holder until `deadline`, with the next fencing token of the batch. What it has to give
+    /// the lease back is its own, or else `releasing`.
     void give(waiter& one, boot_clock::time_point deadline, std::unique_ptr<release_call> releasing) noexcept
     {
         options_ = one.options;
@@ -61,7 +61,9 @@ public:
         if (next_fence_ != 0) ++next_fence_;
         one.owner->held = holder_;
         holder_->unused = one.limit.told_later;
-        one.owner->releasing = std::move(releasing);
+        holder_->token = token_;
+        one.owner->releasing = std::move(one.releasing ? one.releasing : releasing);
+        if (one.owner->releasing) one.owner->releasing->bind(token_);
     }
 
     /// Effects: gives the lease, which ends at `deadline`, to `kept`, which has no user, until `release_at`; then it is
@@ -71,6 +73,7 @@ public:
     {
         options_ = std::move(options);
         kept->begin(holder_->fence(), deadline);
+        kept->token = token_;
         holder_ = std::move(kept);
         release_at_ = release_at;
         return !fixed_ && release_at > deadline;

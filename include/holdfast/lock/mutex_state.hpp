@@ -19,7 +19,7 @@ struct mutex_state {
     ~mutex_state() = default;
 
     std::shared_ptr<hold_state> held;
-    std::unique_ptr<release_call> releasing;  ///< gives back what it holds
+    std::unique_ptr<release_call> releasing;  ///< gives back what it holds; null: who does that is lent it
     std::shared_ptr<lock_options const> options;
     /// Keeps the client from its end. Null: the object is destroyed, and what is granted to it is given back.
     std::shared_ptr<void const> client;

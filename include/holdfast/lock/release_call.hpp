@@ -6,11 +6,20 @@
 #include <holdfast/lock/awaited.hpp>
 
 #include <memory>
+#include <new>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// The release of one lease. It is made before the lease is asked for: giving the lease back then needs no memory.
+/// How a lease is given back.
+struct release_terms {
+    bool was_valid = true;              ///< whether the lease was valid when it was given back
+    bool ended_in_store = false;        ///< if it was not, or turns out not to have been: by the store's word
+    bool keeps_others_waiting = false;  ///< no waiter of this process may ask before the answer
+};
+
+/// The release of one lease, which needs no memory. One that no thread waits for is made before the lease is asked for;
+/// one that a thread waits for is on its stack, if the store can lend it.
 class release_call final : public awaited {
 public:
     /// Receives the answer to a release that no thread waits for.
@@ -22,17 +31,18 @@ public:
         ~receiver() = default;
     };
 
-    explicit release_call(std::unique_ptr<pending_release> operation) : operation_{std::move(operation)} {}
+    explicit release_call(std::unique_ptr<pending_release> operation) : own_{std::move(operation)}, operation_{*own_} {}
+    explicit release_call(pending_release& lent) noexcept : operation_{lent} {}
     ~release_call() override = default;
 
     /// Effects: it is the release of the lease of `token`, which was granted.
-    void bind(owner_token const& token) noexcept { operation_->bind(token); }
+    void bind(owner_token const& token) noexcept { operation_.bind(token); }
 
     /// Effects: gives back the lease. Requires: `bind` was called.
     void start(boot_clock::time_point now) noexcept
     {
         begun_ = now;
-        operation_->start(*this);
+        operation_.start(*this);
     }
 
     /// Effects: the same, but no thread waits for the answer. The thread that brings the answer passes `mine` to `of`.
@@ -43,13 +53,32 @@ public:
         mine.release()->start(now);
     }
 
-    [[nodiscard]] boot_clock::time_point begun() const noexcept { return begun_; }
-    [[nodiscard]] bool others_wait() const noexcept { return operation_->others_wait(); }
-    [[nodiscard]] failure outcome() const { return operation_->outcome(); }
+    /// Effects: calls `f` with a release of `key`, which is on the stack.
+    template <class F>
+    static void lend(lock_store& store, shared_key const& key, F const& f) noexcept
+    {
+        struct user final : release_user {
+            explicit user(F const& of) noexcept : f_{of} {}
+            void use(pending_release& one) noexcept override
+            {
+                release_call call{one};
+                f_(call);
+            }
+            F const& f_;
+        } to{f};
+        store.lend_release(key, to);
+    }
 
-    bool was_valid = true;              ///< whether the lease was valid when it was given back
-    bool ended_in_store = false;        ///< if it was not, or turns out not to have been: by the store's word
-    bool keeps_others_waiting = false;  ///< no waiter of this process may ask before the answer
+    [[nodiscard]] boot_clock::time_point begun() const noexcept { return begun_; }
+    [[nodiscard]] bool others_wait() const noexcept { return operation_.others_wait(); }
+    [[nodiscard]] failure outcome() const noexcept
+    try {
+        return operation_.outcome();
+    } catch (std::bad_alloc const&) {
+        return {make_error_code(errc::outcome_unknown), {}};
+    }
+
+    release_terms terms;
 
 private:
     void complete() noexcept override
@@ -58,7 +87,8 @@ private:
         awaited::complete();
     }
 
-    std::unique_ptr<pending_release> operation_;
+    std::unique_ptr<pending_release> own_;  // null: it is lent
+    pending_release& operation_;
     std::shared_ptr<receiver> receiver_;
     boot_clock::time_point begun_{};
 };

@@ -44,17 +44,15 @@ public:
         bool const may_defer = owner.options->deferred_release;
         auto gone = give_up(guard, owner, lease{owner.held});
         if (!gone.mine) return {make_error_code(errc::not_owner), {}};
-        if (!gone.call) return conclude(*gone.mine, {gone.unkept, {}}, nullptr);
-        if (may_defer && !turns_.next()) return defer(guard, std::move(gone), nullptr);
+        if (!gone.gives_back) return conclude(*gone.mine, {gone.unkept, {}}, nullptr);
+        if (gone.call && may_defer && !turns_.next()) return defer(guard, std::move(gone), nullptr);
         guard.unlock();  // `owner` may be gone from here on
-        gone.call->start(boot_clock::now());
-        gone.call->wait(store(), key());
-        return finish_release(*gone.call, *gone.mine, nullptr);
+        return give_back_now(gone, nullptr);
     }
 
-    /// Effects: as `release`, but without a wait, and only if `hold` is the hold of `owner`. `of` gets the release with
-    /// its answer, for `finish_release`. `mine` is set to the hold that was given up. Returns: nothing if an answer
-    /// will come; otherwise the result.
+    /// Effects: as `release`, but only if `hold` is the hold of `owner`, and without a wait if `prepare_release` was
+    /// called before. `of` gets the release with its answer, for `finish_release`. `mine` is set to the hold that was
+    /// given up. Returns: nothing if an answer will come; otherwise the result.
     [[nodiscard]] std::optional<failure> begin_release(mutex_state& owner, lease const& hold,
                                                        std::shared_ptr<release_call::receiver> of,
                                                        std::shared_ptr<hold_state>& mine) noexcept
@@ -64,29 +62,30 @@ public:
         auto gone = give_up(guard, owner, hold);
         mine = gone.mine;
         if (!mine) return failure{make_error_code(errc::not_owner), {}};
-        if (!gone.call) return conclude(*mine, {gone.unkept, {}}, &renewer().calls);
+        if (!gone.gives_back) return conclude(*mine, {gone.unkept, {}}, &renewer().calls);
         guard.unlock();
+        if (!gone.call) return give_back_now(gone, &renewer().calls);
         release_call::start(std::move(gone.call), boot_clock::now(), std::move(of));
         return std::nullopt;
     }
 
-    /// Effects: gives up `hold`, if it is the hold of `owner`, and does not wait for the answer. Returns: no error,
-    /// `lease_lost`, or why the lock is not kept for its `min_hold`; in a forked child, `not_owner`.
+    /// Effects: gives up `hold`, if it is the hold of `owner`, and does not wait for the answer, unless there is no
+    /// memory. Returns: no error, `lease_lost`, or why the lock is not kept for its `min_hold`; in a forked child,
+    /// `not_owner`.
     failure release_hold(mutex_state& owner, lease const& hold) noexcept
     {
         if (in_child()) return {make_error_code(errc::not_owner), {}};
+        try {
+            prepare_release(owner);
+        } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): then it waits
+        }
         std::unique_lock guard{mutex_};
         auto gone = give_up(guard, owner, hold);
         if (!gone.mine) return {};
-        if (!gone.call) return conclude(*gone.mine, {gone.unkept, {}}, &renewer().calls);
-        return defer(guard, std::move(gone), &renewer().calls);
-    }
-
-    /// Returns: whether it keeps a lease until its `min_hold` is over.
-    [[nodiscard]] bool keeps() const noexcept
-    {
-        std::scoped_lock guard{mutex_};
-        return kept_ != nullptr;
+        if (!gone.gives_back) return conclude(*gone.mine, {gone.unkept, {}}, &renewer().calls);
+        if (gone.call) return defer(guard, std::move(gone), &renewer().calls);
+        guard.unlock();
+        return give_back_now(gone, &renewer().calls);
     }
 
     /// Effects: acts on the answer of `call`, which gave up `mine`. Tokens of a lost lease are stopped in a thread of
@@ -94,18 +93,33 @@ public:
     failure finish_release(release_call& call, hold_state& mine, announcer* background) noexcept
     {
         note_others(call);
-        given_back(call.keeps_others_waiting);
-        return conclude(mine, release_result(call.was_valid, outcome_of(call)), background,
-                        call.ended_in_store ? loss::taken : loss::deadline, call.begun());
+        given_back(call.terms.keeps_others_waiting);
+        return conclude(mine, release_result(call.terms.was_valid, call.outcome()), background,
+                        call.terms.ended_in_store ? loss::taken : loss::deadline, call.begun());
     }
 
 protected:
     /// What was given up.
     struct given_up {
         std::shared_ptr<hold_state> mine;      ///< null: it was not held
-        std::unique_ptr<release_call> call{};  ///< to be started; null: the lease was handed on or is kept, or was none
+        bool gives_back = false;               ///< false: the lease was handed on or is kept, or was none
+        release_terms terms{};                 ///< of the release
+        std::unique_ptr<release_call> call{};  ///< the release, to be started; null: one is to be lent
         std::error_code unkept{};              ///< why the lease is not kept although it should be
     };
+
+    /// Effects: gives back what was granted to `owner` and cannot be used; unlocks.
+    void give_up_unused(locked& guard, mutex_state& owner) noexcept
+    {
+        auto gone = let_go(guard, owner);
+        if (gone.call) return start_deferred(guard, std::move(gone.call));
+        if (!gone.gives_back) return;
+        guard.unlock();  // the caller is the thread that was to have the lock
+        wait_for_release(gone, [&](release_call const& call) {
+            note_others(call);
+            given_back(call.terms.keeps_others_waiting);
+        });
+    }
 
     /// Effects: counts the end of the hold of `owner`, which is about to be given up, unless its lease is lost.
     void count_end(mutex_state const& owner) noexcept
@@ -118,8 +132,8 @@ protected:
     /// the answer, and after the pause for others that the answer says are waiting. One that comes later asks at once.
     void start_deferred(locked& guard, std::unique_ptr<release_call> call) noexcept
     {
-        bool const keeps = call->keeps_others_waiting;
-        bool const at_answer = call->keeps_others_waiting = keeps && turns_.next();
+        bool const keeps = call->terms.keeps_others_waiting;
+        bool const at_answer = call->terms.keeps_others_waiting = keeps && turns_.next();
         // Before anybody else can see that nothing is held, and end the client.
         at_answer ? renewer().begin_service() : renewer().begin_late_service();
         guard.unlock();
@@ -141,9 +155,10 @@ protected:
         bool const kept = lease_.state().kept();
         bool const current = mine == lease_.state().holder();
         bool const in_time = current && mine->still_held();
-        call->was_valid = in_time && store().still_leased(lease_.state().token());
-        call->ended_in_store = in_time;
-        auto const release_at = call->was_valid && !mine->unused
+        auto& terms = gone.terms;
+        terms.was_valid = in_time && store().still_leased(lease_.state().token());
+        terms.ended_in_store = in_time;
+        auto const release_at = terms.was_valid && !mine->unused
                                     ? saturating_add(mine->since(), lease_.state().options()->min_hold)
                                     : boot_clock::time_point{};
         mine->end();
@@ -152,7 +167,7 @@ protected:
             return gone;
         }
         // The result of an extend that is under way is not known. Others have waited for a lease that was kept.
-        if (auto* const next = call->was_valid && !kept && !lease_.extending() ? turns_.next() : nullptr;
+        if (auto* const next = terms.was_valid && !kept && !lease_.extending() ? turns_.next() : nullptr;
             next && lease_.state().may_pass_to(*next, deadline)) {
             // `max_hold` starts again for the next holder.
             bool const limited = lease_.state().options()->max_hold.has_value();
@@ -165,14 +180,41 @@ protected:
             next->signal(waiter::its_turn);
             return gone;
         }
-        call->keeps_others_waiting = current || turns_.now() == turns::state::idle;
+        terms.keeps_others_waiting = current || turns_.now() == turns::state::idle;
         if (current) lease_.end(turns_.next());  // nothing is sent for it after the release
-        if (call->keeps_others_waiting) turns_.release();
+        if (terms.keeps_others_waiting) turns_.release();
+        gone.gives_back = true;
         gone.call = std::move(call);
+        if (gone.call) gone.call->terms = terms;
         return gone;
     }
 
 private:
+    /// Effects: gives back what was given up, and calls `f` with the release when that is answered.
+    template <class F>
+    void wait_for_release(given_up const& gone, F const& f) noexcept
+    {
+        auto const wait = [&](release_call& call) {
+            call.start(boot_clock::now());
+            call.wait(store(), key());
+            f(call);
+        };
+        if (gone.call) return wait(*gone.call);
+        release_call::lend(store(), key(), [&](release_call& call) {
+            call.terms = gone.terms;
+            call.bind(gone.mine->token);
+            wait(call);
+        });
+    }
+
+    /// Effects: gives back what was given up, and waits for the answer. Returns: as `finish_release`.
+    failure give_back_now(given_up const& gone, announcer* background) noexcept
+    {
+        failure said;
+        wait_for_release(gone, [&](release_call& call) { said = finish_release(call, *gone.mine, background); });
+        return said;
+    }
+
     /// Effects: gives up `hold`, if it is the hold of `owner`. See `let_go`.
     given_up give_up(locked& guard, mutex_state& owner, lease const& hold) noexcept
     {
@@ -220,30 +262,10 @@ private:
     /// `finish_release`; unlocks. Returns: no error, or `lease_lost`.
     failure defer(locked& guard, given_up gone, announcer* background) noexcept
     {
-        bool const was_valid = gone.call->was_valid;
-        auto const how = gone.call->ended_in_store ? loss::taken : loss::deadline;
+        bool const was_valid = gone.terms.was_valid;
+        auto const how = gone.terms.ended_in_store ? loss::taken : loss::deadline;
         start_deferred(guard, std::move(gone.call));
         return conclude(*gone.mine, release_result(was_valid, {}), background, how);
-    }
-
-    /// Effects: if `said` is a loss, announces it to those who know `mine`; counts the release, which began at `begun`,
-    /// or just now, and tells the observer of it, or of a loss that it found, which was as `how` says. Returns: `said`.
-    failure conclude(hold_state& mine, failure said, announcer* background, loss how = loss::deadline,
-                     std::optional<boot_clock::time_point> begun = std::nullopt) noexcept
-    {
-        bool const lost = said.code == errc::lease_lost;
-        bool const known = mine.lost();
-        if (lost) announce_loss(background, mine);
-        if (lost && known) return said;  // it was told then
-        lost ? reports().seen.lost(how) : reports().seen.released();
-        reports().seen.tell(background, [&] {
-            return lock_event{.what = lost ? lock_event::kind::lost : lock_event::kind::released,
-                              .lock_name = name(),
-                              .duration = (begun ? *begun : boot_clock::now()) - mine.since(),
-                              .code = said.code,
-                              .server = said.server};
-        });
-        return said;
     }
 
     /// Effects: handles the answer to a release that no thread waits for. The calling thread may hold this mutex, or
@@ -251,7 +273,7 @@ private:
     void released(std::unique_ptr<release_call> call) noexcept override
     {
         note_others(*call);
-        if (!call->keeps_others_waiting) return renewer().end_late_service();
+        if (!call->terms.keeps_others_waiting) return renewer().end_late_service();
         release_answered_ = true;
         lease_.poke();
         renewer().end_service();
@@ -269,13 +291,6 @@ private:
         std::unique_lock guard{mutex_};
         turns_.released(boot_clock::now());
         if (kept_others_waiting) pass_on(guard);
-    }
-
-    [[nodiscard]] static failure outcome_of(release_call const& call) noexcept
-    try {
-        return call.outcome();
-    } catch (std::bad_alloc const&) {
-        return {make_error_code(errc::outcome_unknown), {}};
     }
 };
 

@@ -46,6 +46,7 @@ public:
         std::scoped_lock guard{mutex_};
         if (!one.owner->client)
             throw error_of(name(), {std::make_error_code(std::errc::operation_canceled), "the mutex was destroyed"});
+        if (needs_release(one)) one.releasing = make_release();
         if (turns_.is_first(one)) lease_.prepare(this->weak_from_this());
         turns_.enter(one);
     }
@@ -178,7 +179,7 @@ private:
             request_for(*one.options, one.limit, lease_.state().handoffs_for(one), turns_.unavailable_since(one));
         request.since = turns_.place_of(one, boot_clock::now());
         one.patience_in_outage = request.unavailable_after;
-        one.releasing = std::make_unique<release_call>(store().release(key()));
+        if (!store().lends_releases()) one.releasing = make_release();
         one.asking = one.limit.joint ? one.limit.joint->part(key(), request) : store().acquire(key(), request);
         one.now = waiter::stage::asking;
         one.asking->start(one);
@@ -248,8 +249,7 @@ private:
         }
         auto& lease = lease_.state();
         lease.begin(*got, one.options);
-        one.releasing->bind(got->token);
-        lease.give(one, lease.deadline_for(got->valid_until), std::move(one.releasing));
+        lease.give(one, lease.deadline_for(got->valid_until), nullptr);
         if (!one.owner->client) {
             give_up_grant(guard, one);
             return {};
@@ -288,7 +288,7 @@ private:
         one.why_not = failure{std::make_error_code(std::errc::operation_canceled), {}};
         if (one.owner->held) one.owner->held->unused = true;
         lease_.state().end_handoffs();  // it is not in the schedule, nor what the next one asked for
-        if (auto gone = let_go(guard, *one.owner); gone.call) start_deferred(guard, std::move(gone.call));
+        give_up_unused(guard, *one.owner);
     }
 
     bool told_of_obstacle_ = false;

@@ -84,7 +84,7 @@ public:
 
     // Of its request.
     std::unique_ptr<pending_acquire> asking;
-    std::unique_ptr<release_call> releasing;  ///< for the lease that is asked for
+    std::unique_ptr<release_call> releasing;  ///< for the lease that it wants; null: see `mutex_state`
     boot_clock::duration patience_in_outage = boot_clock::duration::max();
     boot_clock::time_point look_at = boot_clock::time_point::max();  ///< when the obstacle is checked next
     boot_clock::duration look_pause{};

@@ -72,6 +72,13 @@ public:
         return std::make_unique<release_operation>(data_, reactor_, key);
     }
 
+    [[nodiscard]] bool lends_releases() const noexcept override { return true; }
+    void lend_release(shared_key const& key, release_user& to) noexcept override
+    {
+        release_operation one{data_, reactor_, key};
+        to.use(one);
+    }
+
     std::uint32_t drive(shared_key const& /*key*/, holdfast::detail::parker& who,
                         boot_clock::time_point until) noexcept override
     {

@@ -113,6 +113,14 @@ public:
         return holdfast::detail::make_as<pending_release, release_operation>(shard_of(key), keys_of(key));
     }
 
+    /// Those of several nodes need memory for each node.
+    [[nodiscard]] bool lends_releases() const noexcept override { return shards_.front()->size() == 1; }
+    void lend_release(shared_key const& key, release_user& to) noexcept override
+    {
+        release_operation one{shard_of(key), keys_of(key)};
+        to.use(one);
+    }
+
     std::uint32_t drive(shared_key const& key, holdfast::detail::parker& who,
                         boot_clock::time_point until) noexcept override
     {
