@@ -18,7 +18,7 @@ struct poll_step {
 };
 
 /// Sends one request to every node and counts the answers. Extend and release are such requests: both may be repeated.
-/// Each hold has one of them, so it is small: it refers to the group of nodes, which outlives it.
+/// Some holds have one of them, so it is small: it refers to the group of nodes, which outlives it.
 ///
 /// | event                                            | next |
 /// |--------------------------------------------------|------|

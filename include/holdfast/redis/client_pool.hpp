@@ -113,11 +113,11 @@ public:
         return holdfast::detail::make_as<pending_release, release_operation>(shard_of(key), keys_of(key));
     }
 
-    /// Those of several nodes need memory for each node.
-    [[nodiscard]] bool lends_releases() const noexcept override { return shards_.front()->size() == 1; }
+    [[nodiscard]] bool lends_releases() const noexcept override { return true; }
     void lend_release(shared_key const& key, release_user& to) noexcept override
     {
-        release_operation one{shard_of(key), keys_of(key)};
+        node_memory each;
+        release_operation one{shard_of(key), keys_of(key), &each};
         to.use(one);
     }
 

@@ -18,7 +18,7 @@ using quorum::node_set;
 /// What a transport tells an operation: answers, and news of the lock it watches. One call at a time.
 class listener {
 public:
-    explicit listener(unsigned nodes = max_nodes) : links_(nodes) {}
+    explicit listener(unsigned nodes = max_nodes, void** lent = nullptr) : links_(nodes, lent) {}
     listener(listener const&) = delete;
     listener& operator=(listener const&) = delete;
 

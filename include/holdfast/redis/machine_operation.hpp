@@ -9,12 +9,19 @@
 #include <holdfast/redis/node_errors.hpp>
 #include <holdfast/redis/transport.hpp>
 
+#include <array>
 #include <mutex>
 #include <optional>
 #include <system_error>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
+
+/// What an operation keeps of each node; lent to one that must not need other memory.
+struct node_memory {
+    std::array<void*, max_nodes - 1> links{};
+    std::array<std::error_code, max_nodes - 1> errors{};
+};
 
 /// Runs a machine of `quorum/`, or a `question_machine`, over a transport: keeps whom it has asked, and tells it what
 /// became of that. `Operation` is the interface for its caller; a derived class does what a step says.
@@ -53,8 +60,11 @@ public:
 protected:
     using step_type = decltype(std::declval<Machine&>().start({}));
 
-    machine_operation(transport& way, Machine machine)
-        : listener{way.size()}, transport_{way}, errors_{way.size()}, machine_{std::move(machine)}
+    machine_operation(transport& way, Machine machine, node_memory* lent = nullptr)
+        : listener{way.size(), lent ? lent->links.data() : nullptr},
+          transport_{way},
+          errors_{way.size(), lent ? lent->errors.data() : nullptr},
+          machine_{std::move(machine)}
     {
     }
 

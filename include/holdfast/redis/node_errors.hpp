@@ -17,7 +17,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// Why each node did not do what an operation last asked of it; no error if it did, or said no.
 class node_errors {
 public:
-    explicit node_errors(unsigned nodes) : all_(nodes) {}
+    explicit node_errors(unsigned nodes, std::error_code* lent = nullptr) : all_(nodes, lent) {}
 
     void note(unsigned node, std::error_code why) noexcept { all_[node] = why; }
     [[nodiscard]] std::error_code of(unsigned node) const noexcept { return all_[node]; }

@@ -31,7 +31,9 @@ public:
 protected:
     using base::transport_;
 
-    quorum_operation(transport& way, Machine machine) : base{way, std::move(machine)} {}
+    quorum_operation(transport& way, Machine machine, node_memory* lent = nullptr) : base{way, std::move(machine), lent}
+    {
+    }
 
     /// Requires: it does not run.
     ~quorum_operation() override = default;
@@ -109,11 +111,11 @@ private:
     bool release_requested_ = false;
 };
 
-/// Every hold has one from its beginning, so it is small: it has no more than the request is made of.
+/// Some holds have one from their beginning, so it is small: it has no more than the request is made of.
 class release_operation final : public quorum_operation<pending_release, quorum::release_machine> {
 public:
-    release_operation(transport& way, shared_keys const& keys)
-        : quorum_operation{way, quorum::release_machine{way.nodes()}}, keys_{keys}
+    release_operation(transport& way, shared_keys const& keys, node_memory* lent = nullptr)
+        : quorum_operation{way, quorum::release_machine{way.nodes()}, lent}, keys_{keys}
     {
     }
 
