@@ -121,3 +121,26 @@ TEST_CASE("a token that is not in the ledger is not reacquired, and one that is 
     CHECK(there == vote_ledger::most);
     CHECK(ledger.may_reacquire(token(vote_ledger::most + 9)));
 }
+
+TEST_CASE("the ledgers of two nodes that share a table have their own votes")
+{
+    auto const all = std::make_shared<holdfast::redis::vote_table>();
+    vote_ledger one{all, 0};
+    vote_ledger other{all, 1};
+    noted const n;
+    one.began(n.mine);
+    CHECK_FALSE(other.no_release_in_flight(n.mine));
+    other.answered(n.make(verb::acquire), answer::yes());
+    CHECK_FALSE(other.voted_for(n.mine));
+    other.began(n.mine);
+    one.answered(n.make(verb::acquire), answer::yes());
+    CHECK(one.voted_for(n.mine));
+    CHECK(other.may_reacquire(n.mine));
+    one.released(n.mine);
+    CHECK_FALSE(one.may_reacquire(n.mine));
+    CHECK(other.may_reacquire(n.mine));
+    other.released(n.mine);
+    other.began(n.mine);
+    CHECK_FALSE(one.no_release_in_flight(n.mine));
+    CHECK(other.may_reacquire(n.mine));
+}

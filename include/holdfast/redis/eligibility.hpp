@@ -8,11 +8,13 @@
 #include <holdfast/quorum/node_set.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/vote_ledger.hpp>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -43,17 +45,19 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// The guard is at least the longest ttl in use, and the same for every client. 0: every connected node has a vote.
 ///
 /// So the clocks of two voters are within the guard, whichever clocks each client knows; and a fence that a node
-/// forgot,
-/// or brings back from an old snapshot, was at most a guard and a half ahead of its clock: its fences begin that far
-/// after its start, at the `floor`. Why: docs/proofs.md, "Clocks of masters", and docs/fencing-tokens.md.
+/// forgot, or brings back from an old snapshot, was at most a guard and a half ahead of its clock: its fences begin that
+/// far after its start, at the `floor`. Why: docs/proofs.md, "Clocks of masters", and docs/fencing-tokens.md.
 class eligibility {
 public:
     /// `fence_lifetime`: the shortest time that a counter is kept after its last use.
     eligibility(unsigned nodes, boot_clock::duration guard,
-                std::chrono::milliseconds fence_lifetime = shortest_fence_lifetime) noexcept
+                std::chrono::milliseconds fence_lifetime = shortest_fence_lifetime)
         : nodes_{nodes}, guard_{guard}, fence_lifetime_{fence_lifetime}
     {
     }
+
+    /// Returns: what is known of the votes that a node has given.
+    [[nodiscard]] vote_ledger ledger_of(unsigned node) const noexcept { return vote_ledger{given_, node}; }
 
     /// Effects: notes that a connection was made. The node said that its clock shows `server_time`, since 1970, and
     /// that it has run for at least `uptime`. Its greeting arrived by `now`, at most `took` after the question: its
@@ -282,6 +286,7 @@ private:
     }
 
     unsigned nodes_;
+    std::shared_ptr<vote_table> const given_ = std::make_shared<vote_table>();
     boot_clock::duration guard_;
     std::chrono::milliseconds fence_lifetime_;
     std::array<sight, quorum::max_nodes> seen_{};

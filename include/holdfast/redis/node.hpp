@@ -27,6 +27,7 @@ public:
     node(unsigned index, std::chrono::milliseconds node_timeout, eligibility& votes)
         : index_{index}, votes_{votes}, pipeline_{index, node_timeout}
     {
+        pipeline_.use_ledger(votes.ledger_of(index));
     }
 
     node(node const&) = delete;
