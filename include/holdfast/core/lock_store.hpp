@@ -69,8 +69,8 @@ public:
 /// `cancel()` has no effect.
 class pending_release : public operation<failure> {
 public:
-    /// Effects: sets the lease that `start` gives back. Called when that is granted, and again when it passes to another
-    /// holder, with locks held; `start` may come hours later, or never.
+    /// Effects: sets the lease that `start` gives back. Called when that is granted, and again when it passes to
+    /// another holder, with locks held; `start` may come hours later, or never.
     virtual void bind(owner_token const& token) noexcept = 0;
 
     /// Returns: whether other clients are known to wait for the lock. They are given time to ask for it. Requires:

@@ -14,8 +14,8 @@
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
 /// A place where one thread sleeps until another one wakes it with a signal. Signals are bits, collected until the
-/// thread takes them. May be destroyed as soon as the last signal that will ever be sent has been collected: the wake-up
-/// that may still be under way touches no memory.
+/// thread takes them. May be destroyed as soon as the last signal that will ever be sent has been collected: the
+/// wake-up that may still be under way touches no memory.
 class parker {
 public:
     parker() = default;

@@ -9,8 +9,8 @@
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// A mutex of four bytes, where `std::mutex` has forty: each held lock has two. A thread that unlocks it may be the last
-/// that touches it: as with `parker`, the wake-up that may still be under way touches no memory.
+/// A mutex of four bytes, where `std::mutex` has forty: each held lock has two. It may be destroyed as soon as it is
+/// unlocked for the last time: as with `parker`, the wake-up that may still be under way touches no memory.
 /// Source: Drepper, "Futexes Are Tricky", 2011, the second mutex.
 class small_mutex {
 public:

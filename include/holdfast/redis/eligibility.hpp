@@ -45,8 +45,8 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// The guard is at least the longest ttl in use, and the same for every client. 0: every connected node has a vote.
 ///
 /// So the clocks of two voters are within the guard, whichever clocks each client knows; and a fence that a node
-/// forgot, or brings back from an old snapshot, was at most a guard and a half ahead of its clock: its fences begin that
-/// far after its start, at the `floor`. Why: docs/proofs.md, "Clocks of masters", and docs/fencing-tokens.md.
+/// forgot, or brings back from an old snapshot, was at most a guard and a half ahead of its clock: its fences begin
+/// that far after its start, at the `floor`. Why: docs/proofs.md, "Clocks of masters", and docs/fencing-tokens.md.
 class eligibility {
 public:
     /// `fence_lifetime`: the shortest time that a counter is kept after its last use.
