@@ -141,7 +141,12 @@ public:
 
     void on_due(boot_clock::time_point now, bool alarmed) noexcept override
     {
-        auto guard = settle_answers();
+        auto guard = settle_release();
+        if (auto const renewed = lease_.answered()) {
+            settle(std::move(guard), *renewed, &renewer().calls);
+            if (!alarmed) return;  // it says when the next look is due
+            guard = std::unique_lock{mutex_};
+        }
         if (!lease_.state().holder()) return;
         if (auto const how = alarmed ? lease_.lost_in_store() : lease_.lost())
             return lose(guard, *how, &renewer().calls);
@@ -233,9 +238,9 @@ private:
         });
     }
 
-    /// Effects: acts on the answers that have come: to a release for which the next waiter waits, to a renewal.
-    /// Returns: the mutex, locked.
-    [[nodiscard]] locked settle_answers() noexcept
+    /// Effects: acts on the answer that has come to a release for which the next waiter waits. Returns: the mutex,
+    /// locked.
+    [[nodiscard]] locked settle_release() noexcept
     {
         std::unique_lock guard{mutex_};
         if (release_answered_.exchange(false)) {
@@ -243,10 +248,7 @@ private:
             pass_on(guard);
             guard.lock();
         }
-        auto const renewed = lease_.answered();
-        if (!renewed) return guard;
-        settle(std::move(guard), *renewed, &renewer().calls);
-        return locked{mutex_};
+        return guard;
     }
 
     /// Effects: acts on the answer to `one`; the user is told in a thread of `background`, or in this one if that is
