@@ -140,6 +140,7 @@ public:
     void ask(std::chrono::milliseconds ttl) noexcept
     {
         asked_for_ = fixed_ ? ttl_ : ttl;
+        if (asked_for_ >= ttl_) return;  // it ends later
         holder_->shorten(valid_until(boot_clock::now(), asked_for_) - margin(asked_for_));
     }
 
