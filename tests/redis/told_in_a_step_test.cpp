@@ -41,10 +41,7 @@ struct rude_transport : holdfast::redis::transport {
     [[nodiscard]] std::uint64_t random() noexcept override { return 1; }
     [[nodiscard]] std::string describe(unsigned n, std::error_code) override { return std::to_string(n); }
     void refused(unsigned, owner_token const&) noexcept override {}
-    [[nodiscard]] bool may_reacquire(unsigned, owner_token const&, boot_clock::time_point) const noexcept override
-    {
-        return false;
-    }
+    [[nodiscard]] bool may_reacquire(unsigned, owner_token const&) const noexcept override { return false; }
     [[nodiscard]] std::error_code may_vote(unsigned, boot_clock::time_point) noexcept override { return {}; }
     std::error_code watch(unsigned, std::string const&, listener*, bool) noexcept override { return {}; }
     [[nodiscard]] bool queues(unsigned) const noexcept override { return true; }

@@ -106,11 +106,17 @@ public:
         return up() && !undecided(now) ? votes_.may_vote(index_, now) : std::error_code{};
     }
 
-    /// Returns: see `transport`.
-    [[nodiscard]] bool may_reacquire(owner_token const& token, boot_clock::time_point now) const noexcept
+    /// Returns: whether it is connected and has not given its vote to `token`, as far as is known, and no release of
+    /// that may still arrive.
+    [[nodiscard]] bool lacks_vote_for(owner_token const& token) const noexcept
     {
-        if (!pipeline_.may_reacquire(token) || undecided(now)) return false;
-        return !may_vote(now);  // mutant: a lost vote taken back from who has none
+        return pipeline_.may_reacquire(token);
+    }
+
+    /// Returns: whether it certainly has a vote. Requires: it is connected.
+    [[nodiscard]] bool has_vote(boot_clock::time_point now) const noexcept
+    {
+        return !undecided(now) && !may_vote(now);  // mutant: a lost vote taken back from who has none
     }
 
     /// Effects: sends or fails what waited for the decision on the node's vote.

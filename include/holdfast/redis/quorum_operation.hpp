@@ -98,7 +98,7 @@ private:
     /// It asks for the node's vote if the node lost it or never gave it, and has one.
     [[nodiscard]] command request_for(unsigned node) noexcept override
     {
-        bool const again = transport_.may_reacquire(node, token_, transport_.now());
+        bool const again = transport_.may_reacquire(node, token_);
         return {.what = again ? command::verb::reacquire : command::verb::extend,
                 .keys = keys_,
                 .token = token_,

@@ -99,8 +99,9 @@ public:
     /// Returns: if nothing can be sent, why; then no answer follows.
     virtual std::error_code send(unsigned n, command const& c, listener* whom) noexcept
     {
-        auto const why = nodes_[n].commands->send(c, whom, now());
-        if (nodes_[n].commands->up()) nodes_[n].releases->keep_up(now());
+        auto const at = now();
+        auto const why = nodes_[n].commands->send(c, whom, at);
+        if (nodes_[n].commands->up()) nodes_[n].releases->keep_up(at);
         return why;
     }
 
@@ -127,10 +128,9 @@ public:
 
     /// Returns: whether a renewal may send a reacquire now: the node is connected, has a vote, and has not given it to
     /// `token`, and no release of `token` may still arrive.
-    [[nodiscard]] virtual bool may_reacquire(unsigned n, owner_token const& token,
-                                             boot_clock::time_point now) const noexcept
+    [[nodiscard]] virtual bool may_reacquire(unsigned n, owner_token const& token) const noexcept
     {
-        return nodes_[n].commands->may_reacquire(token, now);
+        return nodes_[n].commands->lacks_vote_for(token) && nodes_[n].commands->has_vote(now());
     }
 
     /// Returns: whether the vote of a node depends on what other nodes will say.
@@ -226,9 +226,10 @@ protected:
     /// Effects: gives up connections that have not answered in time. Requires: no operation is in the middle of a step.
     void discard_unanswered() noexcept
     {
+        auto const at = now();
         for (auto const& one : nodes_) {
-            if (one.commands->busy()) one.commands->discard_unanswered(now());
-            if (one.releases->waits()) one.releases->discard_unanswered(now());
+            if (one.commands->busy()) one.commands->discard_unanswered(at);
+            if (one.releases->waits()) one.releases->discard_unanswered(at);
         }
     }
 
