@@ -133,11 +133,11 @@ TEST_CASE("acquire_all says the keys of each lock, then its token, ttl and batch
     c.keys = members->front().keys;
     c.members = members;
     auto const said = [&] {
-        std::string bytes;
-        holdfast::redis::encode(bytes, c, holdfast::redis::script_form::by_hash);
+        holdfast::redis::request made;
+        holdfast::redis::encode(made, c, holdfast::redis::script_form::by_hash);
         texts words;
         std::string line;
-        for (std::istringstream in{bytes}; std::getline(in, line);)
+        for (std::istringstream in{std::string{made.bytes()}}; std::getline(in, line);)
             if (line.front() != '$' && line.front() != '*') words.push_back(line.substr(0, line.size() - 1));
         return words;
     };

@@ -3,7 +3,6 @@
 
 #include <holdfast/redis/protocol.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -54,12 +53,12 @@ words sent(command const& c, script_form form = script_form::by_hash)
 {
     reply_reader reader;
     words all;
-    std::string bytes;
-    encode(bytes, c, form);
-    if (!reader.feed(bytes)) return {};
-    auto const request = reader.next();
-    if (!request || !*request) return {};
-    for (std::size_t i = 0; i < request->get().size(); ++i) all.emplace_back(request->get()[i].text());
+    holdfast::redis::request made;
+    encode(made, c, form);
+    if (!reader.feed(made.bytes())) return {};
+    auto const read = reader.next();
+    if (!read || !*read) return {};
+    for (std::size_t i = 0; i < read->get().size(); ++i) all.emplace_back(read->get()[i].text());
     auto const more = reader.next();
     return more && !*more ? all : words{};
 }
@@ -205,7 +204,6 @@ TEST_CASE("with a record of the holder its key comes last, and its text where it
 TEST_CASE("every request has as many words and keys as it says, with all that can be in it")
 {
     using holdfast::access;
-    std::size_t most = 0;
     for (auto const mode : {access::sole, access::exclusive, access::shared})
         for (auto const fence : {fence_source::none, fence_source::clock, fence_source::counter})
             for (auto const what :
@@ -230,9 +228,7 @@ TEST_CASE("every request has as many words and keys as it says, with all that ca
                 REQUIRE(keys + 3 < all.size());
                 CHECK(all[keys + 2].find("orders") != std::string::npos);
                 CHECK(all[keys + 3] == token);
-                most = std::max(most, all.size());
             }
-    CHECK(most == holdfast::redis::max_words);
 }
 
 TEST_CASE("with a record of a writer or a reader its key comes last, and its text where it is written")

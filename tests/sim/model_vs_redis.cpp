@@ -47,8 +47,9 @@ public:
 
     redis::answer operator()(redis::command const& c)
     {
-        std::string bytes;
-        redis::encode(bytes, c, redis::script_form::by_text);
+        redis::request made;
+        redis::encode(made, c, redis::script_form::by_text);
+        std::string bytes{made.bytes()};
         if (auto const at = broken_.first.empty() ? std::string::npos : bytes.find(broken_.first);
             at != std::string::npos)
             bytes.replace(at, broken_.first.size(), broken_.second);

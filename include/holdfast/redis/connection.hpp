@@ -70,9 +70,8 @@ private:
 
     void write(pending_command const& next) override
     {
-        bytes_.clear();
-        encode(bytes_, next.what, next.form);
-        link::write(bytes_);
+        encode(request_, next.what, next.form);
+        link::write(request_.bytes());
     }
 
     std::error_code refuses(greeting const& g) override { return told_.refuses(index(), g); }
@@ -130,7 +129,7 @@ private:
 
     greeting_listener& told_;
     server_record& record_;
-    std::string bytes_;                 // of what is written; its memory is used again
+    request request_;                   // what is written; its memory is used again
     boot_clock::time_point left_at_{};  // when it was left last because it is a replica
     bool overdue_ = false;              // the connection is given up because an answer was overdue
 };

@@ -48,9 +48,12 @@ public:
         got_ = {};
         asked_ = answered_ = 0;
         std::string bytes;
+        request one;
         auto const say = [&](question what, std::initializer_list<word> words) {
             questions_[asked_++] = what;
-            format(bytes, {words.begin(), words.size()});
+            one.begin();
+            for (auto const& w : words) one.add(w);
+            bytes += one.bytes();
         };
         if (!server.password.empty() && server.user.empty()) say(question::auth, {"AUTH", server.password});
         if (!server.user.empty()) say(question::auth, {"AUTH", server.user, server.password});

@@ -12,7 +12,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <new>
 #include <string>
@@ -22,33 +21,29 @@
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// Effects: appends the bytes of an acquire_all. Throws: `std::bad_alloc`.
-inline void encode_acquire_all(std::string& bytes, command const& c, script_form form)
+/// Effects: adds the words of an acquire_all. Throws: `std::bad_alloc`.
+inline void encode_acquire_all(request& w, command const& c, script_form form)
 {
     bool const by_hash = form == script_form::by_hash;
-    std::vector<word> words;
-    std::list<std::string> numbers;
-    auto const add = [&](auto number) { words.emplace_back(numbers.emplace_back(std::to_string(number))); };
-    words.emplace_back(std::string_view{by_hash ? "EVALSHA" : "EVAL"});
+    w.add(by_hash ? "EVALSHA" : "EVAL");
     auto const text = by_hash ? std::string{} : script_of(c).text();
-    words.emplace_back(by_hash ? script_of(c).sha1 : std::string_view{text});
-    add(c.members->size() * (c.use_holder ? 5 : 4));
+    w.add(by_hash ? script_of(c).sha1 : std::string_view{text});
+    w.add(c.members->size() * (c.use_holder ? 5 : 4));
     for (auto const& one : *c.members) {
-        words.emplace_back(std::string_view{one.keys->lock});
-        words.push_back(one.keys->fence());
-        words.push_back(one.keys->queue());
-        words.push_back(one.keys->next());
-        if (c.use_holder) words.push_back(one.keys->holder());
+        w.add(one.keys->lock);
+        w.add(one.keys->fence());
+        w.add(one.keys->queue());
+        w.add(one.keys->next());
+        if (c.use_holder) w.add(one.keys->holder());
     }
-    add(c.fence_lifetime.count());
-    add(unguarded_fence_bound.count());
-    words.emplace_back(c.use_holder ? c.holder : std::string_view{});
+    w.add(c.fence_lifetime.count());
+    w.add(unguarded_fence_bound.count());
+    w.add(c.use_holder ? c.holder : std::string_view{});
     for (auto const& one : *c.members) {
-        words.emplace_back(one.token.view());
-        add(one.ttl.count());
-        add(one.batch);
+        w.add(one.token.view());
+        w.add(one.ttl.count());
+        w.add(one.batch);
     }
-    format(bytes, words);
 }
 
 /// Returns: what the reply to `c`, an acquire_all, means.

@@ -13,14 +13,11 @@
 #include <holdfast/redis/waiter_id.hpp>
 
 #include <array>
-#include <charconv>
 #include <chrono>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
-#include <span>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -37,33 +34,6 @@ static_assert(no_token.size() > 33);
 
 namespace detail {
 
-/// A command as words; numbers are written into its own memory.
-class words {
-public:
-    words() = default;
-    words(words const&) = delete;
-    words& operator=(words const&) = delete;
-
-    void add(word const& one) { list_.at(count_++) = one; }
-
-    template <std::integral I>
-    void add(I number)
-    {
-        auto* const begin = digits_.data() + used_;
-        auto* const end = std::to_chars(begin, digits_.data() + digits_.size(), number).ptr;
-        used_ = static_cast<std::size_t>(end - digits_.data());
-        add(std::string_view{begin, end});
-    }
-
-    [[nodiscard]] std::span<word const> get() const noexcept { return {list_.data(), count_}; }
-
-private:
-    std::array<word, max_words> list_{};
-    std::size_t count_ = 0;
-    std::array<char, 224> digits_{};
-    std::size_t used_ = 0;
-};
-
 /// Returns: what is sent as the owner token of `c`.
 [[nodiscard]] inline std::string_view token_of(command const& c) noexcept
 {
@@ -73,23 +43,22 @@ private:
 
 }  // namespace detail
 
-/// Effects: appends the bytes of a command.
-inline void encode(std::string& bytes, command const& c, script_form form)
+/// Effects: makes the request for a command, in place of the last one. Throws: `std::bad_alloc`.
+inline void encode(request& w, command const& c, script_form form)
 {
-    if (c.what == command::verb::acquire_all) return encode_acquire_all(bytes, c, form);
+    w.begin();
+    if (c.what == command::verb::acquire_all) return encode_acquire_all(w, c, form);
     bool const fenced =
         c.what == command::verb::confirm || (c.what == command::verb::acquire && c.fence != fence_source::none);
     bool const by_hash = form == script_form::by_hash;
-    detail::words w;
     w.add(by_hash ? "EVALSHA" : "EVAL");
     auto const text = by_hash ? std::string{} : script_of(c).text();
     w.add(by_hash ? script_of(c).sha1 : std::string_view{text});
     bool const queued = c.use_queue && may_queue(c) && !(mode_of(c) == access::shared && asks_for_vote(c));
-    waiter_text const waiter{c.waiter};
     auto const add_waiter = [&] {
         bool const named = queued && c.waiter;
         if (!named && !(c.rolls_back && mode_of(c) == access::exclusive && !in_redisson(c))) return;
-        w.add(named ? waiter.view() : std::string_view{});
+        w.add(named ? waiter_text{c.waiter}.view() : std::string_view{});
         w.add(named ? c.score : 0);
     };
     if (c.what == command::verb::list) {
@@ -97,7 +66,7 @@ inline void encode(std::string& bytes, command const& c, script_form form)
         w.add(c.value);
         w.add(c.keys->lock);
         w.add(keys_of_a_list);
-        return format(bytes, w.get());
+        return;
     }
     bool const phased = knows_phase(c);
     bool const remembers = phased && !in_redisson(c);
@@ -126,7 +95,7 @@ inline void encode(std::string& bytes, command const& c, script_form form)
         if (phased) {
             w.add(c.has_beside ? c.beside.view() : std::string_view{});
             w.add(c.waits_for.count());
-            if (mode_of(c) == access::shared && c.waiter && !in_redisson(c)) w.add(waiter.view());
+            if (mode_of(c) == access::shared && c.waiter && !in_redisson(c)) w.add(waiter_text{c.waiter}.view());
         }
         add_waiter();
         if (c.use_holder) w.add(c.holder);
@@ -157,11 +126,10 @@ inline void encode(std::string& bytes, command const& c, script_form form)
         if (mode_of(c) != access::shared)
             add_waiter();
         else if (c.what == command::verb::leave && c.waiter && !in_redisson(c))
-            w.add(waiter.view());
+            w.add(waiter_text{c.waiter}.view());
         break;
     }
     if (knows_number(c)) w.add(c.keys->permits());
-    format(bytes, w.get());
 }
 
 /// Returns: what the reply means to an acquire that found a foreign fence.

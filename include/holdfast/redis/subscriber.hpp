@@ -8,7 +8,6 @@
 #include <holdfast/redis/server_record.hpp>
 #include <holdfast/redis/subscriptions.hpp>
 
-#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -57,10 +56,10 @@ private:
 
     void write(verb what, std::string const& channel) override
     {
-        std::array<word, 2> const words{what == verb::subscribe ? "SUBSCRIBE" : "UNSUBSCRIBE", channel};
-        std::string bytes;
-        format(bytes, words);
-        link::write(bytes);
+        request one;
+        one.add(what == verb::subscribe ? "SUBSCRIBE" : "UNSUBSCRIBE");
+        one.add(channel);
+        link::write(one.bytes());
     }
 
     [[nodiscard]] bool readable() const noexcept override { return link::readable(); }
