@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <list>
 #include <system_error>
 #include <utility>
@@ -63,7 +64,7 @@ struct pending_command {
             return false;
         what.what = command::verb::leave;
         what.use_queue = !what.queue_refused;  // the node then calls the next one in line
-        what.token = {};  // it may arrive late, and is not to end a lease
+        what.token = {};                       // it may arrive late, and is not to end a lease
         what.score = 0;
         written = {};
         return true;
@@ -85,6 +86,45 @@ private:
 
 /// Elements move from one list to another without allocation.
 using pending_commands = std::list<pending_command>;
+
+/// Returns: the first of `some`, which it is taken out of, alone.
+[[nodiscard]] inline pending_commands take_first(pending_commands& some) noexcept
+{
+    pending_commands one;
+    one.splice(one.end(), some, some.begin());
+    return one;
+}
+
+/// The memory of commands that were answered, which is used again: as many as there are renewals under way are more
+/// than malloc keeps for a quick start.
+class spare_commands {
+public:
+    /// Returns: `c` alone. Throws: `std::bad_alloc`.
+    [[nodiscard]] pending_commands make(pending_command c)
+    {
+        pending_commands one;
+        if (free_.empty())
+            one.emplace_back();
+        else
+            one.splice(one.end(), free_, free_.begin());
+        one.front() = std::move(c);
+        return one;
+    }
+
+    /// Effects: takes the memory of the only element of `one`, if it has one.
+    void keep(pending_commands& one) noexcept
+    {
+        if (one.empty() || free_.size() == most) return;
+        one.front().what.keys = nullptr;
+        one.front().what.members = nullptr;
+        free_.splice(free_.begin(), one);
+    }
+
+private:
+    static constexpr std::size_t most = 96;
+
+    pending_commands free_;
+};
 
 /// Returns: whether one of the lists has a command for `token` whose sender will release the token itself: an
 /// extension, which comes from the holder, or another command, not a release, whose answer an operation waits for.

@@ -72,8 +72,7 @@ public:
         auto const why = never_sent ? make_error_code(errc::cannot_connect) : refuses(c, now_is);
         if (why && may_be_there) retries_.keep(c, now);
         if (why) return why;
-        pending_commands one;
-        one.push_back({.what = c, .whom = whom, .since = now});
+        auto one = spare_.make({.what = c, .whom = whom, .since = now});
         if (whom) listener_link::set(*whom, node_, &one.front());
         if (releases) retries_.drop(c.token);
         if (!connected_ || (one.front().acquires() && now_is.undecided))
@@ -120,8 +119,7 @@ public:
         pending_commands waiting;
         waiting.swap(waiting_);
         while (!waiting.empty()) {
-            pending_commands one;
-            one.splice(one.end(), waiting, waiting.begin());
+            auto one = take_first(waiting);
             if (one.front().acquires())
                 waiting_.splice(waiting_.end(), one);
             else if (one.front().wanted(now))
@@ -133,8 +131,7 @@ public:
     void decided(std::error_code why, boot_clock::time_point now) noexcept
     {
         while (connected_ && !waiting_.empty()) {
-            pending_commands one;
-            one.splice(one.end(), waiting_, waiting_.begin());
+            auto one = take_first(waiting_);
             why ? fail(one, why) : prepare(one, now);
         }
     }
@@ -147,8 +144,7 @@ public:
             pending_commands old;
             old.swap(*some);
             while (!old.empty()) {
-                pending_commands one;
-                one.splice(one.end(), old, old.begin());
+                auto one = take_first(old);
                 auto const& e = one.front();
                 bool const sent = some == &sent_;
                 if (sent) ledger_.lost(e.what);
@@ -180,8 +176,7 @@ public:
     {
         bool const again = repeats(a);
         pulse_.beat(oldest().written, now);
-        pending_commands one;
-        one.splice(one.end(), sent_, sent_.begin());
+        auto one = take_first(sent_);
         auto& e = one.front();
         ledger_.answered(e.what, a);
         forms_.note(e.what, e.form, a.error);
@@ -199,6 +194,7 @@ public:
         if (!too_late && e.releases() && a.error == holdfast::errc::unavailable) retries_.keep_first(one);
         if (!a.error) retries_.take(more, ready_, now);
         if (!a.error && e.follows_with_leave(a)) prepare(one, now);
+        spare_.keep(one);
         return whom;
     }
 
@@ -293,6 +289,7 @@ private:
     pending_commands ready_;
     pending_commands sent_;
     pending_commands failed_;
+    spare_commands spare_;
     release_retries retries_;
     vote_ledger ledger_;
 };

@@ -50,8 +50,7 @@ public:
     /// Effects: moves the first of `some` here. Requires: it is a release that no operation waits for.
     void keep_first(pending_commands& some) noexcept
     {
-        pending_commands one;
-        one.splice(one.end(), some, some.begin());
+        auto one = take_first(some);
         auto& again = one.front();
         again.written = {};
         again.what.waiter = {};  // the wait may be over when it is sent, or have begun anew
