@@ -92,7 +92,7 @@ private:
         answered(a, now);
         // It has become a replica. The next connection finds out whether the name leads to its master now; not more
         // often than once a second, as a user without the right to INFO does not see what the server is.
-        bool const replica = a.error == errc::read_only || a.error == errc::master_down;
+        bool const replica = a.error && (a.error == errc::read_only || a.error == errc::master_down);
         if (!replica || !up() || now - left_at_ < std::chrono::seconds{1}) return;
         left_at_ = now;
         disconnect(a.error, now);
@@ -119,11 +119,9 @@ private:
             record_.refused(server_news::holder, ": the user may not use the records of holders, so that holder() does "
                                                  "not say who has a lock");
         if (a.fence_replaced) record_.replaced_fence(*asked.what.keys);
-        if (a.error == errc::other_number)
-            record_.answered(asked.written, now);  // it is about a semaphore, not about the server
-        else if (a.error)
+        if (a.error && a.error != errc::other_number)  // that is about a semaphore, not about the server
             record_.failed(a.error, [&] { return reason(a.error); });
-        else if (asked.asks_for_vote() || (asked.extends() && yes && !may_vote(now)))
+        else if (a.error || asked.asks_for_vote() || (asked.extends() && yes && !may_vote(now)))
             record_.answered(asked.written, now);
     }
 

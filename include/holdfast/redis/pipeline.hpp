@@ -192,7 +192,7 @@ public:
         auto* const whom = e.let_go(node_);
         auto const more = e.releases() ? release_retries::most : e.asks_for_vote() ? 1 : 0;
         if (!too_late && e.releases() && a.error == holdfast::errc::unavailable) retries_.keep_first(one);
-        if (!a.error) retries_.take(more, ready_, now);
+        if (more != 0 && !a.error) retries_.take(more, ready_, now);
         if (!a.error && e.follows_with_leave(a)) prepare(one, now);
         spare_.keep(one);
         return whom;

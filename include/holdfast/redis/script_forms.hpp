@@ -67,7 +67,7 @@ public:
     [[nodiscard]] static bool repeats(command const& c, script_form form, std::error_code why) noexcept
     {
         // mutant: a script that the server forgot not sent again
-        return (why == errc::no_script && form == script_form::by_hash) || refuses_more(c, why);
+        return why && ((why == errc::no_script && form == script_form::by_hash) || refuses_more(c, why));
     }
 
     /// Effects: notes what the server answered to `c`, which was sent as `form`.

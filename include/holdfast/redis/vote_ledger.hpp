@@ -126,7 +126,8 @@ public:
     /// Returns: whether `token` does not have the vote of the node, and may ask for it.
     [[nodiscard]] bool may_reacquire(owner_token const& token) const noexcept
     {
-        return no_release_in_flight(token) && !voted_for(token);
+        auto const found = tokens_.find(token);
+        return found != tokens_.end() && !found->second;
     }
 
 private:
