@@ -71,8 +71,13 @@ public:
     reply_reader() : reader_{::redisReaderCreate()}
     {
         if (!reader_) throw std::bad_alloc{};
-        reader_->fn = with_short_arrays(*reader_->fn);
+        reader_->fn = functions_of(*reader_->fn);
+        reader_->privdata = this;
+        integer_.type = REDIS_REPLY_INTEGER;
     }
+
+    reply_reader(reply_reader const&) = delete;
+    reply_reader& operator=(reply_reader const&) = delete;
 
     /// Returns: whether the bytes may still be the protocol of Redis.
     [[nodiscard]] bool feed(std::string_view bytes) noexcept
@@ -82,18 +87,21 @@ public:
     }
 
     struct owned_reply {
-        std::unique_ptr<void, decltype(&::freeReplyObject)> raw{nullptr, &::freeReplyObject};
+        std::unique_ptr<void, decltype(&::freeReplyObject)> allocated{nullptr, &::freeReplyObject};
+        redisReply const* raw = nullptr;
         [[nodiscard]] explicit operator bool() const noexcept { return raw != nullptr; }
-        [[nodiscard]] reply get() const noexcept { return reply{static_cast<redisReply const*>(raw.get())}; }
+        [[nodiscard]] reply get() const noexcept { return reply{raw}; }
     };
 
-    /// Returns: the next reply, empty if it is not complete yet; nothing if the bytes are not the protocol of Redis.
+    /// Returns: the next reply, empty if it is not complete yet; nothing if the bytes are not the protocol of Redis. An
+    /// integer is there until the next call, or the end of this: most replies are one, and need no memory.
     [[nodiscard]] std::optional<owned_reply> next() noexcept
     {
         void* raw = nullptr;
         if (::redisReaderGetReply(reader_.get(), &raw) != REDIS_OK) return std::nullopt;
         owned_reply one;
-        one.raw.reset(raw);
+        one.raw = static_cast<redisReply const*>(raw);
+        if (raw != &integer_) one.allocated.reset(raw);
         if (raw) pending_ = reader_->len - reader_->pos;
         return one;
     }
@@ -103,16 +111,27 @@ private:
         void operator()(redisReader* r) const noexcept { ::redisReaderFree(r); }
     };
 
-    /// Returns: hiredis's own functions, except that they refuse arrays that are too long or too deep.
-    static redisReplyObjectFunctions* with_short_arrays(redisReplyObjectFunctions const& own) noexcept
+    /// Returns: hiredis's own functions, except that they refuse arrays that are too long or too deep, and that an
+    /// integer that is a reply, not in an array, is in the reader.
+    static redisReplyObjectFunctions* functions_of(redisReplyObjectFunctions const& own) noexcept
     {
         static auto functions = [&own] {
             auto all = own;
             make_array_ = own.createArray;
+            make_integer_ = own.createInteger;
             all.createArray = &short_array;
+            all.createInteger = &integer;
             return all;
         }();
         return &functions;
+    }
+
+    static void* integer(redisReadTask const* task, long long value)
+    {
+        if (task->parent) return make_integer_(task, value);
+        auto& here = static_cast<reply_reader*>(task->privdata)->integer_;
+        here.integer = value;
+        return &here;
     }
 
     template <class Length>  // `int` in 0.14, `size_t` in 1.x
@@ -124,9 +143,11 @@ private:
     }
 
     static inline decltype(redisReplyObjectFunctions::createArray) make_array_ = nullptr;
+    static inline decltype(redisReplyObjectFunctions::createInteger) make_integer_ = nullptr;
 
     std::unique_ptr<redisReader, free_reader> reader_;
     std::size_t pending_ = 0;
+    redisReply integer_{};
 };
 
 }  // namespace holdfast::redis
