@@ -145,7 +145,7 @@ public:
         if (auto const renewed = lease_.answered()) {
             settle(std::move(guard), *renewed, &renewer().calls);
             if (!alarmed) return;  // it says when the next look is due
-            guard = std::unique_lock{mutex_};
+            guard = locked{mutex_};
         }
         if (!lease_.state().holder()) return;
         if (auto const how = alarmed ? lease_.lost_in_store() : lease_.lost())
@@ -160,10 +160,7 @@ protected:
     /// Effects: gives back the lease, which was kept for `min_hold`; unlocks.
     virtual void give_back_kept(locked& guard) noexcept = 0;
 
-    [[nodiscard]] std::unique_ptr<release_call> make_release()
-    {
-        return std::make_unique<release_call>(store().release(key()));
-    }
+    std::unique_ptr<release_call> make_release() { return std::make_unique<release_call>(store().release(key())); }
 
     /// Returns: whether the hold that `one` wants needs a release from its beginning, as no thread may wait for that.
     [[nodiscard]] bool needs_release(waiter const& one) const noexcept

@@ -126,8 +126,8 @@ public:
     /// Returns: whether `token` does not have the vote of the node, and may ask for it.
     [[nodiscard]] bool may_reacquire(owner_token const& token) const noexcept
     {
-        auto const found = tokens_.find(token);
-        return found != tokens_.end() && !found->second;
+        auto const* const found = find(token);
+        return found && !found->given.has(node_);
     }
 
 private:
