@@ -277,17 +277,17 @@ private:
     static constexpr boot_clock::rep over = boot_clock::time_point::min().time_since_epoch().count();
     static boot_clock::rep ticks(boot_clock::time_point t) noexcept { return t.time_since_epoch().count(); }
 
+    bool failing_ = false;  // the last renewal has failed
+    bool lost_ = false;
+    bool release_requested_ = false;
+    fork_guard const origin_;
     std::atomic<boot_clock::rep> deadline_{over};
     std::uint64_t fence_ = 0;
     boot_clock::time_point since_{};
     std::unique_ptr<sources> sources_;  // null: no token was asked for
     std::weak_ptr<hold_state> joint_;
     small_mutex mutex_;
-    int risks_ = 0;         // it is at risk if this is positive: its own, or those of its parts
-    bool failing_ = false;  // the last renewal has failed
-    bool lost_ = false;
-    bool release_requested_ = false;
-    fork_guard const origin_;
+    int risks_ = 0;  // it is at risk if this is positive: its own, or those of its parts
 };
 
 }  // namespace holdfast::detail

@@ -288,11 +288,11 @@ private:
 
 protected:
     // NOLINTBEGIN(*-non-private-member-variables-in-classes)
-    renewed_lease lease_;
+    [[no_unique_address]] renewed_lease lease_;
+    mutable small_mutex mutex_;
     std::unique_ptr<mutex_state> kept_;  // see `min_hold`
     [[no_unique_address]] turns turns_;
     std::atomic<bool> release_answered_{false};
-    mutable small_mutex mutex_;
     // NOLINTEND(*-non-private-member-variables-in-classes)
 };
 

@@ -182,8 +182,8 @@ private:
     shared_key const key_;
     lease_state state_;
     std::shared_ptr<renewal> asked_;  // the request that is under way
-    renewal_record record_;
     renewer::timer timer_;
+    [[no_unique_address]] renewal_record record_;
 };
 
 }  // namespace holdfast::detail
