@@ -74,13 +74,15 @@ TEST_CASE("a hold does not change sides if that depends on a master that hangs, 
     redis_fleet servers{3};
     masters const client{servers.urls(), {.node_timeout = 500ms, .connect_timeout = 1min, .restart_guard = 0ms}};
     shared_mutex m{client, "orders", {.ttl = 10min}};
-    {
-        leased_lock const writing{m};  // when all are connected
-    }
+    holdfast::redlock::mutex probe{client, "orders", {.ttl = 10min}};
+    REQUIRE(holdfast::test::lock_on_all(servers, probe, "orders"));  // all are connected
+    probe.unlock();
+    REQUIRE(eventually([&] { return copies(servers, "orders") == 0; }));
     bool const reads = GENERATE(false, true);
     CAPTURE(reads);
     servers[2].command({"SET", "orders", "another", "PX", "600000"});
     reads ? m.lock_shared() : m.lock();
+    servers[2].command({"PING"});  // what was asked of it before is refused now
     servers[2].command({"DEL", "orders"});
     servers.pause(1);
     auto const code = holdfast::test::code_of(
