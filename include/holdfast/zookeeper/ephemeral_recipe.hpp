@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/zookeeper/acquire_machine.hpp>
+#include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 
