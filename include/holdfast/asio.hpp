@@ -38,7 +38,6 @@
 #include <asio/executor_work_guard.hpp>
 #include <asio/post.hpp>
 #include <asio/query.hpp>
-#include <asio/system_executor.hpp>
 
 #include <chrono>
 #include <cstddef>

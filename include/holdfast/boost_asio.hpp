@@ -38,7 +38,6 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/query.hpp>
-#include <boost/asio/system_executor.hpp>
 
 #include <chrono>
 #include <cstddef>

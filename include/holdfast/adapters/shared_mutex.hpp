@@ -212,7 +212,7 @@ public:
     {
         auto const held = writer_->held_token();
         if (!held) throw detail::error_of(name(), {make_error_code(errc::not_owner), "it is not held exclusively"});
-        auto const one = readers_->lock({.once = true, .beside = held}, {});
+        auto const one = readers_->lock({.once = true, .beside = held, .undisputed = true}, {});
         if (!one) throw detail::error_of(name(), {make_error_code(errc::lease_lost), "the exclusive hold is lost"});
         writer_->unlock();
         readers_->keep(one);

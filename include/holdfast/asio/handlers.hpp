@@ -49,7 +49,7 @@ private:
         of_parents_;  // what was pending when this child, or one before, was forked
 };
 
-/// Returns: the calls of the context of `executor`; of the system's, if it has none that it tells.
+/// Returns: the calls of the context of `executor`.
 template <class Executor>
 [[nodiscard]] std::shared_ptr<pending_calls> calls_of(Executor const& executor)
 {
@@ -60,7 +60,7 @@ template <class Executor>
         net::execution_context& context = executor.context();
         return net::use_service<pending_service>(context).calls();
     } else {
-        return calls_of(net::system_executor{});
+        static_assert(sizeof(Executor) == 0, "the handler's executor does not tell its context: use bind_executor");
     }
 }
 
@@ -168,17 +168,17 @@ public:
     using allocator_type = net::associated_allocator_t<Handler>;
 
     told_handler(pending<Tells, Handler>& waits, std::error_code ec, async_guard hold)
-        : waits_{&waits}, ec_{ec}, hold_{std::move(hold)}
+        : waits_{&waits},
+          memory_{net::get_associated_allocator(waits.handler())},
+          ec_{ec},
+          hold_{std::move(hold)}
     {
     }
     told_handler(told_handler&&) = default;
     told_handler& operator=(told_handler&&) = delete;
     ~told_handler() { hold_.give_back(); }  // before the handler, which may own the mutex
 
-    [[nodiscard]] allocator_type get_allocator() const noexcept
-    {
-        return net::get_associated_allocator(waits_->handler());
-    }
+    [[nodiscard]] allocator_type get_allocator() const noexcept { return memory_; }
 
     void operator()()
     {
@@ -202,6 +202,7 @@ private:
     };
 
     std::unique_ptr<pending<Tells, Handler>, destroyer> waits_;
+    allocator_type memory_;
     std::error_code ec_;
     async_guard hold_;
     fork_guard origin_;

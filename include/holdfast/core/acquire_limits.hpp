@@ -32,14 +32,13 @@ enum class votes : std::uint8_t {
 ///
 /// A single attempt ends as if the deadline had passed. One that is to be decided goes on while its votes are split,
 /// and through a few rounds in which they are doubtful. It ends with unavailable if it is not decided at the deadline.
-/// One `beside` a hold of ours, whose votes are split, has asked no quorum: nodes without a record of that hold refuse
-/// it, too, so what the others would say is not known.
+/// An undisputed one whose votes are split has asked no quorum: what the other nodes would say is not known.
 class acquire_limits {
 public:
     explicit acquire_limits(acquire_request const& r) noexcept
         : once_{r.once},
           until_decided_{r.until_decided},
-          beside_{r.beside.has_value()},
+          undisputed_{r.undisputed},
           deadline_{r.deadline},
           outage_ends_{r.unavailable_at},
           unavailable_after_{r.unavailable_after}
@@ -55,7 +54,7 @@ public:
     /// Effects: notes that a quorum could be asked at `t`, and voted as `how` says.
     void asked(boot_clock::time_point t, votes how = votes::of_others) noexcept
     {
-        if (beside_ && how == votes::split) return not_asked();
+        if (undisputed_ && how == votes::split) return not_asked();
         split_ = how == votes::split && until_decided_;
         doubts_ = how == votes::doubtful && until_decided_ ? doubts_ + 1 : 0;
         ever_asked_ = true;
@@ -106,7 +105,7 @@ private:
 
     bool once_;
     bool until_decided_;
-    bool beside_;
+    bool undisputed_;
     boot_clock::time_point deadline_;
     boot_clock::time_point outage_ends_;
     boot_clock::duration unavailable_after_;

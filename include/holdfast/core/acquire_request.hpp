@@ -59,6 +59,10 @@ struct acquire_request {
     /// | shared    | this lease has the lock exclusively |
     /// | exclusive | no other lease shares the lock; waiting writers do not matter |
     std::optional<owner_token> beside{};
+
+    /// No other client can rightly have it, as with a shared lease beside the exclusive one: nodes that refuse may just
+    /// not know of that. If they are no majority, the acquire fails with `unavailable`, not with `timed_out`.
+    bool undisputed = false;
 };
 
 /// What an acquire got.

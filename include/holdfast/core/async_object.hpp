@@ -27,6 +27,7 @@ struct patience {
     bool once = false;                    ///< a single attempt, without a wait, whatever `deadline` is
     bool until_decided = false;           ///< see `acquire_request::until_decided`: until `deadline`
     std::optional<owner_token> beside{};  ///< see `acquire_request::beside`
+    bool undisputed = false;              ///< see `acquire_request::undisputed`
     joint_request* joint = nullptr;       ///< it is asked for together with others; a single attempt
     bool told_later = false;              ///< its user is told of a grant some time after it, by `begin_use`
 

@@ -27,7 +27,8 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
                             .once = limit.once,
                             .until_decided = limit.until_decided,
                             .deadline = limit.deadline,
-                            .beside = limit.beside};
+                            .beside = limit.beside,
+                            .undisputed = limit.undisputed};
     limit_outage(request, since, options.unavailable_after);
     return request;
 }

@@ -114,11 +114,13 @@ protected:
         auto gone = let_go(guard, owner);
         if (gone.call) return start_deferred(guard, std::move(gone.call));
         if (!gone.gives_back) return;
-        guard.unlock();  // the caller is the thread that was to have the lock
+        renewer().begin_service();  // the client does not end meanwhile
+        guard.unlock();             // the caller is the thread that was to have the lock
         wait_for_release(gone, [&](release_call const& call) {
             note_others(call);
             given_back(call.terms.keeps_others_waiting);
         });
+        renewer().end_service();
     }
 
     /// Effects: counts the end of the hold of `owner`, which is about to be given up, unless its lease is lost.

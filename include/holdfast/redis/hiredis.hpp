@@ -98,7 +98,10 @@ public:
     [[nodiscard]] std::optional<owned_reply> next() noexcept
     {
         void* raw = nullptr;
-        if (::redisReaderGetReply(reader_.get(), &raw) != REDIS_OK) return std::nullopt;
+        if (::redisReaderGetReply(reader_.get(), &raw) != REDIS_OK) {
+            if (reader_->reply == &integer_) reader_->reply = nullptr;  // it would be freed
+            return std::nullopt;
+        }
         owned_reply one;
         one.raw = static_cast<redisReply const*>(raw);
         if (raw != &integer_) one.allocated.reset(raw);
