@@ -75,7 +75,8 @@ public:
     virtual void unlock(std::error_code& ec) noexcept = 0;
 
     /// Effects: tries once to take the locks of `all`, of which this is the first, by one request: all or none. If one
-    /// of them cannot be asked for so, nothing is asked. It is `refused` only if `p` leaves no time for another attempt.
+    /// of them cannot be asked for so, nothing is asked. Returns: `refused` only if `p` leaves no time for another
+    /// attempt.
     /// Throws: `unavailable`, if `p` leaves no time for another attempt; and as `lock`.
     virtual joint_outcome try_lock_all(std::vector<lock_object*> const& /*all*/, patience const& /*p*/,
                                        std::stop_token const& /*stop*/)

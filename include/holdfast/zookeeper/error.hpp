@@ -62,8 +62,8 @@ public:
         case errc::may_not_write: return missing("WRITE");
         case errc::other_number: return "the semaphore is in use with another number of permits";
         case errc::not_ephemeral:
-            return "the node at the lock's path does not end with a session, so it is none of a lock without a queue; say "
-                   "the same queueing in all clients, or choose another path";
+            return "the node at the lock's path does not end with a session, as that of a lock without a queue does; "
+                   "say the same queueing in all clients, or choose another path";
         case errc::bad_acl: return "the server does not accept the ACL; creator-only needs auth";
         case errc::parent_is_ephemeral:
             return "a node above the lock is ephemeral and can have no children; choose another path";
