@@ -188,6 +188,15 @@ TEST_CASE("durations are sorted into buckets that grow by four")
     CHECK(holds.sum >= 2ms);
 }
 
+TEST_CASE("the time that many locks were held for together is counted, however much that is")
+{
+    holdfast::detail::activity all;
+    constexpr std::uint64_t holds = 400;
+    auto const each = std::chrono::hours{24} * 365;
+    for (std::uint64_t i = 0; i < holds; ++i) all.ended(each);
+    CHECK(all.stats().holds.sum == holds * std::chrono::microseconds{each});
+}
+
 TEST_CASE("an observer is told what its client's locks do, with names and durations")
 {
     store here;

@@ -26,7 +26,8 @@ struct duration_histogram {
     }();
 
     std::array<std::uint64_t, bounds.size() + 1> counts{};  ///< how many were in each bucket
-    std::chrono::nanoseconds sum{};                         ///< of all of them
+    /// Of all of them, each rounded: 100,000 locks that are held all the time would fill as many ns within a day or two.
+    std::chrono::microseconds sum{};
 };
 
 /// What the locks of a client have done since it was made. Names are not told apart: there may be many. Each slot of a

@@ -148,14 +148,14 @@ private:
             auto const& bounds = duration_histogram::bounds;
             auto const at = std::lower_bound(bounds.begin(), bounds.end(), d) - bounds.begin();
             counts_[static_cast<std::size_t>(at)].add(1);
-            sum_.add(std::chrono::nanoseconds{d}.count());
+            sum_.add(std::chrono::round<std::chrono::microseconds>(d).count());
         }
 
         [[nodiscard]] duration_histogram get() const noexcept
         {
             duration_histogram all;
             std::transform(counts_.begin(), counts_.end(), all.counts.begin(), [](auto const& n) { return n.get(); });
-            all.sum = std::chrono::nanoseconds{static_cast<std::int64_t>(sum_.get())};
+            all.sum = std::chrono::microseconds{static_cast<std::int64_t>(sum_.get())};
             return all;
         }
 
