@@ -6,6 +6,7 @@
 #include <holdfast/core/options.hpp>
 #include <holdfast/lock/release_call.hpp>
 
+#include <cstddef>
 #include <memory>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
@@ -21,6 +22,7 @@ struct mutex_state {
     std::shared_ptr<hold_state> held;
     std::unique_ptr<release_call> releasing;  ///< gives back what it holds; null: who does that is lent it
     std::shared_ptr<lock_options const> options;
+    std::size_t in_line = 0;  ///< how many of its waiters are in line
     /// Keeps the client from its end. Null: the object is destroyed, and what is granted to it is given back.
     std::shared_ptr<void const> client;
 };

@@ -46,6 +46,7 @@ public:
             end(one);
         } else {
             one.was_in_line = true;
+            ++one.owner->in_line;
             line_.add(one);
         }
     }
@@ -53,7 +54,7 @@ public:
     /// Effects: `one`, which is in line, leaves.
     void give_up(waiter& one) noexcept
     {
-        line_.remove(one);
+        leave(one);
         end(one);
     }
 
@@ -149,20 +150,31 @@ public:
         choose(one, waiter::stage::granted);
     }
 
-    /// Effects: calls `f` with each waiter that has not ended.
+    /// Effects: calls `f` with each waiter of `owner` that has not ended. If it has none, the line is not looked at: a
+    /// program may make and destroy an object for each section.
     template <class F>
-    void for_each(F const& f) const
+    void for_each_of(mutex_state const& owner, F const& f) const
     {
-        for (auto* one = line_.first(); one; one = one->next) f(*one);
-        if (asks_) f(*asks_);
+        auto* next = owner.in_line == 0 ? nullptr : line_.first();
+        while (auto* const one = next) {
+            next = one->next;
+            if (one->owner == &owner) f(*one);
+        }
+        if (asks_ && asks_->owner == &owner) f(*asks_);
     }
 
 private:
     /// Effects: gives the turn to `one`, which leaves the line, and must be signalled (`its_turn`) once.
     void choose(waiter& one, waiter::stage as) noexcept
     {
-        line_.remove(one);
+        leave(one);
         one.now = as;
+    }
+
+    void leave(waiter& one) noexcept
+    {
+        --one.owner->in_line;
+        line_.remove(one);
     }
 
     void take(waiter& one) noexcept

@@ -144,8 +144,8 @@ public:
     {
         std::scoped_lock guard{mutex_};
         auto client = std::move(owner.client);
-        turns_.for_each([&](waiter& one) {
-            if (one.owner != &owner || one.ended()) return;
+        turns_.for_each_of(owner, [](waiter& one) {
+            if (one.ended()) return;
             one.canceled = true;
             if (one.now == waiter::stage::asking) one.asking->cancel();
             one.signal(waiter::look);
