@@ -5,7 +5,12 @@
 #include "support/eventually.hpp"
 
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/lock_holder.hpp>
+#include <holdfast/core/operation.hpp>
 #include <holdfast/core/token.hpp>
+#include <holdfast/zookeeper/contenders_operation.hpp>
+#include <holdfast/zookeeper/node_key.hpp>
+#include <holdfast/zookeeper/node_options.hpp>
 #include <holdfast/zookeeper/session_engine.hpp>
 
 #include <algorithm>
@@ -40,7 +45,13 @@ struct wire {
     std::vector<bool> identified;     // what it was answered when it said who it is: no at first
     std::vector<transport_events::call*> unanswered;
     std::vector<request::kind> sent;
-    bool removes_watches = true;  // the C client does not, while it knows of none
+    std::vector<std::string> paths;  // of what was sent
+    bool removes_watches = true;     // the C client does not, while it knows of none
+};
+
+struct told final : holdfast::completion {
+    void complete() noexcept override { ++times; }
+    int times = 0;
 };
 
 /// An operation that does nothing by itself.
@@ -61,6 +72,7 @@ struct silence final : transport {
     {
         if (r.what == request::kind::unwatch && !wire_.removes_watches) return false;
         wire_.sent.push_back(r.what);
+        wire_.paths.push_back(r.path);
         wire_.unanswered.push_back(&as);
         return true;
     }
@@ -274,4 +286,53 @@ TEST_CASE("a wait that is given up before its watch is answered keeps nothing fr
     CHECK(zk.sent == std::vector{watch, erase, unwatch});
     session_engine::lock guard{zk.engine.mutex()};
     zk.engine.detach(gives_back);
+}
+
+TEST_CASE("who holds a lock is asked with few requests, however many wait for it")
+{
+    using holdfast::report_of;
+    using holdfast::zookeeper::answer;
+    using holdfast::zookeeper::node_key;
+    using kind = request::kind;
+    bool const goes = GENERATE(false, true);  // the first in line, before its node is read
+    auto const what = GENERATE(report_of::holder, report_of::contenders);
+    session zk{{}};
+    zk.to->on_state(transport_events::state::connected, 1, 10s);
+    zk.attend();
+    zk.answer();
+    zk.sent.clear();
+
+    holdfast::zookeeper::reply line{answer::ok};
+    for (int i = 0; i < 200; ++i) {
+        auto const number = std::to_string(1'000 + 199 - i);
+        line.children.push_back("_c_00000000-0000-0000-0000-00000000" + number + "-lock-000000" + number);
+    }
+    std::shared_ptr<session_engine> const in{&zk.engine, [](session_engine*) {}};
+    auto const key = std::make_shared<node_key const>("orders", "/orders", holdfast::zookeeper::node_options{});
+    holdfast::zookeeper::inspect_operation asks{in, key, what};
+    told done;
+    asks.start(done);
+    CHECK(zk.sent == std::vector{kind::children});
+    zk.answer(line);
+    std::size_t asked = 0;
+    bool first = goes;
+    while (!zk.unanswered.empty()) {
+        asked += zk.unanswered.size();
+        if (what == report_of::holder) REQUIRE(zk.unanswered.size() == 1);
+        for (auto* const one : std::exchange(zk.unanswered, {})) {
+            bool const gone = std::exchange(first, false);
+            auto const read =
+                holdfast::zookeeper::reply{gone ? answer::no_node : answer::ok, {}, "worker", {5, 1, 1}};
+            zk.to->on_reply(*one, holdfast::zookeeper::reply{read});
+        }
+    }
+    REQUIRE(done.times == 1);
+    auto const got = asks.outcome();
+    REQUIRE(got);
+    REQUIRE(got->holder);
+    CHECK(got->holder->label == "worker");
+    CHECK(got->holder->waiting == (goes ? 198U : 199U));
+    CHECK(got->lease.find(goes ? "1001" : "1000") != std::string::npos);
+    CHECK(asked == (what == report_of::contenders ? 200U : goes ? 2U : 1U));
+    CHECK(got->waiters.size() == (what == report_of::holder ? 0U : goes ? 198U : 199U));
 }

@@ -48,8 +48,9 @@ public:
     /// Effects: begins to observe the lock `name` of `in`, one of the usual kind.
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used; and if memory or a thread is missing.
     election_observer(store const& in, std::string_view name, election_observer_options options = {})
-        : election_observer{[from = in.locks_, name = std::string{name}] { return from->inspect(name); }, name,
-                            std::move(options)}
+        : election_observer{
+              [from = in.locks_, name = std::string{name}] { return from->inspect(name, report_of::holder); }, name,
+              std::move(options)}
     {
     }
 

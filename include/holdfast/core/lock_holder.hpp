@@ -40,11 +40,15 @@ struct lock_holder : lock_contender {
     bool release_requested = false;  ///< it was asked to release the lock, or will be told so with its next renewal
 };
 
+/// What a store is asked for: who has a lock, or also who waits for it, which may cost a request for each of them.
+enum class report_of : std::uint8_t { holder, contenders };
+
 /// What a store says of one lock.
 struct lock_report {
-    std::optional<lock_holder> holder{};    ///< nothing: it is free
-    std::vector<lock_contender> waiters{};  ///< in the order in which they get it, if the store knows them
-    bool knows_waiters = false;             ///< whether it does
+    std::optional<lock_holder> holder{};  ///< nothing: it is free
+    /// In the order in which they get it, if the store knows them, and was asked for them.
+    std::vector<lock_contender> waiters{};
+    bool knows_waiters = false;  ///< whether it does
 
     /// Tells the lease of the holder from every other one of this lock; nothing about its owner token can be learnt
     /// from it. Empty: there is no holder, or the store does not tell them apart.

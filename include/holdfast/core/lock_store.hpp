@@ -226,8 +226,8 @@ public:
     // For operators; each returns an operation that was not started. Throw: `error` (`misconfigured`) if the store
     // cannot do that.
 
-    /// Returns: a question who has the lock, which never shows its owner token.
-    [[nodiscard]] virtual std::unique_ptr<pending_inspection> inspect(shared_key const& key)
+    /// Returns: a question for `what` of the lock, which never shows its owner token.
+    [[nodiscard]] virtual std::unique_ptr<pending_inspection> inspect(shared_key const& key, report_of /*what*/)
     {
         throw cannot(key->name(), "say who holds a lock");
     }

@@ -138,7 +138,7 @@ public:
     virtual void observe(lock_observer f) = 0;
 
     // For operators; see the members of `store`.
-    [[nodiscard]] virtual lock_report inspect(std::string_view /*name*/) { throw no_operators(); }
+    [[nodiscard]] virtual lock_report inspect(std::string_view /*name*/, report_of /*what*/) { throw no_operators(); }
     virtual bool force_release(std::string_view /*name*/) { throw no_operators(); }
     virtual bool request_release(std::string_view /*name*/) { throw no_operators(); }
     [[nodiscard]] virtual std::vector<std::string> list(std::string_view /*prefix*/) { throw no_operators(); }
@@ -201,7 +201,7 @@ public:
     /// Returns: who has the lock `name`; nothing if it is free.
     [[nodiscard]] std::optional<lock_holder> holder(std::string_view name) const
     {
-        return locks_->inspect(name).holder;
+        return locks_->inspect(name, report_of::holder).holder;
     }
     /// As above.
     [[nodiscard]] std::optional<lock_holder> holder(std::string_view name, std::error_code& ec) const noexcept
@@ -213,7 +213,7 @@ public:
     /// also if the store does not know who waits, as Redis does not.
     [[nodiscard]] std::vector<lock_contender> contenders(std::string_view name) const
     {
-        return detail::contenders_of(locks_->inspect(name), name);
+        return detail::contenders_of(locks_->inspect(name, report_of::contenders), name);
     }
     /// As above.
     [[nodiscard]] std::vector<lock_contender> contenders(std::string_view name, std::error_code& ec) const noexcept

@@ -137,9 +137,9 @@ public:
     [[nodiscard]] lock_stats stats() const override { return parts().reports.seen.stats(); }
     void observe(lock_observer f) override { parts().reports.seen.observe(std::move(f)); }
 
-    [[nodiscard]] lock_report inspect(std::string_view name) override
+    [[nodiscard]] lock_report inspect(std::string_view name, report_of what) override
     {
-        return operators(name).inspect(store().make_key(name));
+        return operators(name).inspect(store().make_key(name), what);
     }
     bool force_release(std::string_view name) override { return operators(name).force_release(store().make_key(name)); }
     bool request_release(std::string_view name) override

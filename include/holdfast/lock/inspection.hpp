@@ -23,9 +23,9 @@ class inspection {
 public:
     explicit inspection(lock_store& in) noexcept : store_{in} {}
 
-    [[nodiscard]] lock_report inspect(shared_key const& key) const
+    [[nodiscard]] lock_report inspect(shared_key const& key, report_of what) const
     {
-        return answer_to(*store_.inspect(key), key, "holder");
+        return answer_to(*store_.inspect(key, what), key, what == report_of::holder ? "holder" : "contenders");
     }
     [[nodiscard]] bool force_release(shared_key const& key) const
     {

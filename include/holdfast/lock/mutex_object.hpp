@@ -189,7 +189,7 @@ public:
         auto const queue = made();
         return queue ? queue->token_of(*state_) : std::nullopt;
     }
-    [[nodiscard]] lock_report inspect() override { return operators().inspect(key_); }
+    [[nodiscard]] lock_report inspect() override { return operators().inspect(key_, report_of::holder); }
     bool force_release() override { return operators().force_release(key_); }
     bool request_release() override { return operators().request_release(key_); }
 

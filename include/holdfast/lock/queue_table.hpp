@@ -4,10 +4,10 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/access.hpp>
 #include <holdfast/core/lock_key.hpp>
+#include <holdfast/core/sweep_pace.hpp>
 #include <holdfast/lock/client_parts.hpp>
 #include <holdfast/lock/wait_queue.hpp>
 
-#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -68,15 +68,15 @@ private:
     /// Effects: drops the queues that are not in use, so often that their number stays proportional to those in use.
     void forget_unused()
     {
-        if (queues_.size() < sweep_at_) return;
+        if (!pace_.due(queues_.size())) return;
         std::erase_if(queues_, [](auto const& one) { return one.use_count() == 1 && !one->keeps(); });
-        sweep_at_ = 2 * queues_.size() + 64;
+        pace_.swept(queues_.size());
     }
 
     std::shared_ptr<client_parts> const client_;
     std::mutex mutex_;
     std::set<std::shared_ptr<wait_queue>, by_key> queues_;
-    std::size_t sweep_at_ = 64;
+    sweep_pace pace_;
 };
 
 }  // namespace holdfast::detail

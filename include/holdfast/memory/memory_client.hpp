@@ -111,7 +111,7 @@ public:
         return immediate<bool>(data_, change, errc::outcome_unknown);
     }
 
-    [[nodiscard]] std::unique_ptr<pending_inspection> inspect(shared_key const& key) override
+    [[nodiscard]] std::unique_ptr<pending_inspection> inspect(shared_key const& key, report_of /*what*/) override
     {
         return immediate<lock_report>(data_, [key](data& all, auto now) { return all.inspect(key->name(), now); });
     }

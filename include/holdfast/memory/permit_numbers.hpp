@@ -5,6 +5,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/semaphore_slot.hpp>
+#include <holdfast/core/sweep_pace.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -49,7 +50,7 @@ public:
         if (found != all_.end() && found->second.expires > now && found->second.permits != slot.permits())
             return found->second.permits;
         if (found == all_.end()) {
-            std::erase_if(all_, [now](auto const& one) { return one.second.expires <= now; });
+            forget_expired(now);
             found = all_.try_emplace(slot.semaphore()).first;
         }
         auto& one = found->second;
@@ -80,7 +81,15 @@ private:
         boot_clock::time_point expires{};
     };
 
+    void forget_expired(boot_clock::time_point now)
+    {
+        if (!pace_.due(all_.size())) return;
+        std::erase_if(all_, [now](auto const& one) { return one.second.expires <= now; });
+        pace_.swept(all_.size());
+    }
+
     std::mutex mutex_;
+    detail::sweep_pace pace_;
     std::map<std::string, number> all_;  // by the names of the semaphores
 };
 

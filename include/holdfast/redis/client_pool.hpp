@@ -149,7 +149,7 @@ public:
         return std::make_unique<resize_operation>(shard_of(slot), keys_of(slot), ttl);
     }
 
-    [[nodiscard]] std::unique_ptr<pending_inspection> inspect(shared_key const& key) override
+    [[nodiscard]] std::unique_ptr<pending_inspection> inspect(shared_key const& key, report_of /*what*/) override
     {
         return holdfast::detail::make_as<pending_inspection, inspect_operation>(shard_of(key), keys_of(key));
     }

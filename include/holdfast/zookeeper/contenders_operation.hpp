@@ -8,6 +8,7 @@
 #include <holdfast/zookeeper/opened.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -19,16 +20,16 @@ public:
     using line_operation::line_operation;
 
 private:
-    void on_line(participants line) override { end(std::move(line)); }
+    void on_line(participants line, std::size_t) override { end(std::move(line)); }
 };
 
-/// The same, as every store says it.
+/// Asks which client has a lock, or also which ones wait for it, as every store says it.
 class inspect_operation final : public line_operation<lock_report> {
 public:
     using line_operation::line_operation;
 
 private:
-    void on_line(participants line) override
+    void on_line(participants line, std::size_t rest) override
     {
         lock_report all{.knows_waiters = true};
         if (!line.empty()) all.lease = line.front().node + ' ' + std::to_string(line.front().fencing_token);
@@ -38,7 +39,7 @@ private:
             who.fencing_token = one.fencing_token;
             who.since = one.since;
             if (&one == &line.front())
-                all.holder = lock_holder{std::move(who), {}, line.size() - 1, asks_for_release(one.content)};
+                all.holder = lock_holder{std::move(who), {}, line.size() - 1 + rest, asks_for_release(one.content)};
             else
                 all.waiters.push_back(std::move(who));
         }
@@ -52,7 +53,7 @@ public:
     using line_operation::line_operation;
 
 private:
-    void on_line(participants line) override
+    void on_line(participants line, std::size_t) override
     {
         auto const node =
             line.empty() ? std::string{} : path_of(line.front()) + std::to_string(line.front().fencing_token);
@@ -74,7 +75,7 @@ public:
     using line_operation::line_operation;
 
 private:
-    void on_line(participants line) override
+    void on_line(participants line, std::size_t) override
     {
         if (line.empty()) return end(false);
         change({request::kind::write, path_of(line.front()), asking_for_release(line.front().content)});

@@ -4,9 +4,11 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/access.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/core/semaphore_slot.hpp>
+#include <holdfast/core/sweep_pace.hpp>
 #include <holdfast/core/token.hpp>
 #include <holdfast/zookeeper/acquire_operation.hpp>
 #include <holdfast/zookeeper/contenders_operation.hpp>
@@ -149,22 +151,22 @@ public:
     /// Asks which clients have the lock or wait for it.
     [[nodiscard]] std::unique_ptr<operation<result<participants>>> contenders(shared_key const& key) const
     {
-        return std::make_unique<contenders_operation>(session_, of(key));
+        return std::make_unique<contenders_operation>(session_, of(key), report_of::contenders);
     }
 
-    [[nodiscard]] std::unique_ptr<pending_inspection> inspect(shared_key const& key) override
+    [[nodiscard]] std::unique_ptr<pending_inspection> inspect(shared_key const& key, report_of what) override
     {
-        return std::make_unique<inspect_operation>(session_, of(key));
+        return std::make_unique<inspect_operation>(session_, of(key), what);
     }
 
     [[nodiscard]] std::unique_ptr<pending_request> force_release(shared_key const& key) override
     {
-        return std::make_unique<force_release_operation>(session_, of(key));
+        return std::make_unique<force_release_operation>(session_, of(key), report_of::holder);
     }
 
     [[nodiscard]] std::unique_ptr<pending_request> request_release(shared_key const& key) override
     {
-        return std::make_unique<request_release_operation>(session_, of(key));
+        return std::make_unique<request_release_operation>(session_, of(key), report_of::holder);
     }
 
     [[nodiscard]] std::unique_ptr<pending_list> list(std::string_view prefix) override
@@ -214,7 +216,10 @@ private:
     {
         auto const path = lock_path(std::string{of.semaphore} + "#max", session().chroot());
         std::scoped_lock guard{session().mutex()};
-        std::erase_if(numbers_, [](auto const& one) { return one.second.expired(); });
+        if (pace_.due(numbers_.size())) {
+            std::erase_if(numbers_, [](auto const& one) { return one.second.expired(); });
+            pace_.swept(numbers_.size());
+        }
         auto& known = numbers_[{path, of.permits}];
         auto number = known.lock();
         if (!number) known = number = std::make_shared<permit_number>(path, of.permits);
@@ -228,6 +233,7 @@ private:
 
     std::shared_ptr<session_core> session_;
     std::map<std::pair<std::string, std::size_t>, std::weak_ptr<permit_number>> numbers_;
+    holdfast::detail::sweep_pace pace_;
 };
 
 }  // namespace holdfast::zookeeper
