@@ -39,9 +39,8 @@ public:
             node = nodes_.try_emplace(path).first;
             bytes_ += size_of(path);
         }
-        node->second.reserve(node->second.size() + 1);
         who.watched_ = path;
-        node->second.push_back({&who, tag});
+        node->second.push_back({&who, tag});  // last: what it names would have to be removed
         return true;
     }
 
