@@ -166,10 +166,14 @@ if not ours then
 end
 )lua";
 
+// Looks at no other reader: with many, that would take the server most of its time.
 inline constexpr std::string_view extend_shared = R"lua(
-if not ours then return 0 end
-if redis.call('PTTL', timeout) < tonumber(ARGV[2]) then redis.call('PEXPIRE', timeout, ARGV[2]) end
-if left < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
+local field = owner_of(ARGV[1])
+local timeout = timeouts .. ':' .. field .. ':rwlock_timeout:1'
+local rest = redis.call('PTTL', timeout)
+if redis.pcall('HEXISTS', KEYS[1], field) ~= 1 or rest < 0 then return 0 end
+if rest < tonumber(ARGV[2]) then redis.call('PEXPIRE', timeout, ARGV[2]) end
+if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 1
 )lua";
 
@@ -260,9 +264,8 @@ inline constexpr script acquire_shared_by_clock{
            parts::refuse_reader, common::refuse, common::look_at_fence, parts::may_read_fence, common::next_by_clock,
            parts::keep_fence, parts::take_shared, common::answer_fence>,
     "0d48d3ed4f861c6bc03e09b015d6a7eab1c7abae"};
-inline constexpr script extend_shared{
-    joined<parts::owner_of, parts::timeouts, parts::look_at_holders, parts::reader, parts::extend_shared>,
-    "c44693b2c975bad79668f5bc4f4f596244772642"};
+inline constexpr script extend_shared{joined<parts::owner_of, parts::timeouts, parts::extend_shared>,
+                                      "657c12af8f4bee6fa71f3bc6c120136670d36b20"};
 inline constexpr script release_shared{joined<parts::owner_of, parts::timeouts, parts::look_at_holders, parts::reader,
                                               parts::release_shared, parts::wake_one, parts::tell>,
                                        "23bc03d8887af275c28f4011690c9400b1ae5129"};
