@@ -45,3 +45,21 @@ TEST_CASE("the first in a line is who came first of those that have not left, fr
     line.add(a);
     CHECK(all_of(line) == std::vector{&a});
 }
+
+TEST_CASE("each in a line may leave, and others may come, while all are called in their order")
+{
+    guest a;
+    guest b;
+    guest c;
+    line_of_guests line;
+    line.add(a);
+    line.add(b);
+    std::vector<guest*> called;
+    line.for_each([&](guest& one) {
+        called.push_back(&one);
+        line.remove(one);
+        if (&one == &a) line.add(c);
+    });
+    CHECK(called == std::vector{&a, &b, &c});
+    CHECK(all_of(line).empty());
+}

@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 
 #include <cstddef>
+#include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
@@ -30,6 +31,12 @@ public:
         (one.previous ? one.previous->next : first_) = one.next;
         (one.next ? one.next->previous : last_) = one.previous;
         --size_;
+    }
+
+    /// Effects: calls `f` with each of them. It may remove that one, but no other, and may add others.
+    void for_each(auto const& f) const
+    {
+        for (auto* one = first_; one;) f(*std::exchange(one, one->next));
     }
 
 private:

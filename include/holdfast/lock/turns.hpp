@@ -155,12 +155,11 @@ public:
     template <class F>
     void for_each_of(mutex_state const& owner, F const& f) const
     {
-        auto* next = owner.in_line == 0 ? nullptr : line_.first();
-        while (auto* const one = next) {
-            next = one->next;
-            if (one->owner == &owner) f(*one);
-        }
-        if (asks_ && asks_->owner == &owner) f(*asks_);
+        auto const of_owner = [&](waiter& one) {
+            if (one.owner == &owner) f(one);
+        };
+        if (owner.in_line != 0) line_.for_each(of_owner);
+        if (asks_) of_owner(*asks_);
     }
 
 private:

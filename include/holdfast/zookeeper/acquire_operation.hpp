@@ -155,8 +155,8 @@ private:
     try {
         while (!ended()) {
             auto const now = boot_clock::now();
-            auto const next = step(now);
-            if (!ended() && next > now) return session().look_at(*this, next);
+            auto const due = step(now);
+            if (!ended() && due > now) return session().look_at(*this, due);
         }
     } catch (...) {
         if (machine_->left_something()) session().abandon_session(machine_->session());

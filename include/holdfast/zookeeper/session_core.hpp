@@ -3,6 +3,7 @@
 
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/linked_line.hpp>
 #include <holdfast/core/name.hpp>
 #include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/error.hpp>
@@ -95,7 +96,7 @@ public:
     /// which is then told nothing.
     void attach(session_operation& who)
     {
-        operations_.splice(operations_.end(), who.self_);
+        operations_.add(who);
         who.attached_ = true;
         try {
             if (connected()) who.on_connected(session_);
@@ -109,7 +110,7 @@ public:
     bool detach(session_operation& who) noexcept
     {
         if (!std::exchange(who.attached_, false)) return false;
-        who.self_.splice(who.self_.end(), operations_, who.place_);
+        operations_.remove(who);
         who.due_ = boot_clock::time_point::max();
         forget_answers(who);
         if (auto const path = watches_.remove(who); !path.empty()) guarded([&] { unwatch(path); });
@@ -168,12 +169,12 @@ public:
     boot_clock::time_point look(boot_clock::time_point now) noexcept
     {
         auto next = boot_clock::time_point::max();
-        tell([&](session_operation& one) {
+        operations_.for_each([&](session_operation& one) {
             if (one.due_ > now) return;
             one.due_ = boot_clock::time_point::max();
             one.on_time(now);
         });
-        for (auto const* const one : operations_) next = std::min(next, one->due_);
+        operations_.for_each([&](session_operation const& one) { next = std::min(next, one.due_); });
         return next;
     }
 
@@ -262,12 +263,6 @@ protected:
         abandon_session(session_);
     }
 
-    /// Effects: calls `f` with each operation. It may detach itself, but no other one, and may attach others.
-    void tell(auto const& f)
-    {
-        for (auto next = operations_.begin(); next != operations_.end();) f(**next++);
-    }
-
     session_mutex mutex_;
     ensemble const servers_;
     session_options const options_;
@@ -284,7 +279,7 @@ protected:
     boot_clock::time_point suspended_since_{};
     boot_clock::time_point go_on_at_ = boot_clock::time_point::max();
     boot_clock::time_point thread_wakes_{};  // when it wakes by itself; awake, it looks at everything before it sleeps
-    std::list<session_operation*> operations_;
+    holdfast::detail::linked_line<session_operation> operations_;
     std::list<sent_call> sent_;
     std::list<sent_call> unsent_;  // could not be sent, or get no answer: the session answers them itself
     watch_list watches_;

@@ -49,7 +49,7 @@ public:
     {
         way_.reset();
         abandoned_ = true;  // nothing is sent any more
-        while (!operations_.empty()) drop(*operations_.front());
+        while (auto* const one = operations_.first()) drop(*one);
     }
 
     /// Returns: a session that ends when the last copy of the returned pointer goes.
@@ -174,7 +174,7 @@ private:
     {
         guarded([&] {
             for (auto const& path : watches_.unwanted()) unwatch(path);
-            tell([&](session_operation& one) { one.on_connected(session_); });
+            operations_.for_each([&](session_operation& one) { one.on_connected(session_); });
         });
     }
 
@@ -241,7 +241,7 @@ private:
             if (!connected()) return;
             suspended_since_ = boot_clock::now();
             announce(session_state::suspended);
-            tell([](session_operation& one) { one.on_suspended(); });
+            operations_.for_each([](session_operation& one) { one.on_suspended(); });
         } else if (s == transport_events::state::unopened) {
             over_ = true;
         } else {
@@ -264,7 +264,7 @@ private:
         watches_.clear();
         if (connected()) suspended_since_ = boot_clock::now();
         announce(session_state::lost);
-        tell([](session_operation& one) { one.on_expired(); });
+        operations_.for_each([](session_operation& one) { one.on_expired(); });
         mutex().expire();
     }
 

@@ -4,10 +4,10 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/ended_operations.hpp>
+#include <holdfast/core/linked_line.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <string>
 
@@ -38,12 +38,13 @@ protected:
 private:
     friend class session_core;
     friend class watch_list;
+    friend class holdfast::detail::linked_line<session_operation>;
 
-    std::list<session_operation*> self_{this};  // its place in the session's list, while it is not attached
-    std::list<session_operation*>::iterator const place_ = self_.begin();
+    session_operation* previous = nullptr;
+    session_operation* next = nullptr;
     bool attached_ = false;
     boot_clock::time_point due_ = boot_clock::time_point::max();
-    std::string watched_;  // the path of the node that it watches
+    std::string watched_;                      // the path of the node that it watches
     std::shared_ptr<session_operation> kept_;  // itself, while the session keeps it
 };
 
