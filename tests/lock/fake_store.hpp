@@ -127,7 +127,6 @@ public:
     std::atomic<bool> others_wait{false};    ///< releases say so
     std::atomic<int> unavailable{-1};        ///< acquires that have not ended say so, or do not; below 0: do not know
     std::atomic<bool> cannot_extend{false};  ///< there is no memory for it
-    std::atomic<bool> lends{false};          ///< releases
     std::atomic<int> releases_made{0};       ///< and not lent
     std::atomic<bool> mutable ends_lease{
         false};  ///< the next lease that is asked about has ended; an extension does not find it
@@ -213,7 +212,6 @@ public:
         ++releases_made;
         return std::make_unique<release_operation>(*this, key);
     }
-    [[nodiscard]] bool lends_releases() const noexcept override { return lends; }
     void lend_release(shared_key const& key, release_user& to) noexcept override
     {
         release_operation one{*this, key};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A store that lends releases: a hold has none of its own if a thread waits when it is given back.
+// Stores lend releases: a hold has none of its own if a thread waits when it is given back.
 #include "conformance/sleeper.hpp"
 #include "fake_store.hpp"
 #include "support/async_outcome.hpp"
@@ -30,7 +30,7 @@ using holdfast::test::sleeper;
 namespace {
 
 struct lending : fake_client {
-    lending() { store->lends = true; }
+    lending() = default;
     lending(lending const&) = delete;
     lending& operator=(lending const&) = delete;
     ~lending() { CHECK(store->broken == 0); }
@@ -143,7 +143,6 @@ TEST_CASE("a lease that is handed on is given back as its last holder needs")
 TEST_CASE("a grant whose lock is closed meanwhile is given back by the thread that asked")
 {
     auto const store = std::make_shared<fake_store>();
-    store->lends = true;
     store->cancel_ends = false;
     store->acquires.answered_at_once = false;
     auto const client = std::make_shared<holdfast::detail::client_context>(store);

@@ -200,6 +200,7 @@ TEST_CASE("a store that lacks an operation cannot be made")
         {
             return nullptr;
         }
+        void lend_release(holdfast::shared_key const&, holdfast::release_user&) noexcept override {}
     };
     STATIC_REQUIRE(std::is_abstract_v<has_no_release>);
     STATIC_REQUIRE_FALSE(std::is_abstract_v<has_all>);

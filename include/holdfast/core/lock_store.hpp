@@ -156,10 +156,8 @@ public:
                                                                  std::chrono::milliseconds ttl) = 0;
     /// Returns: a release of `key` that was not started; see `pending_release::bind`.
     [[nodiscard]] virtual std::unique_ptr<pending_release> release(shared_key const& key) = 0;
-    /// Returns: whether `lend_release` does something. Otherwise each hold has a release from its beginning.
-    [[nodiscard]] virtual bool lends_releases() const noexcept { return false; }
     /// Effects: lends `to` a release of `key` that needs no memory but the caller's stack.
-    virtual void lend_release(shared_key const& /*key*/, release_user& /*to*/) noexcept {}
+    virtual void lend_release(shared_key const& key, release_user& to) noexcept = 0;
 
     /// Effects: the caller, which waits for an operation on `key`, or, if that is null, for one of `list`, lends its
     /// thread until `who` is signalled, or `until`. It may serve other operations meanwhile. Returns: the signals of

@@ -163,11 +163,10 @@ protected:
     std::unique_ptr<release_call> make_release() { return std::make_unique<release_call>(store().release(key())); }
 
     /// Returns: whether the hold that `one` wants needs a release from its beginning, as no thread may wait for that.
-    [[nodiscard]] bool needs_release(waiter const& one) const noexcept
+    [[nodiscard]] static bool needs_release(waiter const& one) noexcept
     {
         auto const& options = *one.options;
-        return store().lends_releases() &&
-               (one.limit.told_later || options.deferred_release || options.min_hold.count() != 0);
+        return one.limit.told_later || options.deferred_release || options.min_hold.count() != 0;
     }
 
     /// Effects: gives the turn to the next waiter; unlocks.

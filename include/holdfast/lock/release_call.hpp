@@ -19,7 +19,7 @@ struct release_terms {
 };
 
 /// The release of one lease, which needs no memory. One that no thread waits for is made before the lease is asked for;
-/// one that a thread waits for is on its stack, if the store can lend it.
+/// one that a thread waits for is on its stack.
 class release_call final : public awaited {
 public:
     /// Receives the answer to a release that no thread waits for.

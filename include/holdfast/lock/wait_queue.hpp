@@ -179,7 +179,6 @@ private:
             request_for(*one.options, one.limit, lease_.state().handoffs_for(one), turns_.unavailable_since(one));
         request.since = turns_.place_of(one, boot_clock::now());
         one.patience_in_outage = request.unavailable_after;
-        if (!store().lends_releases()) one.releasing = make_release();
         one.asking = one.limit.joint ? one.limit.joint->part(key(), request) : store().acquire(key(), request);
         one.now = waiter::stage::asking;
         one.asking->start(one);

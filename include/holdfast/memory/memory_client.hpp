@@ -72,7 +72,6 @@ public:
         return std::make_unique<release_operation>(data_, reactor_, key);
     }
 
-    [[nodiscard]] bool lends_releases() const noexcept override { return true; }
     void lend_release(shared_key const& key, release_user& to) noexcept override
     {
         release_operation one{data_, reactor_, key};

@@ -113,7 +113,6 @@ public:
         return holdfast::detail::make_as<pending_release, release_operation>(shard_of(key), keys_of(key));
     }
 
-    [[nodiscard]] bool lends_releases() const noexcept override { return true; }
     void lend_release(shared_key const& key, release_user& to) noexcept override
     {
         node_memory each;

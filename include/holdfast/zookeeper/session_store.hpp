@@ -148,6 +148,12 @@ public:
         return std::make_unique<release_operation>(session_);
     }
 
+    void lend_release(shared_key const& /*key*/, release_user& to) noexcept override
+    {
+        release_operation one{session_};
+        to.use(one);
+    }
+
     /// Asks which clients have the lock or wait for it.
     [[nodiscard]] std::unique_ptr<operation<result<participants>>> contenders(shared_key const& key) const
     {
