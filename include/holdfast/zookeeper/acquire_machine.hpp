@@ -86,11 +86,19 @@ public:
         if (phase_ != phase::working || tag / slots != round_) return;
         put_off_ = r.undecided() ? r.code : std::error_code{};
         reached_ = reached_ || !r.undecided();
-        if (state_ == state::searching && r.undecided())
-            next_round();  // what comes after a barrier that was not done proves nothing
-        else if (state_ == state::searching && tag % slots == first)
-            return;  // what comes after it counts
-        take(tag % slots, r);
+        auto const slot = tag % slots;
+        if (state_ == state::creating && slot >= first_parent && slot < beside)
+            return parents_.answered(slot - first_parent, r);
+        bool const makes = state_ == state::creating && slot == first;
+        if (makes) in_doubt_ = r.what == answer::lost;
+        if (r.undecided()) {
+            // What comes after a create or a barrier that was not done proves nothing.
+            if (makes || state_ == state::searching) next_round();
+            return stall();
+        }
+        if (state_ == state::searching && slot == first) return;  // what comes after it counts
+        if (r.what == answer::refused) return fail(r.code);
+        take(slot, r);
     }
 
     /// Effects: takes the notice of the watch of `tag`. One of an earlier watch may come before the answer that it
@@ -149,10 +157,13 @@ protected:
     static constexpr unsigned first = 0;  ///< the slot of what makes our node, or of a barrier
     static constexpr unsigned second = 1;
     static constexpr unsigned first_parent = 2;  ///< the slot of the first node above ours
+    /// The slot of what is read beside a list. The one after it is, in the last round, a tag of the operation's own.
+    static constexpr unsigned beside = slots - 2;
 
     virtual void start_over() = 0;
     virtual void resume() = 0;
     virtual void create() = 0;
+    /// Effects: takes the answer in `slot`, which is decided and no refusal.
     virtual void take(unsigned slot, reply const& r) = 0;
     virtual void look_again() {}  ///< the node that it watches has changed
 

@@ -112,8 +112,6 @@ private:
     void take(unsigned slot, reply const& r) override
     {
         if (state_ == state::creating && slot == first) return take_created(r);
-        if (r.undecided()) return stall();
-        if (r.what == answer::refused) return fail(r.code);
         switch (state_) {
         case state::searching: return take_found(r);
         case state::tied: return r.what == answer::ok ? take_first_waiting(r.stat.czxid) : ask_for_line(state::listing);
@@ -123,18 +121,9 @@ private:
 
     void take_created(reply const& r)
     {
-        in_doubt_ = r.what == answer::lost;
-        if (r.what == answer::ok) {
-            made_ = true;
-            czxid_ = r.stat.czxid;  // mutant: a reader that becomes a writer without a second look
-        } else if (r.what == answer::refused) {
-            fail(r.code);
-        } else if (r.what == answer::no_node) {
-            refuse();  // the node above is gone, and so is ours
-        } else {
-            next_round();
-            stall();
-        }
+        if (r.what != answer::ok) return refuse();  // the node above is gone, and so is ours
+        made_ = true;
+        czxid_ = r.stat.czxid;  // mutant: a reader that becomes a writer without a second look
     }
 
     void take_found(reply const& r)

@@ -57,12 +57,8 @@ private:
 
     void search() { look_for({request::kind::data, plan().lock}); }
 
-    void take(unsigned slot, reply const& r) override
+    void take(unsigned /*slot*/, reply const& r) override
     {
-        if (state_ == state::creating && slot >= first_parent) return parents_.answered(slot - first_parent, r);
-        if (state_ == state::creating) in_doubt_ = r.what == answer::lost;
-        if (r.undecided()) return stall();
-        if (r.what == answer::refused) return fail(r.code);
         switch (state_) {
         case state::creating: return take_created(r);
         case state::searching: return take_found(r);

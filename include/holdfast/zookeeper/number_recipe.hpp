@@ -94,10 +94,6 @@ private:
 
     void take(unsigned slot, reply const& r) override
     {
-        if (state_ == state::creating && slot >= first_parent) return parents_.answered(slot - first_parent, r);
-        if (state_ == state::creating && !made_) in_doubt_ = r.what == answer::lost;
-        if (r.undecided()) return stall();
-        if (r.what == answer::refused) return fail(r.code);
         switch (state_) {
         case state::creating: return take_created(r);
         case state::listing: return take_list(r);
@@ -111,7 +107,6 @@ private:
     {
         if (r.what == answer::no_node) return make_parent(plan().lock);
         made_ = true;
-        in_doubt_ = false;
         parents_.forget();
         ask_for_line(state::listing);
     }

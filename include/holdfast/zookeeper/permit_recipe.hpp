@@ -80,8 +80,6 @@ private:
 
     void take_beside(reply const& r) override
     {
-        if (r.undecided()) return stall();
-        if (r.what == answer::refused) return fail(r.code);
         if (r.what != answer::ok) return;
         number_known_ = true;
         auto const number = number_said(r.text);

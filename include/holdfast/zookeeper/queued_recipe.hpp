@@ -39,8 +39,6 @@ public:
     }
 
 protected:
-    static constexpr unsigned beside = slots - 2;  // the last one of the last round is a tag of the operation's own
-
     /// Returns: how the name of our node begins; only ours does.
     [[nodiscard]] virtual std::string prefix() const = 0;
 
@@ -114,9 +112,6 @@ private:
     {
         if (slot == beside) return take_beside(r);
         if (state_ == state::creating && slot == first) return take_created(r);
-        if (state_ == state::creating && slot >= first_parent) return parents_.answered(slot - first_parent, r);
-        if (r.undecided()) return stall();
-        if (r.what == answer::refused) return fail(r.code);
         switch (state_) {
         case state::looking: return r.what == answer::ok ? take_look() : make_parent(plan().lock);
         case state::searching: return take_found(r);
@@ -129,18 +124,9 @@ private:
 
     void take_created(reply const& r)
     {
-        in_doubt_ = r.what == answer::lost;
-        if (r.what == answer::ok) {
-            node_ = leaf_of(r.text);
-            have(r);
-        } else if (r.what == answer::no_node) {
-            make_parent(plan().lock);
-        } else if (r.what == answer::refused) {
-            fail(r.code);
-        } else {
-            next_round();
-            stall();
-        }
+        if (r.what != answer::ok) return make_parent(plan().lock);
+        node_ = leaf_of(r.text);
+        have(r);
     }
 
     void take_look()
