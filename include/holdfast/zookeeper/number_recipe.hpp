@@ -129,19 +129,11 @@ private:
         if (std::all_of(marks_.begin(), marks_.end(), [&](auto const& one) { return number_of(one) == permits_; }))
             return agree();
         enter(state::checking);
-        if (replaces()) return remove_others();
+        if (replaces()) std::erase_if(marks_, [&](auto const& one) { return number_of(one) == permits_; });
+        auto const asked = replaces() ? request::kind::erase : request::kind::data;
         found_.assign(marks_.size(), {});
         open_ = marks_.size();
-        for (std::size_t i = 0; i < marks_.size(); ++i)
-            send(static_cast<unsigned>(i), {request::kind::data, path_of(marks_[i])});
-    }
-
-    void remove_others()
-    {
-        std::erase_if(marks_, [&](auto const& one) { return number_of(one) == permits_; });
-        open_ = marks_.size();
-        for (std::size_t i = 0; i < marks_.size(); ++i)
-            send(static_cast<unsigned>(i), {request::kind::erase, path_of(marks_[i])});
+        for (std::size_t i = 0; i < marks_.size(); ++i) send(static_cast<unsigned>(i), {asked, path_of(marks_[i])});
     }
 
     void take_removed(reply const&)
