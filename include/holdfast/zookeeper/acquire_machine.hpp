@@ -228,6 +228,13 @@ protected:
         next_round();
         stall();
     }
+    /// Effects: our node is there, as `r` says.
+    void have(reply const& r)
+    {
+        made_ = true;
+        czxid_ = r.stat.czxid;
+        parents_.forget();
+    }
     void stall() noexcept { stalled_ = true; }
     void know_list() noexcept { may_read_ = true; }
     void grant() noexcept { phase_ = phase::granted; }

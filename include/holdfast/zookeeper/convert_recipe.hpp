@@ -122,16 +122,14 @@ private:
     void take_created(reply const& r)
     {
         if (r.what != answer::ok) return refuse();  // the node above is gone, and so is ours
-        made_ = true;
-        czxid_ = r.stat.czxid;  // mutant: a reader that becomes a writer without a second look
+        have(r);                                    // mutant: a reader that becomes a writer without a second look
     }
 
     void take_found(reply const& r)
     {
         in_doubt_ = false;
         if (r.what != answer::ok) return create();
-        made_ = true;
-        czxid_ = r.stat.czxid;
+        have(r);
         ask_for_line(state::listing);
     }
 

@@ -64,7 +64,7 @@ private:
         case state::searching: return take_found(r);
         case state::watching:
             if (r.what != answer::ok) return create();
-            if (is_ours(r)) return have(r.stat);
+            if (is_ours(r)) return take_lock(r);
             if (!r.stat.ephemeral()) return fail(errc::not_ephemeral);
             state_ = state::waiting;  // in the same round: the notice has its tag
             return;
@@ -74,7 +74,7 @@ private:
 
     void take_created(reply const& r)
     {
-        if (r.what == answer::ok) return have(r.stat);
+        if (r.what == answer::ok) return take_lock(r);
         if (r.what == answer::no_node) return make_parent(parent_of(plan().lock));
         parents_.forget();
         if (plan().once) {
@@ -89,7 +89,7 @@ private:
     {
         bool const ours = is_ours(r);
         in_doubt_ = false;
-        if (ours) return have(r.stat);
+        if (ours) return take_lock(r);
         create();
     }
 
@@ -98,11 +98,9 @@ private:
         return r.what == answer::ok && r.stat.owner == session() && was_made_with(content(), r.text);
     }
 
-    void have(node_stat const& stat)
+    void take_lock(reply const& r)
     {
-        made_ = true;
-        czxid_ = stat.czxid;
-        parents_.forget();
+        have(r);
         grant();
     }
 

@@ -106,8 +106,7 @@ private:
     void take_created(reply const& r)
     {
         if (r.what == answer::no_node) return make_parent(plan().lock);
-        made_ = true;
-        parents_.forget();
+        have(r);
         ask_for_line(state::listing);
     }
 

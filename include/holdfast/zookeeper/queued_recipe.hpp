@@ -153,13 +153,6 @@ private:
         have(r);
         list();
     }
-
-    void have(reply const& r)
-    {
-        made_ = true;
-        czxid_ = r.stat.czxid;
-        parents_.forget();
-    }
 };
 
 }  // namespace holdfast::zookeeper
