@@ -21,6 +21,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -55,7 +56,10 @@ struct told final : holdfast::completion {
 };
 
 /// An operation that does nothing by itself.
-struct idle final : holdfast::zookeeper::session_operation {};
+struct idle final : holdfast::zookeeper::session_operation {
+    void on_answer(unsigned, holdfast::zookeeper::reply const& r) override { why = r.code; }
+    std::error_code why{};
+};
 
 /// A way to servers that answer when the test says so.
 struct silence final : transport {
@@ -321,8 +325,7 @@ TEST_CASE("who holds a lock is asked with few requests, however many wait for it
         if (what == report_of::holder) REQUIRE(zk.unanswered.size() == 1);
         for (auto* const one : std::exchange(zk.unanswered, {})) {
             bool const gone = std::exchange(first, false);
-            auto const read =
-                holdfast::zookeeper::reply{gone ? answer::no_node : answer::ok, {}, "worker", {5, 1, 1}};
+            auto const read = holdfast::zookeeper::reply{gone ? answer::no_node : answer::ok, {}, "worker", {5, 1, 1}};
             zk.to->on_reply(*one, holdfast::zookeeper::reply{read});
         }
     }
@@ -335,4 +338,59 @@ TEST_CASE("who holds a lock is asked with few requests, however many wait for it
     CHECK(got->lease.find(goes ? "1001" : "1000") != std::string::npos);
     CHECK(asked == (what == report_of::contenders ? 200U : goes ? 2U : 1U));
     CHECK(got->waiters.size() == (what == report_of::holder ? 0U : goes ? 198U : 199U));
+}
+
+TEST_CASE("a session makes no more nodes than its servers can remove at once")
+{
+    using holdfast::zookeeper::held_nodes;
+    using kind = request::kind;
+    session zk{{}};
+    zk.to->on_state(transport_events::state::connected, 1, 10s);
+    zk.attend();
+    zk.answer();
+    zk.sent.clear();
+    std::string const path = '/' + std::string(999, 'x');
+    constexpr std::size_t most = held_nodes::most_bytes / (1'000 + 10 + 4);
+    std::vector<std::unique_ptr<idle>> all;
+    auto const begin = [&] {
+        session_engine::lock guard{zk.engine.mutex()};
+        zk.engine.attach(*all.emplace_back(std::make_unique<idle>()));
+        zk.engine.perform(*all.back(), {{{kind::create_sequential, path}, 1}});
+    };
+    auto const end = [&] {
+        session_engine::lock guard{zk.engine.mutex()};
+        zk.engine.detach(*all.back());
+        all.pop_back();
+    };
+    auto const sent = [&] {
+        return static_cast<std::size_t>(std::count(zk.sent.begin(), zk.sent.end(), kind::create_sequential));
+    };
+    for (std::size_t i = 0; i < most; ++i) begin();
+    CHECK(sent() == most);
+    begin();
+    CHECK(sent() == most);
+    zk.attend();
+    CHECK(all.back()->why == holdfast::zookeeper::errc::too_many_nodes);
+    CHECK(all.back()->why == holdfast::errc::unavailable);
+
+    // What was refused does not count, and one that is held counts as before.
+    end();
+    end();
+    auto const token = holdfast::owner_token::fresh();
+    {
+        session_engine::lock const guard{zk.engine.mutex()};
+        zk.engine.held().add(token, {{.lock = path, .prefix = {}, .node = {}, .czxid = 1, .content = {}, .session = 1},
+                                     boot_clock::now() + 1h});
+    }
+    begin();
+    CHECK(sent() == most);
+    zk.attend();
+    end();
+    {
+        session_engine::lock const guard{zk.engine.mutex()};
+        zk.engine.held().forget(token);
+    }
+    begin();
+    CHECK(sent() == most + 1);
+    while (!all.empty()) end();
 }

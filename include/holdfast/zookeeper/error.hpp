@@ -34,6 +34,8 @@ enum class errc {
     may_not_write,          ///< the ACL of a lock's node does not allow another session to write to it
     other_number,           ///< the semaphore is in use with another number of permits than this client says
     not_ephemeral,          ///< the node of a lock without a queue does not end with a session
+    // unavailable, too: it may pass
+    too_many_nodes,  ///< the nodes of the session have as many bytes as servers can remove at once
 };
 
 namespace detail {
@@ -53,6 +55,8 @@ public:
         case errc::throttled: return "the server refuses requests for now";
         case errc::too_many_watches:
             return "the session waits for too many locks; use several ZooKeeper sessions, or shorter names";
+        case errc::too_many_nodes:
+            return "the session has too many locks; use several ZooKeeper sessions, or shorter names";
         case errc::no_threads: return "the system has no threads for ZooKeeper's C client";
         case errc::server_error: return "the server answered with an error";
         case errc::authentication_failed: return "authentication failed; check the session's auth";
@@ -81,7 +85,8 @@ public:
 
     [[nodiscard]] std::error_condition default_error_condition(int value) const noexcept override
     {
-        bool const permanent = value >= static_cast<int>(errc::authentication_failed);
+        bool const permanent =
+            value >= static_cast<int>(errc::authentication_failed) && value <= static_cast<int>(errc::not_ephemeral);
         return make_error_condition(permanent ? holdfast::errc::misconfigured : holdfast::errc::unavailable);
     }
 };

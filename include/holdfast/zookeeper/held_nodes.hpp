@@ -7,26 +7,54 @@
 #include <holdfast/zookeeper/acquire_machine.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <iterator>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
 /// The nodes of a session that stand for leases, by their owner tokens. A node lives as long as the session. A lease
 /// ends if it is not extended: then its node must go.
+///
+/// Counts the bytes of their paths, and of those of the nodes that are about to stand for a lease: the servers remove
+/// all in one step when the session ends. If that has more than `jute.maxbuffer`, they cannot read what they have
+/// written. Source: ZooKeeper's issue 4306.
 class held_nodes {
 public:
+    /// The most bytes: three quarters of the usual `jute.maxbuffer`.
+    static constexpr std::size_t most_bytes = 768UL * 1'024;
+
     struct node {
         leftover what;
         boot_clock::time_point ends;
         std::uint64_t token = 0;  ///< the first fencing token of the lease
     };
 
-    void add(owner_token const& token, node one) { nodes_.insert_or_assign(std::string{token.view()}, std::move(one)); }
+    void add(owner_token const& token, node one)
+    {
+        forget(token);
+        auto const bytes = bytes_of(one);
+        nodes_.try_emplace(std::string{token.view()}, std::move(one));
+        bytes_ += bytes;
+    }
+
+    /// Effects: a node is about to be made at `path`, or at one that begins with it. `making`, of who makes it, is set
+    /// to its bytes until `not_made`. Returns: false if there would be too many; then nothing changes.
+    [[nodiscard]] bool make(std::size_t& making, std::string_view path) noexcept
+    {
+        auto const others = bytes_ - making;
+        if (others + size_of(path) > most_bytes) return false;
+        making = size_of(path);
+        bytes_ = others + making;
+        return true;
+    }
+    /// Effects: `making` does not count any more: there is no such node, or it was added.
+    void not_made(std::size_t& making) noexcept { bytes_ -= std::exchange(making, 0); }
 
     /// Returns: the node of `token`; null if it has none.
     [[nodiscard]] node* find(owner_token const& token)
@@ -38,7 +66,7 @@ public:
     /// Effects: forgets the node of `token`.
     void forget(owner_token const& token)
     {
-        if (auto const found = nodes_.find(token.view()); found != nodes_.end()) nodes_.erase(found);
+        if (auto const found = nodes_.find(token.view()); found != nodes_.end()) erase(found);
     }
 
     /// Effects: calls `f` with each node whose lease ended by `now`, and then forgets the node. If `f` throws, that
@@ -49,7 +77,7 @@ public:
             auto const next = std::next(one);
             if (one->second.ends <= now) {
                 f(std::as_const(one->second.what));
-                nodes_.erase(one);
+                erase(one);
             }
             one = next;
         }
@@ -64,10 +92,29 @@ public:
     }
 
     [[nodiscard]] bool empty() const noexcept { return nodes_.empty(); }
-    void clear() noexcept { nodes_.clear(); }
+    void clear() noexcept
+    {
+        while (!nodes_.empty()) erase(nodes_.begin());
+    }
 
 private:
-    std::map<std::string, node, std::less<>> nodes_;
+    using node_map = std::map<std::string, node, std::less<>>;
+
+    /// As the servers write it, with the number at the end of a sequential one.
+    [[nodiscard]] static std::size_t size_of(std::string_view path) noexcept { return path.size() + 10 + 4; }
+    [[nodiscard]] static std::size_t bytes_of(node const& one) noexcept
+    {
+        return size_of(one.what.lock) + one.what.prefix.size() + 1;
+    }
+
+    void erase(node_map::iterator one) noexcept
+    {
+        bytes_ -= bytes_of(one->second);
+        nodes_.erase(one);
+    }
+
+    node_map nodes_;
+    std::size_t bytes_ = 0;
 };
 
 }  // namespace holdfast::zookeeper

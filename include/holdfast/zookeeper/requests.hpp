@@ -45,6 +45,12 @@ struct request {
            k == kind::create_persistent || k == kind::erase || k == kind::write || k == kind::confirm;
 }
 
+/// Returns: whether it makes a node that ends with the session.
+[[nodiscard]] constexpr bool makes_lock_node(request::kind k) noexcept
+{
+    return k == request::kind::create_sequential || k == request::kind::create_plain;
+}
+
 /// Returns: whether its answer is followed by a notice.
 [[nodiscard]] constexpr bool sets_watch(request::kind k) noexcept
 {

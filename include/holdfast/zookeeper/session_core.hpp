@@ -9,6 +9,7 @@
 #include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/held_nodes.hpp>
 #include <holdfast/zookeeper/requests.hpp>
+#include <holdfast/zookeeper/sent_call.hpp>
 #include <holdfast/zookeeper/session_host.hpp>
 #include <holdfast/zookeeper/session_lease.hpp>
 #include <holdfast/zookeeper/session_mutex.hpp>
@@ -113,13 +114,15 @@ public:
         operations_.remove(who);
         who.due_ = boot_clock::time_point::max();
         forget_answers(who);
+        held_.not_made(who.making_);
         if (auto const path = watches_.remove(who); !path.empty()) guarded([&] { unwatch(path); });
         return true;
     }
 
     /// Effects: `who` does not get the answers to what it has sent.
-    void forget_answers(session_operation const& who) noexcept
+    void forget_answers(session_operation& who) noexcept
     {
+        if (std::exchange(who.unanswered_, 0) == 0) return;
         for (auto* const some : {&sent_, &unsent_})
             for (auto& one : *some)
                 if (one.from == &who) one.from = nullptr;
@@ -202,16 +205,6 @@ public:
     }
 
 protected:
-    /// A request without an answer.
-    struct sent_call : transport_events::call {
-        session_operation* from = nullptr;
-        unsigned tag = 0;
-        std::string path{};  // of the node
-        boot_clock::time_point sent{};
-        reply unsent{answer::lost, errc::connection_lost};  // its answer, if it cannot be sent
-        std::list<sent_call>::iterator place{};
-    };
-
     [[nodiscard]] boot_clock::time_point last_sent(bool to_quorum) const noexcept
     {
         return to_quorum ? last_write_ : last_sent_;
@@ -228,11 +221,12 @@ protected:
         one.place = made.begin();
         // After an unsent request it would prove nothing: that may have been a barrier.
         bool can = unsent_.empty() && way_ && connected();
-        if (sets_watch(what.what) && !watches_.add(*from, tag, what.path)) {
-            one.unsent = {answer::refused, errc::too_many_watches};
+        if (auto const why = has_too_much(from, tag, what)) {
+            one.unsent = {answer::refused, why};
             can = false;
         }
         sent_.splice(sent_.end(), made);
+        if (from) ++from->unanswered_;
         one.sent = boot_clock::now();
         bool const sent = can && way_->send(what, one, !options_.auth_scheme.empty() && !options_.world_writable);
         // The C client knows of no such watch: its answer is to come, or its notice has come. It is removed after that.
@@ -246,6 +240,14 @@ protected:
         if (sent) return;
         unsent_.splice(unsent_.end(), sent_, one.place);
         wake_thread();
+    }
+
+    /// Effects: notes that `what` is sent. Returns: why the session cannot take what that leaves; no error if it can.
+    [[nodiscard]] std::error_code has_too_much(session_operation* from, unsigned tag, request const& what)
+    {
+        if (sets_watch(what.what) && !watches_.add(*from, tag, what.path)) return errc::too_many_watches;
+        if (makes_lock_node(what.what) && !held_.make(from->making_, what.path)) return errc::too_many_nodes;
+        return {};
     }
 
     /// Effects: removes the watch of the node at `path`, unless an operation waits for it. Until then it stays listed.

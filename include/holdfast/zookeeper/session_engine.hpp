@@ -187,7 +187,9 @@ private:
             if (watching && r.what != answer::ok) watches_.fail(of.from, of.tag, of.path);
             if (watching && r.what == answer::ok) unwatch(of.path);  // the wait may have been given up meanwhile
             if (of.what == request::kind::unwatch && !r.undecided()) watches_.forget(of.path);
-            if (of.from) of.from->on_answer(of.tag, r);
+            if (!of.from) return;
+            --of.from->unanswered_;
+            of.from->on_answer(of.tag, r);
         });
     }
 

@@ -7,6 +7,7 @@
 #include <holdfast/core/linked_line.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -37,6 +38,7 @@ protected:
 
 private:
     friend class session_core;
+    friend class session_engine;
     friend class watch_list;
     friend class holdfast::detail::linked_line<session_operation>;
 
@@ -44,6 +46,8 @@ private:
     session_operation* next = nullptr;
     bool attached_ = false;
     boot_clock::time_point due_ = boot_clock::time_point::max();
+    std::size_t unanswered_ = 0;               // how many answers it is to get
+    std::size_t making_ = 0;                   // the bytes of the node that it makes, see `held_nodes`
     std::string watched_;                      // the path of the node that it watches
     std::shared_ptr<session_operation> kept_;  // itself, while the session keeps it
 };
