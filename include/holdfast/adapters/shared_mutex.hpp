@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <holdfast/adapters/shared_mutex_calls.hpp>
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/error.hpp>
@@ -11,6 +10,7 @@
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/shared_object.hpp>
 #include <holdfast/core/store.hpp>
+#include <holdfast/lock/exclusive_calls.hpp>
 #include <holdfast/lock/report.hpp>
 
 #include <chrono>
@@ -36,9 +36,9 @@ class leased_shared_lock;
 ///     { std::shared_lock reading{prices}; show(); }
 ///     { holdfast::leased_lock writing{prices}; store(writing.fencing_token()); }
 ///
-/// - **Order.** A writer that waits keeps out new readers; when a writer leaves, the readers that wait go first, once.
-///   So neither starves the other. Writers are called in the order in which they came. ZooKeeper: first come, first
-///   served.
+/// - **Order.** A writer that waits keeps out new readers; when a writer leaves, the readers that wait go first, once:
+///   `try_lock` is `false` until they have come. So neither starves the other. Writers are called in the order in which
+///   they came. ZooKeeper: first come, first served.
 /// - **Who unlocks.** Any thread may unlock either side. `unlock_shared` gives back a shared hold of the thread that
 ///   calls it, if it has one, or else the oldest of the object.
 /// - **Taken again.** A thread that has a shared hold and calls `lock()` waits for itself. One that takes a second
@@ -51,7 +51,7 @@ class leased_shared_lock;
 /// The fencing tokens of both sides come from one counter: that of a writer is greater than all before it, that of a
 /// reader greater than those of all writers before it. A resource keeps two numbers: a write is refused if its token is
 /// less than any seen; a read, or what is cached of it, if its token is less than the greatest of a write.
-class shared_mutex : public shared_mutex_calls {
+class shared_mutex : public exclusive_calls {
 public:
     /// Effects: prepares a lock; no I/O.
     /// Throws: `error` (`misconfigured`) if the name or an option cannot be used, or the store has no such lock.
@@ -60,67 +60,10 @@ public:
     {
     }
 
-    // The exclusive side.
+    /// Effects: gives back all that is held, and cancels what waits.
+    ~shared_mutex() { readers_->close(); }
 
-    /// Effects: waits until the lock is held exclusively.
-    /// Throws: `error`: `unavailable` when no quorum could be asked for `unavailable_after`; `misconfigured` at once.
-    void lock() { static_cast<void>(writer_->lock({}, {})); }
-
-    /// As above; it also ends when `stop` is requested. Returns: whether the lock is held.
-    [[nodiscard]] bool lock(std::stop_token const& stop) { return writer_->lock({}, stop); }
-
-    /// Effects: asks once. Returns: whether the lock is held exclusively. Also `false` for a moment to let others in:
-    /// see `mutex::try_lock`; and if readers that waited for the last writer have not come yet.
-    /// Throws: `error`: `unavailable`, `misconfigured`.
-    [[nodiscard]] bool try_lock() { return writer_->lock({.once = true}, {}); }
-
-    /// Effects: waits until the lock is held exclusively, for `d` at most. Returns: whether it is.
-    /// Throws: `error`: `unavailable` when no quorum could be asked in that time; `misconfigured` at once.
-    template <class Rep, class Period>
-    [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> const& d)
-    {
-        return writer_->lock(detail::patience::in(d), {});
-    }
-
-    /// As above; it also ends when `stop` is requested.
-    template <class Rep, class Period>
-    [[nodiscard]] bool try_lock_for(std::stop_token const& stop, std::chrono::duration<Rep, Period> const& d)
-    {
-        return writer_->lock(detail::patience::in(d), stop);
-    }
-
-    /// As `try_lock_for`, until a point of any clock. That clock is read once.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool try_lock_until(std::chrono::time_point<Clock, Duration> const& t)
-    {
-        return writer_->lock(detail::patience::until(t), {});
-    }
-
-    /// As above; it also ends when `stop` is requested.
-    template <class Clock, class Duration>
-    [[nodiscard]] bool try_lock_until(std::stop_token const& stop, std::chrono::time_point<Clock, Duration> const& t)
-    {
-        return writer_->lock(detail::patience::until(t), stop);
-    }
-
-    /// Effects: `unlock(ec)`; errors are reported to `on_error`.
-    void unlock() noexcept { writer_->unlock(); }
-
-    /// Effects: gives the exclusive hold back to the store, and waits for the answer, one operation timeout at most. No
-    /// effect if there is none.
-    /// Postconditions: `ec` is as `mutex::unlock(ec)` sets it.
-    void unlock(std::error_code& ec) noexcept { writer_->unlock(ec); }
-
-    /// Effects, returns: as `mutex::extend`, for the exclusive hold.
-    bool extend(std::chrono::milliseconds ttl, std::error_code& ec) { return writer_->extend(ttl, ec); }
-
-    /// As above. Throws: `error` with that code.
-    void extend(std::chrono::milliseconds ttl) { writer_->extend(ttl); }
-
-    /// Returns: a handle to the exclusive hold; an empty one if there is none.
-    [[nodiscard]] holdfast::lease lease() const { return writer_->lease(); }
-
-    // The shared side.
+    // The shared side. For the exclusive one see `exclusive_calls`.
 
     /// Effects: waits until the lock is held, together with other readers.
     /// Throws: `error`: `unavailable` when no quorum could be asked for `unavailable_after`; `misconfigured` at once.
@@ -202,6 +145,27 @@ public:
         return one ? one->lease() : holdfast::lease{};
     }
 
+    /// Effects: as `async_lock`, for a shared hold. It is of no thread: `unlock_shared` gives it back if the calling
+    /// thread has none of its own, and it is the oldest.
+    void async_lock_shared(std::function<void(std::error_code)> f, std::stop_token stop = {})
+    {
+        detail::begin_lock_of(*readers_, {}, std::move(stop), detail::with_code(std::move(f)));
+    }
+
+    /// Effects: as `async_try_lock_for`, for a shared hold.
+    template <class Rep, class Period>
+    void async_try_lock_shared_for(std::chrono::duration<Rep, Period> const& d,
+                                   std::function<void(std::error_code, bool)> f, std::stop_token stop = {})
+    {
+        detail::begin_lock_of(*readers_, detail::patience::in(d), std::move(stop), detail::in_time(std::move(f)));
+    }
+
+    /// Effects: as `shared_mutex::unlock_shared(ec)`, but returns at once; `f(ec)` is called with its result.
+    void async_unlock_shared(std::function<void(std::error_code)> f)
+    {
+        detail::begin_unlock_of(*readers_, std::move(f));
+    }
+
     // From one to the other.
 
     /// Effects: turns the exclusive hold into a shared one of this thread. No writer has the lock in between. The
@@ -210,11 +174,11 @@ public:
     /// `misconfigured`. Then the exclusive hold is as it was.
     void unlock_and_lock_shared()
     {
-        auto const held = writer_->held_token();
+        auto const held = object_->held_token();
         if (!held) throw detail::error_of(name(), {make_error_code(errc::not_owner), "it is not held exclusively"});
         auto const one = readers_->lock({.once = true, .beside = held, .undisputed = true}, {});
         if (!one) throw detail::error_of(name(), {make_error_code(errc::lease_lost), "the exclusive hold is lost"});
-        writer_->unlock();
+        object_->unlock();
         readers_->keep(one);
     }
 
@@ -233,7 +197,7 @@ public:
         }
         bool granted = false;
         try {
-            granted = writer_->lock({.once = true, .beside = held}, {});
+            granted = object_->lock({.once = true, .beside = held}, {});
         } catch (...) {
             readers_->keep_again(one);
             throw;
@@ -247,18 +211,18 @@ public:
         return true;
     }
 
-    /// Returns: the name that it was made with.
-    [[nodiscard]] std::string const& name() const noexcept { return writer_->name(); }
-
 protected:
     /// As the public one, with these sides.
     shared_mutex(detail::shared_sides sides, lock_options const& options)
-        : shared_mutex_calls{std::move(sides)}, on_error_{options.on_error}
+        : exclusive_calls{std::move(sides.exclusive)}, readers_{std::move(sides.shared)}, on_error_{options.on_error}
     {
     }
 
 private:
+    friend struct detail::async_access;
     friend class leased_shared_lock;
+
+    [[nodiscard]] std::shared_ptr<detail::async_source> async_shared_source() const noexcept { return readers_; }
 
     [[nodiscard]] bool keep(detail::shared_object::object const& one) noexcept
     {
@@ -266,6 +230,7 @@ private:
         return one != nullptr;
     }
 
+    std::shared_ptr<detail::shared_object> const readers_;  // has the shared holds
     detail::error_hook on_error_;
 };
 
