@@ -7,9 +7,9 @@
 namespace holdfast::inline HOLDFAST_ABI::detail::HOLDFAST_ASIO_SCOPE {
 
 /// Effects: begins a call by `begin(object, stop, call)`, with the object that `find()` returns; `handler` is told the
-/// result, even if one of these throws. If the handler's context is just ending, no handler is told; the call begins
-/// only if `Always`.
-template <class Tells, bool Always, class Handler, class Find, class Begin>
+/// result, even if one of these throws. If the handler's context is just ending, no handler is told, and `begin` gets a
+/// call that tells none.
+template <class Tells, class Handler, class Find, class Begin>
 void begin_call(Handler&& handler, Find const& find, Begin const& begin)
 {
     auto const executor = net::get_associated_executor(handler);
@@ -21,10 +21,7 @@ void begin_call(Handler&& handler, Find const& find, Begin const& begin)
         std::shared_ptr<async_object> const object = find();
         auto const stop = waits->stop;
         auto call = std::make_unique<async_call>(among, object, *waits);
-        if (!call->tells()) {
-            std::exchange(waits, nullptr)->destroy();
-            if (!Always) return;
-        }
+        if (!call->tells()) std::exchange(waits, nullptr)->destroy();
         // A cancelled call has no effect; otherwise it was not cancelled. This holds for all kinds of cancellation.
         if (waits && slot.is_connected()) slot.assign([stop](net::cancellation_type) mutable { stop.request_stop(); });
         return begin(object, stop.get_token(), std::move(call));
@@ -51,10 +48,10 @@ struct begin_lock {
     void operator()(Handler&& handler, std::shared_ptr<async_source> const& from, time_limit limit) const
     {
         auto const p = limit ? patience::in(*limit) : patience{};
-        begin_call<Tells, false>(
+        begin_call<Tells>(
             std::forward<Handler>(handler), [&] { return from->to_lock(); },
             [&](auto const& of, std::stop_token stop, std::unique_ptr<async_call> told) {
-                of->begin_lock(p, std::move(stop), std::move(told));
+                if (told->tells()) of->begin_lock(p, std::move(stop), std::move(told));
             });
     }
 };
@@ -64,7 +61,7 @@ struct begin_unlock {
     void operator()(Handler&& handler, std::shared_ptr<async_source> const& from) const
     {
         holdfast::lease hold;
-        begin_call<tells_error, true>(
+        begin_call<tells_error>(
             std::forward<Handler>(handler), [&] { return from->to_unlock(hold); },
             [&](auto const& of, auto const&, std::unique_ptr<async_call> told) {
                 of->begin_unlock(hold, std::move(told));
@@ -76,7 +73,7 @@ struct begin_unlock_guard {
     template <class Handler>
     void operator()(Handler&& handler, async_guard hold) const
     {
-        begin_call<tells_error, true>(
+        begin_call<tells_error>(
             std::forward<Handler>(handler), [&] { return async_access::of(hold); },
             [&](auto const& of, auto const&, std::unique_ptr<async_call> told) {
                 if (!of) throw error{errc::not_owner, "the guard owns no lock"};

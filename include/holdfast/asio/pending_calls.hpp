@@ -48,8 +48,8 @@ public:
     async_call(std::shared_ptr<pending_calls> among, std::shared_ptr<async_object> object, pending_handler& handler);
     ~async_call() override;
 
-    /// Returns: whether the handler will be told; false: its context is being destroyed.
-    [[nodiscard]] bool tells() const noexcept { return handler_ != nullptr; }
+    /// Returns: whether the handler will be told; false: its context was being destroyed when this was made.
+    [[nodiscard]] bool tells() const noexcept { return tells_; }
 
     void deliver(std::error_code ec, bool held) noexcept override;
 
@@ -64,6 +64,8 @@ private:
     pending_handler* handler_;  // null: it was told, or its context has ended
     async_call* previous = nullptr;
     async_call* next = nullptr;
+
+    bool const tells_;  // set last: the others are used for that
 };
 
 /// The calls that are pending in one execution context. An executor is not used after its context has ended: the end of
@@ -100,14 +102,15 @@ public:
 private:
     friend class async_call;
 
-    void join(async_call& one)
+    /// Effects: `one` is pending, or has no handler if the context is ending. Returns: whether it is pending.
+    [[nodiscard]] bool join(async_call& one)
     {
         std::scoped_lock guard{mutex_};
-        if (shut_) {
+        if (shut_)
             one.handler_ = nullptr;
-            return;
-        }
-        line_.add(one);
+        else
+            line_.add(one);
+        return !shut_;
     }
 
     /// Returns: the handler of `one`, whose context does not end before `delivered()`; null if the context has ended.
@@ -136,9 +139,8 @@ private:
 
 inline async_call::async_call(std::shared_ptr<pending_calls> among, std::shared_ptr<async_object> object,
                               pending_handler& handler)
-    : among_{std::move(among)}, object_{std::move(object)}, handler_{&handler}
+    : among_{std::move(among)}, object_{std::move(object)}, handler_{&handler}, tells_{among_->join(*this)}
 {
-    among_->join(*this);
 }
 
 /// A call that still has its handler was not begun: the caller tells the handler.
