@@ -23,8 +23,7 @@ namespace asio_parts = detail::HOLDFAST_ASIO_SCOPE;
 template <detail::async_lockable M, asio_parts::error_token Token>
 auto async_lock(M& m, Token&& token)
 {
-    return asio_parts::take<asio_parts::tells_error, Token>(detail::async_access::source(m), asio_parts::forever,
-                                                            token);
+    return asio_parts::take<asio_parts::tells_error, Token>(detail::async_access::source(m), token);
 }
 
 /// Effects: as `async_lock`, for `d` at most. Completes with `void(error_code, bool)`: whether it is held. If the time
@@ -32,16 +31,14 @@ auto async_lock(M& m, Token&& token)
 template <detail::async_lockable M, class Rep, class Period, asio_parts::held_token Token>
 auto async_try_lock_for(M& m, std::chrono::duration<Rep, Period> const& d, Token&& token)
 {
-    return asio_parts::take<asio_parts::tells_held, Token>(detail::async_access::source(m), asio_parts::limited(d),
-                                                           token);
+    return asio_parts::take<asio_parts::tells_held, Token>(detail::async_access::source(m), token, d);
 }
 
 /// Effects: as `async_lock`. Completes with `void(error_code, async_guard)`: the guard owns the lock.
 template <detail::async_lockable M, asio_parts::guard_token Token>
 auto async_lock_guard(M& m, Token&& token)
 {
-    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::source(m), asio_parts::forever,
-                                                            token);
+    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::source(m), token);
 }
 
 /// Effects: as `async_try_lock_for`. Completes with `void(error_code, async_guard)`: the guard owns the lock, if it is
@@ -49,8 +46,7 @@ auto async_lock_guard(M& m, Token&& token)
 template <detail::async_lockable M, class Rep, class Period, asio_parts::guard_token Token>
 auto async_lock_guard(M& m, std::chrono::duration<Rep, Period> const& d, Token&& token)
 {
-    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::source(m), asio_parts::limited(d),
-                                                            token);
+    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::source(m), token, d);
 }
 
 /// Effects: gives `m` back asynchronously. Completes with `void(error_code)`: the code of `unlock(ec)`. A cancellation
@@ -74,32 +70,28 @@ auto async_unlock(async_guard& hold, Token&& token)
 template <detail::async_shared_lockable M, asio_parts::error_token Token>
 auto async_lock_shared(M& m, Token&& token)
 {
-    return asio_parts::take<asio_parts::tells_error, Token>(detail::async_access::shared_source(m), asio_parts::forever,
-                                                            token);
+    return asio_parts::take<asio_parts::tells_error, Token>(detail::async_access::shared_source(m), token);
 }
 
 /// Effects: as `async_try_lock_for`, for a shared hold.
 template <detail::async_shared_lockable M, class Rep, class Period, asio_parts::held_token Token>
 auto async_try_lock_shared_for(M& m, std::chrono::duration<Rep, Period> const& d, Token&& token)
 {
-    return asio_parts::take<asio_parts::tells_held, Token>(detail::async_access::shared_source(m),
-                                                           asio_parts::limited(d), token);
+    return asio_parts::take<asio_parts::tells_held, Token>(detail::async_access::shared_source(m), token, d);
 }
 
 /// Effects: as `async_lock_guard`, for a shared hold, which is the guard's own.
 template <detail::async_shared_lockable M, asio_parts::guard_token Token>
 auto async_lock_shared_guard(M& m, Token&& token)
 {
-    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::shared_source(m), asio_parts::forever,
-                                                            token);
+    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::shared_source(m), token);
 }
 
 /// Effects: the same, for `d` at most.
 template <detail::async_shared_lockable M, class Rep, class Period, asio_parts::guard_token Token>
 auto async_lock_shared_guard(M& m, std::chrono::duration<Rep, Period> const& d, Token&& token)
 {
-    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::shared_source(m),
-                                                            asio_parts::limited(d), token);
+    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::shared_source(m), token, d);
 }
 
 /// Effects: as `async_unlock`, for the shared hold that `unlock_shared` would give back.
@@ -114,8 +106,7 @@ auto async_unlock_shared(M& m, Token&& token)
 template <detail::async_acquirable S, asio_parts::error_token Token>
 auto async_acquire(S& s, Token&& token)
 {
-    return asio_parts::take<asio_parts::tells_error, Token>(detail::async_access::permit_source(s), asio_parts::forever,
-                                                            token);
+    return asio_parts::take<asio_parts::tells_error, Token>(detail::async_access::permit_source(s), token);
 }
 
 /// Effects: the same for `n` permits: all, or none; as `semaphore::acquire(n)`. An `n` that is not 1 to `max()`
@@ -123,40 +114,35 @@ auto async_acquire(S& s, Token&& token)
 template <detail::async_acquirable S, asio_parts::error_token Token>
 auto async_acquire(S& s, std::ptrdiff_t n, Token&& token)
 {
-    return asio_parts::take<asio_parts::tells_error, Token>(detail::async_access::permit_source(s, n),
-                                                            asio_parts::forever, token);
+    return asio_parts::take<asio_parts::tells_error, Token>(detail::async_access::permit_source(s, n), token);
 }
 
 /// Effects: as `async_acquire`, for `d` at most. Completes as `async_try_lock_for`.
 template <detail::async_acquirable S, class Rep, class Period, asio_parts::held_token Token>
 auto async_try_acquire_for(S& s, std::chrono::duration<Rep, Period> const& d, Token&& token)
 {
-    return asio_parts::take<asio_parts::tells_held, Token>(detail::async_access::permit_source(s),
-                                                           asio_parts::limited(d), token);
+    return asio_parts::take<asio_parts::tells_held, Token>(detail::async_access::permit_source(s), token, d);
 }
 
 /// Effects: the same for `n` permits: all, or none; `d` is for all of them together.
 template <detail::async_acquirable S, class Rep, class Period, asio_parts::held_token Token>
 auto async_try_acquire_for(S& s, std::ptrdiff_t n, std::chrono::duration<Rep, Period> const& d, Token&& token)
 {
-    return asio_parts::take<asio_parts::tells_held, Token>(detail::async_access::permit_source(s, n),
-                                                           asio_parts::limited(d), token);
+    return asio_parts::take<asio_parts::tells_held, Token>(detail::async_access::permit_source(s, n), token, d);
 }
 
 /// Effects: as `async_acquire`. Completes with `void(error_code, async_guard)`: the guard owns the permit.
 template <detail::async_acquirable S, asio_parts::guard_token Token>
 auto async_acquire_guard(S& s, Token&& token)
 {
-    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::permit_source(s), asio_parts::forever,
-                                                            token);
+    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::permit_source(s), token);
 }
 
 /// Effects: the same, for `d` at most.
 template <detail::async_acquirable S, class Rep, class Period, asio_parts::guard_token Token>
 auto async_acquire_guard(S& s, std::chrono::duration<Rep, Period> const& d, Token&& token)
 {
-    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::permit_source(s),
-                                                            asio_parts::limited(d), token);
+    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::permit_source(s), token, d);
 }
 
 /// Effects: the same for `n` permits: all, or none. The guard's hold lasts as long as each of them; if `n` is greater
@@ -164,16 +150,14 @@ auto async_acquire_guard(S& s, std::chrono::duration<Rep, Period> const& d, Toke
 template <detail::async_acquirable S, asio_parts::guard_token Token>
 auto async_acquire_guard(S& s, std::ptrdiff_t n, Token&& token)
 {
-    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::permit_source(s, n),
-                                                            asio_parts::forever, token);
+    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::permit_source(s, n), token);
 }
 
 /// Effects: the same, for `d` at most.
 template <detail::async_acquirable S, class Rep, class Period, asio_parts::guard_token Token>
 auto async_acquire_guard(S& s, std::ptrdiff_t n, std::chrono::duration<Rep, Period> const& d, Token&& token)
 {
-    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::permit_source(s, n),
-                                                            asio_parts::limited(d), token);
+    return asio_parts::take<asio_parts::tells_guard, Token>(detail::async_access::permit_source(s, n), token, d);
 }
 
 /// Effects: gives back the permit that `release()` would, asynchronously. Completes with `void(error_code)`: the code

@@ -31,16 +31,8 @@ void begin_call(Handler&& handler, Find const& find, Begin const& begin)
     if (waits) waits->complete(why, {});
 }
 
-/// How long a call waits.
+/// How long a call waits at most; empty: no limit.
 using time_limit = std::optional<std::chrono::nanoseconds>;
-
-inline constexpr time_limit forever;
-
-template <class Rep, class Period>
-[[nodiscard]] time_limit limited(std::chrono::duration<Rep, Period> const& d) noexcept
-{
-    return saturating_add(boot_clock::time_point{}, d).time_since_epoch();
-}
 
 template <class Tells>
 struct begin_lock {
@@ -92,10 +84,19 @@ concept held_token = token_for<Token, tells_held::signature>;
 template <class Token>
 concept guard_token = token_for<Token, tells_guard::signature>;
 
-/// Effects: begins to take a hold of `from`; `token` says what becomes of the result.
+/// Effects: begins to take a hold of `from`, within `limit`; `token` says what becomes of the result.
 template <class Tells, class Token>
-auto take(std::shared_ptr<async_source> from, time_limit limit, std::remove_reference_t<Token>& token)
+auto take(std::shared_ptr<async_source> from, std::remove_reference_t<Token>& token, time_limit limit = {})
 {
+    return net::async_initiate<Token, typename Tells::signature>(begin_lock<Tells>{}, token, std::move(from), limit);
+}
+
+/// As above, for `d` at most.
+template <class Tells, class Token, class Rep, class Period>
+auto take(std::shared_ptr<async_source> from, std::remove_reference_t<Token>& token,
+          std::chrono::duration<Rep, Period> const& d)
+{
+    time_limit const limit = saturating_add(boot_clock::time_point{}, d).time_since_epoch();
     return net::async_initiate<Token, typename Tells::signature>(begin_lock<Tells>{}, token, std::move(from), limit);
 }
 
