@@ -45,8 +45,6 @@ public:
             if (auto const one = of.lock()) one->alarm();
         });
     }
-    client_context(client_context const&) = delete;
-    client_context& operator=(client_context const&) = delete;
     ~client_context() override { parts().renews->end(); }
 
     [[nodiscard]] bool in_child() const noexcept { return parts().origin.in_child(); }

@@ -30,9 +30,6 @@ namespace holdfast::inline HOLDFAST_ABI::memory {
 template <class Operation, class Machine>
 class asking_operation : public Operation, public io::running {
 public:
-    asking_operation(asking_operation const&) = delete;
-    asking_operation& operator=(asking_operation const&) = delete;
-
     void start(completion& done) override
     {
         auto const sent = boot_clock::now();

@@ -37,9 +37,6 @@ public:
     {
     }
 
-    acquire_operation(acquire_operation const&) = delete;
-    acquire_operation& operator=(acquire_operation const&) = delete;
-
     /// Effects: gives up an operation that has not ended: rolls back what it got, and does not call its completion.
     ~acquire_operation() override
     {

@@ -52,9 +52,6 @@ public:
         members_ = std::move(all);
     }
 
-    joint_operation(joint_operation const&) = delete;
-    joint_operation& operator=(joint_operation const&) = delete;
-
     /// Effects: an operation that has not ended is abandoned, and its completion is not told.
     ~joint_operation() override
     {

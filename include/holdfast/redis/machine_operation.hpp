@@ -28,9 +28,6 @@ struct node_memory {
 template <class Operation, class Machine>
 class machine_operation : public Operation, public listener, public running {
 public:
-    machine_operation(machine_operation const&) = delete;
-    machine_operation& operator=(machine_operation const&) = delete;
-
     void start(completion& done) override
     {
         std::scoped_lock guard{transport_};

@@ -33,9 +33,6 @@ class operator_operation : public quorum_operation<operation<result<R>>, questio
     using base = quorum_operation<operation<result<R>>, question_machine>;
 
 public:
-    operator_operation(operator_operation const&) = delete;
-    operator_operation& operator=(operator_operation const&) = delete;
-
     void cancel() noexcept override
     {
         std::scoped_lock guard{transport_};

@@ -215,8 +215,6 @@ public:
           cut_{key_prefix.size()}
     {
     }
-    list_operation(list_operation const&) = delete;
-    list_operation& operator=(list_operation const&) = delete;
     ~list_operation() override { stop(); }
 
 private:

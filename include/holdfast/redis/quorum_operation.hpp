@@ -24,10 +24,6 @@ template <class Operation, class Machine>
 class quorum_operation : public machine_operation<Operation, Machine> {
     using base = machine_operation<Operation, Machine>;
 
-public:
-    quorum_operation(quorum_operation const&) = delete;
-    quorum_operation& operator=(quorum_operation const&) = delete;
-
 protected:
     using base::transport_;
 
@@ -67,8 +63,6 @@ public:
     {
     }
 
-    extend_operation(extend_operation const&) = delete;
-    extend_operation& operator=(extend_operation const&) = delete;
     ~extend_operation() override { stop(); }
 
     void cancel() noexcept override
@@ -119,8 +113,6 @@ public:
     {
     }
 
-    release_operation(release_operation const&) = delete;
-    release_operation& operator=(release_operation const&) = delete;
     ~release_operation() override { stop(); }
 
     void bind(owner_token const& token) noexcept override { token_ = token; }
