@@ -22,19 +22,16 @@ public:
     /// Effects: gives back `one`.
     void begin(lock_object& one) noexcept
     {
+        {
+            std::scoped_lock guard{mutex_};
+            ++pending_;
+        }
         try {
-            auto told = result_to(shared_from_this(), &joint_release::answered);
-            pending(1);
-            try {
-                return one.begin_unlock(one.lease(), std::move(told));
-            } catch (...) {
-                pending(-1);
-                throw;
-            }
+            one.begin_unlock(one.lease(), result_to(shared_from_this(), &joint_release::answered));
         } catch (...) {  // without the means to do so in the background
             std::error_code why;
             one.unlock(why);
-            note(why);
+            answered(why, false);
         }
     }
 
@@ -57,20 +54,9 @@ public:
 private:
     void answered(std::error_code ec, bool /*held*/) noexcept
     {
-        note(ec);
-        pending(-1);
-    }
-
-    void note(std::error_code why) noexcept
-    {
         std::scoped_lock guard{mutex_};
-        worst_ = worse(worst_, why);
-    }
-
-    void pending(int by) noexcept
-    {
-        std::scoped_lock guard{mutex_};
-        pending_ += by;
+        worst_ = worse(worst_, ec);
+        --pending_;
         changed_.notify_all();
     }
 
