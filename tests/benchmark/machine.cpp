@@ -32,7 +32,7 @@ std::string version(int major, int minor, int patch)
 
 }  // namespace
 
-void describe_machine(report& to)
+void describe_machine(report& to, std::string const& commit)
 {
     std::ifstream cpuinfo{"/proc/cpuinfo"};
     std::string const cpus{std::istreambuf_iterator<char>{cpuinfo}, {}};
@@ -47,6 +47,7 @@ void describe_machine(report& to)
     to.machine("hiredis", version(HIREDIS_MAJOR, HIREDIS_MINOR, HIREDIS_PATCH));
     to.machine("compiler", HOLDFAST_COMPILER_NAME);
     to.machine("holdfast", version(HOLDFAST_VERSION_MAJOR, HOLDFAST_VERSION_MINOR, HOLDFAST_VERSION_PATCH));
+    to.machine("commit", commit);
 }
 
 }  // namespace holdfast::benchmark

@@ -64,6 +64,7 @@ int main(int argc, char* argv[])
 try {
     run_options options;
     std::filesystem::path folder;
+    std::string commit = "unknown";
     std::vector<std::string> chosen;
     bool check = false;
     bool no_sleep = false;
@@ -75,6 +76,7 @@ try {
     app.add_flag("--check", check, "Exit status 1 where a target is missed");
     app.add_flag("--awake", no_sleep, "Keep the processors from sleeping between the calls");
     app.add_option("--results", folder, "Write benchmark.md and benchmark.json into this folder");
+    app.add_option("--commit", commit, "Which commit is measured");
     app.add_option("--rivals", options.rivals, "The folder with the rivals in other languages");
     app.add_option("--redis-plus-plus", options.redis_plus_plus,
                    "Compiler options with which redis-plus-plus is found");
@@ -84,7 +86,7 @@ try {
 
     std::signal(SIGPIPE, SIG_IGN);
     report results{options.quick};
-    describe_machine(results);
+    describe_machine(results, commit);
     std::optional<awake> loops;
     if (no_sleep) loops.emplace();
     results.machine("between calls the processors", no_sleep ? "are kept awake" : "may sleep");

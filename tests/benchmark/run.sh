@@ -52,6 +52,15 @@ done
 holdfast_need g++ cmake ninja hiredis asio redis-server zookeeper-client zookeeper-server cli11 nlohmann_json redis-py
 holdfast_want matplotlib
 cd "$root"
+
+# What is measured. Results of an earlier run do not change it.
+commit=unknown
+if up=$(git rev-parse --show-cdup 2>/dev/null) && [ -z "$up" ] && described=$(git describe --always 2>/dev/null); then
+  commit=$described
+  [ -z "$(git status --porcelain -- . ':!tests/benchmark/results')" ] || commit+=' + changes'
+fi
+arguments+=("--commit=$commit")
+
 cmake --preset benchmark -B "$build" >/dev/null
 cmake --build "$build" --target holdfast_benchmark -j "${HOLDFAST_JOBS:-$(nproc)}"
 
