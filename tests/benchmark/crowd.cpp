@@ -138,7 +138,12 @@ void crowd(run_options const& options, report& to)
                             {.ttl = masters.guard});
          },
          masters.guard, 0.35, 5}};
-    if (options.rivals.empty()) to.skip("P7", "redis-py and node-redlock are not there");
+    if (options.rivals.empty())
+        to.skip("P7", "redis-py and node-redlock are not there");
+    else
+        to.note("P7",
+                "redis-py: a lease of 30 s, an attempt every 100 ms; node-redlock: leases of 2 s, its default of 10 "
+                "retries 200 ± 100 ms apart, after which it gives its partial votes back and is called again");
     if (options.redis_plus_plus_rival.empty()) to.skip("P7", "redis-plus-plus is not there");
     for (auto const& at : places)
         for (unsigned const processes : {2U, 8U, 32U, 64U})

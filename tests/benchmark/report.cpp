@@ -90,6 +90,8 @@ void report::add(row r) { rows_.push_back(std::move(r)); }
 
 void report::skip(std::string workload, std::string why) { skipped_.push_back({std::move(workload), std::move(why)}); }
 
+void report::note(std::string workload, std::string text) { notes_.push_back({std::move(workload), std::move(text)}); }
+
 void report::machine(std::string name, std::string value) { machine_.push_back({std::move(name), std::move(value)}); }
 
 bool report::all_met() const
@@ -128,7 +130,8 @@ void report::print(std::ostream& out) const
             out << line[i] << std::string(widths[i] - width(line[i]) + 2, ' ');
         out << '\n';
     }
-    for (auto const& s : skipped_) out << s.workload << ": " << s.why << '\n';
+    for (auto const* const all : {&notes_, &skipped_})
+        for (auto const& r : *all) out << r.workload << ": " << r.text << '\n';
     out << '\n';
     for (auto const& f : machine_) out << f.name << ": " << f.value << '\n';
 }
@@ -144,8 +147,10 @@ std::string report::markdown() const
     text += join(table.front()) + join(std::vector<std::string>(table.front().size(), "---"));
     for (std::size_t i = 1; i < table.size(); ++i) text += join(table[i]);
     text += '\n';
-    for (auto const& s : skipped_) text += "- " + s.workload + ": " + s.why + '\n';
-    if (!skipped_.empty()) text += '\n';
+    for (auto const* const all : {&notes_, &skipped_}) {
+        for (auto const& r : *all) text += "- " + r.workload + ": " + r.text + '\n';
+        if (!all->empty()) text += '\n';
+    }
     for (auto const& f : machine_) text += "- " + f.name + ": " + f.value + '\n';
     return text;
 }
@@ -160,13 +165,17 @@ nlohmann::json report::json() const
         if (r.goal) one["target"] = {{"at_most", r.goal->is == target::relation::at_most}, {"value", r.goal->value}};
         rows.push_back(std::move(one));
     }
-    auto left_out = nlohmann::json::array();
-    for (auto const& s : skipped_) left_out.push_back({{"workload", s.workload}, {"why", s.why}});
+    auto const remarks = [](std::vector<remark> const& all, char const* as) {
+        auto list = nlohmann::json::array();
+        for (auto const& r : all) list.push_back({{"workload", r.workload}, {as, r.text}});
+        return list;
+    };
     auto machine = nlohmann::json::object();
     for (auto const& f : machine_) machine[f.name] = f.value;
     return {{"quick", quick_},
             {"rows", std::move(rows)},
-            {"skipped", std::move(left_out)},
+            {"notes", remarks(notes_, "text")},
+            {"skipped", remarks(skipped_, "why")},
             {"machine", std::move(machine)}};
 }
 

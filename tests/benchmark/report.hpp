@@ -45,6 +45,8 @@ public:
     void add(row r);
     /// A claim that could not be looked at, and why.
     void skip(std::string workload, std::string why);
+    /// What has to be known of a workload to read its rows.
+    void note(std::string workload, std::string text);
     void machine(std::string name, std::string value);
 
     [[nodiscard]] bool all_met() const;
@@ -54,9 +56,9 @@ public:
     [[nodiscard]] nlohmann::json json() const;
 
 private:
-    struct skipped {
+    struct remark {
         std::string workload;
-        std::string why;
+        std::string text;
     };
     struct fact {
         std::string name;
@@ -67,7 +69,8 @@ private:
 
     bool quick_;
     std::vector<row> rows_;
-    std::vector<skipped> skipped_;
+    std::vector<remark> skipped_;
+    std::vector<remark> notes_;
     std::vector<fact> machine_;
 };
 
