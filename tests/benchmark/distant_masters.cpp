@@ -3,6 +3,7 @@
 // P3: acquiring over five masters that are 5 ms away, all well and with one of them in trouble, in round trips to one
 // of them.
 #include "bare_redis.hpp"
+#include "distance.hpp"
 #include "masters.hpp"
 #include "paired.hpp"
 #include "support/proxy.hpp"
@@ -11,7 +12,6 @@
 #include <holdfast/redlock.hpp>
 
 #include <chrono>
-#include <deque>
 #include <functional>
 #include <string>
 #include <vector>
@@ -20,27 +20,6 @@ namespace holdfast::benchmark {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// One proxy for each master.
-class distance {
-public:
-    explicit distance(masters_in_service& servers)
-    {
-        for (auto const port : servers.ports()) proxies_.emplace_back(port).delay(2500us, 2500us);
-    }
-
-    [[nodiscard]] std::vector<std::string> urls() const
-    {
-        std::vector<std::string> list;
-        for (auto const& one : proxies_) list.push_back(one.url());
-        return list;
-    }
-
-    [[nodiscard]] test::proxy& operator[](std::size_t i) { return proxies_[i]; }
-
-private:
-    std::deque<test::proxy> proxies_;
-};
 
 struct trouble {
     std::string what;
@@ -60,7 +39,7 @@ void distant_masters(run_options const& options, report& to)
         {"one slow by 100 ms", [](test::proxy& p) { p.delay(52500us, 52500us); }},
     };
     for (auto const& [what, make] : troubles) {
-        distance between{servers};
+        distance between{servers.ports(), 2500us};
         redlock::masters masters{between.urls(), {.restart_guard = servers.guard}};
         redlock::mutex m{masters, "orders/" + what, {.ttl = servers.guard}};
         bare_redis one{between[0].port()};

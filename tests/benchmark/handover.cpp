@@ -4,10 +4,10 @@
 // of a server here, and of one and five that are 2 ms away. Both are asked of a machine that was idle a moment before:
 // the waiter has to be asleep, and the PING is to pay for the same waking-up of the processors.
 #include "bare_redis.hpp"
+#include "distance.hpp"
 #include "masters.hpp"
 #include "paired.hpp"
 #include "support/process.hpp"
-#include "support/proxy.hpp"
 #include "support/redis_server.hpp"
 #include "support/shared.hpp"
 #include "workloads.hpp"
@@ -24,7 +24,6 @@
 #include <chrono>
 #include <cstdint>
 #include <ctime>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -123,12 +122,8 @@ void measure(run_options const& options, report& to, place const& at)
     });
 
     auto servers = at.servers;
-    std::deque<test::proxy> between;
-    if (at.far)
-        for (auto& port : servers) {
-            between.emplace_back(port).delay(1000us, 1000us);
-            port = between.back().port();
-        }
+    std::optional<distance> between;
+    if (at.far) servers = between.emplace(servers, 1000us).ports();
     std::copy(servers.begin(), servers.end(), board->servers.begin());
     lock_on orders{servers, at.guard};
     bare_redis bare{servers[0]};
