@@ -25,10 +25,12 @@ void many_threads(run_options const& options, report& to)
     test::redis_server server;
     struct {
         unsigned threads;
+        std::string text;
         double goal;
-    } const sizes[] = {{1, 1.0}, {8, 1.0}, {64, 1.4}};
+    } const sizes[] = {
+        {1, "1 thread", 1.0}, {8, "8 threads", 1.0}, {64, "64 threads", 1.4}, {1000, "1,000 threads", 1.3}};
 
-    for (auto const& [threads, goal] : sizes) {
+    for (auto const& [threads, text, goal] : sizes) {
         redis::client client{server.url()};
         std::deque<redis::mutex> plain;
         std::deque<redis::mutex> fenced;
@@ -49,8 +51,7 @@ void many_threads(run_options const& options, report& to)
         auto const [off, on, limit, same] =
             take_turns(turns, pairs(plain), pairs(fenced), pairs(bare), pairs(scripted));
 
-        auto const what =
-            std::to_string(threads) + (threads == 1 ? " thread" : " threads") + ", own locks, one client, fencing ";
+        auto const what = text + ", own locks, one client, fencing ";
         std::string const rival = "hiredis, a connection per thread";
         to.add(compare_rates("P4", what + "off", rival, off, limit, target::at_least(goal)));
         to.add(compare_rates("P4", what + "on", rival, on, limit, std::nullopt));
