@@ -42,6 +42,7 @@ std::vector<workload> const workloads{
 #ifdef HOLDFAST_BENCHMARK_ZOOKEEPER
     {"P9", "one_zookeeper", &one_zookeeper},
     {"P10", "zookeeper_waiters", &zookeeper_waiters},
+    {"P10", "zookeeper_crowd", &zookeeper_crowd},
 #endif
     {"P11", "compile_time", &compile_time},
 #ifdef HOLDFAST_BENCHMARK_ASIO
@@ -81,6 +82,7 @@ try {
     app.add_option("--redis-plus-plus", options.redis_plus_plus,
                    "Compiler options with which redis-plus-plus is found");
     app.add_option("--redis-plus-plus-rival", options.redis_plus_plus_rival, "The program of a crowd with its mutex");
+    app.add_option("--curator", options.curator, "The Java program of a crowd with its mutex");
     app.add_option("workload", chosen, "Which to run; all")->check(CLI::IsMember(names));
     CLI11_PARSE(app, argc, argv);
 

@@ -50,7 +50,7 @@ while [ $# -gt 0 ]; do
 done
 
 holdfast_need g++ cmake ninja hiredis asio redis-server zookeeper-client zookeeper-server cli11 nlohmann_json redis-py
-holdfast_want matplotlib
+holdfast_want matplotlib curator
 cd "$root"
 
 # What is measured. Results of an earlier run do not change it.
@@ -90,6 +90,7 @@ if holdfast_has redis-py && command -v npm >/dev/null &&
   { [ -d "$build/rivals/node_modules/redlock" ] || npm install --silent --prefix "$build/rivals" redlock@5.0.0-beta.2 ioredis@5; }; then
   arguments+=("--rivals=$build/rivals")
 fi
+! holdfast_has curator || arguments+=("--curator=$here/rivals/CuratorCrowd.java")
 
 status=0
 "$build/tests/benchmark/holdfast_benchmark" --results "$results" "${arguments[@]}" || status=$?

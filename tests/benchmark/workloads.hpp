@@ -11,6 +11,7 @@ struct run_options {
     bool quick = false;                 ///< a look whether it works; too short for figures
     std::string rivals;                 ///< the folder with those of other languages; empty: they are not there
     std::string redis_plus_plus_rival;  ///< the program of a crowd; empty: it is not there
+    std::string curator;                ///< the Java program of a crowd with its mutex; empty: it is not there
     std::string redis_plus_plus;  ///< how the compiler is told where redis-plus-plus is: "-I…"; empty: it is not there
 };
 
@@ -27,6 +28,7 @@ void crowd_family(run_options const& options, report& to);       ///< P7 of the 
 void many_locks(run_options const& options, report& to);         ///< P8
 void one_zookeeper(run_options const& options, report& to);      ///< P9; where there is a C client
 void zookeeper_waiters(run_options const& options, report& to);  ///< P10; the same
+void zookeeper_crowd(run_options const& options, report& to);    ///< P10 against Curator; the same
 void in_flight(run_options const& options, report& to);          ///< P12; where there is an Asio
 void idle(run_options const& options, report& to);               ///< P13
 void restart(run_options const& options, report& to);            ///< P14

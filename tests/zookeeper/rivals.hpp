@@ -4,6 +4,7 @@
 #pragma once
 
 #include "support/catch.hpp"
+#include "support/curator.hpp"
 #include "support/process.hpp"
 #include "support/rival.hpp"
 
@@ -27,15 +28,11 @@ inline child kazoo(std::vector<std::string> words, std::string const& output)
     return start(std::move(words), output);
 }
 
-inline child curator(std::vector<std::string> words, std::string const& output)
+inline child curator(std::vector<std::string> const& words, std::string const& output)
 {
-    std::string jars;
-    for (auto const* const jar : {"curator-recipes", "curator-framework", "curator-client", "zookeeper",
-                                  "zookeeper-jute", "guava", "slf4j-api", "slf4j-nop"})
-        jars += "/usr/share/java/" + std::string{jar} + ".jar:";
-    words.insert(words.begin(), {"java", "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData",
-                                 "-cp", jars, beside_tests("CuratorRival.java")});
-    return start(std::move(words), output);
+    auto command = java_with_curator(beside_tests("CuratorRival.java"), {"-Xmx128m", "-XX:TieredStopAtLevel=1"});
+    command.insert(command.end(), words.begin(), words.end());
+    return start(std::move(command), output);
 }
 
 /// Effects: three threads take permits of `jobs`, and note in the folder `inside` who has one, as `theirs` do, until
