@@ -79,9 +79,7 @@ try {
     auto const took = std::chrono::duration<double>{std::chrono::steady_clock::now() - begun};
     print(*chosen, options, found, took);
     if (!results.empty()) write_results(*chosen, options, found, took, results);
-    auto const of_its_kind = [&](std::string const& breach) { return breach.starts_with(chosen->control.finds); };
-    bool const as_it_must =
-        options.control ? std::any_of(found.wrong().begin(), found.wrong().end(), of_its_kind) : found.wrong().empty();
+    bool const as_it_must = options.control ? breaches_to_find(*chosen, found) != 0 : found.wrong().empty();
     return as_it_must ? good : bad;
 } catch (std::exception const& e) {
     std::cerr << "failed: " << e.what() << '\n';

@@ -42,4 +42,11 @@ void findings::check(std::string const& what, breaches const& found)
     for (auto const& one : found) wrong_.push_back(what.empty() ? one : what + ": " + one);
 }
 
+std::size_t breaches_to_find(row const& of, findings const& found)
+{
+    return static_cast<std::size_t>(
+        std::count_if(found.wrong().begin(), found.wrong().end(),
+                      [&](std::string const& breach) { return breach.starts_with(of.control.finds); }));
+}
+
 }  // namespace holdfast::faults

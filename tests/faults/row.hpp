@@ -87,6 +87,9 @@ struct row {
     place::store on = place::store::redis;  ///< what it is run with
 };
 
+/// Returns: how many breaches were found that the control of a row has to find.
+[[nodiscard]] std::size_t breaches_to_find(row const& of, findings const& found);
+
 /// Returns: all rows, in the order of the table.
 [[nodiscard]] std::vector<row> const& all_rows();
 

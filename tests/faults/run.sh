@@ -6,8 +6,9 @@
 #
 #   tests/faults/run.sh [OPTION…] [ROW…]      e.g. tests/faults/run.sh paused_holder
 #
-#   --full        with the counts of a release: some hours. Stores a report with pictures in tests/faults/results
-#   --controls    also with what each row is about switched off, which it has to find
+#   --full        with the counts of a release: some hours. Of every row, it stores a report with pictures in
+#                 tests/faults/results; other reports are stored in the build folder
+#   --controls    also with what each row is about switched off, which it has to find: a row more of the report
 #   --jobs N      N rows at once, as most of them mostly wait; 1. Rows whose times are judged come first, and alone
 #   --list        say which rows there are
 #
@@ -27,10 +28,7 @@ while [ $# -ne 0 ]; do
   word=$1
   shift
   case $word in
-    --full)
-      full=(--full)
-      results=$here/results
-      ;;
+    --full) full=(--full) ;;
     --controls) controls=1 ;;
     --list) list=1 ;;
     --jobs)
@@ -42,7 +40,7 @@ while [ $# -ne 0 ]; do
       shift
       ;;
     -h | --help)
-      sed -n '4,17s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+      sed -n '4,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
       exit 0
       ;;
     *) rows+=("$word") ;;
@@ -59,6 +57,7 @@ if [ "$list" ]; then
 fi
 listed=$("$program" --list)
 if [ ${#rows[@]} -eq 0 ]; then
+  if [ ${#full[@]} -ne 0 ]; then results=$here/results; fi
   mapfile -t rows < <(cut -d' ' -f1 <<<"$listed")
 fi
 
@@ -144,7 +143,7 @@ end_all
   echo '# Faults to locks on real servers'
   echo
   echo "$(date -u +%F), $(nproc) processors, Linux $(uname -r), Redis $(redis-server --version | sed 's/.* v=\([^ ]*\).*/\1/')," \
-    "holdfast $(git -C "$root" describe --always --dirty 2>/dev/null || echo unknown); ${full[*]:-the short form}, $jobs at once; $((SECONDS - begun)) s in all."
+    "holdfast $(git -C "$root" describe --always --dirty 2>/dev/null || echo unknown); ${full[*]:-the short form}${controls:+, with the controls}, $jobs at once; $((SECONDS - begun)) s in all."
   echo
   echo '| row | must show | figures | breaches | took |'
   echo '|---|---|---|---|---|'
