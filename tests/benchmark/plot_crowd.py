@@ -53,7 +53,7 @@ def main(source, destination):
         results = json.load(file)
     places = lines(results["rows"])
     if not places:
-        sys.exit("there is nothing to draw")
+        return
     figure, panels = plt.subplots(1, len(places), figsize=(10, 4.2), sharey=True, squeeze=False)
     ends = []
     for axes, (place, locks) in zip(panels[0], places.items()):

@@ -37,7 +37,7 @@ def main(source, destination):
     with open(source, encoding="utf-8") as file:
         found = ratios(json.load(file)["rows"])
     if not found:
-        sys.exit("there is nothing to draw")
+        return
     figure, axes = plt.subplots(figsize=(8, 1.1 + 0.6 * len(found)))
     for place, (name, kinds) in enumerate(found.items()):
         for side, (kind, numbers) in zip((-0.14, 0.14), kinds.items()):
