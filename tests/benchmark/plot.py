@@ -101,7 +101,8 @@ def main(source, destination):
         0.02,
         0.2 / height,
         f"{machine['processors']} × {machine['processor']} · {machine['kernel']} · Redis {machine['redis']} · "
-        f"hiredis {machine['hiredis']} · {machine['compiler']} · holdfast {machine['holdfast']}, commit {machine['commit']}",
+        f"hiredis {machine['hiredis']} · {machine['compiler']} · "
+        f"holdfast {machine['holdfast']}, commit {machine['commit']}",
         fontsize=8.5,
         color="#5a5f68",
         va="center",

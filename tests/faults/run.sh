@@ -143,7 +143,8 @@ end_all
   echo '# Faults to locks on real servers'
   echo
   echo "$(date -u +%F), $(nproc) processors, Linux $(uname -r), Redis $(redis-server --version | sed 's/.* v=\([^ ]*\).*/\1/')," \
-    "holdfast $(git -C "$root" describe --always --dirty 2>/dev/null || echo unknown); ${full[*]:-the short form}${controls:+, with the controls}, $jobs at once; $((SECONDS - begun)) s in all."
+    "holdfast $(git -C "$root" describe --always --dirty 2>/dev/null || echo unknown);" \
+    "${full[*]:-the short form}${controls:+, with the controls}, $jobs at once; $((SECONDS - begun)) s in all."
   echo
   echo '| row | must show | figures | breaches | took |'
   echo '|---|---|---|---|---|'
