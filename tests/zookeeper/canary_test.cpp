@@ -15,6 +15,7 @@
 #include <holdfast/zookeeper.hpp>
 #include <zookeeper/zookeeper.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -52,7 +53,7 @@ void use()
 {
     zookeeper_server server;
     proxy way{server.port(), zookeeper_packets};
-    int told = 0;
+    std::atomic<int> told{0};  // here by `unlock`, and in the background
     holdfast::lock_options const hooked{.unavailable_after = 300ms,
                                         .on_error = [&](holdfast::error const&) { ++told; }};
     auto alice =
