@@ -17,6 +17,7 @@
 #include <fstream>
 #include <mutex>
 #include <shared_mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -183,18 +184,18 @@ TEST_CASE("readers and writers of this library and of Curator exclude each other
     zookeeper_tree tree{server.address()};
     REQUIRE(eventually([&] { return tree.children("/orders").size() == 2; }, 3min));
     hold.unlock();
-    std::atomic<int> ours{0};
+    int ours = 0;
     std::atomic<int> torn{0};
     {
-        std::jthread reader{[&] {
-            while (ours < times || one.running()) {
+        std::jthread reader{[&](std::stop_token const& over) {
+            while (!over.stop_requested()) {
                 std::shared_lock const section{m};
                 auto const seen = content(counter);
                 std::this_thread::sleep_for(1ms);
                 if (seen.empty() || content(counter) != seen) ++torn;
             }
         }};
-        while (ours < times || one.running()) {
+        while (ours < times || one.running()) {  // only one thread may ask: whoever sees the end takes the status
             std::scoped_lock const section{m};
             auto const seen = std::stoi(content(counter));
             std::this_thread::sleep_for(1ms);
