@@ -157,9 +157,10 @@ TEST_CASE("a callback of states may destroy the last lock and its session", "[le
     proxy way{server.port(), zookeeper_packets};
     std::optional<session> zk;
     std::unique_ptr<mutex> m;
+    std::atomic<bool> taken{false};  // not before: the connection may break by itself
     std::atomic<bool> destroyed{false};
     auto const destroy = [&](session_state s) {
-        if (s != session_state::suspended || destroyed) return;
+        if (s == session_state::connected || !taken || destroyed) return;
         m.reset();
         zk.reset();
         destroyed = true;
@@ -168,6 +169,7 @@ TEST_CASE("a callback of states may destroy the last lock and its session", "[le
     m = std::make_unique<mutex>(*zk, "/orders");
     m->lock();
     auto const lease = m->lease();
+    taken = true;
     way.refuse();
     CHECK(eventually([&] { return destroyed.load(); }));
     CHECK_FALSE(lease.still_held());
@@ -213,10 +215,12 @@ TEST_CASE("a callback of states may lock")
     std::atomic<bool> held{false};
     std::optional<session> zk;
     zk.emplace(server.address(), patient({.on_state = [&](session_state) {
-                   mutex m{*zk, "/orders"};
-                   m.lock();
-                   held = m.lease().still_held();
-                   m.unlock();
+                   auto m = std::make_unique<mutex>(*zk, "/orders");
+                   m->lock();
+                   bool const has = m->lease().still_held();
+                   m->unlock();
+                   m.reset();  // the last of the session is to be `zk`, whose end waits for this callback
+                   held = has;
                }}));
     CHECK(zk->connect_for(2min));
     CHECK(eventually([&] { return held.load(); }));
