@@ -13,6 +13,7 @@
 #include "support/zookeeper_tree.hpp"
 
 #include <holdfast/zookeeper.hpp>
+#include <holdfast/zookeeper/client_log.hpp>
 #include <zookeeper/zookeeper.h>
 
 #include <atomic>
