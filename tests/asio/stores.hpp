@@ -25,10 +25,19 @@ struct memory_locks {
     std::optional<memory::store> other = one->another_client();
 };
 
+/// The server and this process may be slow.
 struct redis_locks {
+    static constexpr std::chrono::milliseconds for_answers{5'000};
+    static constexpr std::chrono::milliseconds for_connections{60'000};
+
+    [[nodiscard]] redis::client another() const
+    {
+        return redis::client{server.url(), {.operation_timeout = for_answers, .connect_timeout = for_connections}};
+    }
+
     redis_server server;
-    std::optional<redis::client> one{std::in_place, server.url()};
-    std::optional<redis::client> other{std::in_place, server.url()};
+    std::optional<redis::client> one{another()};
+    std::optional<redis::client> other{another()};
 };
 
 /// Returns: whether `name` comes free within a while.
