@@ -66,11 +66,13 @@ TEST_CASE(
     greeting_exchange g;
     CHECK(tell(g, hello::about_itself, {bulk("role:slave\r\n")}) == errc::read_only);
     CHECK(tell(g, hello::with_clock, {bulk("# Replication\r\nrole:slave\r\nmaster_host:h\r\n")}) == errc::read_only);
+    for (std::string const role : {"replica", "active-replica"})  // of Dragonfly, of KeyDB
+        CHECK(tell(g, hello::about_itself, {bulk("role:" + role + "\r\n")}) == errc::read_only);
     for (std::string const mode : {"redis_mode", "server_mode"})
         CHECK(tell(g, hello::about_itself, {a_master, some_memory, bulk("# Server\r\n" + mode + ":cluster\r\n")}) ==
               errc::moved);
     CHECK_FALSE(tell(g, hello::about_itself,
-                     {bulk("xrole:slave\r\nrole:slaves"), bulk(""), bulk("not redis_mode:cluster"), a_time}));
+                     {bulk("xrole:slave\r\nrole:master"), bulk(""), bulk("not redis_mode:cluster"), a_time}));
     CHECK(g.got().run_id.empty());
     CHECK(g.got().eviction.empty());
 }
@@ -84,10 +86,13 @@ TEST_CASE("a server need not say what it is, unless its clock and its uptime are
     greeting_exchange g;
     CHECK_FALSE(tell(g, hello::about_itself, {refusal, refusal, refusal, refusal}));
     CHECK_FALSE(tell(g, hello::with_clock, {refusal, refusal, a_server, a_time}));
-    CHECK(tell(g, hello::with_clock, {a_master, some_memory, refusal}));
-    CHECK(tell(g, hello::with_clock, {a_master, some_memory, a_server, refusal}));
+    CHECK(tell(g, hello::with_clock, {a_master, some_memory, refusal}) == errc::not_permitted);
+    CHECK(tell(g, hello::with_clock, {a_master, some_memory, a_server, refusal}) == errc::not_permitted);
     CHECK(tell(g, hello::with_clock, {a_master, some_memory, a_server, ":1\r\n"}) == errc::protocol_error);
     CHECK(tell(g, hello::about_itself, {"-LOADING Redis is loading the dataset in memory\r\n"}) == errc::loading);
     CHECK(tell(g, hello::about_itself, {"-ERR max number of clients reached\r\n"}) == errc::too_many_clients);
     CHECK(tell(g, hello::about_itself, {"-NOAUTH Authentication required.\r\n"}) == errc::authentication_failed);
+    CHECK(tell(g, hello::about_itself, {"-DENIED Redis is running in protected mode\r\n"}) ==
+          errc::authentication_failed);
+    CHECK(tell(g, hello::about_itself, {"-STRANGE of which nothing is known\r\n"}) == errc::server_error);
 }

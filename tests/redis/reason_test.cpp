@@ -120,6 +120,14 @@ TEST_CASE("a server that hangs up without a word may expect TLS, and the message
     CHECK_THAT(complaint(server.url(), nullptr, 10s), contains("without an answer") && contains("rediss://"));
 }
 
+TEST_CASE("a server in protected mode says so at once")
+{
+    rude_server const server{"-DENIED Redis is running in protected mode because protected mode is enabled\r\n"};
+    std::error_code code;
+    CHECK_THAT(complaint(server.url(), &code, 10s), contains("protected mode"));
+    CHECK(code == holdfast::redis::errc::authentication_failed);
+}
+
 TEST_CASE("a server that answers in TLS is known for it at once")
 {
     using std::string_view_literals::operator""sv;

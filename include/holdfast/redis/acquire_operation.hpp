@@ -27,7 +27,7 @@ public:
     acquire_operation(transport& way, shared_keys keys, acquire_request const& request)
         : machine_operation{way,
                             quorum::acquire_machine{
-                                {.nodes = way.nodes(),
+                                {.nodes = way.nodes_for(request),
                                  .request = request,
                                  .seed = way.random(),
                                  // A writer that looks seldom would be forgotten; see `waiting_mark`.

@@ -35,7 +35,7 @@ enum class errc {
     foreign_fence,       ///< no vote: the lock's fence counter was not written by holdfast
     server_error,        ///< an error that holdfast does not know
     // misconfigured: will not pass
-    authentication_failed,  ///< NOAUTH, WRONGPASS, or an AUTH that is refused
+    authentication_failed,  ///< NOAUTH, WRONGPASS, DENIED, or an AUTH that is refused
     not_permitted,          ///< NOPERM: the user may not run a command or use a key or channel
     wrong_type,             ///< WRONGTYPE: one of holdfast's keys holds something else
     moved,         ///< MOVED, ASK, CROSSSLOT, or it says that it is a node of a cluster, which is not supported here
@@ -83,6 +83,7 @@ inline constexpr std::array error_words{
     error_word{errc::server_error, "", "the server answered with an error"},
     error_word{errc::authentication_failed, "NOAUTH", "authentication failed; check user and password"},
     error_word{errc::authentication_failed, "WRONGPASS", "authentication failed; check user and password"},
+    error_word{errc::authentication_failed, "DENIED", "authentication failed; check user and password"},
     error_word{errc::not_permitted, "NOPERM", "the user lacks a right; see the rights in docs/redis.md"},
     error_word{errc::wrong_type, "WRONGTYPE",
                "a key that holdfast keeps beside the lock holds a value of another type; delete it"},

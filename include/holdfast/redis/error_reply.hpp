@@ -53,6 +53,8 @@ public:
             return without_tokens(
                 holdfast::printable(text_.substr(std::min(text_.find(' '), text_.size() - 1) + 1, 99)));
         if (text_.starts_with("NOAUTH")) return "the server asks for a password, and none is given";
+        if (text_.starts_with("DENIED"))
+            return "the server is in protected mode: it has no password, and takes no connection from other machines";
         if (what != errc::server_error && what != errc::no_script) return {};
         constexpr std::size_t longest = 100;
         auto const arguments = text_.find(", with args beginning with");

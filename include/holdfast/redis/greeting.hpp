@@ -77,16 +77,17 @@ public:
         auto const what = questions_[answered_];
         if (r.what() == reply::kind::error) {
             auto const why = classify(r.text());
-            bool const refused = why == errc::server_error || why == errc::no_script;
+            bool const unknown = why == errc::no_script || (why == errc::server_error && r.text().starts_with("ERR"));
+            bool const refused = unknown || why == errc::server_error;
             if (what == question::auth && refused) return errc::authentication_failed;
             if (what == question::select && refused) return errc::bad_database;
-            if (need_not_be_answered(what) && (refused || why == errc::not_permitted)) {
+            if (need_not_be_answered(what) && (unknown || why == errc::not_permitted)) {
                 ++answered_;
                 return {};
             }
-            return refused ? errc::server_error : why;
+            return why == errc::no_script ? errc::not_permitted : why;  // INFO has another name there, or none
         }
-        if (what == question::replication && field(r.text(), "role:") == "slave") return errc::read_only;
+        if (what == question::replication && is_replica(r.text())) return errc::read_only;
         if (what == question::memory) got_.eviction = field(r.text(), "maxmemory_policy:");
         if (what == question::info && is_cluster(r.text())) return errc::moved;
         if (what == question::info) got_.run_id = field(r.text(), "run_id:");
@@ -109,6 +110,13 @@ private:
     {
         if (what == question::replication || what == question::memory) return true;
         return !required_ && what != question::auth && what != question::select;
+    }
+
+    /// Returns: whether `info` is not that of a master. Others than Redis have more roles: `replica`, `active-replica`.
+    [[nodiscard]] static bool is_replica(std::string_view info) noexcept
+    {
+        auto const role = field(info, "role:");
+        return !role.empty() && role != "master";
     }
 
     /// Returns: whether `info` is that of a node of a cluster; Valkey has the second name.

@@ -73,6 +73,16 @@ public:
     /// Returns: the nodes, as the machines ask them.
     [[nodiscard]] quorum::node_group const& nodes() const noexcept { return group_; }
 
+    /// Returns: the same, for `request`. A single attempt also has the time for a connection, unless a majority has been
+    /// connected before: that of a job which has just been started would never be answered.
+    [[nodiscard]] quorum::node_group nodes_for(acquire_request const& request)
+    {
+        std::scoped_lock guard{*this};
+        auto group = group_;
+        if (request.once && !was_reached_) group.timeout += connect_timeout();
+        return group;
+    }
+
     [[nodiscard]] fence_source fencing() const noexcept
     {
         return size() == 1 ? fence_source::clock : fence_source::counter;
@@ -220,6 +230,10 @@ protected:
     /// Effects: a node has said what its clock shows, which may decide the votes of others.
     void decide(boot_clock::time_point now) noexcept
     {
+        auto const connected = std::count_if(nodes_.begin(), nodes_.end(), [](way const& one) {
+            return one.commands->fastest() != boot_clock::duration::max();
+        });
+        if (connected >= quorum::majority_of(size())) was_reached_ = true;
         for (auto const& one : nodes_) one.commands->decide(now);
     }
 
@@ -266,6 +280,7 @@ private:
     eligibility votes_;
     std::vector<way> nodes_;
     inbox inbox_;
+    bool was_reached_ = false;  // a majority was connected at one time
 };
 
 }  // namespace holdfast::redis
