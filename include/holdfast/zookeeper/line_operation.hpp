@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/access.hpp>
 #include <holdfast/core/lock_holder.hpp>
 #include <holdfast/zookeeper/node_key.hpp>
 #include <holdfast/zookeeper/node_name.hpp>
@@ -14,7 +15,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,7 +22,9 @@
 
 namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 
-/// Asks which client has a lock, or also which ones wait for it, and does something then.
+/// Asks which client has a lock, or also which ones wait for it, and does something then. Of a `shared_mutex`, all is
+/// asked for again if a node went before it was asked for: its hold may have another one, which the list was too early
+/// for.
 template <class R>
 class line_operation : public question_operation<R> {
     using base = question_operation<R>;
@@ -56,6 +58,13 @@ protected:
 private:
     static constexpr unsigned list_tag = ~0U - 1;
     static constexpr unsigned change_tag = ~0U;
+    static constexpr unsigned most_again = 3;
+
+    struct place {
+        std::uint32_t sequence;
+        bool may_be_converted = false;
+        participant who;
+    };
 
     void ask() override
     {
@@ -63,7 +72,7 @@ private:
         line_.clear();
         asked_ = 0;
         if (key_->queued()) return send(list_tag, {request::kind::children, path()});
-        line_.push_back({0, {path()}});
+        line_.push_back({.sequence = 0, .who = {path()}});
         ask_for_nodes();
     }
 
@@ -73,12 +82,14 @@ private:
         if (r.what == answer::refused) return fail(r.code);
         if (tag == change_tag) return on_changed(r);
         if (tag == list_tag) {
-            for (auto& c : contenders_among(r.children)) line_.push_back({c.sequence, {std::move(c.name)}});
+            for (auto& c : contenders_among(r.children))
+                line_.push_back(
+                    {.sequence = c.sequence, .may_be_converted = c.mode != access::sole, .who = {std::move(c.name)}});
             return ask_for_nodes();
         }
         // In the plain form, a node that does not end with a session is no lock.
         if (r.what != answer::ok || !(key_->queued() || r.stat.ephemeral())) return;
-        auto& who = line_.at(first_ + tag).second;
+        auto& who = line_.at(first_ + tag).who;
         who.content = r.text;
         who.fencing_token = first_token_of(r.stat.czxid);
         who.since = std::chrono::system_clock::time_point{std::chrono::milliseconds{r.stat.ctime}};
@@ -89,32 +100,38 @@ private:
     {
         std::vector<request> some;
         for (first_ = asked_; asked_ < line_.size(); ++asked_) {
-            if (what_ == report_of::holder && line_[asked_].first != line_[first_].first) break;
-            some.push_back({request::kind::data, path_of(line_[asked_].second)});
+            if (what_ == report_of::holder && line_[asked_].sequence != line_[first_].sequence) break;
+            some.push_back({request::kind::data, path_of(line_[asked_].who)});
         }
         base::send_all(std::move(some));
     }
 
     void on_all() override
     {
-        auto const there = [](auto const& one) { return one.second.fencing_token != 0; };  // not gone meanwhile
-        if (asked_ != line_.size() && std::none_of(line_.begin(), line_.end(), there)) return ask_for_nodes();
+        auto const gone = [](place const& one) { return one.who.fencing_token == 0; };
+        auto const from = line_.begin() + static_cast<std::ptrdiff_t>(first_);
+        auto const to = line_.begin() + static_cast<std::ptrdiff_t>(asked_);
+        bool const converted =
+            std::any_of(from, to, [&](place const& one) { return one.may_be_converted && gone(one); });
+        if (converted && again_++ < most_again) return ask();
+        if (to != line_.end() && std::all_of(from, to, gone)) return ask_for_nodes();
         auto const rest = line_.size() - asked_;
-        std::erase_if(line_, std::not_fn(there));
-        std::sort(line_.begin(), line_.end(), [](auto const& a, auto const& b) {
-            return std::pair{a.first, a.second.fencing_token} < std::pair{b.first, b.second.fencing_token};
+        std::erase_if(line_, gone);
+        std::sort(line_.begin(), line_.end(), [](place const& a, place const& b) {
+            return std::pair{a.sequence, a.who.fencing_token} < std::pair{b.sequence, b.who.fencing_token};
         });
         participants all;
-        for (auto& one : line_) all.push_back(std::move(one.second));
+        for (auto& one : line_) all.push_back(std::move(one.who));
         on_line(std::move(all), rest);
     }
 
     std::shared_ptr<node_key const> const key_;
     report_of const what_;
-    std::vector<std::pair<std::uint32_t, participant>> line_;  // in the order of their sequences
-    std::size_t first_ = 0;                                    // of those whose nodes are asked for
-    std::size_t asked_ = 0;                                    // how many were, or are
-    bool was_in_doubt_ = false;                                // a change was lost before all was asked for again
+    std::vector<place> line_;    // in the order of their sequences
+    std::size_t first_ = 0;      // of those whose nodes are asked for
+    std::size_t asked_ = 0;      // how many were, or are
+    unsigned again_ = 0;         // how often it was asked for again
+    bool was_in_doubt_ = false;  // a change was lost before all was asked for again
 };
 
 }  // namespace holdfast::zookeeper
