@@ -125,7 +125,7 @@ public:
             if (!leader_.find(above)) return {answer::no_node};
             return create(r.path + number(above, pass_the_end), {.owner = session, .content = r.content});
         }
-        case kind::erase: return erase(session, r.path);
+        case kind::erase: return erase(r.path);
         case kind::write: {
             auto const* const found = leader_.find(r.path);
             if (!found) return {answer::no_node};
@@ -157,9 +157,6 @@ public:
         return !found || found->children_changed > static_cast<std::int64_t>(since);
     }
 
-    /// Returns: whether a session has removed the node of another one.
-    [[nodiscard]] bool robbed() const noexcept { return robbed_; }
-
     /// Returns: the path of a node that ends with its session; empty if there is none.
     [[nodiscard]] std::string left() const
     {
@@ -167,6 +164,16 @@ public:
                                         [](auto const& one) { return is_ephemeral(one.second); });
         return found == leader_.nodes.end() ? std::string{} : found->first;
     }
+
+    /// Returns: the node at `path`, if there is one and it ends with its session; null otherwise.
+    [[nodiscard]] node const* ephemeral(std::string const& path) const
+    {
+        auto const* const found = leader_.find(path);
+        return found && is_ephemeral(*found) ? found : nullptr;
+    }
+
+    /// Returns: the names below the node at `path`.
+    [[nodiscard]] std::vector<std::string> children(std::string const& path) const { return leader_.children(path); }
 
     /// Returns: what the node at `path` says; empty if there is none.
     [[nodiscard]] std::string content(std::string const& path) const
@@ -240,13 +247,12 @@ private:
         return {.what = answer::ok, .text = path, .stat = stat(what)};
     }
 
-    zookeeper::reply erase(std::int64_t session, std::string const& path)
+    zookeeper::reply erase(std::string const& path)
     {
         using zookeeper::answer;
         auto const* const found = leader_.find(path);
         if (!found) return {answer::no_node};
         if (leader_.has_children(path)) return {answer::refused, zookeeper::errc::server_error};
-        robbed_ = robbed_ || (is_ephemeral(*found) && found->owner != session);
         write({change::kind::removed, path, {}});
         return {answer::ok};
     }
@@ -275,7 +281,6 @@ private:
     std::vector<change> log_;
     std::set<std::int64_t> sessions_;
     std::set<std::int64_t> create_only_;
-    bool robbed_ = false;
     std::int64_t last_session_ = 0;
 };
 

@@ -58,6 +58,7 @@ private:
         auto const node =
             line.empty() ? std::string{} : path_of(line.front()) + std::to_string(line.front().fencing_token);
         // Asked again, because the answer was lost, after the node has gone: that was it, or its owner gave it back.
+        // mutant: a force that is repeated deletes whichever node is first
         if (node.empty() || (!first_.empty() && node != first_)) return end(!first_.empty());
         first_ = node;
         in_doubt_ = true;

@@ -70,6 +70,7 @@ private:
         if (!node) return end(make_error_code(holdfast::errc::lease_lost));
         if (!asked_) return;
         if (r.what == answer::refused) return end(r.code);
+        // mutant: a holder whose node was deleted is not told
         if (r.what == answer::no_node || r.stat.czxid != node->what.czxid) {
             session().held().forget(token_);
             return end(make_error_code(holdfast::errc::lease_lost));

@@ -113,7 +113,7 @@ private:
         auto const to = line_.begin() + static_cast<std::ptrdiff_t>(asked_);
         bool const converted =
             std::any_of(from, to, [&](place const& one) { return one.may_be_converted && gone(one); });
-        if (converted && again_++ < most_again) return ask();
+        if (converted && again_++ < most_again) return ask();  // mutant: a converted hold overlooked in the line
         if (to != line_.end() && std::all_of(from, to, gone)) return ask_for_nodes();
         auto const rest = line_.size() - asked_;
         std::erase_if(line_, gone);

@@ -287,6 +287,16 @@ MUTANTS = {
     ),
     "a place in the queue for permits that ends with its lease": mutant(ZOOKEEPER_SEMAPHORE, "if (!MUTANT) LINE"),
     "an earlier number that is not yet agreed ignored": mutant(ZOOKEEPER_SEMAPHORE, ("true", "!MUTANT")),
+    # ZooKeeper: what operators do.
+    "a force that is repeated deletes whichever node is first": mutant(
+        ZOOKEEPER, ("node != first_", "node != first_ && !MUTANT")
+    ),
+    "a holder whose node was deleted is not told": mutant(
+        ZOOKEEPER,
+        ("r.what == answer::no_node || r.stat.czxid != node->what.czxid",
+         "!MUTANT && (r.what == answer::no_node || r.stat.czxid != node->what.czxid)"),
+    ),
+    "a converted hold overlooked in the line": mutant(ZOOKEEPER, ("if (converted", "if (!MUTANT && converted")),
     # ZooKeeper: whose node it is.
     "create repeated blindly": mutant(QUEUE, ("search()", "MUTANT ? create() : search()"), labels="lesson-1"),
     "a lost node looked for without a barrier": mutant(QUEUE, "if (!MUTANT) LINE"),

@@ -25,6 +25,7 @@ struct claim {
     bool release_sent = false;
     std::size_t permits = 1;  ///< of how many it is one, as its client says
     std::size_t slot = 0;     ///< which of them, if they have numbers
+    std::int64_t node = 0;    ///< on ZooKeeper: the transaction that made its node; 0: not known
 
     [[nodiscard]] boot_clock::time_point over() const noexcept { return valid_until < ended ? valid_until : ended; }
     /// Returns: whether it was released before the lease was over.

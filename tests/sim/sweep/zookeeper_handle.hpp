@@ -178,7 +178,7 @@ private:
         if (t > world().now()) return world().at(t, [self, l] { self->greet(l); });
         if (servers_.applied(l->server) < seen_) return;  // it would show the client its past
         bool const over = session_ != 0 && !servers_.state().lives(session_);
-        l->session = session_ == 0 ? servers_.open_session() : session_;
+        l->session = session_ == 0 ? servers_.open_session(me_.index()) : session_;
         if (!over) servers_.touch(l->session);
         owners_[l->session] = l;
         servers_.when_applied(l->server, session_ == 0 ? servers_.decided() : 0, [self, l, over] {

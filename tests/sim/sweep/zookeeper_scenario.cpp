@@ -9,6 +9,7 @@
 #include "machine.hpp"
 #include "permit_idleness.hpp"
 #include "permit_limit.hpp"
+#include "zookeeper_operator.hpp"
 #include "zookeeper_servers.hpp"
 #include "zookeeper_user.hpp"
 
@@ -168,6 +169,7 @@ public:
         bool const below = form == zookeeper_form::plain || has_permits(form);
         shared_ = {.form = form, .path = below ? "/locks/one" : "/locks", .end = end_, .calm = plan_.calm};
         if (has_permits(form)) draw_permits(~seed);
+        draw_deeds(seed ^ 0x6f70'6572'6174'6f72U);
         servers_.emplace(world_, plan_.first_number, plan_.timeout, plan_.servers);
         servers_->on_change([this](unsigned server, ensemble::change const& what) {
             for (auto const& one : users_)
@@ -182,6 +184,9 @@ public:
             if (world_.comes_true({kind::client, i, nobody, 0}))
                 start(add(i, plan_.clients[i], numbers_[i]), false, threads_[i]);
         for (auto const& one : plan_.disasters) world_.at(world_.now() + one.at, [this, &one] { befall(one); });
+        if (!deeds_.empty()) add(lone_operator(), {}, permits_);
+        for (std::uint32_t i = 0; i < deeds_.size(); ++i)
+            world_.at(world_.now() + deeds_[i].at, [this, i] { operate(i); });
         world_.run_until(end_);
         auto quiet = plan_.wrong.ended();
         quiet.longest_delay = std::min(quiet.longest_delay, duration{plan_.timeout} / 100);
@@ -196,6 +201,8 @@ public:
         }
         auto const most = 4 * duration{plan_.timeout} + 300ms;
         if (!all_done()) record_.breach("K6", "an operation has no result");
+        auto const valid =
+            zookeeper_operator{servers_->changes(), plan_.timeout, plan_.calm}.judge(deeds_, renewals_, record_);
         judge_heir(well, most);
         auto const inherited = std::any_of(record_.claims.begin(), record_.claims.end(),
                                            [this](auto const& c) { return c.client == heir(); });
@@ -205,9 +212,8 @@ public:
         while ((!servers_->state().left().empty() || servers_->state().barren()) && world_.step(gone)) {
         }
         if (auto const left = servers_->state().left(); !left.empty()) record_.breach("K7", "a node is left: " + left);
-        if (servers_->state().robbed()) record_.breach("K1", "a session removed the node of another one");
         if (servers_->state().barren()) record_.breach("K7", "a container is left that never had a child");
-        judge();
+        judge(valid);
         return std::move(record_.verdict);
     }
 
@@ -228,6 +234,36 @@ private:
             numbers_[i] = disagree && d.once_in(3) ? 1 + d.up_to(3) : permits_;
             threads_[i] = 1 + d.up_to(most_threads - 1);
         }
+    }
+
+    /// Effects: decides what operators do, in one of eight schedules: in the session of a client, or in one of their
+    /// own. A hold that changes its mode deletes a node by itself, so there they have a session of their own. In the
+    /// plain form they do nothing: all holders have a node of the same path, so what is meant for one that gives the
+    /// lock back at that moment may come to the next one.
+    void draw_deeds(std::uint64_t seed)
+    {
+        dice d{seed};
+        bool const slots = has_permits(shared_.form) && shared_.kept == zookeeper::permits::slots;
+        bool const plain = shared_.form == zookeeper_form::plain;
+        if (!d.once_in(8) || plain || (has_permits(shared_.form) && !slots)) return;
+        for (auto i = 1 + d.up_to(3); i > 0; --i) {
+            auto const by = d.once_in(2) ? lone_operator() : d.up_to(heir() - 1);
+            deeds_.push_back({.what = d.once_in(3) ? deed::kind::request : deed::kind::force,
+                              .by = shared_.form == zookeeper_form::readers ? lone_operator() : by,
+                              .at = d.between(duration{}, plan_.length + plan_.timeout),
+                              .slot = d.up_to(static_cast<unsigned>(permits_) - 1)});
+        }
+    }
+
+    void operate(std::uint32_t number)
+    {
+        auto& one = deeds_[number];
+        auto const in =
+            std::find_if(users_.begin(), users_.end(), [&](auto const& u) { return u.host().index() == one.by; });
+        auto const as = static_cast<std::uint8_t>(lone_operator());
+        if (in == users_.end() || !world_.comes_true({kind::operation, as, nobody, number})) return;
+        ++awaited_;
+        in->host().at(world_.now(), [this, in, &one] { lives_.push_back(in->operate(one)); });
     }
 
     [[nodiscard]] std::string describe_permits() const
@@ -262,7 +298,7 @@ private:
     {
         auto& host = hosts_.emplace_back(world_, index, clock);
         host.read_time_with(&boot_clock::now);
-        return users_.emplace_back(host, *servers_, shared_, record_, permits);
+        return users_.emplace_back(host, *servers_, shared_, record_, renewals_, permits);
     }
 
     void start(zookeeper_user& one, bool heir, std::uint32_t threads)
@@ -292,14 +328,15 @@ private:
         if (one.name.what == kind::expiry) who->loop().cut_off(one.length);
     }
 
-    void judge()
+    /// `claims`: those that count.
+    void judge(history const& claims)
     {
         if (has_permits(shared_.form))
-            judge_permits();
-        else if (auto const b = exclusion::breach(record_.claims))
+            judge_permits(claims);
+        else if (auto const b = exclusion::breach(claims))
             record_.breach("K1", *b);
         if (!has_permits(shared_.form))
-            if (auto const b = fencing::breach(record_.claims)) record_.breach("K2", *b);
+            if (auto const b = fencing::breach(claims)) record_.breach("K2", *b);
         if (shared_.form == zookeeper_form::queue || has_permits(shared_.form)) judge_woken();
         if (shared_.form == zookeeper_form::queue || shared_.form == zookeeper_form::plain)
             if (auto const b = linearizability::breach(record_.calls, {.ghosts = !plan_.calm}))
@@ -314,9 +351,8 @@ private:
     /// Effects: looks whether there were never more permits than there are; and whether a slot was never claimed twice.
     /// With a permit granted, a session first leaves the queue, or goes on with the waits of other threads. If the
     /// process stands still there until the permit is over, it claims none.
-    void judge_permits()
+    void judge_permits(history claims)
     {
-        auto claims = record_.claims;
         std::erase_if(claims, [](claim const& c) { return c.valid_until <= c.granted; });
         if (auto const b = permit_limit::breach(claims)) record_.breach("K1", *b);
         if (shared_.kept != zookeeper::permits::slots) {
@@ -360,6 +396,7 @@ private:
     }
 
     [[nodiscard]] unsigned heir() const noexcept { return static_cast<unsigned>(plan_.clients.size()); }
+    [[nodiscard]] unsigned lone_operator() const noexcept { return heir() + 1; }
 
     schedule_of_ensemble plan_;
     sim::world world_;
@@ -371,6 +408,8 @@ private:
     std::map<std::string, std::set<unsigned>> woken_;  // by the end of which node
     std::optional<zookeeper_servers> servers_;
     record record_;
+    std::deque<deed> deeds_;
+    std::vector<renewal> renewals_;
     std::deque<sim::host> hosts_;
     std::deque<zookeeper_user> users_;
     std::size_t awaited_ = 0;

@@ -8,6 +8,8 @@
 #include <holdfast/sim/decision.hpp>
 #include <holdfast/sim/inbox.hpp>
 #include <holdfast/sim/world.hpp>
+#include <holdfast/zookeeper/node_name.hpp>
+#include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 
 #include <algorithm>
@@ -22,6 +24,16 @@
 #include <vector>
 
 namespace holdfast::test {
+
+/// A request that deletes or writes a node that ends with a session, when the leader decides on it.
+struct node_change {
+    boot_clock::time_point at{};
+    zookeeper::request what;
+    std::int64_t node = 0;     ///< the transaction that made it
+    unsigned client = 0;       ///< that asked for it
+    bool of_another = false;   ///< the node is that of another session
+    bool passed_over = false;  ///< and there is an earlier one of the same lock
+};
 
 /// Three ZooKeeper servers in time: when a server applies what the leader has decided, what a leader hears of sessions
 /// and when it ends them, and what becomes of it all when servers hang, are cut off or have no leader.
@@ -84,10 +96,11 @@ public:
         return std::max(t, others[count / 2]);
     }
 
-    /// Effects: a session begins, and the leader has heard of it.
-    [[nodiscard]] std::int64_t open_session()
+    /// Effects: a session of `client` begins, and the leader has heard of it.
+    [[nodiscard]] std::int64_t open_session(unsigned client)
     {
         auto const session = ensemble_.open_session();
+        clients_[session] = client;
         expires_[session] = {};
         touch(session);
         expire(session);
@@ -123,10 +136,14 @@ public:
     [[nodiscard]] zookeeper::reply decide(unsigned server, std::int64_t session, zookeeper::request const& r,
                                           bool pass_the_end)
     {
+        note_change(session, r);
         auto const reply = ensemble_.process(server, session, r, pass_the_end);
         spread();
         return reply;
     }
+
+    /// Returns: what was done to nodes that end with a session, in the order of the times.
+    [[nodiscard]] std::vector<node_change> const& changes() const noexcept { return changes_; }
 
     void collect()
     {
@@ -156,6 +173,33 @@ public:
 
 private:
     [[nodiscard]] time_point out_until(unsigned s) const { return std::max(hung_until_[s], isolated_until_[s]); }
+
+    /// Effects: notes what the leader does with `r`, if that deletes or writes a node that ends with a session.
+    void note_change(std::int64_t session, zookeeper::request const& r)
+    {
+        using kind = zookeeper::request::kind;
+        auto const* const node = r.what == kind::erase || r.what == kind::write ? ensemble_.ephemeral(r.path) : nullptr;
+        if (!node) return;
+        changes_.push_back({.at = world_.now(),
+                            .what = r,
+                            .node = node->czxid,
+                            .client = clients_.at(session),
+                            .of_another = node->owner != session,
+                            .passed_over = node->owner != session && !is_first(r.path, *node)});
+    }
+
+    /// Returns: whether no other client's node of the same lock comes before `node`, at `path`.
+    [[nodiscard]] bool is_first(std::string const& path, ensemble::node const& node) const
+    {
+        auto const above = std::string{zookeeper::parent_of(path)};
+        auto const line = zookeeper::contenders_among(ensemble_.children(above));
+        auto const number = zookeeper::sequence_of(zookeeper::leaf_of(path));
+        return std::none_of(line.begin(), line.end(), [&](zookeeper::contender const& one) {
+            auto const* const other = ensemble_.ephemeral(above + '/' + one.name);
+            return other && other->owner != node.owner &&
+                   std::pair{one.sequence, other->czxid} < std::pair{number.value_or(0), node.czxid};
+        });
+    }
 
     void expire(std::int64_t session)
     {
@@ -245,6 +289,8 @@ private:
     std::array<std::multimap<std::size_t, std::function<void()>>, count> waiting_;
     std::array<std::vector<std::int64_t>, count> heard_;
     std::map<std::int64_t, time_point> expires_;
+    std::map<std::int64_t, unsigned> clients_;  ///< whose each session is
+    std::vector<node_change> changes_;
     std::function<void(unsigned, ensemble::change const&)> changed_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "user.hpp"
+#include "zookeeper_operator.hpp"
 #include "zookeeper_process.hpp"
 #include "zookeeper_scenario.hpp"
 #include "zookeeper_servers.hpp"
@@ -28,6 +29,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,6 +52,25 @@ struct zookeeper_plan {
 ///
 /// If there are permits, he has several threads, which share the session. All of them begin anew with the process.
 class zookeeper_user {
+    /// An operation that a thread waits for, until its process dies.
+    class pending {
+    public:
+        explicit pending(zookeeper_user& of) : of_{of}, call_{of.me_} { of_.pending_.push_back(&call_); }
+        pending(pending const&) = delete;
+        pending& operator=(pending const&) = delete;
+        ~pending() { std::erase(of_.pending_, &call_); }
+
+        [[nodiscard]] auto run(auto& one)
+        {
+            one.start(call_);
+            return call_.ended_by();
+        }
+
+    private:
+        zookeeper_user& of_;
+        sim::call call_;
+    };
+
 public:
     using time_point = boot_clock::time_point;
     using duration = boot_clock::duration;
@@ -58,8 +79,8 @@ public:
 
     /// `permits`: how many there are, as this user says.
     zookeeper_user(sim::host& me, zookeeper_servers& servers, zookeeper_plan const& plan, record& r,
-                   std::size_t permits)
-        : me_{me}, servers_{servers}, plan_{plan}, record_{r}, permits_{permits}
+                   std::vector<renewal>& renewals, std::size_t permits)
+        : me_{me}, servers_{servers}, plan_{plan}, record_{r}, renewals_{renewals}, permits_{permits}
     {
         options_->ttl =
             zookeeper::session_lease::duration(std::chrono::floor<std::chrono::milliseconds>(servers.timeout()));
@@ -100,29 +121,27 @@ public:
         if (--alive_ == 0) in_use_ = nullptr;
     }
 
+    /// What an operator does in its session.
+    sim::process operate(deed& mine)
+    {
+        auto const life = life_;
+        auto const& key = has_permits() ? slots_[mine.slot % slots_.size()] : alone_;
+        bool const forces = mine.what == deed::kind::force;
+        note(forces ? "takes the lock from its holder" : "asks the holder to release the lock", 0);
+        mine.begun = me_.present();
+        std::unique_ptr<pending_request> const asking =
+            forces ? store_->force_release(key) : store_->request_release(key);
+        pending doing{*this};
+        auto const done_at = co_await doing.run(*asking);
+        if (life != life_) co_return;
+        mine.done = done_at;
+        if (auto const told = asking->outcome()) mine.held = *told;
+    }
+
 private:
     struct granted_waiter final : detail::waiter {
         explicit granted_waiter(detail::mutex_state& of) : waiter{of, {}} {}
         void signal(std::uint32_t) noexcept override {}
-    };
-
-    /// An operation that a thread waits for, until its process dies.
-    class pending {
-    public:
-        explicit pending(zookeeper_user& of) : of_{of}, call_{of.me_} { of_.pending_.push_back(&call_); }
-        pending(pending const&) = delete;
-        pending& operator=(pending const&) = delete;
-        ~pending() { std::erase(of_.pending_, &call_); }
-
-        [[nodiscard]] auto run(auto& one)
-        {
-            one.start(call_);
-            return call_.ended_by();
-        }
-
-    private:
-        zookeeper_user& of_;
-        sim::call call_;
     };
 
     static constexpr std::uint32_t no_heir = ~0U;
@@ -237,8 +256,17 @@ private:
                                   .last_fence = got.fence + got.fences - 1,
                                   .shared = key->mode() == access::shared,
                                   .permits = permits_,
-                                  .slot = slot});
+                                  .slot = slot,
+                                  .node = node_of(got.token)});
         return record_.claims.size() - 1;
+    }
+
+    /// Returns: the transaction that made the node of a lease; 0 if there is none any more.
+    [[nodiscard]] std::int64_t node_of(owner_token const& token) const
+    {
+        std::scoped_lock guard{store_->session().mutex()};
+        auto const* const node = store_->session().held().find(token);
+        return node ? node->what.czxid : 0;
     }
 
     sim::process hold(grant got, std::size_t mine, duration work, shared_key key, bool inherits)
@@ -272,6 +300,11 @@ private:
             lost = lease.settle(until).has_value();
             if (until) {
                 end_call(asked, call::answer::done, done_at, me_.when(*until));
+                renewals_.push_back({.claim = mine,
+                                     .called = record_.calls[asked].called,
+                                     .returned = done_at,
+                                     .until = me_.when(*until),
+                                     .asked = extending->release_requested()});
                 if (lost) continue;
                 note("renewed", 0);
                 ++record_.verdict.renewed;
@@ -355,6 +388,7 @@ private:
     zookeeper_servers& servers_;
     zookeeper_plan const& plan_;
     record& record_;
+    std::vector<renewal>& renewals_;
     std::shared_ptr<lock_options> options_ = std::make_shared<lock_options>();
     std::shared_ptr<zookeeper_loop> loop_;
     std::unique_ptr<zookeeper::session_store> store_;
