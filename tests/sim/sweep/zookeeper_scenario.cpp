@@ -170,6 +170,7 @@ public:
         shared_ = {.form = form, .path = below ? "/locks/one" : "/locks", .end = end_, .calm = plan_.calm};
         if (has_permits(form)) draw_permits(~seed);
         draw_deeds(seed ^ 0x6f70'6572'6174'6f72U);
+        draw_lapses(seed ^ 0x6c61'7073'6573U);
         servers_.emplace(world_, plan_.first_number, plan_.timeout, plan_.servers);
         servers_->on_change([this](unsigned server, ensemble::change const& what) {
             for (auto const& one : users_)
@@ -234,6 +235,13 @@ private:
             numbers_[i] = disagree && d.once_in(3) ? 1 + d.up_to(3) : permits_;
             threads_[i] = 1 + d.up_to(most_threads - 1);
         }
+    }
+
+    /// Effects: decides what else happens now and then.
+    void draw_lapses(std::uint64_t seed)
+    {
+        dice d{seed};
+        shared_.gives_up = d.once_in(4);
     }
 
     /// Effects: decides what operators do, in one of eight schedules: in the session of a client, or in one of their

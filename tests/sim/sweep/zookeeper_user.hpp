@@ -10,6 +10,7 @@
 #include <holdfast/core/access.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/options.hpp>
+#include <holdfast/core/random.hpp>
 #include <holdfast/core/semaphore_slot.hpp>
 #include <holdfast/core/validity.hpp>
 #include <holdfast/lock/lease_state.hpp>
@@ -44,6 +45,7 @@ struct zookeeper_plan {
     std::string path;
     boot_clock::time_point end{};
     bool calm = false;
+    bool gives_up = false;                                ///< acquires are given up
     zookeeper::permits kept = zookeeper::permits::slots;  ///< how the permits are kept
 };
 
@@ -66,9 +68,20 @@ class zookeeper_user {
             return call_.ended_by();
         }
 
+        [[nodiscard]] bool ended() const noexcept { return call_.ended(); }
+
+        /// Effects: waits no longer. Requires: the operation has not ended, and is destroyed.
+        void give_up() noexcept
+        {
+            given_up_ = true;
+            call_.complete();
+        }
+        [[nodiscard]] bool given_up() const noexcept { return given_up_; }
+
     private:
         zookeeper_user& of_;
         sim::call call_;
+        bool given_up_ = false;
     };
 
 public:
@@ -211,7 +224,7 @@ private:
         note("wants the lock", 0);
         auto const asked = begin_call(call::kind::acquire, record_.claims.size() + unclaimed);
         auto const left = std::max(deadline, me_.present()) - me_.present();
-        std::shared_ptr<pending_acquire> const acquiring =
+        std::shared_ptr<pending_acquire> acquiring =
             store_->acquire(key, {.ttl = options_->ttl,
                                   .retry = {.first = std::chrono::microseconds{500}, .most = options_->ttl},
                                   .once = once,
@@ -221,8 +234,13 @@ private:
                 if (auto const one = weak.lock()) one->cancel();
             });
         pending taking{*this};
+        if (plan_.gives_up && !inherits) may_give_up(acquiring, taking);
         auto const done_at = co_await taking.run(*acquiring);
         if (life != life_) co_return;
+        if (taking.given_up()) {
+            note("gives up", 0);
+            co_return;
+        }
         auto const got = acquiring->outcome();
         if (!got) {
             note("refused: code", static_cast<std::uint64_t>(got.code().value()));
@@ -242,6 +260,23 @@ private:
         record_.calls[asked].claim = mine;
         end_call(asked, call::answer::done, done_at, me_.when(got->valid_until));
         co_await hold(*got, mine, work, key, inherits);
+    }
+
+    /// Effects: one in eight acquires is given up after a while: it is cancelled; or destroyed, which the interface of a
+    /// store does not allow, but its operations withstand.
+    void may_give_up(std::shared_ptr<pending_acquire>& acquiring, pending& waiting)
+    {
+        if (extra_.below(8) != 0) return;
+        bool const cancels = extra_.below(2) == 0;
+        auto const most = static_cast<std::uint64_t>((servers_.timeout() / (extra_.below(2) == 0 ? 2 : 20)).count());
+        auto const at = me_.present() + duration{static_cast<duration::rep>(extra_.below(most))};
+        me_.at(at, [weak = std::weak_ptr{acquiring}, &acquiring, &waiting, cancels] {
+            auto const one = weak.lock();
+            if (!one || waiting.ended()) return;  // both are gone, or it is done
+            if (cancels) return one->cancel();
+            acquiring.reset();
+            waiting.give_up();
+        });
     }
 
     /// Effects: what `got` promises becomes part of the record. Returns: the number of that claim.
@@ -394,6 +429,7 @@ private:
     std::unique_ptr<zookeeper::session_store> store_;
     shared_key alone_;
     shared_key together_;  // none if there is no such mode
+    holdfast::detail::random_sequence extra_{~me_.world().seed() ^ (std::uint64_t{me_.index() + 1} << 32U)};
     std::size_t permits_;  // as this user says
     std::vector<shared_key> slots_;
     std::shared_ptr<void const> in_use_;  // the semaphore of this process
