@@ -7,6 +7,7 @@
 #include <holdfast/sim/decision.hpp>
 #include <holdfast/sim/host.hpp>
 #include <holdfast/sim/world.hpp>
+#include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/path.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 #include <holdfast/zookeeper/session_lease.hpp>
@@ -267,6 +268,10 @@ private:
             if (!l->intact && id >= l->arrives_below) continue;
             if (!servers_.state().lives(l->session)) return refuse(l);
             servers_.hear(l->server, l->session);
+            if (servers_.postpones(me_.index(), l->server)) {
+                reply(l, id, {zookeeper::answer::postponed, zookeeper::errc::throttled}, what);
+                continue;
+            }
             if (!zookeeper::is_write(what.what)) {
                 reply(l, id, servers_.state().process(l->server, l->session, what, false), what);
                 continue;

@@ -170,8 +170,8 @@ public:
         shared_ = {.form = form, .path = below ? "/locks/one" : "/locks", .end = end_, .calm = plan_.calm};
         if (has_permits(form)) draw_permits(~seed);
         draw_deeds(seed ^ 0x6f70'6572'6174'6f72U);
-        draw_lapses(seed ^ 0x6c61'7073'6573U);
         servers_.emplace(world_, plan_.first_number, plan_.timeout, plan_.servers);
+        draw_lapses(seed ^ 0x6c61'7073'6573U);
         servers_->on_change([this](unsigned server, ensemble::change const& what) {
             for (auto const& one : users_)
                 if (one.loop().changed(server, what) && what.what == ensemble::change::kind::removed)
@@ -189,6 +189,7 @@ public:
         for (std::uint32_t i = 0; i < deeds_.size(); ++i)
             world_.at(world_.now() + deeds_[i].at, [this, i] { operate(i); });
         world_.run_until(end_);
+        servers_->postpone(0);
         auto quiet = plan_.wrong.ended();
         quiet.longest_delay = std::min(quiet.longest_delay, duration{plan_.timeout} / 100);
         world_.become(quiet);
@@ -242,6 +243,7 @@ private:
     {
         dice d{seed};
         shared_.gives_up = d.once_in(4);
+        servers_->postpone(!plan_.calm && d.once_in(4) ? 5 : 0);
     }
 
     /// Effects: decides what operators do, in one of eight schedules: in the session of a client, or in one of their
@@ -424,9 +426,9 @@ private:
     std::vector<sim::process> lives_;
 };
 
-std::vector<kind> const faults{kind::late,   kind::lost_request, kind::lost_reply, kind::cut,
-                               kind::pause,  kind::asleep,       kind::wall_jump,  kind::hang,
-                               kind::expiry, kind::election,     kind::isolation,  kind::collection};
+std::vector<kind> const faults{kind::late,      kind::lost_request, kind::lost_reply, kind::cut,    kind::pause,
+                               kind::asleep,    kind::wall_jump,    kind::hang,       kind::expiry, kind::election,
+                               kind::isolation, kind::collection,   kind::refusal};
 shipped_machine const queue{
     {"zookeeper", "a queue in an ensemble",
      [](std::uint64_t seed, run_options const& o) { return run_zookeeper(seed, zookeeper_form::queue, o); }, faults}};

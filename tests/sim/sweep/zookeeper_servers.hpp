@@ -132,6 +132,14 @@ public:
     /// Effects: the server has heard of the session, and will tell the leader.
     void hear(unsigned server, std::int64_t session) { heard_[server].push_back(session); }
 
+    /// Effects: from now on so many of a thousand requests are answered `postponed`, as by a server that is throttled:
+    /// it has heard of the session, and does no more. Source: RequestThrottler of ZooKeeper 3.8.
+    void postpone(unsigned per_thousand) noexcept { postponed_ = per_thousand; }
+    [[nodiscard]] bool postpones(unsigned client, unsigned server)
+    {
+        return world_.strikes(sim::decision::kind::refusal, client, server, postponed_);
+    }
+
     /// Effects: the leader decides on a write; every server will apply it.
     [[nodiscard]] zookeeper::reply decide(unsigned server, std::int64_t session, zookeeper::request const& r,
                                           bool pass_the_end)
@@ -275,6 +283,7 @@ private:
     sim::world& world_;
     ensemble ensemble_;
     duration timeout_;
+    unsigned postponed_ = 0;
     std::array<sim::clock, count> clocks_;
     unsigned leader_ = 0;
     std::uint64_t epoch_ = 0;
