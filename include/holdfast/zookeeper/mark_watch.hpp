@@ -35,7 +35,7 @@ public:
     {
         if (r.what == answer::no_node) gone();
     }
-    void on_notice(unsigned) override { gone(); }
+    void on_notice(unsigned) override { gone(); }  // mutant: a mark that was removed not missed
     void on_expired() noexcept override { session_.drop(*this); }
 
 private:

@@ -129,6 +129,7 @@ private:
             return agree();
         enter(state::checking);
         if (replaces()) std::erase_if(marks_, [&](auto const& one) { return number_of(one) == permits_; });
+        // mutant: a change of the number that leaves the marks of others
         auto const asked = replaces() ? request::kind::erase : request::kind::data;
         found_.assign(marks_.size(), {});
         open_ = marks_.size();

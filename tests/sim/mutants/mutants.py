@@ -287,6 +287,10 @@ MUTANTS = {
     ),
     "a place in the queue for permits that ends with its lease": mutant(ZOOKEEPER_SEMAPHORE, "if (!MUTANT) LINE"),
     "an earlier number that is not yet agreed ignored": mutant(ZOOKEEPER_SEMAPHORE, ("true", "!MUTANT")),
+    "a change of the number that leaves the marks of others": mutant(
+        ZOOKEEPER_SEMAPHORE, ("replaces() ?", "replaces() && !MUTANT ?")
+    ),
+    "a mark that was removed not missed": mutant(ZOOKEEPER_SEMAPHORE, ("gone();", "if (!MUTANT) gone();")),
     # ZooKeeper: what operators do.
     "a force that is repeated deletes whichever node is first": mutant(
         ZOOKEEPER, ("node != first_", "node != first_ && !MUTANT")

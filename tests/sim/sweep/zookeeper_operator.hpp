@@ -3,6 +3,7 @@
 
 #include "history.hpp"
 #include "user.hpp"
+#include "zookeeper_numbers.hpp"
 #include "zookeeper_servers.hpp"
 
 #include <holdfast/core/clock.hpp>
@@ -49,8 +50,9 @@ public:
     using duration = boot_clock::duration;
 
     /// `timeout`: of the sessions. `calm`: nothing goes wrong.
-    zookeeper_operator(std::vector<node_change> const& changes, duration timeout, bool calm)
-        : changes_{changes}, timeout_{timeout}, calm_{calm}
+    zookeeper_operator(std::vector<node_change> const& changes, number_changes const& numbers, duration timeout,
+                       bool calm)
+        : changes_{changes}, numbers_{numbers}, timeout_{timeout}, calm_{calm}
     {
     }
 
@@ -73,7 +75,7 @@ public:
             return true;
         };
         for (auto const& c : changes_) {
-            if (c.what.what != zookeeper::request::kind::erase || !c.of_another) continue;
+            if (c.what.what != zookeeper::request::kind::erase || !c.of_another || numbers_.explain(c)) continue;
             if (!rob_if(c, claim_of(c, r))) r.breach("K1", "a session removed the node of another one: " + c.what.path);
             if (c.passed_over) r.breach("operator", "a client that waits lost its node: " + c.what.path);
         }
@@ -174,6 +176,7 @@ private:
     }
 
     std::vector<node_change> const& changes_;
+    number_changes const& numbers_;
     duration timeout_;
     bool calm_;
 };

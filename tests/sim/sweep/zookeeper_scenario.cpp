@@ -9,6 +9,7 @@
 #include "machine.hpp"
 #include "permit_idleness.hpp"
 #include "permit_limit.hpp"
+#include "zookeeper_numbers.hpp"
 #include "zookeeper_operator.hpp"
 #include "zookeeper_servers.hpp"
 #include "zookeeper_user.hpp"
@@ -66,6 +67,13 @@ struct disaster {
     duration at{};
     duration length{};
 };
+
+/// A change of the number of permits.
+struct resize_plan {
+    duration at{};
+    unsigned by = 0;  ///< the client that does it
+};
+constexpr std::uint32_t first_resize = 100;  // the number of its decision; before it are those of operators
 
 struct schedule_of_ensemble {
     milliseconds timeout{};
@@ -171,6 +179,7 @@ public:
         if (has_permits(form)) draw_permits(~seed);
         draw_deeds(seed ^ 0x6f70'6572'6174'6f72U);
         servers_.emplace(world_, plan_.first_number, plan_.timeout, plan_.servers);
+        draw_resizes(seed ^ 0x7265'7369'7a65U);
         draw_lapses(seed ^ 0x6c61'7073'6573U);
         servers_->on_change([this](unsigned server, ensemble::change const& what) {
             for (auto const& one : users_)
@@ -185,6 +194,8 @@ public:
             if (world_.comes_true({kind::client, i, nobody, 0}))
                 start(add(i, plan_.clients[i], numbers_[i]), false, threads_[i]);
         for (auto const& one : plan_.disasters) world_.at(world_.now() + one.at, [this, &one] { befall(one); });
+        for (std::uint32_t i = 0; i < resizes_.size(); ++i)
+            world_.at(world_.now() + resizes_[i].at, [this, i] { resize(i); });
         if (!deeds_.empty()) add(lone_operator(), {}, permits_);
         for (std::uint32_t i = 0; i < deeds_.size(); ++i)
             world_.at(world_.now() + deeds_[i].at, [this, i] { operate(i); });
@@ -203,8 +214,8 @@ public:
         }
         auto const most = 4 * duration{plan_.timeout} + 300ms;
         if (!all_done()) record_.breach("K6", "an operation has no result");
-        auto const valid =
-            zookeeper_operator{servers_->changes(), plan_.timeout, plan_.calm}.judge(deeds_, renewals_, record_);
+        auto const valid = zookeeper_operator{servers_->changes(), numbers_changed_, plan_.timeout, plan_.calm}.judge(
+            deeds_, renewals_, record_);
         judge_heir(well, most);
         auto const inherited = std::any_of(record_.claims.begin(), record_.claims.end(),
                                            [this](auto const& c) { return c.client == heir(); });
@@ -236,6 +247,26 @@ private:
             numbers_[i] = disagree && d.once_in(3) ? 1 + d.up_to(3) : permits_;
             threads_[i] = 1 + d.up_to(most_threads - 1);
         }
+    }
+
+    /// Effects: decides when the number of permits is changed, in one of eight schedules with slots.
+    void draw_resizes(std::uint64_t seed)
+    {
+        dice d{seed};
+        numbers_changed_.on = d.once_in(8) && has_permits(shared_.form) && shared_.kept == zookeeper::permits::slots;
+        if (!numbers_changed_.on) return;
+        for (auto i = 1 + d.up_to(2); i > 0; --i)
+            resizes_.push_back({.at = d.between(duration{}, plan_.length), .by = d.up_to(heir() - 1)});
+    }
+
+    void resize(std::uint32_t number)
+    {
+        auto const who = std::find_if(users_.begin(), users_.end(),
+                                      [&](auto const& u) { return u.host().index() == resizes_[number].by; });
+        auto const as = static_cast<std::uint8_t>(lone_operator());
+        if (who == users_.end() || !world_.comes_true({kind::operation, as, nobody, first_resize + number})) return;
+        ++awaited_;
+        who->host().at(world_.now(), [this, who] { lives_.push_back(who->resize(1 + who->host().below(4))); });
     }
 
     /// Effects: decides what else happens now and then.
@@ -308,7 +339,7 @@ private:
     {
         auto& host = hosts_.emplace_back(world_, index, clock);
         host.read_time_with(&boot_clock::now);
-        return users_.emplace_back(host, *servers_, shared_, record_, renewals_, permits);
+        return users_.emplace_back(host, *servers_, shared_, record_, renewals_, numbers_changed_, permits);
     }
 
     void start(zookeeper_user& one, bool heir, std::uint32_t threads)
@@ -364,7 +395,8 @@ private:
     void judge_permits(history claims)
     {
         std::erase_if(claims, [](claim const& c) { return c.valid_until <= c.granted; });
-        if (auto const b = permit_limit::breach(claims)) record_.breach("K1", *b);
+        auto const& n = numbers_changed_;
+        if (auto const b = n.on ? n.breach(claims, *servers_) : permit_limit::breach(claims)) record_.breach("K1", *b);
         if (shared_.kept != zookeeper::permits::slots) {
             if (auto const b = fencing::breach(claims)) record_.breach("K2", *b);
             // All that are in the queue may have their turns first, also those that say another number.
@@ -420,6 +452,8 @@ private:
     record record_;
     std::deque<deed> deeds_;
     std::vector<renewal> renewals_;
+    number_changes numbers_changed_;
+    std::vector<resize_plan> resizes_;
     std::deque<sim::host> hosts_;
     std::deque<zookeeper_user> users_;
     std::size_t awaited_ = 0;

@@ -150,6 +150,13 @@ public:
         return reply;
     }
 
+    /// Returns: when the leader ended the session; `max()` if it has not.
+    [[nodiscard]] time_point ended(std::int64_t session) const
+    {
+        auto const found = ended_.find(session);
+        return found == ended_.end() ? time_point::max() : found->second;
+    }
+
     /// Returns: what was done to nodes that end with a session, in the order of the times.
     [[nodiscard]] std::vector<node_change> const& changes() const noexcept { return changes_; }
 
@@ -216,6 +223,7 @@ private:
         auto const t = std::max(found->second, reaches_quorum(leader_));
         if (t > world_.now()) return world_.at(t, [this, session] { expire(session); });
         expires_.erase(found);
+        ended_[session] = world_.now();
         world_.note("session ends", sim::event::nobody, leader_, static_cast<std::uint64_t>(session));
         ensemble_.end_session(session);
         spread();
@@ -298,6 +306,7 @@ private:
     std::array<std::multimap<std::size_t, std::function<void()>>, count> waiting_;
     std::array<std::vector<std::int64_t>, count> heard_;
     std::map<std::int64_t, time_point> expires_;
+    std::map<std::int64_t, time_point> ended_;
     std::map<std::int64_t, unsigned> clients_;  ///< whose each session is
     std::vector<node_change> changes_;
     std::function<void(unsigned, ensemble::change const&)> changed_;

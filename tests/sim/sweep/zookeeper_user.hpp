@@ -2,6 +2,7 @@
 #pragma once
 
 #include "user.hpp"
+#include "zookeeper_numbers.hpp"
 #include "zookeeper_operator.hpp"
 #include "zookeeper_process.hpp"
 #include "zookeeper_scenario.hpp"
@@ -92,8 +93,8 @@ public:
 
     /// `permits`: how many there are, as this user says.
     zookeeper_user(sim::host& me, zookeeper_servers& servers, zookeeper_plan const& plan, record& r,
-                   std::vector<renewal>& renewals, std::size_t permits)
-        : me_{me}, servers_{servers}, plan_{plan}, record_{r}, renewals_{renewals}, permits_{permits}
+                   std::vector<renewal>& renewals, number_changes& numbers, std::size_t permits)
+        : me_{me}, servers_{servers}, plan_{plan}, record_{r}, renewals_{renewals}, numbers_{numbers}, permits_{permits}
     {
         options_->ttl =
             zookeeper::session_lease::duration(std::chrono::floor<std::chrono::milliseconds>(servers.timeout()));
@@ -117,7 +118,7 @@ public:
                 co_await use(once, deadline, me_.up_to(one_in(4) ? 2 * servers_.timeout() : servers_.timeout() / 6));
             co_await me_.sleep_until(me_.present() + me_.up_to(servers_.timeout() / 8));
         }
-        if (--alive_ == 0) in_use_ = nullptr;
+        if (--alive_ == 0) end_use();
     }
 
     /// Takes the lock once, however long that takes, and gives it back. If there are permits, each thread takes one,
@@ -131,7 +132,31 @@ public:
             else
                 co_await me_.sleep_until(me_.present() + servers_.timeout() / 8);
         }
-        if (--alive_ == 0) in_use_ = nullptr;
+        if (--alive_ == 0) end_use();
+    }
+
+    /// Changes the number of permits, as a semaphore does it: its slots are of that number when it is done.
+    sim::process resize(std::size_t to)
+    {
+        if (alive_ == 0 || std::exchange(resizing_, true)) co_return;
+        auto const life = life_;
+        note("changes the number of permits to", to);
+        numbers_.decided = to;
+        auto& mine =
+            numbers_.all.emplace_back(number_changes::change{.client = me_.index(), .to = to, .begun = me_.present()});
+        auto const session = store_->session().session();
+        auto const in_use = store_->use_semaphore({plan_.path, to, 0});
+        auto const changing = store_->resize(store_->make_slot_key({plan_.path, to, 0}), options_->ttl);
+        pending doing{*this};
+        auto const done_at = co_await doing.run(*changing);
+        if (life != life_) co_return;
+        resizing_ = false;
+        mine.done = done_at;
+        note(changing->outcome() ? "has changed the number of permits to" : "has not changed the number of permits to",
+             to);
+        if (!changing->outcome()) co_return;
+        take_slots_of(to);
+        if (session == store_->session().session()) mine.session = session;
     }
 
     /// What an operator does in its session.
@@ -171,6 +196,7 @@ private:
     void be_born()
     {
         in_use_ = nullptr;
+        resizing_ = false;
         loop_ = std::make_shared<zookeeper_loop>(me_, servers_);
         auto const operation_timeout = std::chrono::ceil<std::chrono::milliseconds>(servers_.timeout() / 2);
         together_ = nullptr;
@@ -196,6 +222,30 @@ private:
         if (plan_.kept == zookeeper::permits::slots) in_use_ = store_->use_semaphore({plan_.path, permits_, 0});
     }
 
+    /// Effects: its semaphore is in use no more.
+    void end_use()
+    {
+        for (auto& one : numbers_.all)
+            if (one.client == me_.index()) one.over = std::min(one.over, me_.present());
+        in_use_ = nullptr;
+    }
+
+    /// Effects: it has the slots of that number.
+    void take_slots_of(std::size_t number)
+    {
+        end_use_of_others(number);
+        permits_ = number;
+        make_permits();
+        if (alive_ == 0) end_use();
+    }
+
+    /// Effects: its slots of another number are in use no more.
+    void end_use_of_others(std::size_t number)
+    {
+        for (auto& one : numbers_.all)
+            if (one.client == me_.index() && one.to != number) one.over = std::min(one.over, me_.present());
+    }
+
     /// Effects: takes over the number of permits that the servers know.
     void follow()
     {
@@ -219,6 +269,7 @@ private:
     {
         bool const inherits = heir != no_heir;
         auto const life = life_;
+        auto const number = permits_;
         auto const slot = !has_permits() ? 0 : inherits ? heir : static_cast<std::size_t>(me_.below(slots_.size()));
         auto const key = has_permits() ? slots_[slot] : together_ && !inherits && one_in(2) ? together_ : alone_;
         note("wants the lock", 0);
@@ -247,13 +298,21 @@ private:
             ++record_.verdict.refused;
             // Whether it was another's is known where it was asked once, and that was answered.
             if (once && got.code() == errc::timed_out) end_call(asked, call::answer::refused, done_at);
+            bool const changed = numbers_.decided != 0 && got.code() == zookeeper::errc::other_number && !resizing_;
+            if (!inherits && changed && me_.world().now() < plan_.end) {
+                if (extra_.below(2) == 0)
+                    co_await resize(numbers_.decided);
+                else
+                    take_slots_of(numbers_.decided);
+            }
             if (!inherits) co_return;
             if (got.code() != zookeeper::errc::other_number) record_.breach("K6", "the heir was refused");
             if (plan_.kept == zookeeper::permits::kazoo) follow();
             co_await me_.sleep_until(me_.present() + servers_.timeout() / 8);
             co_return;
         }
-        auto const mine = claim(*got, done_at, key, slot);
+        auto const mine = claim(*got, done_at, key, slot, number);
+        record_.claims[mine].asked = record_.calls[asked].called;
         if (inherits) heir_has_[heir] = true;
         if (has_permits() && !once)
             record_.waits.push_back({.client = me_.index(), .asked = record_.calls[asked].called, .over = done_at});
@@ -280,7 +339,8 @@ private:
     }
 
     /// Effects: what `got` promises becomes part of the record. Returns: the number of that claim.
-    std::size_t claim(grant const& got, time_point done_at, shared_key const& key, std::size_t slot)
+    std::size_t claim(grant const& got, time_point done_at, shared_key const& key, std::size_t slot,
+                      std::size_t number = 1)
     {
         note("ACQUIRED, fence", got.fence);
         ++record_.verdict.acquired;
@@ -290,7 +350,7 @@ private:
                                   .first_fence = got.fence,
                                   .last_fence = got.fence + got.fences - 1,
                                   .shared = key->mode() == access::shared,
-                                  .permits = permits_,
+                                  .permits = number,
                                   .slot = slot,
                                   .node = node_of(got.token)});
         return record_.claims.size() - 1;
@@ -424,6 +484,7 @@ private:
     zookeeper_plan const& plan_;
     record& record_;
     std::vector<renewal>& renewals_;
+    number_changes& numbers_;
     std::shared_ptr<lock_options> options_ = std::make_shared<lock_options>();
     std::shared_ptr<zookeeper_loop> loop_;
     std::unique_ptr<zookeeper::session_store> store_;
@@ -433,8 +494,9 @@ private:
     std::size_t permits_;  // as this user says
     std::vector<shared_key> slots_;
     std::shared_ptr<void const> in_use_;  // the semaphore of this process
-    std::uint32_t alive_ = 0;             // threads
-    std::uint64_t life_ = 0;              // how many processes there were before
+    bool resizing_ = false;
+    std::uint32_t alive_ = 0;  // threads
+    std::uint64_t life_ = 0;   // how many processes there were before
     std::vector<sim::call*> pending_;
     std::array<bool, most_threads> heir_has_{};
 };
