@@ -321,8 +321,8 @@ private:
         co_await hold(*got, mine, work, key, inherits);
     }
 
-    /// Effects: one in eight acquires is given up after a while: it is cancelled; or destroyed, which the interface of a
-    /// store does not allow, but its operations withstand.
+    /// Effects: one in eight acquires is given up after a while: it is cancelled; or destroyed, which the interface of
+    /// a store does not allow, but its operations withstand.
     void may_give_up(std::shared_ptr<pending_acquire>& acquiring, pending& waiting)
     {
         if (extra_.below(8) != 0) return;
@@ -494,9 +494,9 @@ private:
     std::size_t permits_;  // as this user says
     std::vector<shared_key> slots_;
     std::shared_ptr<void const> in_use_;  // the semaphore of this process
-    bool resizing_ = false;
-    std::uint32_t alive_ = 0;  // threads
-    std::uint64_t life_ = 0;   // how many processes there were before
+    bool resizing_ = false;               // its number of permits is being changed
+    std::uint32_t alive_ = 0;             // threads
+    std::uint64_t life_ = 0;              // how many processes there were before
     std::vector<sim::call*> pending_;
     std::array<bool, most_threads> heir_has_{};
 };
