@@ -77,7 +77,10 @@ public:
         for (auto const& c : changes_) {
             if (c.what.what != zookeeper::request::kind::erase || !c.of_another || numbers_.explain(c)) continue;
             if (!rob_if(c, claim_of(c, r))) r.breach("K1", "a session removed the node of another one: " + c.what.path);
-            if (c.passed_over) r.breach("operator", "a client that waits lost its node: " + c.what.path);
+            bool const held = std::any_of(r.claims.begin(), r.claims.end(), [&](claim const& one) {
+                return std::count(c.converted.begin(), c.converted.end(), one.node) != 0;
+            });
+            if (c.passed_over || held) r.breach("operator", "a client that waits lost its node: " + c.what.path);
         }
         // By its own session: before it was given back; then, so that the release found none.
         for (bool const given_back : {false, true})

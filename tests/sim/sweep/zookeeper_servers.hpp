@@ -32,7 +32,9 @@ struct node_change {
     std::int64_t node = 0;     ///< the transaction that made it
     unsigned client = 0;       ///< that asked for it
     bool of_another = false;   ///< the node is that of another session
-    bool passed_over = false;  ///< and there is an earlier one of the same lock
+    bool passed_over = false;  ///< and there is an earlier one of the same lock that waits, or is held
+    /// Earlier ones that were made to convert a hold: if that failed, they are left for a moment, and count no more.
+    std::vector<std::int64_t> converted{};
 };
 
 /// Three ZooKeeper servers in time: when a server applies what the leader has decided, what a leader hears of sessions
@@ -199,21 +201,25 @@ private:
                             .what = r,
                             .node = node->czxid,
                             .client = clients_.at(session),
-                            .of_another = node->owner != session,
-                            .passed_over = node->owner != session && !is_first(r.path, *node)});
+                            .of_another = node->owner != session});
+        if (changes_.back().of_another) note_earlier(r.path, *node, changes_.back());
     }
 
-    /// Returns: whether no other client's node of the same lock comes before `node`, at `path`.
-    [[nodiscard]] bool is_first(std::string const& path, ensemble::node const& node) const
+    /// Effects: notes in `as` which nodes of other sessions, of the same lock, come before `node`, at `path`.
+    void note_earlier(std::string const& path, ensemble::node const& node, node_change& as) const
     {
         auto const above = std::string{zookeeper::parent_of(path)};
         auto const line = zookeeper::contenders_among(ensemble_.children(above));
         auto const number = zookeeper::sequence_of(zookeeper::leaf_of(path));
-        return std::none_of(line.begin(), line.end(), [&](zookeeper::contender const& one) {
+        for (auto const& one : line) {
             auto const* const other = ensemble_.ephemeral(above + '/' + one.name);
-            return other && other->owner != node.owner &&
-                   std::pair{one.sequence, other->czxid} < std::pair{number.value_or(0), node.czxid};
-        });
+            if (!other || other->owner == node.owner) continue;
+            if (std::pair{one.sequence, other->czxid} >= std::pair{number.value_or(0), node.czxid}) continue;
+            if (one.converted)
+                as.converted.push_back(other->czxid);
+            else
+                as.passed_over = true;
+        }
     }
 
     void expire(std::int64_t session)
