@@ -126,7 +126,7 @@ int renew_bare(place const& at, blackboard& board)
     bare_token const token;
     std::vector<std::string> keys;
     for (std::size_t i = 0; i < at.locks; ++i) keys.push_back(key_of(i));
-    std::string const ttl = std::to_string(10 * at.ttl.count());  // none ends where the machine is busy meanwhile
+    std::string const ttl = std::to_string(10 * at.ttl.count());  // none ends if the machine is busy meanwhile
     std::string const sha1{redis::scripts::extend.sha1};
     for (auto* const server : at.servers) {
         server->command({"SCRIPT", "LOAD", redis::scripts::extend.text()});

@@ -61,7 +61,8 @@ private:
 void zookeeper_crowd(run_options const& options, report& to)
 {
     if (options.curator.empty()) return to.skip("P10", "Curator is not there");
-    to.note("P10", "Curator: an InterProcessMutex for each thread, with a client of its own, all in one Java machine");
+    to.note("P10",
+            "Curator: an InterProcessMutex for each thread, with a client of its own, all in one Java virtual machine");
     auto const slice = options.quick ? 200ms : 2000ms;
     schedule const turns{.repetitions = options.quick ? 1 : 5, .turns = 1, .warm_up = 1};
     test::zookeeper_server server{{.java = {"-XX:TieredStopAtLevel=4"}}};

@@ -6,9 +6,9 @@
 #
 #   tests/faults/run.sh [OPTION…] [ROW…]      e.g. tests/faults/run.sh paused_holder
 #
-#   --full        with the counts of a release: some hours. Of every row, it stores a report with pictures in
-#                 tests/faults/results; other reports are stored in the build folder
-#   --controls    also with what each row is about switched off, which it has to find: a row more of the report
+#   --full        with the counts of a release: some hours. Without ROW, the report is stored in tests/faults/results,
+#                 with pictures; any other in the build folder
+#   --controls    also with what each row is about switched off, which it has to find: one more row in the report
 #   --jobs N      N rows at once, as most of them mostly wait; 1. Rows whose times are judged come first, and alone
 #   --list        say which rows there are
 #

@@ -25,11 +25,11 @@ TEST_CASE("a single attempt of a client that is not connected yet waits for its 
     std::array<proxy, 3> ways{proxy{servers[0].port()}, proxy{servers[1].port()}, proxy{servers[2].port()}};
     std::vector<std::string> urls;
     for (auto& way : ways) {
-        way.delay(40ms, 40ms);
+        way.delay(110ms, 110ms);
         urls.push_back(way.url());
     }
     // The greeting and the request take longer together.
-    masters far{urls, {.node_timeout = 120ms, .connect_timeout = 1min, .restart_guard = 0ms}};
+    masters far{urls, {.node_timeout = 300ms, .connect_timeout = 1min, .restart_guard = 0ms}};
     bool const job = GENERATE(false, true);
     if (job) {
         bool ran = false;

@@ -195,7 +195,7 @@ TEST_CASE("readers and writers of this library and of Curator exclude each other
                 if (seen.empty() || content(counter) != seen) ++torn;
             }
         }};
-        while (ours < times || one.running()) {  // only one thread may ask: whoever sees the end takes the status
+        while (ours < times || one.running()) {  // only one thread may ask: the one that sees the end takes the status
             std::scoped_lock const section{m};
             auto const seen = std::stoi(content(counter));
             std::this_thread::sleep_for(1ms);

@@ -74,8 +74,8 @@ public:
     /// Returns: the nodes, as the machines ask them.
     [[nodiscard]] quorum::node_group const& nodes() const noexcept { return group_; }
 
-    /// Returns: the same, for `request`. A single attempt also has the time for a connection, unless a majority has been
-    /// connected before: that of a job which has just been started would never be answered.
+    /// Returns: the same, for `request`. A single attempt also has the time for a connection, unless a majority has
+    /// been connected before: that of a job which has just been started would never be answered.
     [[nodiscard]] quorum::node_group nodes_for(acquire_request const& request)
     {
         std::scoped_lock guard{*this};

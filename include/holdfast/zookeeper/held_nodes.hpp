@@ -43,7 +43,7 @@ public:
         bytes_ += bytes;
     }
 
-    /// Effects: a node is about to be made at `path`, or at one that begins with it. `making`, of who makes it, is set
+    /// Effects: a node is about to be made at `path`, or at one that begins with it. `making`, of the operation that makes it, is set
     /// to its bytes until `not_made`. Returns: false if there would be too many; then nothing changes.
     [[nodiscard]] bool make(std::size_t& making, std::string_view path) noexcept
     {

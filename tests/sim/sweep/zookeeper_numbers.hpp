@@ -45,7 +45,7 @@ struct number_changes {
         });
     }
 
-    /// Returns: what is wrong with a history; nothing where all is well. Never are more permits claimed than the
+    /// Returns: what is wrong with a history; nothing if all is well. Never are more permits claimed than the
     /// greatest number in use since the oldest of them was granted; after a change, no permit of another number is
     /// granted to one that asks then, as long as the session of the change has its slots, and no other change came.
     [[nodiscard]] std::optional<std::string> breach(history const& claims, zookeeper_servers const& servers) const

@@ -22,7 +22,7 @@
 
 namespace holdfast::test {
 
-/// What an operator does to a lock once, and what he was told.
+/// What an operator does to a lock once, and what the operator was told.
 struct deed {
     enum class kind : std::uint8_t { force, request } what{};
     unsigned by = 0;  ///< the client in whose session it is done
@@ -30,7 +30,7 @@ struct deed {
     std::size_t slot = 0;
     boot_clock::time_point begun = boot_clock::time_point::max();
     boot_clock::time_point done = boot_clock::time_point::max();
-    std::optional<bool> held{};  ///< what he was told; nothing if it failed
+    std::optional<bool> held{};  ///< what the operator was told; nothing if it failed
     bool used = false;           ///< it has deleted a node
 };
 
