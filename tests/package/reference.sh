@@ -29,7 +29,7 @@ without() {
   grep -vxF "$2" kept.hpp >"$header" || [ $? -eq 1 ]  # 1: nothing else is in it
   ! cmp -s kept.hpp "$header" || { echo "There is no line '$2' in $1." >&2; exit 1; }
 }
-without mutex.hpp '    /// Returns: the name that it was made with.'
+without lock/exclusive_calls.hpp '    /// Returns: the name that it was made with.'
 without lock/leased_lock.hpp '/// Effects: `a.swap(b)`.'
 without core/error.hpp "/// What an error is about, as data."
 status=0

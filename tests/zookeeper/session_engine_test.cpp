@@ -394,3 +394,41 @@ TEST_CASE("a session makes no more nodes than its servers can remove at once")
     CHECK(sent() == most + 1);
     while (!all.empty()) end();
 }
+
+TEST_CASE("a holder whose node goes while the line is read, as it may have another one, is not overlooked")
+{
+    using holdfast::report_of;
+    using holdfast::zookeeper::answer;
+    using holdfast::zookeeper::naming;
+    using holdfast::zookeeper::node_key;
+    using kind = request::kind;
+    bool const kazoo = GENERATE(false, true);
+    session zk{{}};
+    zk.to->on_state(transport_events::state::connected, 1, 10s);
+    zk.attend();
+    zk.answer();
+    std::string const writer = kazoo ? "0123456789abcdef0123456789abcdef__lock__0000000001"
+                                     : "_c_00000000-0000-0000-0000-000000000001-__WRIT__0000000001";
+    std::string const waits = kazoo ? "1123456789abcdef0123456789abcdef__lock__0000000002"
+                                    : "_c_00000000-0000-0000-0000-000000000002-__WRIT__0000000002";
+    std::shared_ptr<session_engine> const in{&zk.engine, [](session_engine*) {}};
+    auto const key = std::make_shared<node_key const>(
+        "prices", "/prices", holdfast::zookeeper::node_options{.naming = kazoo ? naming::kazoo : naming::curator},
+        holdfast::access::exclusive);
+    holdfast::zookeeper::inspect_operation asks{in, key, report_of::holder};
+    told done;
+    zk.sent.clear();
+    asks.start(done);
+    holdfast::zookeeper::reply line{answer::ok};
+    line.children = {writer, waits};
+    zk.answer(line);
+    CHECK(zk.sent == std::vector{kind::children, kind::data});
+    zk.answer({answer::no_node});
+    CHECK(zk.sent == std::vector{kind::children, kind::data, kind::children});
+    CHECK(done.times == 0);
+    line.children = {waits};  // it has given the lock back
+    zk.answer(line);
+    zk.answer({answer::ok, {}, "worker", {5, 1, 1}});
+    CHECK(done.times == 1);
+    CHECK(asks.outcome()->holder->label == "worker");
+}

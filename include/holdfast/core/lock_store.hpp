@@ -64,8 +64,8 @@ public:
     [[nodiscard]] virtual bool release_requested() const noexcept { return false; }
 };
 
-/// Compare-and-delete. Yields no error, `not_owner`, or why the outcome is not known. Made before the lock is taken, or
-/// lent for a while (`lock_store::lend_release`), so that giving it back needs no memory: `start` does not throw.
+/// Compare-and-delete. Yields no error, `not_owner`, or why the outcome is not known. Made by `release`, or lent for a
+/// while (`lock_store::lend_release`), so that giving it back needs no memory: `start` does not throw.
 /// `cancel()` has no effect.
 class pending_release : public operation<failure> {
 public:

@@ -75,6 +75,8 @@ public:
         step.ask = next.ask;
         step.confirm = next.confirm;
         step.doubt = next.doubt;
+        if (round_.asked() && std::exchange(set_.nodes.connecting, {}).count() != 0)
+            wake_at_ = overdue_at_ = std::min(overdue_at_, now + set_.nodes.timeout);
         if (!was_confirming && round_.confirming()) {
             auto const asked = set_.request.once ? now : std::min(now, set_.request.deadline);
             wake_at_ = overdue_at_ = std::max(overdue_at_, asked + set_.nodes.timeout);
@@ -151,7 +153,7 @@ private:
         rest_until_.reset();
         step.new_token = true;
         step.ask = all_;
-        wake_at_ = overdue_at_ = now + set_.nodes.timeout;
+        wake_at_ = overdue_at_ = now + set_.nodes.timeout + set_.nodes.connecting;
     }
 
     void evaluate(boot_clock::time_point now, acquire_step& step)
@@ -159,7 +161,7 @@ private:
         if (round_.won()) limits_.asked(now);
         if (round_.won() && round_.usable(now))  // mutant: no validity check
             // mutant: validity counted from the end
-            finish(step, {.valid_until = round_.validity(), .fence = first_of_batch()});
+            finish(step, {.valid_until = round_.validity(), .fence = round_.first_of(set_.request.fences)});
         else if (round_.won() || ((round_.lost() || (place_.taken() && round_.split())) && !hears_the_rest(now)))
             lose_round(now, step);
     }
@@ -173,11 +175,6 @@ private:
         if (!rest_until_) rest_until_ = std::min(now + place_.for_the_rest(round_.lost()), overdue_at_);
         wake_at_ = *rest_until_;
         return now < *rest_until_;
-    }
-
-    [[nodiscard]] std::uint64_t first_of_batch() const noexcept
-    {
-        return round_.fence() == 0 ? 0 : round_.fence() - set_.request.fences + 1;
     }
 
     void lose_round(boot_clock::time_point now, acquire_step& step)

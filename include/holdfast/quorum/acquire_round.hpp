@@ -116,6 +116,11 @@ public:
 
     /// Returns: the greatest fence granted.
     [[nodiscard]] std::uint64_t fence() const noexcept { return fence_; }
+    /// Returns: the first of so many fences, of which that is the last; 0 if there is none.
+    [[nodiscard]] std::uint64_t first_of(unsigned fences) const noexcept
+    {
+        return fence_ == 0 ? 0 : fence_ - fences + 1;
+    }
 
     [[nodiscard]] boot_clock::duration took(boot_clock::time_point now) const noexcept { return now - sent_; }
     [[nodiscard]] boot_clock::time_point validity() const noexcept { return valid_until(sent_, ttl_); }

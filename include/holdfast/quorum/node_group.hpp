@@ -12,7 +12,9 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
 struct node_group {
     unsigned size = 1;
     std::chrono::milliseconds timeout{};  ///< how long a node has to answer
-    std::error_code overdue{};            ///< the error of a node that has not answered by then
+    /// How much longer, as long as no majority has answered: connections are still made.
+    std::chrono::milliseconds connecting{};
+    std::error_code overdue{};  ///< the error of a node that has not answered by then
 };
 
 }  // namespace holdfast::quorum

@@ -170,8 +170,12 @@ end
 inline constexpr std::string_view extend_shared = R"lua(
 local field = owner_of(ARGV[1])
 local timeout = timeouts .. ':' .. field .. ':rwlock_timeout:1'
+local value = redis.pcall('HEXISTS', KEYS[1], field)
+if type(value) == 'table' and not string.find(value.err, 'WRONGTYPE', 1, true) then
+  redis.call('HEXISTS', KEYS[1], field)
+end
 local rest = redis.call('PTTL', timeout)
-if redis.pcall('HEXISTS', KEYS[1], field) ~= 1 or rest < 0 then return 0 end
+if value ~= 1 or rest < 0 then return 0 end
 if rest < tonumber(ARGV[2]) then redis.call('PEXPIRE', timeout, ARGV[2]) end
 if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[2]) then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 1
@@ -265,7 +269,7 @@ inline constexpr script acquire_shared_by_clock{
            parts::keep_fence, parts::take_shared, common::answer_fence>,
     "0d48d3ed4f861c6bc03e09b015d6a7eab1c7abae"};
 inline constexpr script extend_shared{joined<parts::owner_of, parts::timeouts, parts::extend_shared>,
-                                      "657c12af8f4bee6fa71f3bc6c120136670d36b20"};
+                                      "72bf0c58e695f621b66c633d916ea22a0ac6f37a"};
 inline constexpr script release_shared{joined<parts::owner_of, parts::timeouts, parts::look_at_holders, parts::reader,
                                               parts::release_shared, parts::wake_one, parts::tell>,
                                        "23bc03d8887af275c28f4011690c9400b1ae5129"};

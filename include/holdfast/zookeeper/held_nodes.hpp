@@ -44,8 +44,8 @@ public:
     }
 
     /// Effects: a node is about to be made at `path`, or at one that begins with it. `making`, of the operation that makes it, is set
-    /// to its bytes until `not_made`. Returns: false if there would be too many; then nothing changes.
-    [[nodiscard]] bool make(std::size_t& making, std::string_view path) noexcept
+    /// to its bytes until `unreserve`. Returns: false if there would be too many; then nothing changes.
+    [[nodiscard]] bool reserve(std::size_t& making, std::string_view path) noexcept
     {
         auto const others = bytes_ - making;
         if (others + size_of(path) > most_bytes) return false;
@@ -54,7 +54,7 @@ public:
         return true;
     }
     /// Effects: `making` does not count any more: there is no such node, or it was added.
-    void not_made(std::size_t& making) noexcept { bytes_ -= std::exchange(making, 0); }
+    void unreserve(std::size_t& making) noexcept { bytes_ -= std::exchange(making, 0); }
 
     /// Returns: the node of `token`; null if it has none.
     [[nodiscard]] node* find(owner_token const& token)

@@ -66,6 +66,12 @@ private:
         participant who;
     };
 
+    /// In kazoo's naming, a writer's node has the name of a mutex's.
+    [[nodiscard]] static bool may_be_converted(contender const& one) noexcept
+    {
+        return one.mode != access::sole || one.name.find("__lock__") != std::string::npos;
+    }
+
     void ask() override
     {
         was_in_doubt_ = in_doubt_;
@@ -84,7 +90,7 @@ private:
         if (tag == list_tag) {
             for (auto& c : contenders_among(r.children))
                 line_.push_back(
-                    {.sequence = c.sequence, .may_be_converted = c.mode != access::sole, .who = {std::move(c.name)}});
+                    {.sequence = c.sequence, .may_be_converted = may_be_converted(c), .who = {std::move(c.name)}});
             return ask_for_nodes();
         }
         // In the plain form, a node that does not end with a session is no lock.
@@ -113,7 +119,7 @@ private:
         auto const to = line_.begin() + static_cast<std::ptrdiff_t>(asked_);
         bool const converted =
             std::any_of(from, to, [&](place const& one) { return one.may_be_converted && gone(one); });
-        if (converted && again_++ < most_again) return ask();  // mutant: a converted hold overlooked in the line
+        if (converted && again_++ < most_again) return ask();
         if (to != line_.end() && std::all_of(from, to, gone)) return ask_for_nodes();
         auto const rest = line_.size() - asked_;
         std::erase_if(line_, gone);

@@ -114,7 +114,7 @@ public:
         operations_.remove(who);
         who.due_ = boot_clock::time_point::max();
         forget_answers(who);
-        held_.not_made(who.making_);
+        held_.unreserve(who.making_);
         if (auto const path = watches_.remove(who); !path.empty()) guarded([&] { unwatch(path); });
         return true;
     }
@@ -221,7 +221,7 @@ protected:
         one.place = made.begin();
         // After an unsent request it would prove nothing: that may have been a barrier.
         bool can = unsent_.empty() && way_ && connected();
-        if (auto const why = has_too_much(from, tag, what)) {
+        if (auto const why = note_sent(from, tag, what)) {
             one.unsent = {answer::refused, why};
             can = false;
         }
@@ -243,10 +243,10 @@ protected:
     }
 
     /// Effects: notes that `what` is sent. Returns: why the session cannot take what that leaves; no error if it can.
-    [[nodiscard]] std::error_code has_too_much(session_operation* from, unsigned tag, request const& what)
+    [[nodiscard]] std::error_code note_sent(session_operation* from, unsigned tag, request const& what)
     {
         if (sets_watch(what.what) && !watches_.add(*from, tag, what.path)) return errc::too_many_watches;
-        if (makes_lock_node(what.what) && !held_.make(from->making_, what.path)) return errc::too_many_nodes;
+        if (makes_lock_node(what.what) && !held_.reserve(from->making_, what.path)) return errc::too_many_nodes;
         return {};
     }
 

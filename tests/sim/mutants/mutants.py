@@ -300,7 +300,6 @@ MUTANTS = {
         ("r.what == answer::no_node || r.stat.czxid != node->what.czxid",
          "!MUTANT && (r.what == answer::no_node || r.stat.czxid != node->what.czxid)"),
     ),
-    "a converted hold overlooked in the line": mutant(ZOOKEEPER, ("if (converted", "if (!MUTANT && converted")),
     # ZooKeeper: whose node it is.
     "create repeated blindly": mutant(QUEUE, ("search()", "MUTANT ? create() : search()"), labels="lesson-1"),
     "a lost node looked for without a barrier": mutant(QUEUE, "if (!MUTANT) LINE"),
