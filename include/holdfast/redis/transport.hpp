@@ -74,15 +74,15 @@ public:
     /// Returns: the nodes, as the machines ask them.
     [[nodiscard]] quorum::node_group const& nodes() const noexcept { return group_; }
 
-    /// Returns: the same, for `request`. A single attempt that is to be decided has the time for a connection, too, until
-    /// its deadline, unless a majority has been connected before: a job that has just been started would never run.
+    /// Returns: the same, for `request`. One that is to be decided has the time for a connection, too, until its
+    /// deadline, unless a majority has been connected before: a job that has just been started would never run.
     [[nodiscard]] quorum::node_group nodes_for(acquire_request const& request)
     {
-        std::scoped_lock guard{*this};
         auto group = group_;
+        if (!request.until_decided) return group;
+        std::scoped_lock guard{*this};
         auto const left = std::chrono::duration_cast<std::chrono::milliseconds>(request.deadline - now());
-        if (request.until_decided && !was_reached_)
-            group.connecting = std::clamp(left, std::chrono::milliseconds{0}, connect_timeout());
+        if (!was_reached_) group.connecting = std::clamp(left, std::chrono::milliseconds{0}, connect_timeout());
         return group;
     }
 
