@@ -20,9 +20,9 @@ namespace holdfast::inline HOLDFAST_ABI {
 namespace detail {
 
 struct once_access {
-    /// Effects: asks once, and waits for the answers of all masters, so that one that hangs costs a `node_timeout`. The first
-    /// attempt of a client has the time for its connections. If
-    /// hosts that ask in the same moment split the votes of a fleet, asks again, for a second at most.
+    /// Effects: asks once, and waits for the answers of all masters, so that one that hangs costs a `node_timeout`. The
+    /// first attempt of a client has the time for its connections. If hosts that ask in the same moment split the votes
+    /// of a fleet, asks again, for a second at most.
     /// Returns: whether `m` is held; if not, another client has it.
     [[nodiscard]] static bool try_lock(mutex& m)
     {

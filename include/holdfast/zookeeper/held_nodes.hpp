@@ -43,8 +43,9 @@ public:
         bytes_ += bytes;
     }
 
-    /// Effects: a node is about to be made at `path`, or at one that begins with it. `making`, of the operation that makes it, is set
-    /// to its bytes until `unreserve`. Returns: false if there would be too many; then nothing changes.
+    /// Effects: a node is about to be made at `path`, or at one that begins with it. `making`, of the operation that
+    /// makes it, is set to its bytes until `unreserve`. Returns: false if there would be too many; then nothing
+    /// changes.
     [[nodiscard]] bool reserve(std::size_t& making, std::string_view path) noexcept
     {
         auto const others = bytes_ - making;

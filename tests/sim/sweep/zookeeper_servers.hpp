@@ -31,7 +31,7 @@ struct node_change {
     zookeeper::request what;
     std::int64_t node = 0;     ///< the transaction that made it
     unsigned client = 0;       ///< that asked for it
-    bool of_another = false;   ///< the node is that of another session
+    bool of_another = false;   ///< the node ends with another ZooKeeper session
     bool passed_over = false;  ///< and there is an earlier one of the same lock that waits, or is held
     /// Earlier ones that were made to convert a hold: if that failed, they are left for a moment, and count no more.
     std::vector<std::int64_t> converted{};
