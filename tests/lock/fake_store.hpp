@@ -28,6 +28,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -133,6 +134,7 @@ public:
     std::atomic<bool> cancel_ends{true};    ///< what is canceled ends in `cancel`; otherwise when it is answered
     std::atomic<bool> serves{false};        ///< it wants to be served
     std::atomic<int> served{0};             ///< how often it was served
+    std::atomic<bool> keeps_server{false};  ///< who serves it does not return
     std::atomic<int> broken{0};             ///< how often what `operation` says was not kept to
     std::atomic<bool> start_throws{false};  ///< no acquire can be started
     std::function<void()> when_started{};   ///< called in the start of an acquire
@@ -188,6 +190,7 @@ public:
         ++served;
         pollfd one{.fd = alarm, .events = POLLIN, .revents = 0};
         ::poll(&one, 1, -1);
+        while (keeps_server) std::this_thread::sleep_for(std::chrono::milliseconds{1});
         return true;
     }
 

@@ -248,6 +248,13 @@ TEST_CASE("the answer to a renewal says whether the lease is lost")
     CHECK(answered(f.begun) == loss::late);
 }
 
+TEST_CASE("a lease that its store does not have any more after its deadline was not renewed in time")
+{
+    fixture f;
+    f.lease.ask(1ms);
+    CHECK(f.lease.settle(make_error_code(holdfast::errc::lease_lost)) == holdfast::detail::loss::deadline);
+}
+
 TEST_CASE("the result of a release is a loss if the lease had ended, or if its store does not have it any more")
 {
     using holdfast::errc;

@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <stop_token>
@@ -89,6 +90,32 @@ TEST_CASE("an alarm ends the leases that the store has ended, renewed or not")
     f.store->alarm();
     CHECK(eventually([&] { return lease.lost_token().stop_requested(); }));
     CHECK_FALSE(lease.still_held());
+}
+
+TEST_CASE("of a lease whose session ended the loss says so, also if a renewal was answered meanwhile")
+{
+    fake_client f;
+    f.store->serves = true;
+    f.store->extends.answered_at_once = false;
+    std::mutex mutex;
+    std::string told;
+    auto const on_error = [&](holdfast::error const& e) {
+        std::scoped_lock guard{mutex};
+        told = e.what();
+    };
+    holdfast::mutex m{f.locks, "orders", lock_options{.ttl = 1h, .on_error = on_error}};
+    m.lock();
+    f.store->alarm();  // it is renewed
+    REQUIRE(eventually([&] { return f.store->extends.size() == 1 && f.store->served > 0; }));
+    f.store->keeps_server = true;
+    f.store->ends_lease = true;
+    f.store->alarm();
+    f.store->extends.at(0)->answer(errc::lease_lost);
+    f.store->keeps_server = false;
+    CHECK(eventually([&] {
+        std::scoped_lock guard{mutex};
+        return told.find("the store ended the session that held it") != std::string::npos;
+    }));
 }
 
 TEST_CASE("an alarm that comes before the holder has heard of its grant ends the lease, renewed or not")

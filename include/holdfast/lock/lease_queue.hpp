@@ -142,14 +142,15 @@ public:
     void on_due(boot_clock::time_point now, bool alarmed) noexcept override
     {
         auto guard = settle_release();
-        if (auto const renewed = lease_.answered()) {
-            settle(std::move(guard), *renewed, &renewer().calls);
-            if (!alarmed) return;  // it says when the next look is due
-            guard = locked{mutex_};
-        }
+        auto const renewed = lease_.answered();
         if (!lease_.state().holder()) return;
-        if (auto const how = alarmed ? lease_.lost_in_store() : lease_.lost())
-            return lose(guard, *how, &renewer().calls);
+        // An alarm goes before an answer, which says that the lease is lost, and not that its session has ended.
+        auto const how = alarmed ? lease_.lost_in_store() : renewed ? std::nullopt : lease_.lost();
+        if (how) return lose(guard, *how, &renewer().calls);
+        if (renewed) {  // the answer says when the next look is due
+            settle(std::move(guard), *renewed, &renewer().calls);
+            return;
+        }
         if (now >= lease_.state().release_at()) return give_back_kept(guard);
         alarmed || lease_.state().due(now) ? lease_.renew(this->shared_from_this()) : lease_.schedule();
     }

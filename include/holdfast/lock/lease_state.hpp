@@ -163,7 +163,7 @@ public:
     [[nodiscard]] std::optional<loss> settle(result<boot_clock::time_point> const& outcome) noexcept
     {
         if (outcome && !renew(*outcome)) return loss::late;
-        if (outcome.code() == errc::lease_lost) return loss::taken;
+        if (outcome.code() == errc::lease_lost) return holder_->still_held() ? loss::taken : loss::deadline;
         failing_ = !outcome;
         if (!outcome) retry_later();
         return std::nullopt;
