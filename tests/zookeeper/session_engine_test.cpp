@@ -8,6 +8,7 @@
 #include <holdfast/core/lock_holder.hpp>
 #include <holdfast/core/operation.hpp>
 #include <holdfast/core/token.hpp>
+#include <holdfast/core/validity.hpp>
 #include <holdfast/zookeeper/contenders_operation.hpp>
 #include <holdfast/zookeeper/node_key.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
@@ -393,6 +394,32 @@ TEST_CASE("a session makes no more nodes than its servers can remove at once")
     begin();
     CHECK(sent() == most + 1);
     while (!all.empty()) end();
+}
+
+TEST_CASE("a session without locks is lost half of its timeout after its last answer")
+{
+    using tell = transport_events::state;
+    session zk{{}};
+    zk.to->on_state(tell::connected, 1, 400ms);
+    boot_clock::time_point asked{};
+    for (bool judged = false; !judged;) {
+        for (auto const end = boot_clock::now() + 300ms; boot_clock::now() < end;) {  // longer than its first lease
+            auto const before = boot_clock::now();
+            zk.attend();
+            if (!zk.unanswered.empty()) asked = before;
+            zk.answer();
+            std::this_thread::sleep_for(5ms);
+        }
+        zk.to->on_state(tell::suspended, 1, 400ms);
+        zk.attend();
+        auto const state = zk.engine.state();
+        judged = boot_clock::now() < holdfast::valid_until(asked, 200ms);  // this thread did not stand still
+        if (judged) CHECK(state == session_state::suspended);
+        if (!judged) zk.to->on_state(tell::connected, 1, 400ms);
+    }
+    while (zk.engine.state() == session_state::suspended) zk.attend();
+    CHECK(zk.engine.state() == session_state::lost);
+    CHECK(boot_clock::now() >= holdfast::valid_until(asked, 200ms));
 }
 
 TEST_CASE("a holder whose node goes while the line is read, as it may have another one, is not overlooked")

@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/announcer.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/validity.hpp>
 #include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/error.hpp>
 #include <holdfast/zookeeper/node_cleanup.hpp>
@@ -155,8 +156,13 @@ private:
         held_.hand_over_ended(now, [&](leftover const& ended) { erase(*this, ended); });
         auto const next = held_.next_end();
         if (session_ == 0) return next;
-        if (state() == session_state::suspended && now >= lease().until()) announce(session_state::lost);
-        if (state() == session_state::suspended) return std::min(next, lease().until());
+        if (state() == session_state::suspended) {
+            // Without locks no quorum is asked, whose answer would make the lease longer.
+            auto const answered = valid_until(last_answered_, session_lease::duration(lease().timeout()));
+            auto const ends = std::max(lease().until(), answered);
+            if (now < ends) return std::min(next, ends);
+            announce(session_state::lost);
+        }
         if (!connected()) return next;
         auto const interval = session_lease::interval(lease().timeout());
         // mutant: a follower's word taken for a quorum's
