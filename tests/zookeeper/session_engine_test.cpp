@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A session without servers and without a thread: the test says what its transport tells, and when it is attended to.
+#include "machines.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 
@@ -10,8 +11,10 @@
 #include <holdfast/core/token.hpp>
 #include <holdfast/core/validity.hpp>
 #include <holdfast/zookeeper/contenders_operation.hpp>
+#include <holdfast/zookeeper/mark_watch.hpp>
 #include <holdfast/zookeeper/node_key.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
+#include <holdfast/zookeeper/number_recipe.hpp>
 #include <holdfast/zookeeper/session_engine.hpp>
 
 #include <algorithm>
@@ -394,6 +397,66 @@ TEST_CASE("a session makes no more nodes than its servers can remove at once")
     begin();
     CHECK(sent() == most + 1);
     while (!all.empty()) end();
+}
+
+TEST_CASE("a node that is being removed counts until it is gone, and so does the mark of a semaphore")
+{
+    using holdfast::zookeeper::answer;
+    using holdfast::zookeeper::held_nodes;
+    using kind = request::kind;
+    session zk{{}};
+    zk.to->on_state(transport_events::state::connected, 1, 10s);
+    zk.attend();
+    zk.answer();
+    zk.sent.clear();
+    std::string const path = '/' + std::string(999, 'x');
+    bool const marks = GENERATE(true, false);
+    auto const number = std::make_shared<holdfast::zookeeper::permit_number>(path, 3);
+    session_engine::lock guard{zk.engine.mutex()};
+    if (marks) {
+        number->uses = 1;
+        using namespace holdfast::test;
+        driven<holdfast::zookeeper::number_recipe> makes{
+            holdfast::zookeeper::acquire_plan{.lock = path, .tokens = counted_tokens()}, std::size_t{3}};
+        makes.machine.connected(1);
+        auto const mark = makes.sent().at(0).substr(std::string_view{"plain "}.size());
+        makes.answer_to(0, created(mark, 10));
+        CHECK(makes.sent().size() == 1);
+        makes.answer_to(0, names({mark.substr(path.size() + 1)}));
+        CHECK(makes.sent().size() == 1);
+        makes.answer_to(0, {answer::ok});
+        REQUIRE(keep_mark(zk.engine, number, makes.machine));
+        CHECK(zk.sent == std::vector{kind::watch});
+    } else {
+        auto const token = holdfast::owner_token::fresh();
+        zk.engine.held().add(token, {{path, "ours", path + "/ours1", 1, {}, 1}, boot_clock::now() + 1h});
+        CHECK(give_back(zk.engine, token));
+        CHECK(zk.sent == std::vector{kind::erase});
+    }
+    zk.sent.clear();
+    constexpr std::size_t most = held_nodes::most_bytes / (1'000 + 10 + 4);
+    std::vector<std::unique_ptr<idle>> all;
+    auto const begin = [&] {
+        auto const before = zk.sent.size();
+        zk.engine.attach(*all.emplace_back(std::make_unique<idle>()));
+        zk.engine.perform(*all.back(), {{{kind::create_sequential, path}, 1}});
+        return zk.sent.size() == before + 1;
+    };
+    while (begin()) {
+    }
+    CHECK(zk.sent.size() == most - 1);
+    zk.engine.detach(*all.back());
+    all.pop_back();
+    guard.unlock();
+    zk.attend();  // answers what was refused: only then is more sent
+    guard.lock();
+    if (marks) remove_mark(zk.engine, *number);
+    guard.unlock();
+    if (marks) zk.to->on_notice(number->mark.node);
+    zk.answer();
+    guard.lock();
+    CHECK(begin());
+    for (auto const& one : all) zk.engine.detach(*one);
 }
 
 TEST_CASE("a session without locks is lost half of its timeout after its last answer")

@@ -21,9 +21,9 @@ namespace holdfast::inline HOLDFAST_ABI::zookeeper {
 /// The nodes of a session that stand for leases, by their owner tokens. A node lives as long as the session. A lease
 /// ends if it is not extended: then its node must go.
 ///
-/// Counts the bytes of their paths, and of those of the nodes that are about to stand for a lease: the servers remove
-/// all in one step when the session ends. If that has more than `jute.maxbuffer`, they cannot read what they have
-/// written. Source: ZooKeeper's issue 4306.
+/// Counts the bytes of their paths, and of those of all other nodes that end with the session: that are being made or
+/// removed, or mark a semaphore. The servers remove all in one step when the session ends. If that has more than
+/// `jute.maxbuffer`, they cannot read what they have written. Source: ZooKeeper's issue 4306.
 class held_nodes {
 public:
     /// The most bytes: three quarters of the usual `jute.maxbuffer`.
@@ -35,10 +35,16 @@ public:
         std::uint64_t token = 0;  ///< the first fencing token of the lease
     };
 
+    /// Returns: the bytes of the node `what`.
+    [[nodiscard]] static std::size_t bytes_of(leftover const& what) noexcept
+    {
+        return size_of(what.lock) + what.prefix.size() + 1;
+    }
+
     void add(owner_token const& token, node one)
     {
         forget(token);
-        auto const bytes = bytes_of(one);
+        auto const bytes = bytes_of(one.what);
         nodes_.try_emplace(std::string{token.view()}, std::move(one));
         bytes_ += bytes;
     }
@@ -53,6 +59,12 @@ public:
         making = size_of(path);
         bytes_ = others + making;
         return true;
+    }
+    /// Effects: the same for `bytes` of a node that is there: they count, however many there are.
+    void count(std::size_t& making, std::size_t bytes) noexcept
+    {
+        making += bytes;
+        bytes_ += bytes;
     }
     /// Effects: `making` does not count any more: there is no such node, or it was added.
     void unreserve(std::size_t& making) noexcept { bytes_ -= std::exchange(making, 0); }
@@ -103,14 +115,10 @@ private:
 
     /// As the servers write it, with the number at the end of a sequential one.
     [[nodiscard]] static std::size_t size_of(std::string_view path) noexcept { return path.size() + 10 + 4; }
-    [[nodiscard]] static std::size_t bytes_of(node const& one) noexcept
-    {
-        return size_of(one.what.lock) + one.what.prefix.size() + 1;
-    }
 
     void erase(node_map::iterator one) noexcept
     {
-        bytes_ -= bytes_of(one->second);
+        bytes_ -= bytes_of(one->second.what);
         nodes_.erase(one);
     }
 

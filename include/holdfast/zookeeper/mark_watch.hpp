@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/zookeeper/held_nodes.hpp>
 #include <holdfast/zookeeper/node_cleanup.hpp>
 #include <holdfast/zookeeper/permit_number.hpp>
 #include <holdfast/zookeeper/requests.hpp>
@@ -64,7 +65,7 @@ private:
     }
     number.mark = made.what_is_left();
     number.agreed_in = made.session();
-    session.keep(std::make_shared<mark_watch>(session, of));
+    session.keep(std::make_shared<mark_watch>(session, of), held_nodes::bytes_of(number.mark));
     return true;
 }
 

@@ -6,6 +6,7 @@
 #include <holdfast/core/token.hpp>
 #include <holdfast/zookeeper/acquire_machine.hpp>
 #include <holdfast/zookeeper/erase_machine.hpp>
+#include <holdfast/zookeeper/held_nodes.hpp>
 #include <holdfast/zookeeper/permit_number.hpp>
 #include <holdfast/zookeeper/requests.hpp>
 #include <holdfast/zookeeper/session_core.hpp>
@@ -79,8 +80,9 @@ private:
 /// the operation that does it.
 inline std::shared_ptr<node_cleanup> erase(session_core& session, leftover what)
 {
+    auto const bytes = held_nodes::bytes_of(what);
     auto one = std::make_shared<node_cleanup>(session, std::move(what));
-    session.keep(one);
+    session.keep(one, bytes);
     return one;
 }
 

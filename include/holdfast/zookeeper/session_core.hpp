@@ -142,9 +142,10 @@ public:
         send(nullptr, 0, {to_quorum ? request::kind::confirm : request::kind::touch});
     }
 
-    /// Effects: keeps `who` and tells it what happens, until `drop`.
-    void keep(std::shared_ptr<session_operation> const& who)
+    /// Effects: keeps `who` and tells it what happens, until `drop`. Until then the `bytes` of its node count.
+    void keep(std::shared_ptr<session_operation> const& who, std::size_t bytes)
     {
+        held_.count(who->making_, bytes);
         who->kept_ = who;
         try {
             attach(*who);

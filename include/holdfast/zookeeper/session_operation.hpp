@@ -47,7 +47,7 @@ private:
     bool attached_ = false;
     boot_clock::time_point due_ = boot_clock::time_point::max();
     std::size_t unanswered_ = 0;               // how many answers it is to get
-    std::size_t making_ = 0;                   // the bytes of the node that it makes, see `held_nodes`
+    std::size_t making_ = 0;                   // the bytes of its node, see `held_nodes`
     std::string watched_;                      // the path of the node that it watches
     std::shared_ptr<session_operation> kept_;  // itself, while the session keeps it
 };
