@@ -11,6 +11,7 @@
 #include <holdfast/core/token.hpp>
 #include <holdfast/core/validity.hpp>
 #include <holdfast/zookeeper/contenders_operation.hpp>
+#include <holdfast/zookeeper/extend_operation.hpp>
 #include <holdfast/zookeeper/mark_watch.hpp>
 #include <holdfast/zookeeper/node_key.hpp>
 #include <holdfast/zookeeper/node_options.hpp>
@@ -483,6 +484,26 @@ TEST_CASE("a session without locks is lost half of its timeout after its last an
     while (zk.engine.state() == session_state::suspended) zk.attend();
     CHECK(zk.engine.state() == session_state::lost);
     CHECK(boot_clock::now() >= holdfast::valid_until(asked, 200ms));
+}
+
+TEST_CASE("a renewal fails before its lease can end, however long the operation timeout is")
+{
+    session zk{{.operation_timeout = 1h}};
+    zk.to->on_state(transport_events::state::connected, 1, 400ms);
+    auto const token = holdfast::owner_token::fresh();
+    {
+        session_engine::lock const guard{zk.engine.mutex()};
+        zk.engine.held().add(token, {{"/orders", "ours", "/orders/ours1", 1, {}, 1}, boot_clock::now() + 1h});
+    }
+    std::shared_ptr<session_engine> const in{&zk.engine, [](session_engine*) {}};
+    holdfast::zookeeper::extend_operation asks{in, token};
+    told done;
+    asks.start(done);
+    REQUIRE(eventually([&] {
+        zk.attend();
+        return done.times == 1;
+    }));
+    CHECK(asks.outcome().code() == holdfast::zookeeper::errc::no_answer);
 }
 
 TEST_CASE("a holder whose node goes while the line is read, as it may have another one, is not overlooked")

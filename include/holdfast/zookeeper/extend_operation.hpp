@@ -15,6 +15,7 @@
 #include <holdfast/zookeeper/session_core.hpp>
 #include <holdfast/zookeeper/session_lease.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -38,7 +39,10 @@ public:
         std::scoped_lock guard{session().mutex()};
         begin(done);
         if (!session().held().find(token_)) return end(make_error_code(holdfast::errc::lease_lost));
-        session().look_at(*this, timeout_after(boot_clock::now()));
+        // Its failure is told before the lease can end, however long the operation timeout is.
+        auto const now = boot_clock::now();
+        auto const half = session_lease::duration(session().lease().timeout()) / 2;
+        session().look_at(*this, std::min(timeout_after(now), now + half));
         session().attach(*this);
     }
 

@@ -44,7 +44,7 @@ struct session_options {
     std::chrono::milliseconds session_timeout{10'000};
 
     /// How long a member that does not wait for the lock waits for a server: `unlock()` at most that long for its
-    /// confirmation, and `try_lock()` for a connection.
+    /// confirmation, and `try_lock()` for a connection. A renewal, too, but no longer than for half of its lease.
     std::chrono::milliseconds operation_timeout{3'000};
 
     /// How the session identifies itself, for example "digest" and "user:password"; not at all if the scheme is empty.
