@@ -337,6 +337,18 @@ TEST_CASE("with auth the nodes are the creator's alone, without it everybody's")
             CHECK_THAT(e.what(), !contains("secret"));
         }
     }
+    // Where all may make nodes, a client of another identity may not read the one that it waits for.
+    zookeeper_tree{server.address()}.create("/common");
+    mutex first{alice, "/common"};
+    mutex second{bob, "/common"};
+    first.lock();
+    try {
+        second.lock();
+        FAIL("the ACL should refuse it");
+    } catch (holdfast::error const& e) {
+        CHECK(e.code() == holdfast::zookeeper::errc::may_not_read);
+        CHECK_THAT(e.what(), contains("world_writable"));
+    }
     mutex n{nobody, "/nobody"};
     n.lock();
     CHECK(acl_of("/nobody") == "31 world:anyone");

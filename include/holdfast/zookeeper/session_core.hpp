@@ -82,12 +82,14 @@ public:
     void note_list(std::string_view path) noexcept { listed_[place_of(path)] = hash(path); }
 
     /// Returns: details of `why` for a message about the lock at `path`: the servers that were asked and the last
-    /// reason of the C client, or the permissions that the node must give.
+    /// reason of the C client, or the permissions that the nodes must give.
     [[nodiscard]] std::string explanation(std::error_code why, std::string_view path) const
     {
         if (why == errc::may_not_read || why == errc::may_not_create || why == errc::may_not_delete)
             return "it needs the permissions READ, CREATE and DELETE at " + holdfast::quoted(path) +
-                   ", or at the node above it";
+                   ", or at the node above it" +
+                   (why == errc::may_not_read ? "; with auth_scheme others read a node only if world_writable is set"
+                                              : "");
         if (why != holdfast::errc::unavailable) return {};
         auto const problem = connected() ? std::string{} : host_->problem();
         return "servers " + servers_.text + (problem.empty() ? "" : ": ") + problem;
