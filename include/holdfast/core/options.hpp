@@ -89,8 +89,8 @@ struct lock_options {
     /// reported. A release that is lost with its connection may leave the lock as it is until its ttl is over.
     bool deferred_release = false;
 
-    /// How waiters space their attempts. ZooKeeper: a waiter in a queue is woken and never asks by itself; in the
-    /// plain form `first` is the longest pause between a release and the attempt at the lock.
+    /// How waiters space their attempts. Not used on ZooKeeper, where a waiter is woken and never asks by itself: the
+    /// next one in a queue, and all of them in the plain form.
     backoff_options retry{};
 
     /// `lock()` without a deadline throws `unavailable` when no quorum of servers could be asked for this long. Short:
