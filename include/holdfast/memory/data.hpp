@@ -290,7 +290,8 @@ private:
 
     mutable std::mutex mutex_;
     std::map<std::string, of_name> records_;
-    std::uint64_t last_fence_ = 0;
+    std::uint64_t last_fence_ =  // begins at the clock, so that those after a restart are greater
+        static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() / std::chrono::microseconds{1});
     std::uint64_t last_lease_ = 0;
     std::uint64_t last_waiter_ = 0;
     faults faults_;
