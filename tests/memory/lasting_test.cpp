@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// What outlasts a store.
+// What outlasts a store: its tokens, by a later one, and the leases of one that has a name.
 #include "support/catch.hpp"
 
+#include <holdfast/adapters/run_once.hpp>
+#include <holdfast/make_store.hpp>
 #include <holdfast/memory.hpp>
+#include <holdfast/mutex.hpp>
 
 #include <chrono>
 #include <cstdint>
+
+using namespace std::chrono_literals;
+using holdfast::make_store;
 
 TEST_CASE("the tokens of a store begin at the system's clock, so that those after a restart are greater")
 {
@@ -21,4 +27,15 @@ TEST_CASE("the tokens of a store begin at the system's clock, so that those afte
     auto const token = m.lease().fencing_token();
     CHECK(token > begun);
     CHECK(token <= clock() + 1);
+}
+
+TEST_CASE("a store with a name is kept when its last handle goes, with the jobs that it has run")
+{
+    CHECK(run_once(make_store("memory:jobs"), "report", 1h, [] {}));
+    CHECK_FALSE(run_once(make_store("memory:jobs"), "report", 1h, [] {}));
+    CHECK(run_once(make_store("memory:other jobs"), "report", 1h, [] {}));
+    auto const seen = make_store("memory:jobs").holder("report");
+    REQUIRE(seen);
+    REQUIRE(seen->remaining);
+    CHECK(*seen->remaining > 50min);
 }

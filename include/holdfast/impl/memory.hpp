@@ -10,7 +10,6 @@
 #include <holdfast/memory/memory_client.hpp>
 #include <holdfast/memory/opened.hpp>
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -32,18 +31,18 @@ namespace holdfast::inline HOLDFAST_ABI::memory {
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// Returns: the store of a URL, `memory:NAME`: the same NAME gives the same leases.
+/// Returns: the store of a URL, `memory:NAME`: the same NAME gives the same leases, also if no handle has been there
+/// meanwhile: what a `min_hold` keeps is kept.
 [[gnu::weak]] store open_memory_url(std::string_view url)
 {
     struct known_leases {
         std::mutex guards;
-        std::map<std::string, std::weak_ptr<memory::leases>, std::less<>> all;
+        std::map<std::string, std::shared_ptr<memory::leases>> all;
     };
     auto& shared = lasting<known_leases>();  // a store may be opened while the program ends
     std::scoped_lock guard{shared.guards};
-    std::erase_if(shared.all, [](auto const& one) { return one.second.expired(); });
     auto& known = shared.all[std::string{url}];
-    auto made = memory::open_memory(known.lock());
+    auto made = memory::open_memory(known);
     known = made.shared;
     return store{std::move(made.locks)};
 }
