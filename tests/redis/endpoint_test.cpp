@@ -162,7 +162,9 @@ TEST_CASE("no refusal repeats a password")
                             "redis://:secret@h:x",        "redis://u:secret:@[x",      "redis://:secret@h/x",
                             "redis://:secret@h?db=1",     "redis://h?password=secret", "unix://:secret@relative",
                             "unix://:secret?x=secret@/r", "unix:///r?password=secret", "unix:///r?db=secret",
-                            "unix:///u:secret@/r",        "unix:///:secret@/r",        "unix:///u:secret@r/a@b"}) {
+                            "unix:///u:secret@/r",        "unix:///:secret@/r",        "unix:///u:secret@r/a@b",
+                            "redis://u:p?secret",         "rediss://u:1?secret",       "redis://:1?secret&x=y",
+                            "unix://u:p?secret",          "unix:///r?secret",          "unix:///r?db=1&secret"}) {
         CAPTURE(url);
         auto const what = refused(url);
         CHECK_THAT(what, contains("Redis URL"));

@@ -123,9 +123,10 @@ private:
 
     [[noreturn]] void fail_option(std::string_view option, std::string const& why) const
     {
-        if (from_ == url_origin::cut_out)
-            fail("options", "one is unknown" + why + "; in a password, a comma is written as %2c and ? as %3f");
-        fail("options", "unknown option " + holdfast::quoted(option.substr(0, option.find('='))) + why);
+        auto const name = option.substr(0, option.find_first_of("=&"));
+        bool const sets = option.substr(name.size()).starts_with('=');  // or it may be the end of a password
+        if (sets && from_ == url_origin::on_its_own) fail("options", "unknown option " + holdfast::quoted(name) + why);
+        fail("options", "one is unknown" + why + "; in a password, a comma is written as %2c and ? as %3f");
     }
 
     /// Returns: what follows the `?`. If it contains an `@`, the `?` belongs to a password.

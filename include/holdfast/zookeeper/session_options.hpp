@@ -110,16 +110,10 @@ namespace detail {
 /// Returns: the servers that the connection string `text` names: `host:port[,host:port]...[/path]`, an IPv6 address as
 /// `[::1]:2181`. The path stands once, after the last server; it has no comma and no question mark in it, and there are
 /// no options.
-/// Throws: `error` (`misconfigured`) naming what is wrong with it. Text that has an @ is not repeated, and no text from
-/// a question mark on: a password may be in it.
+/// Throws: `error` (`misconfigured`) naming what is wrong with it. No text of it is repeated: a password may be in it.
 [[nodiscard]] inline ensemble parse_servers(std::string_view text)
 {
-    auto const refuse = [&](std::string const& what) {
-        auto const shown = text.find('@') == std::string_view::npos
-                               ? " " + holdfast::quoted(text.substr(0, text.find('?')))
-                               : std::string{};
-        throw error{holdfast::errc::misconfigured, "servers" + shown + ": " + what};
-    };
+    auto const refuse = [](std::string const& what) { throw error{holdfast::errc::misconfigured, "servers: " + what}; };
     if (text.find("://") != std::string_view::npos) refuse("write host:port, without zookeeper:// or another scheme");
     auto const slash = text.find('/');
     auto const hosts = text.substr(0, slash);
