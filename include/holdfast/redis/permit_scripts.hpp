@@ -55,13 +55,13 @@ inline constexpr std::string_view decline_number = "if other and not held then r
 }  // namespace parts
 
 inline constexpr script acquire_slot{joined<parts::take_number, parts::refuse_number, acquire_text>,
-                                     "3aeb6a8d41400a878ed986308bc66209ca5d077d"};
+                                     "f70a8b25a249bd6258400515b934e5b318c0f074"};
 
 inline constexpr script acquire_slot_by_clock{joined<parts::take_number, parts::refuse_number, acquire_by_clock_text>,
-                                              "2dd13dfe47e70c771407794338f50792aa8bd112"};
+                                              "38fb156b88d7f0b341d09dac4b42febd88e0925e"};
 
 inline constexpr script acquire_slot_by_count{joined<parts::take_number, parts::refuse_number, acquire_by_count_text>,
-                                              "7202c5d4aca5ad25eecc7bdb462e96211548a63e"};
+                                              "8bafd6b1f1cf0487b557cfd67393bb1d2ac11591"};
 
 inline constexpr script extend_slot{joined<parts::take_number, parts::keep_number, extend_text>,
                                     "ae873a471378112cd120e1c5df3a1a9f6dbb24ec"};
@@ -73,15 +73,15 @@ inline constexpr script reacquire_slot{
 // The same with a record of the holder, whose text is the last argument but one.
 
 inline constexpr script acquire_slot_and_tell{joined<parts::take_number, parts::refuse_number, acquire_and_tell_text>,
-                                              "c40d2a0477c44ffc68799e9868a270280b55234f"};
+                                              "60f0c6f0d050d1e54f0e70a006cc3fc8ed88f319"};
 
 inline constexpr script acquire_slot_by_clock_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_clock_and_tell_text>,
-    "e2f9ef573b111bf1aefbeba225b5d5fc5afecceb"};
+    "d9eb98a0e1cacbf9bbda48d974c10df4cf8d6acd"};
 
 inline constexpr script acquire_slot_by_count_and_tell{
     joined<parts::take_number, parts::refuse_number, acquire_by_count_and_tell_text>,
-    "549c5abfee71497f2f34ec886b3d1e980f248b6d"};
+    "ed59c6269b34ba4d9645ca976c2f45a7a6803d28"};
 
 inline constexpr script extend_slot_and_hear{joined<parts::take_number, parts::keep_number, extend_and_hear_text>,
                                              "5e6f8a882d0540f9136b6b4b451ab0e9355a25c1"};

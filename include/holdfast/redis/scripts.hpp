@@ -30,8 +30,9 @@ namespace scripts {
 // - A score of more than an hour ago counts as that, and one of more than a minute from now, too: no client may be
 //   ahead of all others for good, and none behind them.
 // - Only a missing right to the queue is an error, before a lock is given back, or that the server is a replica:
-//   waiters leave that. What else is wrong with its keys makes waiters slower. A user who may not call others stays in
-//   no queue: those who wait for it would not hear of its releases.
+//   waiters leave that. What else is wrong with its keys, or a server without memory, makes waiters slower: they are
+//   told half a second. A user who may not call others stays in no queue: those who wait for it would not hear of its
+//   releases.
 
 namespace parts {
 
@@ -139,7 +140,7 @@ if refused and waiter then
   if score ~= '0' then
     enqueue()
     local rank = redis.pcall('ZRANK', queue, waiter)
-    if left >= 0 and type(rank) == 'number' then left = left + 4 * rank end
+    if left >= 0 then left = type(rank) == 'number' and left + 4 * rank or math.min(left, 500) end
     local last = tonumber(score) > 0 and redis.pcall('ZREVRANGE', queue, '0', '0', 'WITHSCORES') or {}
     if last[2] and tonumber(last[2]) > tonumber(score) then refused = tonumber(last[2]) end
   end
@@ -172,17 +173,17 @@ inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} 
 }  // namespace parts
 
 inline constexpr auto acquire_text = joined<parts::keys, parts::waiter, parts::turn, parts::take, parts::answer_yes>;
-inline constexpr script acquire{acquire_text, "c1552cea0d4b30d3a63f8b6e62d8118fa14f183c"};
+inline constexpr script acquire{acquire_text, "6758f6ce4205977b76fbd2436c8d9f0bd998d291"};
 
 inline constexpr auto acquire_by_clock_text =
     joined<parts::keys_after_fence, parts::waiter_by_clock, parts::turn, parts::look_at_fence, parts::fence_by_clock,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_clock{acquire_by_clock_text, "f8db4439feeae0175a5a2f3cba81e0bbe8ba952b"};
+inline constexpr script acquire_by_clock{acquire_by_clock_text, "065f74d2a37e6146d756be5e4b27fc10e25b0511"};
 
 inline constexpr auto acquire_by_count_text =
     joined<parts::keys_after_fence, parts::waiter_by_count, parts::turn, parts::look_at_fence, parts::fence_by_count,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_count{acquire_by_count_text, "3c2c5b8af9b67d7dc0ec4eeff5fbe1c771791b9c"};
+inline constexpr script acquire_by_count{acquire_by_count_text, "0d91c20e54631a731f4aaa24c91fee0d36239342"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.

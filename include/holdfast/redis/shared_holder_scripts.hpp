@@ -41,17 +41,17 @@ inline constexpr std::string_view erase_own = "redis.pcall('PEXPIRE', holder, 0)
 inline constexpr script acquire_exclusive_and_tell{
     joined<parts::take_holder, parts::take_text, parts::look_at_clock, parts::acquire_exclusive, parts::as_long_as_lock,
            parts::record, parts::answer_yes>,
-    "6fb36daec2965307de1246fd9e9bd3cb966a43a9"};
+    "cfad3cbe24cce956bbac3c2869a36f99a4b3c24f"};
 
 inline constexpr script acquire_exclusive_by_clock_and_tell{
     joined<parts::take_holder, parts::take_text, parts::acquire_exclusive_by_clock, parts::as_long_as_lock,
            parts::record, parts::answer_fence>,
-    "5adf14505f3f24b75475b111946e6922dc558fc3"};
+    "9ef9ae1cb37575038c3de572bdcd61940b19cb58"};
 
 inline constexpr script acquire_exclusive_by_count_and_tell{
     joined<parts::take_holder, parts::take_text, parts::acquire_exclusive_by_count, parts::as_long_as_lock,
            parts::record, parts::answer_fence>,
-    "4c322dbe5b4e1fbff7d733f6df58c9c8a1260c0c"};
+    "4517aa0249997b39c8111953ea540737a1c1bf2c"};
 
 inline constexpr script release_exclusive_and_erase{
     joined<parts::take_holder, parts::leave_exclusive, parts::erase_record, parts::tell_all>,

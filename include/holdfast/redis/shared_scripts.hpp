@@ -30,13 +30,13 @@ inline constexpr auto acquire_exclusive_by_count =
 // it is granted if that is the only one, and stands beside it. `waits`: how long readers are to be kept out, in ms, if
 // it is refused and in the queue, or refused because of readers.
 inline constexpr script acquire_exclusive{joined<parts::acquire_exclusive, parts::answer_yes>,
-                                          "668b69de04a667757b733b5d32f4756d6d157bc3"};
+                                          "733e463e5a5241f23e699ba1b2f25832ef847063"};
 
 inline constexpr script acquire_exclusive_by_clock{joined<parts::acquire_exclusive_by_clock, parts::answer_fence>,
-                                                   "f8ec11f2028c4b222bbea2f8e7b97082c102f609"};
+                                                   "9ae8c8b8faac3c6c950d2da3f9f6a663adcdbcbf"};
 
 inline constexpr script acquire_exclusive_by_count{joined<parts::acquire_exclusive_by_count, parts::answer_fence>,
-                                                   "fef30462df80cedc1595bcc9738a1ffcf8464ae1"};
+                                                   "1cce54ca0fb898a98d7fb602dfd7570a8fb83b49"};
 
 namespace parts {
 
