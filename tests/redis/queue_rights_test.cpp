@@ -109,6 +109,28 @@ TEST_CASE("a user who may not listen to its inbox waits for messages to all")
     check_that_it_is_woken(server, 1, server.url());
 }
 
+TEST_CASE("a right to the queue that is granted later is used by the next connection")
+{
+    auto server = server_with(least_rights("secret", "orders*", {}, false));
+    client holding{server.url(), unhurried()};
+    client redis{server.url("app", "secret"), unhurried()};
+    mutex held{holding, "orders", {.ttl = 1h}};
+    mutex m{redis, "orders", {.ttl = 1h, .retry = {.most = 1h}}};
+    bool const anew = GENERATE(false, true);
+    for (bool const granted : {false, true}) {
+        if (granted) server.command({"ACL", "SETUSER", "app", "allkeys", "allchannels", "+@all"});
+        if (granted && anew) server.command({"CLIENT", "KILL", "USER", "app"});
+        held.lock();
+        std::jthread waiter{[&] { m.lock(); }};
+        auto const listen = granted && anew ? "holdfast:wake:*" : "holdfast:free:*";
+        CHECK(eventually([&] { return !server.command({"PUBSUB", "CHANNELS", listen}).elements.empty(); }));
+        CHECK(eventually([&] { return holdfast::test::waiters(server) == (granted && anew ? 1 : 0); }));
+        held.unlock();
+        waiter.join();
+        m.unlock();
+    }
+}
+
 TEST_CASE("users with and without rights to the queue get a lock by turns")
 {
     auto server = server_with(least_rights("secret", "orders*", {}, false));
