@@ -4,7 +4,6 @@
 #include <holdfast/core/language.hpp>
 
 #include <holdfast/core/abi.hpp>
-#include <holdfast/core/access.hpp>
 #include <holdfast/core/clock.hpp>
 #include <holdfast/holdfast.hpp>
 #include <holdfast/zookeeper/error.hpp>
@@ -20,7 +19,6 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <utility>
 

@@ -87,12 +87,12 @@ TEST_CASE("a lease that was not renewed in time says whether its renewals failed
 {
     leased one;
     CHECK(one.lost_by(loss::deadline) == "not renewed in time; was this process stopped?");
-    one.record.note(
-        result<int>{failure{make_error_code(errc::unavailable), "renewal: redis://a:1 (it is down)", "redis://a:1"}});
+    one.record.note(result<boot_clock::time_point>{
+        failure{make_error_code(errc::unavailable), "renewal: redis://a:1 (it is down)", "redis://a:1"}});
     CHECK(one.lost_by(loss::deadline) ==
           "not renewed in time; renewal: redis://a:1 (it is down): no quorum of servers could be asked");
     CHECK(one.record.explain(loss::deadline, one.lease).server == "redis://a:1");
-    one.record.note(result<int>{1});
+    one.record.note(result<boot_clock::time_point>{boot_clock::now()});
     CHECK(one.lost_by(loss::deadline) == "not renewed in time; was this process stopped?");
     CHECK(one.record.explain(loss::deadline, one.lease).server.empty());
 }

@@ -42,7 +42,7 @@ owner_token token(unsigned n) { return owner_token::from_bits(n, n); }
 
 /// A pipeline, and what stands for its connection.
 struct line {
-    holdfast::redis::pipeline pipeline{1, timeout};
+    holdfast::redis::pipeline pipeline{1, timeout, {std::make_shared<holdfast::redis::vote_table>(), 1}};
     holdfast::redis::shared_keys keys = std::make_shared<lock_keys const>("orders");
     boot_clock::time_point now = t0;
     bool up = false;

@@ -19,7 +19,7 @@ namespace {
 
 /// The ledger of one node, in which there is a token.
 struct noted {
-    vote_ledger ledger;
+    vote_ledger ledger{std::make_shared<holdfast::redis::vote_table>(), 0};
     owner_token mine = owner_token::from_bits(1, 1);
 
     noted() { ledger.began(mine); }
@@ -111,7 +111,7 @@ TEST_CASE("a vote is not asked for again if a release of it may still arrive, or
 
 TEST_CASE("a token that is not in the ledger is not reacquired, and one that is loses its place to another at last")
 {
-    vote_ledger ledger;
+    vote_ledger ledger{std::make_shared<holdfast::redis::vote_table>(), 0};
     auto const token = [](std::uint64_t n) { return owner_token::from_bits(n * 0x9E3779B97F4A7C15U, n); };
     CHECK_FALSE(ledger.may_reacquire(token(0)));
     CHECK_FALSE(ledger.voted_for(token(0)));

@@ -17,7 +17,6 @@
 #include <holdfast/lock/report.hpp>
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>

@@ -13,11 +13,9 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <stop_token>
-#include <string>
 #include <system_error>
 #include <utility>
 

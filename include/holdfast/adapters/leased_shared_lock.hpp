@@ -12,7 +12,6 @@
 #include <holdfast/core/store.hpp>
 
 #include <chrono>
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <stop_token>

@@ -12,7 +12,6 @@
 #include <concepts>
 #include <mutex>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI {

@@ -17,7 +17,6 @@
 #include <functional>
 #include <memory>
 #include <stop_token>
-#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>

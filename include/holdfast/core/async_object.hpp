@@ -9,7 +9,6 @@
 #include <holdfast/core/token.hpp>
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>

@@ -12,7 +12,6 @@
 #include <memory>
 #include <mutex>
 #include <system_error>
-#include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 

@@ -6,7 +6,6 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/name.hpp>
-#include <holdfast/core/operation.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/parker.hpp>
 #include <holdfast/core/result.hpp>

@@ -10,7 +10,6 @@
 #include <holdfast/core/lock_stats.hpp>
 #include <holdfast/core/parker.hpp>
 #include <holdfast/core/result.hpp>
-#include <holdfast/lock/announce.hpp>
 #include <holdfast/lock/lease_queue.hpp>
 #include <holdfast/lock/lease_state.hpp>
 #include <holdfast/lock/mutex_state.hpp>

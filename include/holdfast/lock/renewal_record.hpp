@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/lock/failure_reports.hpp>
@@ -22,8 +23,7 @@ public:
     ~renewal_record() { end(); }
 
     /// Effects: notes the outcome of a renewal.
-    template <class T>
-    void note(result<T> const& got) noexcept
+    void note(result<boot_clock::time_point> const& got) noexcept
     {
         all_.count(counted_, !got);
         if (got) return;

@@ -11,7 +11,6 @@
 
 #include <chrono>
 #include <memory>
-#include <string>
 #include <system_error>
 #include <utility>
 

@@ -150,7 +150,7 @@ private:
         if (!options.empty()) fail_option(options, e.tls ? "; a rediss:// URL has none" : "; a redis:// URL has none");
         auto const database = cut(rest, '/');
         if (database.find('@') != std::string_view::npos) fail("password", "a slash in it is written as %2f");
-        if (!database.empty()) e.database = number<unsigned>("database", database, 1'000'000);
+        if (!database.empty()) e.database = number("database", database, 1'000'000);
         parse_credentials(rest, e);
         if (rest.starts_with('[')) {
             auto const end = rest.find(']');
@@ -177,7 +177,7 @@ private:
             auto option = options;
             options = cut(option, '&');
             if (!eat(option, "db=")) fail_option(option, "; db is the only one");
-            e.database = number<unsigned>("db", option, 1'000'000);
+            e.database = number("db", option, 1'000'000);
         }
         if (!rest.starts_with('/'))
             parse_credentials(rest, e);
@@ -200,7 +200,7 @@ private:
 
     void parse_port(std::string_view text, endpoint& e) const
     {
-        e.port = static_cast<std::uint16_t>(number<unsigned>("port", text, 65535));
+        e.port = static_cast<std::uint16_t>(number("port", text, 65535));
     }
 
     /// Returns: what follows `mark`; what precedes it stays in `text`.
@@ -213,10 +213,9 @@ private:
         return tail;
     }
 
-    template <class N>
-    N number(std::string_view part, std::string_view text, N most) const
+    unsigned number(std::string_view part, std::string_view text, unsigned most) const
     {
-        auto const n = holdfast::detail::number_in<N>(text);
+        auto const n = holdfast::detail::number_in<unsigned>(text);
         if (!n || *n > most) fail(part, "it must be a number, at most " + std::to_string(most));
         return *n;
     }

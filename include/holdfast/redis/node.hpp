@@ -25,9 +25,8 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 class node {
 public:
     node(unsigned index, std::chrono::milliseconds node_timeout, eligibility& votes)
-        : index_{index}, votes_{votes}, pipeline_{index, node_timeout}
+        : index_{index}, votes_{votes}, pipeline_{index, node_timeout, votes.ledger_of(index)}
     {
-        pipeline_.use_ledger(votes.ledger_of(index));
     }
 
     node(node const&) = delete;

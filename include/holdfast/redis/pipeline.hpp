@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <system_error>
+#include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
@@ -49,13 +50,15 @@ class pipeline {
 public:
     static constexpr std::size_t most = 65536;
 
-    pipeline(unsigned node, std::chrono::milliseconds node_timeout) : node_{node}, pulse_{node_timeout} {}
+    pipeline(unsigned node, std::chrono::milliseconds node_timeout, vote_ledger ledger)
+        : node_{node}, pulse_{node_timeout}, ledger_{std::move(ledger)}
+    {
+    }
     pipeline(pipeline const&) = delete;
     pipeline& operator=(pipeline const&) = delete;
 
     [[nodiscard]] bool up() const noexcept { return connected_; }
 
-    void use_ledger(vote_ledger const& one) noexcept { ledger_ = one; }  ///< before a token is drawn
     /// Effects: notes that an owner token was drawn, of which nothing has been sent; that the node refused it for good.
     void began(owner_token const& token) noexcept { ledger_.began(token); }
     void refused(owner_token const& token) noexcept { ledger_.released(token); }

@@ -4,7 +4,6 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/redis/holder_scripts.hpp>
 #include <holdfast/redis/scripts.hpp>
-#include <holdfast/redis/shared_script_parts.hpp>
 #include <holdfast/redis/shared_scripts.hpp>
 
 #include <string_view>

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
-#include <holdfast/redis/scripts.hpp>
 
 #include <string_view>
 

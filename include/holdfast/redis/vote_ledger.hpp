@@ -60,10 +60,7 @@ public:
     static constexpr std::size_t most = 65536;
 
     /// `all`: also has the tokens of the other nodes.
-    explicit vote_ledger(std::shared_ptr<vote_table> all = std::make_shared<vote_table>(), unsigned node = 0) noexcept
-        : all_{std::move(all)}, node_{node}
-    {
-    }
+    vote_ledger(std::shared_ptr<vote_table> all, unsigned node) noexcept : all_{std::move(all)}, node_{node} {}
 
     /// Effects: notes that `token` was drawn, and nothing of it was sent. Without memory it is not in the ledger.
     void began(owner_token const& token) noexcept

@@ -26,8 +26,6 @@ public:
         return std::chrono::floor<std::chrono::milliseconds>(t) + ttl;
     }
 
-    void clear() { fences_.clear(); }
-
     void forget_expired(std::chrono::milliseconds now)
     {
         std::erase_if(fences_, [&](auto const& one) { return one.second.expires <= now; });

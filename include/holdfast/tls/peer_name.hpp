@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <new>
 #include <string>
-#include <string_view>
 
 namespace holdfast::inline HOLDFAST_ABI::tls {
 

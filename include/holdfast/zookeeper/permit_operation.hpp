@@ -16,7 +16,6 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <system_error>
 #include <utility>

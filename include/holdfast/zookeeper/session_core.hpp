@@ -109,16 +109,15 @@ public:
         }
     }
 
-    /// Effects: tells `who` nothing any more. Returns: whether it was attached.
-    bool detach(session_operation& who) noexcept
+    /// Effects: tells `who` nothing any more.
+    void detach(session_operation& who) noexcept
     {
-        if (!std::exchange(who.attached_, false)) return false;
+        if (!std::exchange(who.attached_, false)) return;
         operations_.remove(who);
         who.due_ = boot_clock::time_point::max();
         forget_answers(who);
         held_.unreserve(who.making_);
         if (auto const path = watches_.remove(who); !path.empty()) guarded([&] { unwatch(path); });
-        return true;
     }
 
     /// Effects: `who` does not get the answers to what it has sent.
