@@ -202,7 +202,6 @@ TEST_CASE("a majority that is wrongly configured ends the acquire at once and sa
     REQUIRE(step.done);
     CHECK(step.done->error == holdfast::errc::misconfigured);
     CHECK(step.done->error == node_error::no_right);
-    CHECK(step.done->cause == node_error::no_right);
     CHECK(step.done->node == 1);
 }
 
@@ -214,6 +213,37 @@ TEST_CASE("a minority that is wrongly configured does not end the acquire")
     auto const step = a.machine.on_answer(1, failed(node_error::loading), t0);
     CHECK(step.roll_back == node_set::all(3));
     CHECK_FALSE(step.done);
+    CHECK(a.machine.unavailable_so_far() == true);
+}
+
+TEST_CASE("an outage in which a minority is wrongly configured is unavailable, and the cause is what may pass")
+{
+    auto const limit = t0 + 1s;
+    acquire tries{3, {.once = true}};
+    acquire waits{3, {.unavailable_at = limit}};
+    for (auto* const one : {&tries, &waits}) {
+        auto const now = one == &tries ? t0 : limit;
+        (void)one->machine.start(now);
+        (void)one->machine.on_answer(0, failed(node_error::no_right), now);
+        auto const step = one->machine.on_answer(1, failed(node_error::loading), now);
+        REQUIRE(step.done);
+        CHECK(step.done->error == holdfast::errc::unavailable);
+        CHECK(step.done->error == node_error::loading);
+        CHECK(step.done->node == 1);
+    }
+}
+
+TEST_CASE("an outage in which only a minority that is wrongly configured has failed is unavailable without a cause")
+{
+    acquire a{3, {.once = true}};
+    (void)a.machine.start(t0);
+    (void)a.machine.on_answer(2, failed(node_error::no_right), t0);
+    (void)a.machine.on_answer(0, yes(70), t0);
+    CHECK(a.machine.on_answer(1, yes(90), t0).confirm == nodes(0));
+    auto const step = a.machine.on_answer(0, no(), t0);  // it has forgotten its grant
+    REQUIRE(step.done);
+    CHECK(step.done->error == holdfast::errc::unavailable);
+    CHECK(step.done->node == max_nodes);
 }
 
 TEST_CASE("one attempt only: held elsewhere is timed_out")
@@ -249,7 +279,7 @@ TEST_CASE("one attempt only: no majority that could be asked is unavailable, wit
     REQUIRE(step.done);
     CHECK(step.done->error == holdfast::errc::unavailable);
     CHECK(step.done->node == 1);
-    CHECK(step.done->cause == node_error::cannot_connect);
+    CHECK(step.done->error == node_error::cannot_connect);
     CHECK(step.roll_back == node_set::all(3));
 }
 

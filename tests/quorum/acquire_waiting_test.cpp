@@ -244,7 +244,7 @@ TEST_CASE("a deadline that passes while asking ends the acquire with that round"
     CHECK(step.roll_back == node_set::all(3));
     REQUIRE(step.done);
     CHECK(step.done->error == holdfast::errc::unavailable);
-    CHECK(step.done->cause == node_error::overdue);
+    CHECK(step.done->error == node_error::overdue);
 }
 
 TEST_CASE("a deadline passes: timed_out if a majority ever answered, otherwise unavailable")
@@ -263,7 +263,7 @@ TEST_CASE("a deadline passes: timed_out if a majority ever answered, otherwise u
     REQUIRE(unasked.done);
     CHECK(unasked.done->error == holdfast::errc::unavailable);
     CHECK(unasked.done->node == 0);
-    CHECK(unasked.done->cause == node_error::cannot_connect);
+    CHECK(unasked.done->error == node_error::cannot_connect);
 
     auto const asked = once.machine.on_time(deadline);
     REQUIRE(asked.done);
@@ -287,7 +287,7 @@ TEST_CASE("an outage that lasts to unavailable_at ends the acquire, no pause goe
     REQUIRE(step.done);
     CHECK(step.done->error == holdfast::errc::unavailable);
     CHECK(step.done->node == 0);
-    CHECK(step.done->cause == node_error::cannot_connect);
+    CHECK(step.done->error == node_error::cannot_connect);
     CHECK(a.machine.unavailable_so_far() == true);  // for those who stand behind it, until they have heard of it
 }
 

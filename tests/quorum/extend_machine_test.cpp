@@ -111,14 +111,38 @@ TEST_CASE("refused: a node answered with an error, which is the outcome")
     CHECK(m.outcome().node == 1);
 }
 
-TEST_CASE("refused: a right that is missing is the outcome, whatever else failed")
+TEST_CASE("refused: a right that is missing is the outcome if no other node failed")
+{
+    auto most = begun(3);
+    (void)most.on_answer(2, failed(node_error::no_right), t0);
+    REQUIRE(most.on_answer(1, failed(node_error::no_right), t0).done);
+    CHECK(most.outcome().error == holdfast::errc::misconfigured);
+    CHECK(most.outcome().node == 1);
+
+    auto only = begun(3);
+    (void)only.on_answer(0, yes(), t0);
+    (void)only.on_answer(1, no(), t0);
+    REQUIRE(only.on_answer(2, failed(node_error::no_right), t0).done);
+    CHECK(only.outcome().error == holdfast::errc::misconfigured);
+    CHECK(only.outcome().node == 2);
+}
+
+TEST_CASE("refused: a right that is missing does not hide what may pass")
+{
+    auto m = begun(3);
+    (void)m.on_answer(0, failed(node_error::no_right), t0);
+    REQUIRE(m.on_answer(1, unsent(), t0).done);
+    CHECK(m.outcome().error == holdfast::errc::unavailable);
+    CHECK(m.outcome().node == 1);
+}
+
+TEST_CASE("unknown: an answer is missing that may have made a majority, whatever right another lacks")
 {
     auto m = begun(3);
     (void)m.on_answer(0, lost(), t0);
     (void)m.on_answer(0, lost(), t0);
     REQUIRE(m.on_answer(2, failed(node_error::no_right), t0).done);
-    CHECK(m.outcome().error == holdfast::errc::misconfigured);
-    CHECK(m.outcome().node == 2);
+    CHECK(m.outcome().error == holdfast::errc::outcome_unknown);
 }
 
 TEST_CASE("unknown: answers are missing")

@@ -131,22 +131,24 @@ TEST_CASE("time also fails a node that was asked again")
     CHECK(b.why().error == node_error::overdue);
 }
 
-TEST_CASE("the error of a poll is that of the first node, but a wrongly configured node comes before the others")
+TEST_CASE("the error of a poll is that of the first node, but a wrongly configured node comes after the others")
 {
     auto b = begun(5);
     CHECK_FALSE(b.why().error);
     CHECK(b.why().node == max_nodes);
+    (void)b.on_answer(1, failed(node_error::no_right), t0);
+    CHECK(b.why().error == node_error::no_right);
+    CHECK(b.why().node == 1);
+    (void)b.on_answer(0, failed(node_error::no_scripts), t0);
+    CHECK(b.why().error == node_error::no_scripts);
+    CHECK(b.why().node == 0);
     (void)b.on_answer(4, failed(node_error::loading), t0);
+    CHECK(b.why().error == node_error::loading);
+    CHECK(b.why().node == 4);
     (void)b.on_answer(3, failed(node_error::busy), t0);
+    (void)b.on_time(t0 + node_timeout);
     CHECK(b.why().error == node_error::busy);
     CHECK(b.why().node == 3);
-    (void)b.on_answer(2, failed(node_error::no_right), t0);
-    CHECK(b.why().error == node_error::no_right);
-    CHECK(b.why().node == 2);
-    (void)b.on_answer(1, failed(node_error::no_scripts), t0);
-    (void)b.on_time(t0 + node_timeout);
-    CHECK(b.why().error == node_error::no_scripts);
-    CHECK(b.why().node == 1);
 }
 
 TEST_CASE("an error of which a poll is certain comes before a missing answer")

@@ -99,13 +99,33 @@ TEST_CASE("a release that certainly no majority has carried out says why")
     CHECK(lost_first.outcome() == holdfast::errc::unavailable);
 }
 
-TEST_CASE("a right that is missing is the outcome, whatever else failed")
+TEST_CASE("a right that is missing is the outcome if no other node failed")
 {
-    auto m = begun(3);
-    (void)m.on_answer(0, lost(), t0);
-    (void)m.on_answer(0, lost(), t0);
-    REQUIRE(m.on_answer(1, failed(node_error::no_right), t0).done);
-    CHECK(m.outcome() == holdfast::errc::misconfigured);
+    auto most = begun(3);
+    (void)most.on_answer(0, failed(node_error::no_right), t0);
+    REQUIRE(most.on_answer(2, failed(node_error::no_right), t0).done);
+    CHECK(most.outcome() == holdfast::errc::misconfigured);
+
+    auto only = begun(3);
+    (void)only.on_answer(0, no(), t0);
+    REQUIRE(only.on_answer(2, failed(node_error::no_right), t0).done);
+    CHECK(only.outcome() == holdfast::errc::misconfigured);
+    CHECK(only.failed_node() == 2);
+}
+
+TEST_CASE("a right that is missing does not hide what may pass, or that answers are missing")
+{
+    auto refused = begun(3);
+    (void)refused.on_answer(0, failed(node_error::no_right), t0);
+    REQUIRE(refused.on_answer(1, unsent(), t0).done);
+    CHECK(refused.outcome() == holdfast::errc::unavailable);
+    CHECK(refused.failed_node() == 1);
+
+    auto silent = begun(3);
+    (void)silent.on_answer(0, lost(), t0);
+    (void)silent.on_answer(0, lost(), t0);
+    REQUIRE(silent.on_answer(1, failed(node_error::no_right), t0).done);
+    CHECK(silent.outcome() == holdfast::errc::outcome_unknown);
 }
 
 TEST_CASE("a release without enough answers is outcome_unknown")

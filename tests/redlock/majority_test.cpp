@@ -6,9 +6,12 @@
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <future>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -114,6 +117,26 @@ TEST_CASE("a wrong password on a majority is reported at once")
     CHECK_THAT(what, contains("redis://127.0.0.1:"));
     CHECK_THAT(what, !contains("secret"));
     for (auto& server : good) CHECK(eventually([&] { return server.command({"EXISTS", "orders"}).integer == 0; }));
+}
+
+TEST_CASE("an outage is seen by all threads that queue, also if a minority refuses the password")
+{
+    redis_fleet two{2};
+    redis_fleet locked{1, {.password = "right"}};
+    two.kill(0);
+    masters client{{two[0].url(), locked[0].url("", "wrong"), two[1].url()}, five_masters::options()};
+    mutex m{client, "orders", {.unavailable_after = 1s}};
+    constexpr std::size_t in_line = 100;
+    std::vector<std::future<std::error_code>> all;
+    auto const begun = boot_clock::now();
+    for (std::size_t i = 0; i < in_line; ++i)
+        all.push_back(std::async(std::launch::async, [&] { return code_of([&] { m.lock(); }); }));
+    CHECK(std::all_of(all.begin(), all.end(), [](auto& one) { return one.get() == errc::unavailable; }));
+    CHECK(boot_clock::now() - begun < slack);  // if each waited it out, it would take longer
+    CHECK(code_of([&] { (void)m.try_lock(); }) == errc::unavailable);
+    CHECK(code_of([&] { (void)m.try_lock_for(100ms); }) == errc::unavailable);
+    two.restart(0);
+    CHECK(m.try_lock_for(1min));
 }
 
 TEST_CASE("a failed round leaves no key of ours and touches no key of others", "[lesson-4]")

@@ -35,6 +35,7 @@ using holdfast::test::contains;
 using holdfast::test::eventually;
 using holdfast::test::first_waiter;
 using holdfast::test::five_masters;
+using holdfast::test::redis_fleet;
 using holdfast::test::redis_server;
 
 static_assert(std::is_base_of_v<holdfast::semaphore, semaphore>);
@@ -75,6 +76,27 @@ TEST_CASE("a semaphore goes on with two of five masters down, and is unavailable
     CHECK(code_of([&] { none.acquire(); }, &what) == errc::unavailable);
     CHECK_THAT(what, contains("jobs#"));
     CHECK_THAT(what, contains("127.0.0.1"));
+}
+
+TEST_CASE("a semaphore outlasts an outage in which a minority of the masters refuses the password")
+{
+    redis_fleet two{2};
+    redis_server locked{{.password = "right"}};
+    holdfast::redlock::masters client{{locked.url("", "wrong"), two[0].url(), two[1].url()}, five_masters::options()};
+    two.kill(0);
+    semaphore jobs{client, "jobs", 2, {.ttl = 30s, .unavailable_after = 5min}};
+    CHECK(code_of([&] { static_cast<void>(jobs.try_acquire()); }) == errc::unavailable);
+    std::atomic<bool> over{false};
+    std::error_code why;
+    std::jthread waiter{[&] {
+        why = code_of([&] { jobs.acquire(); });
+        over = true;
+    }};
+    std::this_thread::sleep_for(300ms);
+    CHECK_FALSE(over);
+    two.restart(0);
+    waiter.join();
+    CHECK_FALSE(why);
 }
 
 TEST_CASE("the slots of a semaphore are keys that others may take")

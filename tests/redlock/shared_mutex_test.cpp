@@ -69,6 +69,21 @@ TEST_CASE("without a majority an exclusive hold does not become a shared one, an
     CHECK(eventually([&] { return five.copies("orders") == 0; }));
 }
 
+TEST_CASE("a hold does not change sides if that depends on a master that refuses the password, which is named")
+{
+    redis_fleet two{2};
+    redis_fleet locked{1, {.password = "right"}};
+    masters const client{{locked[0].url("", "wrong"), two[0].url(), two[1].url()},
+                         {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms}};
+    shared_mutex m{client, "orders", {.ttl = 10min}};
+    REQUIRE(m.try_lock_for(1min));
+    two[1].command({"SET", "orders", "another", "PX", "600000"});
+    std::string what;
+    CHECK(holdfast::test::code_of([&] { m.unlock_and_lock_shared(); }, &what) == errc::unavailable);
+    CHECK_THAT(what, holdfast::test::contains(std::to_string(locked[0].port()) + ": authentication failed"));
+    CHECK(m.lease().still_held());
+}
+
 TEST_CASE("a hold does not change sides if that depends on a master that hangs, and is not said to be lost")
 {
     redis_fleet servers{3};

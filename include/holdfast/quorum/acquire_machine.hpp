@@ -125,7 +125,7 @@ public:
         if (why == errc::misconfigured) unwatchable_.add(node);
         if (phase_ != phase::done && (all_ - unwatchable_).size() < majority()) {
             roll_back(step);
-            finish(step, {.error = why, .node = node, .cause = why});
+            finish(step, {.error = why, .node = node});
         }
         return step;
     }
@@ -189,7 +189,7 @@ private:
             limits_.not_asked();
         }
         if (round_.hopeless())
-            finish(step, {.error = last_cause_.error, .node = last_cause_.node, .cause = last_cause_.error});
+            finish(step, {.error = last_cause_.error, .node = last_cause_.node});
         else if (auto const why = limits_.why_over(now))
             finish(step, unheld(why));
         else
@@ -252,10 +252,12 @@ private:
         wake_at_ = std::min(now + d, set_.request.deadline);
     }
 
+    /// Returns: that it ended with `why`; in an outage, with the error of a node that may pass, if there is one.
     [[nodiscard]] acquire_outcome unheld(std::error_code why) const
     {
-        if (why != errc::unavailable) return {.error = why};
-        return {.error = why, .node = last_cause_.node, .cause = last_cause_.error};
+        bool const passing = last_cause_.error && last_cause_.error != errc::misconfigured;
+        if (why != errc::unavailable || !passing) return {.error = why};
+        return {.error = last_cause_.error, .node = last_cause_.node};
     }
 
     void finish(acquire_step& step, acquire_outcome const& outcome)

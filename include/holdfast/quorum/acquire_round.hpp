@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/acquire_limits.hpp>
 #include <holdfast/core/clock.hpp>
+#include <holdfast/core/error.hpp>
 #include <holdfast/core/insertion_sort.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/validity.hpp>
@@ -53,7 +54,7 @@ public:
     {
         sent_ = now;
         std::fill(votes_.begin(), votes_.end(), vote{});
-        failures_ = {};
+        failures_ = permanent_ = {};
         settled_ = false;
         fence_ = 0;
     }
@@ -76,7 +77,7 @@ public:
             v.now = applied ? vote::confirmed : vote::failed;
         else
             v = {applied ? vote::granted : held ? vote::held : vote::failed, a.in_line, a.fence, a.time_left};
-        if (v.now == vote::failed) failures_.add({.error = a.error, .node = node});
+        if (v.now == vote::failed) fail({.error = a.error, .node = node});
         if (to_confirm && held)
             return {.doubt = those([&](vote const& one) { return one.fence == fence_; }) | node_set::of(node)};
         if (!settled_ && count(vote::granted) >= majority()) return {.confirm = settle_fence()};
@@ -91,7 +92,7 @@ public:
             those([&](vote const& v) { return v.now == vote::pending || (settled_ && v.now == vote::granted); });
         overdue.for_each([&](unsigned node) {
             votes_[node].now = vote::failed;
-            failures_.add({.error = overdue_, .node = node});
+            fail({.error = overdue_, .node = node});
         });
         return overdue;
     }
@@ -183,11 +184,14 @@ public:
         return *at;
     }
 
-    /// Returns: the error to report.
-    [[nodiscard]] node_failures::cause const& why() const noexcept { return failures_.why(); }
+    /// Returns: the error to report: that of a misconfigured node only if it is hopeless, or no other error came.
+    [[nodiscard]] node_failures::cause const& why() const noexcept
+    {
+        return hopeless() ? permanent_.why() : failures_.why();
+    }
 
     /// Returns: whether so many nodes are misconfigured that no majority is possible.
-    [[nodiscard]] bool hopeless() const noexcept { return nodes_ - failures_.misconfigured() < majority(); }
+    [[nodiscard]] bool hopeless() const noexcept { return nodes_ - permanent_.size() < majority(); }
 
 private:
     struct vote {
@@ -212,6 +216,12 @@ private:
     [[nodiscard]] unsigned count(vote::state s) const noexcept
     {
         return those([s](vote const& v) { return v.now == s; }).size();
+    }
+
+    void fail(node_failures::cause const& c) noexcept
+    {
+        failures_.add(c);
+        if (c.error == errc::misconfigured) permanent_.add(c);
     }
 
     node_set settle_fence() noexcept
@@ -243,6 +253,7 @@ private:
     boot_clock::time_point sent_{};
     std::vector<vote> votes_;
     node_failures failures_;
+    node_failures permanent_;  // those of misconfigured nodes
     bool settled_ = false;
     std::uint64_t fence_ = 0;
 };

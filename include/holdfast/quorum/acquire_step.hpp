@@ -21,14 +21,13 @@ struct acquire_settings {
     int patience = place_in_line::patience;  ///< in a queue, the longest sleep is this many times `retry.most`
 };
 
-/// The result of an acquire. `error` is none, `timed_out`, `operation_canceled`, `unavailable`, or a permanent error
-/// that a node reported. If a node is the cause, `node` and `cause` say which and why.
+/// The result of an acquire. `error` is none, `timed_out`, `operation_canceled`, `unavailable`, or what the node
+/// reported that `node` names: a permanent error; in an outage, one that may pass.
 struct acquire_outcome {
     std::error_code error{};
     boot_clock::time_point valid_until{};
     std::uint64_t fence = 0;  ///< the first of the batch
     unsigned node = max_nodes;
-    std::error_code cause{};
 };
 
 /// What the driver must do, in this order.

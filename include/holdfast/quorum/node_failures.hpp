@@ -32,27 +32,28 @@ public:
     /// Effects: notes that a node failed.
     void add(cause const& c) noexcept
     {
-        if (c.error == errc::misconfigured) ++misconfigured_;
+        ++size_;
         if (c.error && rank(c) < rank(why_)) why_ = c;
     }
 
-    /// Returns: the error to report: that of a misconfigured node before others, one that is certain before a missing
-    /// answer. Among equals it is that of the lowest node, not the earliest: a failure that lasts is reported as the
-    /// same one, whichever answer comes first.
+    /// Returns: the error to report: one that may pass before that of a misconfigured node, because a majority may be
+    /// possible then; one that is certain before a missing answer. Among equals it is that of the lowest node, not the
+    /// earliest: a failure that lasts is reported as the same one, whichever answer comes first.
     [[nodiscard]] cause const& why() const noexcept { return why_; }
 
-    [[nodiscard]] unsigned misconfigured() const noexcept { return misconfigured_; }
+    /// Returns: how many nodes failed.
+    [[nodiscard]] unsigned size() const noexcept { return size_; }
     [[nodiscard]] node_set asked_again() const noexcept { return asked_again_; }
 
 private:
     [[nodiscard]] static std::tuple<bool, bool, unsigned> rank(cause const& c) noexcept
     {
-        return {c.error != errc::misconfigured, c.unknown || !c.error, c.node};
+        return {!c.error || c.error == errc::misconfigured, c.unknown || !c.error, c.node};
     }
 
     cause why_;
     node_set asked_again_;
-    std::uint8_t misconfigured_ = 0;
+    std::uint8_t size_ = 0;
 };
 
 }  // namespace holdfast::quorum

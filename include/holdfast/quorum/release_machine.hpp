@@ -17,7 +17,6 @@ namespace holdfast::inline HOLDFAST_ABI::quorum {
 /// | carried                                         | no error |
 /// | rejected, each node asked once                  | `not_owner`: it was no longer ours |
 /// | rejected, but the answer to a first release was lost | no error: one of the two freed it, or it was free |
-/// | neither, a node is misconfigured                | its error |
 /// | neither, and a majority may have freed it       | `outcome_unknown`: answers are missing |
 /// | neither                                         | why a node failed |
 class release_machine {
@@ -40,9 +39,7 @@ public:
     {
         if (poll_.carried()) return {};
         if (poll_.rejected()) return poll_.doubtful() ? std::error_code{} : make_error_code(errc::not_owner);
-        auto const why = poll_.why().error;
-        bool const certain = why == errc::misconfigured || !poll_.may_be_carried();
-        return certain ? why : make_error_code(errc::outcome_unknown);
+        return poll_.may_be_carried() ? make_error_code(errc::outcome_unknown) : poll_.why().error;
     }
 
     /// Returns: a node that failed.
