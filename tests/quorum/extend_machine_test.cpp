@@ -54,6 +54,12 @@ TEST_CASE("unknown: the majority said yes when the new lease was over already")
     REQUIRE(late.on_answer(0, yes(), valid_until).done);
     CHECK(late.outcome().error == holdfast::errc::outcome_unknown);
     CHECK(late.outcome().node == max_nodes);
+
+    auto beside_a_failure = begun(3);
+    (void)beside_a_failure.on_answer(0, failed(node_error::loading), t0);
+    (void)beside_a_failure.on_answer(1, yes(), t0);
+    REQUIRE(beside_a_failure.on_answer(2, yes(), valid_until).done);
+    CHECK(beside_a_failure.outcome().error == holdfast::errc::outcome_unknown);
 }
 
 TEST_CASE("lost: so many nodes have not our token that no majority can have it", "[lesson-20]")
@@ -136,12 +142,13 @@ TEST_CASE("refused: a right that is missing does not hide what may pass")
     CHECK(m.outcome().node == 1);
 }
 
-TEST_CASE("unknown: an answer is missing that may have made a majority, whatever right another lacks")
+TEST_CASE("unknown: an answer is missing that may have made a majority, whatever failed on the others")
 {
+    auto const why = GENERATE(node_error::no_right, node_error::loading);
     auto m = begun(3);
     (void)m.on_answer(0, lost(), t0);
     (void)m.on_answer(0, lost(), t0);
-    REQUIRE(m.on_answer(2, failed(node_error::no_right), t0).done);
+    REQUIRE(m.on_answer(2, failed(why), t0).done);
     CHECK(m.outcome().error == holdfast::errc::outcome_unknown);
 }
 

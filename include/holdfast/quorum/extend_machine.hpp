@@ -26,8 +26,8 @@ struct extend_outcome {
 /// |----------------------------------------------|----------|---------|
 /// | carried, and the new lease is still valid    | renewed  | validity counted from before the first send |
 /// | rejected: so many nodes do not have our token that no majority can have it | lost | `lease_lost` |
-/// | neither, a node failed with an error         | refused  | its code |
-/// | neither, answers are missing                 | unknown  | `outcome_unknown` |
+/// | otherwise, a majority may have extended it   | unknown  | `outcome_unknown` |
+/// | otherwise                                    | refused  | why a node failed |
 class extend_machine {
 public:
     extend_machine(node_group const& nodes, std::chrono::milliseconds ttl) noexcept : poll_{nodes}, ttl_{ttl} {}
@@ -62,8 +62,7 @@ public:
         if (poll_.carried() && now_ < until) return {.valid_until = until};
         if (poll_.rejected()) return {.error = make_error_code(errc::lease_lost)};
         auto const& why = poll_.why();
-        bool const certain = why.error && !why.unknown;
-        return {.error = certain ? why.error : make_error_code(errc::outcome_unknown), .node = why.node};
+        return {.error = poll_.may_be_carried() ? make_error_code(errc::outcome_unknown) : why.error, .node = why.node};
     }
 
 private:
