@@ -111,6 +111,27 @@ TEST_CASE("a min_hold holds for every way to give a lock back")
     CHECK(boot_clock::now() - begun >= 300ms);
 }
 
+TEST_CASE("unlock does not copy what is told of errors, as its copy may wait for who wants this lock")
+{
+    struct told {
+        int* copies;
+        explicit told(int& count) : copies{&count} {}
+        told(told const& other) : copies{other.copies} { ++*copies; }
+        told(told&&) = default;
+        told& operator=(told const&) = delete;
+        told& operator=(told&&) = delete;
+        ~told() = default;
+        void operator()(holdfast::error const&) const {}
+    };
+    int copies = 0;
+    store here;
+    mutex m{here, "orders", {.min_hold = 1min, .on_error = told{copies}}};
+    m.lock();
+    int const before = copies;
+    m.unlock();
+    CHECK(copies == before);
+}
+
 TEST_CASE("threads of one process wait for the min_hold, too, and get the lock after it")
 {
     store here;

@@ -8,6 +8,9 @@
 #include <holdfast/memory.hpp>
 #include <holdfast/mutex.hpp>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdint>
 
@@ -38,4 +41,22 @@ TEST_CASE("a store with a name is kept when its last handle goes, with the jobs 
     REQUIRE(seen);
     REQUIRE(seen->remaining);
     CHECK(*seen->remaining > 50min);
+}
+
+TEST_CASE("a child of fork that opens a store by its name has a store of its own")
+{
+    auto const here = make_store("memory:forks");
+    holdfast::mutex m{here, "orders"};
+    m.lock();
+    auto const child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        holdfast::mutex first{make_store("memory:forks"), "orders"};
+        holdfast::mutex second{make_store("memory:forks"), "orders"};
+        ::_exit(first.try_lock() && !second.try_lock() ? 0 : 1);
+    }
+    int status = -1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    CHECK(m.lease().still_held());
 }

@@ -3,16 +3,19 @@
 // What is said of masters that do not grant.
 #include "masters.hpp"
 #include "support/catch.hpp"
+#include "support/code_of.hpp"
 
 #include <algorithm>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
 using holdfast::errc;
 using holdfast::redlock::masters;
 using holdfast::redlock::mutex;
+using holdfast::test::code_of;
 using holdfast::test::containing;
 using holdfast::test::contains;
 using holdfast::test::eventually;
@@ -70,6 +73,11 @@ TEST_CASE("no quorum: a master that refuses is named beside one that is dead, ea
     CHECK(e.what() == "lock \"orders\": no quorum of 3 masters; " + address_of(locked) +
                           ": authentication failed; check user and password; " + address_of(two[1]) +
                           " (Connection refused): cannot connect");
+    std::swap(urls[0], urls[2]);
+    masters client{urls, {.node_timeout = 5s, .connect_timeout = 1min, .restart_guard = 0ms}};
+    CHECK(code_of([&] { static_cast<void>(client.holder("orders")); }) == errc::unavailable);
+    two[0].kill();
+    CHECK(code_of([&] { static_cast<void>(client.holder("orders")); }) == errc::unavailable);
 }
 
 TEST_CASE("no quorum for a renewal: a master without a vote is named with its reason, one that is well is not")

@@ -234,7 +234,8 @@ private:
         }
     }
 
-    static inline thread_local std::optional<fork_guard> here_;  // in the threads that call
+    // In the threads that call; one for all shared libraries, also of those that hide their names.
+    [[gnu::visibility("default")]] static inline thread_local std::optional<fork_guard> here_;
 
     std::function<void()> const attend_;
     std::shared_ptr<shared> shared_ = std::make_shared<shared>();

@@ -185,4 +185,16 @@ inline void check_options(std::string_view name, lock_options const& options, st
     require(options.unavailable_after.count() >= 0, "unavailable_after must not be negative");
 }
 
+namespace detail {
+
+/// Returns: `o` without its `on_error`, which is not copied meanwhile: what it does then could need a lock of ours.
+[[nodiscard]] inline lock_options without_hook(lock_options const& o)
+{
+    auto const& [ttl, renew, stop_margin, max_hold, min_hold, fencing, handoffs, fair, deferred, retry, patience,
+                 on_error] = o;
+    static_cast<void>(on_error);
+    return {ttl, renew, stop_margin, max_hold, min_hold, fencing, handoffs, fair, deferred, retry, patience, nullptr};
+}
+
+}  // namespace detail
 }  // namespace holdfast

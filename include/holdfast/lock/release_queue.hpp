@@ -232,11 +232,8 @@ private:
         auto hold = std::make_shared<hold_state>();
         hold->unused = true;
         auto options = lease_.state().options();
-        if (options->on_error) {  // what it refers to may end before the lease
-            auto silent = std::make_shared<lock_options>(*options);
-            silent->on_error = nullptr;
-            options = std::move(silent);
-        }
+        if (options->on_error)  // what it refers to may end before the lease
+            options = std::make_shared<lock_options const>(without_hook(*options));
         kept_ = std::make_unique<mutex_state>();
         kept_->held = hold;
         kept_->releasing = std::move(call);
@@ -246,7 +243,7 @@ private:
         parker caller;  // the request is sent before `unlock()` returns, as the process may end then
         if (asks) store().drive(key(), caller, boot_clock::now());
         return {};
-    } catch (...) {  // no memory, or the user's function cannot be copied
+    } catch (...) {  // no memory
         auto const why = current_exception_code();
         lease_.end(turns_.next());
         pass_on(guard);

@@ -250,7 +250,7 @@ private:
                     return serves ? what::serve : what::sleep;
                 }
             }
-            for (std::size_t i = 0; i < count; ++i) due[i].whom->on_due(now, due[i].alarmed);
+            for (std::size_t i = 0; i < count; ++i) std::exchange(due[i].whom, nullptr)->on_due(now, due[i].alarmed);
         }
     }
 

@@ -91,7 +91,7 @@ public:
     void resize(std::ptrdiff_t max)
     {
         check_process();
-        std::scoped_lock one_at_a_time{resizing_};
+        std::unique_lock one_at_a_time{resizing_};
         auto next = current();
         if (static_cast<std::size_t>(max) != next->size()) next = std::make_shared<slot_set>(name(), max, make_);
         {
@@ -103,10 +103,10 @@ public:
         try {
             next->source().resize();
         } catch (...) {
-            end_change(nullptr);
+            end_change(std::move(one_at_a_time), nullptr);
             throw;
         }
-        end_change(std::move(next));
+        end_change(std::move(one_at_a_time), std::move(next));
     }
 
     /// Effects: gives back all slots that are held, of every number, together. What waits, and what is taken from now
@@ -159,8 +159,9 @@ private:
         return largest_;
     }
 
-    /// Effects: the slots of `next` are in use, if it is not null; those that waited for the change go on.
-    void end_change(shared_slots next) noexcept
+    /// Effects: the slots of `next` are in use, if it is not null; those that waited for the change go on, unlocked, as
+    /// what they tell may resize again.
+    void end_change(std::unique_lock<std::mutex> one_at_a_time, shared_slots next) noexcept
     {
         std::vector<std::function<void()>> waiting;
         {
@@ -170,9 +171,11 @@ private:
             if (next) std::swap(next, current_);
             max_ = static_cast<std::ptrdiff_t>(current_->size());
             if (current_->size() > largest_->size()) largest_ = current_;
-            if (next && next != current_) former_.emplace_back(next);
+            if (next == current_) next = nullptr;
+            if (next) former_.emplace_back(next);
         }
-        if (next && next != current()) next->out_of_use.request_stop();
+        one_at_a_time.unlock();
+        if (next) next->out_of_use.request_stop();
         for (auto const& go_on : waiting) go_on();
     }
 

@@ -93,8 +93,15 @@ protected:
         });
         if (then_ != lost_answer::repeat && !changed.empty())
             return this->errors_.explain(transport_, make_error_code(holdfast::errc::outcome_unknown), changed.first());
-        for (unsigned node = 0; node < size(); ++node)
-            if (auto const why = this->errors_.of(node)) return this->errors_.explain(transport_, why, node);
+        quorum::node_failures all;
+        quorum::node_failures permanent;  // those of misconfigured nodes
+        for (unsigned node = 0; node < size(); ++node) {
+            quorum::node_failures::cause const one{.error = this->errors_.of(node), .node = node};
+            if (one.error) all.add(one);
+            if (one.error == holdfast::errc::misconfigured) permanent.add(one);
+        }
+        auto const why = (size() - permanent.size() < majority() ? permanent : all).why();
+        if (why.error) return this->errors_.explain(transport_, why.error, why.node);
         return {make_error_code(holdfast::errc::unavailable), {}};
     }
 

@@ -28,6 +28,10 @@ protected:
     {
         return std::chrono::floor<std::chrono::milliseconds>(t);
     }
+    [[nodiscard]] static std::chrono::milliseconds expiry(microseconds t, std::chrono::milliseconds ttl)
+    {
+        return fence_counters::expiry(t, ttl);
+    }
 
     void forget_expired(microseconds t) { forget_until(whole(t)); }
 
@@ -118,14 +122,12 @@ protected:
             if (c.use_queue) lines_.leave(c.keys->lock, c.waiter);
             phase.taken(c, key.holds, c.use_queue ? lines_.waited_for(c.keys->lock) : phase.writer_queues(whole(t)));
             auto const before = key.holds.empty() ? std::nullopt : key.expires;
-            auto const expires = fence_counters::expiry(t, c.ttl);
-            key = {std::string{c.token.view()}, std::max(expires, before.value_or(std::chrono::milliseconds{0})),
-                   c.use_holder};
+            key = {std::string{c.token.view()},
+                   std::max(expiry(t, c.ttl), before.value_or(std::chrono::milliseconds{0})), c.use_holder};
             ++grants_;
             return;
         }
-        keys_.insert_or_assign(c.keys->lock,
-                               stored_key{std::string{c.token.view()}, fence_counters::expiry(t, c.ttl), c.use_holder});
+        keys_.insert_or_assign(c.keys->lock, stored_key{std::string{c.token.view()}, expiry(t, c.ttl), c.use_holder});
         ++grants_;
     }
 

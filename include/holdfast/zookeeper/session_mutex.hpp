@@ -42,7 +42,7 @@ public:
     void expire() noexcept { expired_ = true; }
 
 private:
-    static inline thread_local bool completing_ = false;
+    [[gnu::visibility("default")]] static inline thread_local bool completing_ = false;
 
     std::mutex mutex_;
     holdfast::detail::ended_operations ended_;
