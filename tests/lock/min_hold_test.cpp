@@ -111,7 +111,7 @@ TEST_CASE("a min_hold holds for every way to give a lock back")
     CHECK(boot_clock::now() - begun >= 300ms);
 }
 
-TEST_CASE("unlock does not copy what is told of errors, as its copy may wait for who wants this lock")
+TEST_CASE("unlock does not copy what is told of errors, as its copy may wait for a thread that wants this lock")
 {
     struct told {
         int* copies;

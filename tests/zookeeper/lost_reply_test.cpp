@@ -186,6 +186,9 @@ TEST_CASE(
     CHECK(of_operator.force_unlock());  // which was done at once, and is not done to the next one
     waiter.join();
     CHECK(waiting.lease().still_held());
+    auto const next = of_operator.holder();
+    REQUIRE(next);
+    CHECK(next->fencing_token == waiting.lease().fencing_token());
 }
 
 TEST_CASE("an acquire that ends while its create is under way leaves nothing", "[lesson-15]")

@@ -20,7 +20,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// | no client is known to wait | none; after 100 ms of use a twentieth of that time, so 5 ms; after a second or more 50 ms |
 ///
 /// The second row is for clients that only poll, and so are not seen to wait. Use is the time since the lock was last
-/// left free for 5 ms, or for one that was known to wait: until that one has asked, those who poll find it free, too.
+/// left free for 5 ms, or was another client's: where it changes hands, those who poll find it free, too.
 ///
 /// An attempt without time for the pause may be made all the same, but not twice in a row: a client that never has the
 /// time keeps every second pause. In this rule the pause for pollers counts for at most 5 ms.
@@ -41,10 +41,11 @@ public:
                              std::memory_order_relaxed);
     }
 
-    /// Effects: notes that the store has granted the lock to this client: between `earliest` and `now`.
-    void granted(boot_clock::time_point earliest, boot_clock::time_point now) noexcept
+    /// Effects: notes that the store has granted the lock to this client: between `earliest` and `now`. `had_to_wait`:
+    /// it was refused first, as another client had it or was called.
+    void granted(boot_clock::time_point earliest, boot_clock::time_point now, bool had_to_wait = false) noexcept
     {
-        if (earliest - released_at_ >= least_for_pollers || waiters_until() >= released_at_) in_use_since_ = now;
+        if (had_to_wait || earliest - released_at_ >= least_for_pollers) in_use_since_ = now;
     }
 
     /// Returns: when the store may be asked for the lock; a time in the past if at once.

@@ -76,6 +76,7 @@ public:
     std::uint32_t heard = 0;  ///< the signals that it has collected
     /// The observer is to be told if it has to wait. Other threads read it, and only its own sets it.
     std::atomic<bool> tells_wait{false};
+    std::atomic<bool> had_to_wait{false};  ///< its request was refused: another client had the lock, or was called
 
     // Of its turn.
     bool paused = false;  ///< the pause before its request has begun
@@ -103,6 +104,7 @@ private:
     void complete() noexcept final { signal(answered); }
     void must_wait() noexcept final
     {
+        had_to_wait = true;
         if (tells_wait.load(std::memory_order_relaxed)) signal(another_has_it);
     }
 };

@@ -5,6 +5,7 @@
 #include <holdfast/core/clock.hpp>
 #include <holdfast/core/operation.hpp>
 #include <holdfast/core/result.hpp>
+#include <holdfast/quorum/node_failures.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
 #include <holdfast/redis/question_machine.hpp>

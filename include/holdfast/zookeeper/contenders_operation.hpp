@@ -82,7 +82,11 @@ private:
         change({request::kind::write, path_of(line.front()), asking_for_release(line.front().content)});
     }
 
-    void on_changed(reply const& r) override { end(r.what == answer::ok); }
+    /// If the node has gone, there may be another reader, or the next holder.
+    void on_changed(reply const& r) override
+    {
+        if (r.what == answer::ok || !ask_again()) end(r.what == answer::ok);
+    }
 };
 
 }  // namespace holdfast::zookeeper

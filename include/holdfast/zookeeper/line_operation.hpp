@@ -49,6 +49,15 @@ protected:
     /// line again.
     void change(request what) { send(change_tag, std::move(what)); }
 
+    /// Effects: asks for the line again, a few times at most, as what was found has gone. Not in the plain form, whose
+    /// nodes have one path. Returns: whether it does.
+    bool ask_again()
+    {
+        if (!key_->queued() || again_++ >= most_again) return false;
+        ask();
+        return true;
+    }
+
     /// Returns: the path of the node of `who`.
     [[nodiscard]] std::string path_of(participant const& who) const
     {
@@ -119,7 +128,7 @@ private:
         auto const to = line_.begin() + static_cast<std::ptrdiff_t>(asked_);
         bool const converted =
             std::any_of(from, to, [&](place const& one) { return one.may_be_converted && gone(one); });
-        if (converted && again_++ < most_again) return ask();
+        if (converted && ask_again()) return;
         if (to != line_.end() && std::all_of(from, to, gone)) return ask_for_nodes();
         auto const rest = line_.size() - asked_;
         std::erase_if(line_, gone);

@@ -277,7 +277,7 @@ private:
         servers_->postpone(!plan_.calm && d.once_in(4) ? 5 : 0);
     }
 
-    /// Effects: decides what operators do, in one of eight schedules: in the session of a client, or in one of their
+    /// Effects: decides what operators do, in one of four schedules: in the session of a client, or in one of their
     /// own. A hold that changes its mode deletes a node by itself, so there they have a session of their own. In the
     /// plain form they do nothing: all holders have a node of the same path, so what is meant for one that gives the
     /// lock back at that moment may come to the next one.
@@ -286,8 +286,8 @@ private:
         dice d{seed};
         bool const slots = has_permits(shared_.form) && shared_.kept == zookeeper::permits::slots;
         bool const plain = shared_.form == zookeeper_form::plain;
-        if (!d.once_in(8) || plain || (has_permits(shared_.form) && !slots)) return;
-        for (auto i = 1 + d.up_to(3); i > 0; --i) {
+        if (!d.once_in(4) || plain || (has_permits(shared_.form) && !slots)) return;
+        for (auto i = 1 + d.up_to(5); i > 0; --i) {
             auto const by = d.once_in(2) ? lone_operator() : d.up_to(heir() - 1);
             deeds_.push_back({.what = d.once_in(3) ? deed::kind::request : deed::kind::force,
                               .by = shared_.form == zookeeper_form::readers ? lone_operator() : by,

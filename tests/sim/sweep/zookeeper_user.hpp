@@ -163,7 +163,8 @@ public:
     sim::process operate(deed& mine)
     {
         auto const life = life_;
-        auto const& key = has_permits() ? slots_[mine.slot % slots_.size()] : alone_;
+        if (has_permits()) mine.slot %= slots_.size();  // of as many as this client knows
+        auto const& key = has_permits() ? slots_[mine.slot] : alone_;
         bool const forces = mine.what == deed::kind::force;
         note(forces ? "takes the lock from its holder" : "asks the holder to release the lock", 0);
         mine.begun = me_.present();
@@ -352,16 +353,18 @@ private:
                                   .shared = key->mode() == access::shared,
                                   .permits = number,
                                   .slot = slot,
-                                  .node = node_of(got.token)});
+                                  .node = node_of(got)});
         return record_.claims.size() - 1;
     }
 
-    /// Returns: the transaction that made the node of a lease; 0 if there is none any more.
-    [[nodiscard]] std::int64_t node_of(owner_token const& token) const
+    /// Returns: the transaction that made the node of a lease; if that was lost before its user was told of it, as far
+    /// as its first token shows it, else 0.
+    [[nodiscard]] std::int64_t node_of(grant const& got) const
     {
         std::scoped_lock guard{store_->session().mutex()};
-        auto const* const node = store_->session().held().find(token);
-        return node ? node->what.czxid : 0;
+        if (auto const* const node = store_->session().held().find(got.token)) return node->what.czxid;
+        auto const shown = static_cast<std::int64_t>(got.fence / zookeeper::first_token_of(1));
+        return zookeeper::first_token_of(shown) == got.fence ? shown : 0;
     }
 
     sim::process hold(grant got, std::size_t mine, duration work, shared_key key, bool inherits)
