@@ -90,8 +90,8 @@ TEST_CASE("a client that takes turns with others needs no pause for those who po
         CHECK(pause.ask_at() <= now);
         now += 200us;
     }
-    pause.granted(now, now);
-    pause.released(now + 100ms);  // by then there is none but those who poll
+    pause.granted(now, now, true);
+    pause.released(now + 100ms);  // by then there may be none but those who poll
     CHECK(pause.ask_at() == now + 105ms);
 }
 
