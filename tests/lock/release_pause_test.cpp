@@ -84,13 +84,13 @@ TEST_CASE("a client that takes turns with others needs no pause for those who po
     release_pause pause;
     auto now = t0;
     for (int i = 0; i < 1000; ++i) {
-        pause.granted(now, now, true);
+        pause.taken_over(now);
         now += 1ms;
         pause.released(now);
         CHECK(pause.ask_at() <= now);
         now += 200us;
     }
-    pause.granted(now, now, true);
+    pause.taken_over(now);
     pause.released(now + 100ms);  // by then there may be none but those who poll
     CHECK(pause.ask_at() == now + 105ms);
 }

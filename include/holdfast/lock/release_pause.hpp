@@ -41,12 +41,14 @@ public:
                              std::memory_order_relaxed);
     }
 
-    /// Effects: notes that the store has granted the lock to this client: between `earliest` and `now`. `had_to_wait`:
-    /// it was refused first, as another client had it or was called.
-    void granted(boot_clock::time_point earliest, boot_clock::time_point now, bool had_to_wait = false) noexcept
+    /// Effects: notes that the store has granted the lock to this client: between `earliest` and `now`.
+    void granted(boot_clock::time_point earliest, boot_clock::time_point now) noexcept
     {
-        if (had_to_wait || earliest - released_at_ >= least_for_pollers) in_use_since_ = now;
+        if (earliest - released_at_ >= least_for_pollers) in_use_since_ = now;
     }
+
+    /// Effects: the same, after another client had the lock, or was called.
+    void taken_over(boot_clock::time_point now) noexcept { in_use_since_ = now; }
 
     /// Returns: when the store may be asked for the lock; a time in the past if at once.
     [[nodiscard]] boot_clock::time_point ask_at() const noexcept

@@ -100,7 +100,7 @@ public:
         outage_.note(outcome, one);
         if (outcome) return;
         place_since_ = boot_clock::time_point::max();
-        pause_.granted(earliest, now, one.had_to_wait);
+        one.had_to_wait ? pause_.taken_over(now) : pause_.granted(earliest, now);
         asks_ = nullptr;
         state_ = state::held;
     }
