@@ -4,7 +4,6 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/acquire_limits.hpp>
 #include <holdfast/core/clock.hpp>
-#include <holdfast/core/error.hpp>
 #include <holdfast/core/insertion_sort.hpp>
 #include <holdfast/core/options.hpp>
 #include <holdfast/core/validity.hpp>
@@ -54,7 +53,7 @@ public:
     {
         sent_ = now;
         std::fill(votes_.begin(), votes_.end(), vote{});
-        failures_ = permanent_ = {};
+        failures_ = {};
         settled_ = false;
         fence_ = 0;
     }
@@ -77,7 +76,7 @@ public:
             v.now = applied ? vote::confirmed : vote::failed;
         else
             v = {applied ? vote::granted : held ? vote::held : vote::failed, a.in_line, a.fence, a.time_left};
-        if (v.now == vote::failed) fail({.error = a.error, .node = node});
+        if (v.now == vote::failed) failures_.add({.error = a.error, .node = node});
         if (to_confirm && held)
             return {.doubt = those([&](vote const& one) { return one.fence == fence_; }) | node_set::of(node)};
         if (!settled_ && count(vote::granted) >= majority()) return {.confirm = settle_fence()};
@@ -92,7 +91,7 @@ public:
             those([&](vote const& v) { return v.now == vote::pending || (settled_ && v.now == vote::granted); });
         overdue.for_each([&](unsigned node) {
             votes_[node].now = vote::failed;
-            fail({.error = overdue_, .node = node});
+            failures_.add({.error = overdue_, .node = node});
         });
         return overdue;
     }
@@ -184,14 +183,11 @@ public:
         return *at;
     }
 
-    /// Returns: the error to report: that of a misconfigured node only if it is hopeless, or no other error came.
-    [[nodiscard]] node_failures::cause const& why() const noexcept
-    {
-        return hopeless() ? permanent_.why() : failures_.why();
-    }
+    /// Returns: the error to report.
+    [[nodiscard]] node_failures::cause const& why() const noexcept { return failures_.why(nodes_); }
 
     /// Returns: whether so many nodes are misconfigured that no majority is possible.
-    [[nodiscard]] bool hopeless() const noexcept { return nodes_ - permanent_.size() < majority(); }
+    [[nodiscard]] bool hopeless() const noexcept { return failures_.hopeless(nodes_); }
 
 private:
     struct vote {
@@ -216,12 +212,6 @@ private:
     [[nodiscard]] unsigned count(vote::state s) const noexcept
     {
         return those([s](vote const& v) { return v.now == s; }).size();
-    }
-
-    void fail(node_failures::cause const& c) noexcept
-    {
-        failures_.add(c);
-        if (c.error == errc::misconfigured) permanent_.add(c);
     }
 
     node_set settle_fence() noexcept
@@ -252,8 +242,7 @@ private:
     std::chrono::milliseconds margin_;
     boot_clock::time_point sent_{};
     std::vector<vote> votes_;
-    node_failures failures_;
-    node_failures permanent_;  // those of misconfigured nodes
+    attempt_failures failures_;
     bool settled_ = false;
     std::uint64_t fence_ = 0;
 };

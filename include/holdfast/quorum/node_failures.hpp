@@ -56,4 +56,30 @@ private:
     std::uint8_t size_ = 0;
 };
 
+/// The same for an attempt at which a majority may never be possible.
+class attempt_failures : public node_failures {
+public:
+    /// Effects: notes that a node failed.
+    void add(cause const& c) noexcept
+    {
+        node_failures::add(c);
+        if (c.error == errc::misconfigured) permanent_.add(c);
+    }
+
+    /// Returns: whether so many of `nodes` are misconfigured that no majority is possible.
+    [[nodiscard]] bool hopeless(unsigned nodes) const noexcept
+    {
+        return nodes - permanent_.size() < majority_of(nodes);
+    }
+
+    /// Returns: the error to report: that of a misconfigured node only if it is hopeless, or no other error came.
+    [[nodiscard]] cause const& why(unsigned nodes) const noexcept
+    {
+        return hopeless(nodes) ? permanent_.why() : node_failures::why();
+    }
+
+private:
+    node_failures permanent_;  // those of misconfigured nodes
+};
+
 }  // namespace holdfast::quorum

@@ -94,14 +94,9 @@ protected:
         });
         if (then_ != lost_answer::repeat && !changed.empty())
             return this->errors_.explain(transport_, make_error_code(holdfast::errc::outcome_unknown), changed.first());
-        quorum::node_failures all;
-        quorum::node_failures permanent;  // those of misconfigured nodes
-        for (unsigned node = 0; node < size(); ++node) {
-            quorum::node_failures::cause const one{.error = this->errors_.of(node), .node = node};
-            if (one.error) all.add(one);
-            if (one.error == holdfast::errc::misconfigured) permanent.add(one);
-        }
-        auto const why = (size() - permanent.size() < majority() ? permanent : all).why();
+        quorum::attempt_failures failures;
+        for (unsigned node = 0; node < size(); ++node) failures.add({.error = this->errors_.of(node), .node = node});
+        auto const why = failures.why(size());
         if (why.error) return this->errors_.explain(transport_, why.error, why.node);
         return {make_error_code(holdfast::errc::unavailable), {}};
     }
