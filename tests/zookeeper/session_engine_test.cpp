@@ -125,6 +125,15 @@ struct session : wire {
         for (auto* const one : std::exchange(unanswered, {})) to->on_reply(*one, holdfast::zookeeper::reply{r});
     }
 
+    /// Effects: it is connected, and what was asked then is answered, and not among what was sent.
+    void connect()
+    {
+        to->on_state(transport_events::state::connected, 1, 10s);
+        attend();
+        answer();
+        sent.clear();
+    }
+
     session_engine engine;
 };
 
@@ -274,10 +283,7 @@ TEST_CASE("a wait that is given up before its watch is answered keeps nothing fr
 {
     using enum request::kind;
     session zk{{}};
-    zk.to->on_state(transport_events::state::connected, 1, 10s);
-    zk.attend();
-    zk.answer();
-    zk.sent.clear();
+    zk.connect();
     idle waits;
     idle gives_back;
     {
@@ -306,10 +312,7 @@ TEST_CASE("who holds a lock is asked with few requests, however many wait for it
     bool const goes = GENERATE(false, true);  // the first in line, before its node is read
     auto const what = GENERATE(report_of::holder, report_of::contenders);
     session zk{{}};
-    zk.to->on_state(transport_events::state::connected, 1, 10s);
-    zk.attend();
-    zk.answer();
-    zk.sent.clear();
+    zk.connect();
 
     holdfast::zookeeper::reply line{answer::ok};
     for (int i = 0; i < 200; ++i) {
@@ -350,10 +353,7 @@ TEST_CASE("a session makes no more nodes than its servers can remove at once")
     using holdfast::zookeeper::held_nodes;
     using kind = request::kind;
     session zk{{}};
-    zk.to->on_state(transport_events::state::connected, 1, 10s);
-    zk.attend();
-    zk.answer();
-    zk.sent.clear();
+    zk.connect();
     std::string const path = '/' + std::string(999, 'x');
     constexpr std::size_t most = held_nodes::most_bytes / (1'000 + 10 + 4);
     std::vector<std::unique_ptr<idle>> all;
@@ -406,10 +406,7 @@ TEST_CASE("a node that is being removed counts until it is gone, and so does the
     using holdfast::zookeeper::held_nodes;
     using kind = request::kind;
     session zk{{}};
-    zk.to->on_state(transport_events::state::connected, 1, 10s);
-    zk.attend();
-    zk.answer();
-    zk.sent.clear();
+    zk.connect();
     std::string const path = '/' + std::string(999, 'x');
     bool const marks = GENERATE(true, false);
     auto const number = std::make_shared<holdfast::zookeeper::permit_number>(path, 3);
