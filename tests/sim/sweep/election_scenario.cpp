@@ -140,10 +140,12 @@ private:
         if (leader_ == &mine) leader_ = nullptr;
     }
 
-    /// Soon one of the candidates leads, and then all go.
+    /// Soon one of the candidates leads, and then all go. One that stands still knows nothing of the end of its term.
     void settle() override
     {
-        auto const at = std::max(world_.now(), quiet_since()) + dead_lease() + pause_ + 200ms;
+        auto well = std::max(world_.now(), quiet_since());
+        for (auto& one : processes_) well = std::max(well, one.host().awake_since());
+        auto const at = well + dead_lease() + pause_ + 200ms;
         world_.run_until(at);
         auto const leaders = std::count_if(terms_.begin(), terms_.end(), [&](claim const& c) {
             return c.granted <= at && c.ended > at && std::count(killed().begin(), killed().end(), c.client) == 0;

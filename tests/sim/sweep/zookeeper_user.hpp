@@ -132,7 +132,7 @@ public:
             else
                 co_await me_.sleep_until(me_.present() + servers_.timeout() / 8);
         }
-        if (--alive_ == 0) end_use();
+        if (--alive_ == 0 && inherited_all()) end_use();  // not all of its threads may have begun
     }
 
     /// Changes the number of permits, as a semaphore does it: its slots are of that number when it is done.
