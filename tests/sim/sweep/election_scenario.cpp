@@ -144,7 +144,8 @@ private:
     void settle() override
     {
         auto well = std::max(world_.now(), quiet_since());
-        for (auto& one : processes_) well = std::max(well, one.host().awake_since());
+        for (auto& one : processes_)
+            if (!killed(one.host())) well = std::max(well, one.host().awake_since());
         auto const at = well + dead_lease() + pause_ + 200ms;
         world_.run_until(at);
         auto const leaders = std::count_if(terms_.begin(), terms_.end(), [&](claim const& c) {
