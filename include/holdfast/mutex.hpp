@@ -74,7 +74,7 @@ public:
 
 protected:
     /// Effects: makes a mutex of a lock object, for a store whose locks have options of their own.
-    explicit mutex(std::unique_ptr<detail::lock_object> object) noexcept : exclusive_calls{std::move(object)} {}
+    explicit mutex(std::shared_ptr<detail::lock_object> object) noexcept : exclusive_calls{std::move(object)} {}
 
 private:
     friend struct detail::once_access;

@@ -82,11 +82,11 @@ public:
         : of_{std::move(of)}, begun_{begun}, may_end_{may_end}
     {
     }
-    [[nodiscard]] std::unique_ptr<holdfast::detail::lock_object> make_slot(std::size_t slot) override
+    [[nodiscard]] std::shared_ptr<holdfast::detail::lock_object> make_slot(std::size_t slot) override
     {
         return of_->make_slot(slot);
     }
-    [[nodiscard]] std::unique_ptr<holdfast::detail::lock_object> make_turn() override { return of_->make_turn(); }
+    [[nodiscard]] std::shared_ptr<holdfast::detail::lock_object> make_turn() override { return of_->make_turn(); }
     [[nodiscard]] std::size_t held() override { return of_->held(); }
     void resize() override
     {

@@ -45,9 +45,9 @@ struct fixture {
     {
         options.ttl = 1h;
         owner.options = std::make_shared<lock_options const>(std::move(options));
-        lease.begin(grant{.token = owner_token::from_bits(1, 2), .valid_until = valid, .fence = 70, .fences = 64},
-                    owner.options);
         first.emplace(owner);
+        lease.begin(grant{.token = owner_token::from_bits(1, 2), .valid_until = valid, .fence = 70, .fences = 64},
+                    *first);
         lease.give(*first, lease.deadline_for(valid), nullptr);
     }
 };
@@ -152,8 +152,8 @@ TEST_CASE(
     auto const after = [](unsigned handoffs, bool wanted, unsigned reserved) {
         fixture f;
         f.lease.end(&*f.first);
-        f.lease.begin(grant{.token = {}, .valid_until = f.valid, .fence = 70, .fences = reserved + 1}, f.owner.options);
         quiet next{f.owner};
+        f.lease.begin(grant{.token = {}, .valid_until = f.valid, .fence = 70, .fences = reserved + 1}, next);
         f.lease.give(next, f.lease.deadline_for(f.valid), nullptr);
         for (unsigned i = 0; i < handoffs; ++i) f.lease.count_handoff();
         f.lease.end(wanted ? &*f.first : nullptr);
@@ -174,8 +174,8 @@ TEST_CASE("a lease is passed on as often only as it has tokens for")
     fixture f;
     quiet next{f.owner};
     f.lease.end(nullptr);
-    f.lease.begin(grant{.token = {}, .valid_until = f.valid, .fence = 70, .fences = 2}, f.owner.options);
     quiet again{f.owner};
+    f.lease.begin(grant{.token = {}, .valid_until = f.valid, .fence = 70, .fences = 2}, again);
     f.lease.give(again, f.lease.deadline_for(f.valid), nullptr);
     auto const deadline = f.lease.deadline_for(f.valid);
     CHECK(f.lease.may_pass_to(next, deadline));
@@ -207,8 +207,8 @@ TEST_CASE("a lease whose last renewal failed is not passed on; that says nothing
     CHECK_FALSE(f.lease.settle(make_error_code(holdfast::errc::unavailable)));
     CHECK_FALSE(f.lease.may_pass_to(next, deadline));
     f.lease.end(nullptr);
-    f.lease.begin(grant{.token = {}, .valid_until = f.valid, .fence = 70, .fences = 64}, f.owner.options);
     quiet again{f.owner};
+    f.lease.begin(grant{.token = {}, .valid_until = f.valid, .fence = 70, .fences = 64}, again);
     f.lease.give(again, deadline, nullptr);
     CHECK(f.lease.may_pass_to(next, deadline));
 }
@@ -319,9 +319,10 @@ TEST_CASE("an answer that comes within the stop_margin is late")
 TEST_CASE("a lease whose duration its store fixes is too short for a stop_margin above a third of it")
 {
     auto const granted = [](std::chrono::milliseconds margin, std::chrono::milliseconds fixed) {
+        object owner{std::make_shared<lock_options const>(lock_options{.ttl = 1h, .stop_margin = margin})};
+        quiet first{owner};
         lease_state lease;
-        lease.begin(grant{.token = {}, .valid_until = boot_clock::now() + 1h, .ttl = fixed},
-                    std::make_shared<lock_options const>(lock_options{.ttl = 1h, .stop_margin = margin}));
+        lease.begin(grant{.token = {}, .valid_until = boot_clock::now() + 1h, .ttl = fixed}, first);
         return lease.too_short();
     };
     CHECK_FALSE(granted(0ms, 9s));

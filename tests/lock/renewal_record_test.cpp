@@ -40,12 +40,12 @@ struct leased {
     {
         owner.options = std::make_shared<lock_options const>(std::move(options));
         auto const valid = holdfast::valid_until(boot_clock::now(), owner.options->ttl);
-        lease.begin({.token = holdfast::owner_token::from_bits(1, 2), .valid_until = valid, .fence = 70, .fences = 64},
-                    owner.options);
         struct quiet final : holdfast::detail::waiter {
             using waiter::waiter;
             void signal(std::uint32_t) noexcept override {}
         } first{owner, {}};
+        lease.begin({.token = holdfast::owner_token::from_bits(1, 2), .valid_until = valid, .fence = 70, .fences = 64},
+                    first);
         lease.give(first, lease.deadline_for(valid), nullptr);
     }
     [[nodiscard]] std::string lost_by(loss how) const { return record.explain(how, lease).detail; }

@@ -129,11 +129,11 @@ patience const for_ever;
 class three_slots final : public slot_source {
 public:
     three_slots(std::vector<script>& of, script& turn) : of_{of}, turn_{turn} {}
-    [[nodiscard]] std::unique_ptr<lock_object> make_slot(std::size_t slot) override
+    [[nodiscard]] std::shared_ptr<lock_object> make_slot(std::size_t slot) override
     {
-        return std::make_unique<scripted>(of_.at(slot));
+        return std::make_shared<scripted>(of_.at(slot));
     }
-    [[nodiscard]] std::unique_ptr<lock_object> make_turn() override { return std::make_unique<scripted>(turn_); }
+    [[nodiscard]] std::shared_ptr<lock_object> make_turn() override { return std::make_shared<scripted>(turn_); }
     [[nodiscard]] std::size_t held() override { return 0; }
 
 private:

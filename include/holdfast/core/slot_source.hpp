@@ -20,10 +20,10 @@ public:
     virtual ~slot_source() = default;
 
     /// Returns: the lock of a slot. Throws: `error` (`misconfigured`).
-    [[nodiscard]] virtual std::unique_ptr<lock_object> make_slot(std::size_t slot) = 0;
+    [[nodiscard]] virtual std::shared_ptr<lock_object> make_slot(std::size_t slot) = 0;
 
     /// Returns: the lock of who collects several permits. Throws: `error` (`misconfigured`).
-    [[nodiscard]] virtual std::unique_ptr<lock_object> make_turn() = 0;
+    [[nodiscard]] virtual std::shared_ptr<lock_object> make_turn() = 0;
 
     /// Returns: how many slots are held, by any client. Throws: `error`, as `store::holder`.
     [[nodiscard]] virtual std::size_t held() = 0;

@@ -128,7 +128,7 @@ public:
     lock_factory& operator=(lock_factory const&) = delete;
     virtual ~lock_factory() = default;
 
-    [[nodiscard]] virtual std::unique_ptr<lock_object> make_mutex(std::string_view name, lock_options options) = 0;
+    [[nodiscard]] virtual std::shared_ptr<lock_object> make_mutex(std::string_view name, lock_options options) = 0;
 
     [[nodiscard]] virtual shared_sides make_shared_mutex(std::string_view name, lock_options const& options) = 0;
     [[nodiscard]] virtual std::shared_ptr<semaphore_object> make_semaphore(std::string_view name, std::ptrdiff_t max,

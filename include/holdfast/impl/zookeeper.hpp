@@ -63,7 +63,7 @@ public:
         return core.connected();
     }
 
-    [[nodiscard]] std::unique_ptr<holdfast::detail::lock_object> make_mutex(std::string_view name, lock_options options,
+    [[nodiscard]] std::shared_ptr<holdfast::detail::lock_object> make_mutex(std::string_view name, lock_options options,
                                                                             node_options nodes) override
     {
         check_name(name);

@@ -49,7 +49,7 @@ public:
 
     [[nodiscard]] bool in_child() const noexcept { return parts().origin.in_child(); }
 
-    [[nodiscard]] std::unique_ptr<lock_object> make_mutex(std::string_view name, lock_options options) override
+    [[nodiscard]] std::shared_ptr<lock_object> make_mutex(std::string_view name, lock_options options) override
     {
         check_name(name);
         if (in_child()) throw made_before_fork(name);
@@ -66,7 +66,7 @@ public:
     }
 
     /// Returns: both sides of a `shared_mutex`, with holds of each mode that `make` makes.
-    [[nodiscard]] static shared_sides make_sides(std::function<std::unique_ptr<lock_object>(access)> make)
+    [[nodiscard]] static shared_sides make_sides(std::function<std::shared_ptr<lock_object>(access)> make)
     {
         std::shared_ptr<lock_object> exclusive = make(access::exclusive);
         return {std::move(exclusive),
@@ -75,7 +75,7 @@ public:
 
     /// Returns: what takes one mode of the `shared_mutex` of `key`, which the store has made. Each object for the
     /// shared mode has a lease of its own. Throws: `error` (`misconfigured`).
-    [[nodiscard]] std::unique_ptr<lock_object> make_shared_mutex(shared_key key, lock_options options)
+    [[nodiscard]] std::shared_ptr<lock_object> make_shared_mutex(shared_key key, lock_options options)
     {
         if (options.min_hold.count() != 0)
             throw error_of(key->name(), {make_error_code(errc::misconfigured), "min_hold is not for a shared_mutex"});
@@ -87,7 +87,7 @@ public:
     }
 
     /// Returns: what takes the lock of `key`, which the store has made. Throws: `error` (`misconfigured`).
-    [[nodiscard]] std::unique_ptr<lock_object> make_mutex(shared_key key, lock_options options)
+    [[nodiscard]] std::shared_ptr<lock_object> make_mutex(shared_key key, lock_options options)
     {
         if (in_child()) throw made_before_fork(key->name());
         check_options(key->name(), options, store().refused_lease(*key, options.ttl));
@@ -97,8 +97,8 @@ public:
         if (options.min_hold > options.ttl)
             check_time(key->name(), "min_hold", options.min_hold, store().refused_lease(*key, options.min_hold));
         if (options.fair) put_in_order(*key, options);
-        return make_as<lock_object, mutex_object>(queues_, std::move(key), shared_from_this(),
-                                                  shared_options(std::move(options)));
+        return std::make_shared<mutex_object>(queues_, std::move(key), shared_from_this(),
+                                              shared_options(std::move(options)));
     }
 
     [[nodiscard]] std::shared_ptr<semaphore_object> make_semaphore(std::string_view name, std::ptrdiff_t max,
@@ -164,11 +164,11 @@ private:
         {
         }
 
-        [[nodiscard]] std::unique_ptr<lock_object> make_slot(std::size_t slot) override
+        [[nodiscard]] std::shared_ptr<lock_object> make_slot(std::size_t slot) override
         {
             return of_->make_mutex(keys_.at(slot), options_);
         }
-        [[nodiscard]] std::unique_ptr<lock_object> make_turn() override
+        [[nodiscard]] std::shared_ptr<lock_object> make_turn() override
         {
             auto of_turn = options_;  // who collects permits keeps the turn for as long as that takes
             of_turn.renew = true;

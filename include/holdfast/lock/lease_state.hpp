@@ -33,11 +33,12 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// only; guarded by the queue's mutex.
 class lease_state {
 public:
-    /// Effects: begins a lease with what the store granted for `options`.
-    void begin(grant const& got, std::shared_ptr<lock_options const> options) noexcept
+    /// Effects: begins a lease with what the store granted for `first`, to whom it is to be given first.
+    void begin(grant const& got, waiter& first) noexcept
     {
-        options_ = std::move(options);
-        token_ = got.token;
+        options_ = first.options;
+        holder_ = nullptr;
+        first.next_hold->token = got.token;
         fixed_ = got.ttl.count() != 0;
         ttl_ = first_ttl_ = fixed_ ? got.ttl : options_->ttl;
         next_fence_ = got.fence;
@@ -55,15 +56,15 @@ public:
     void give(waiter& one, boot_clock::time_point deadline, std::unique_ptr<release_call> releasing) noexcept
     {
         options_ = one.options;
+        if (holder_) one.next_hold->token = token();
         holder_ = std::move(one.next_hold);
         holder_->begin(next_fence_, deadline);
         release_at_ = boot_clock::time_point::max();
         if (next_fence_ != 0) ++next_fence_;
         one.owner->held = holder_;
         holder_->unused = one.limit.told_later;
-        holder_->token = token_;
         one.owner->releasing = std::move(one.releasing ? one.releasing : releasing);
-        if (one.owner->releasing) one.owner->releasing->bind(token_);
+        if (one.owner->releasing) one.owner->releasing->bind(token());
     }
 
     /// Effects: gives the lease, which ends at `deadline`, to `kept`, which has no user, until `release_at`; then it is
@@ -73,7 +74,7 @@ public:
     {
         options_ = std::move(options);
         kept->begin(holder_->fence(), deadline);
-        kept->token = token_;
+        kept->token = token();
         holder_ = std::move(kept);
         release_at_ = release_at;
         return !fixed_ && release_at > deadline;
@@ -203,7 +204,8 @@ public:
     [[nodiscard]] boot_clock::time_point renew_at() const noexcept { return renew_at_; }
     [[nodiscard]] std::shared_ptr<hold_state> const& holder() const noexcept { return holder_; }
     [[nodiscard]] std::shared_ptr<lock_options const> const& options() const noexcept { return options_; }
-    [[nodiscard]] owner_token const& token() const noexcept { return token_; }
+    /// Requires: it has a holder.
+    [[nodiscard]] owner_token const& token() const noexcept { return holder_->token; }
     [[nodiscard]] std::chrono::milliseconds ttl() const noexcept { return ttl_; }
 
     /// Returns: for how long a renewal is to ask: as before, or, if the lease is kept, for no longer than is needed.
@@ -241,7 +243,6 @@ private:
 
     std::shared_ptr<hold_state> holder_;
     std::shared_ptr<lock_options const> options_;
-    owner_token token_;
     std::chrono::milliseconds ttl_{};
     std::chrono::milliseconds first_ttl_{};  // before it was extended
     std::uint64_t next_fence_ = 0;

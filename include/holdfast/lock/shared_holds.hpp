@@ -37,7 +37,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 /// An asynchronous call has an object in use as well, by a `one_hold`.
 class shared_holds final : public shared_object, public std::enable_shared_from_this<shared_holds> {
 public:
-    using maker = std::function<std::unique_ptr<lock_object>()>;
+    using maker = std::function<std::shared_ptr<lock_object>()>;
 
     /// Effects: makes the first object. Throws: what `make` throws.
     explicit shared_holds(maker make) : make_{std::make_shared<maker const>(std::move(make))} { put_back(take()); }

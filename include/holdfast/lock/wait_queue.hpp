@@ -247,7 +247,7 @@ private:
             return {};
         }
         auto& lease = lease_.state();
-        lease.begin(*got, one.options);
+        lease.begin(*got, one);
         lease.give(one, lease.deadline_for(got->valid_until), nullptr);
         if (!one.owner->client) {
             give_up_grant(guard, one);

@@ -44,7 +44,7 @@ public:
 
     [[nodiscard]] virtual session_state state() const = 0;
     virtual bool connect_for(std::chrono::milliseconds d) = 0;
-    [[nodiscard]] virtual std::unique_ptr<holdfast::detail::lock_object>
+    [[nodiscard]] virtual std::shared_ptr<holdfast::detail::lock_object>
     make_mutex(std::string_view name, lock_options options, node_options nodes) = 0;
     [[nodiscard]] virtual holdfast::detail::shared_sides
     make_shared_mutex(std::string_view name, lock_options const& options, node_options nodes) = 0;

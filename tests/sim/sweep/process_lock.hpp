@@ -435,7 +435,7 @@ public:
     using threads = process_threads;
 
     process_mutex(sim::client& of, std::string_view name, lock_options options)
-        : mutex{std::make_unique<process_lock>(of, name, std::move(options))}
+        : mutex{std::make_shared<process_lock>(of, name, std::move(options))}
     {
     }
 };
@@ -448,13 +448,13 @@ public:
     {
     }
 
-    [[nodiscard]] std::unique_ptr<detail::lock_object> make_slot(std::size_t slot) override
+    [[nodiscard]] std::shared_ptr<detail::lock_object> make_slot(std::size_t slot) override
     {
-        return std::make_unique<process_lock>(client_, key_of(slot), options_);
+        return std::make_shared<process_lock>(client_, key_of(slot), options_);
     }
-    [[nodiscard]] std::unique_ptr<detail::lock_object> make_turn() override
+    [[nodiscard]] std::shared_ptr<detail::lock_object> make_turn() override
     {
-        return std::make_unique<process_lock>(client_, name_ + "#batch", options_);
+        return std::make_shared<process_lock>(client_, name_ + "#batch", options_);
     }
     [[nodiscard]] std::size_t held() override { throw detail::no_operators(); }
     void resize() override { process_lock{client_, key_of(0), options_}.resize(); }

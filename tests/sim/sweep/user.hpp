@@ -167,7 +167,7 @@ private:
         owner.options = options_;
         granted_waiter one{owner};
         detail::lease_state lease;
-        lease.begin(got, options_);
+        lease.begin(got, one);
         lease.give(one, lease.deadline_for(got.valid_until), nullptr);
         auto held = lease.holder();
         bool ends_early = false;  // a lease that is kept

@@ -375,7 +375,7 @@ private:
         owner.options = options_;
         granted_waiter in_line{owner};
         detail::lease_state lease;
-        lease.begin(got, options_);
+        lease.begin(got, in_line);
         lease.give(in_line, lease.deadline_for(got.valid_until), nullptr);
         auto const held = lease.holder();
         auto const must_stay = [&] { return inherits && !inherited_all(); };
