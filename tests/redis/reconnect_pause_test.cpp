@@ -3,6 +3,7 @@
 
 #include <holdfast/redis/reconnect_pause.hpp>
 
+#include <algorithm>
 #include <chrono>
 
 using namespace std::chrono_literals;
@@ -36,7 +37,8 @@ TEST_CASE(
         p.ended(end::refused, t0);
         CHECK(left(p, t0) == pause);
     }
-    p.heard();
+    p.ended(end::lost, t0);
+    CHECK(p.over(t0));
     p.ended(end::refused, t0);
     CHECK(left(p, t0) == 5ms);
     p.put_back(3ms);
@@ -48,14 +50,15 @@ TEST_CASE("a server that breaks the protocol again and again is left alone for l
     auto const how = GENERATE(end::lost, end::refused);
     reconnect_pause p;
     auto now = t0;
-    for (auto const pause :
+    auto unreached = 0ms;
+    for (auto const distrust :
          {0ms, 5ms, 10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 640ms, 1280ms, 2560ms, 5120ms, 10'000ms, 10'000ms}) {
         p.begin(now);
-        p.heard();
         p.spoilt(how, now + 1ms);
         now += 1ms;
-        CHECK(left(p, now) == (how == end::refused && pause < 5ms ? 5ms : pause));
-        now += pause;
+        unreached = std::clamp(2 * unreached, 5ms, 450ms);
+        CHECK(left(p, now) == (how == end::refused ? std::max(distrust, unreached) : distrust));
+        now += left(p, now);
     }
 }
 

@@ -307,6 +307,41 @@ TEST_CASE("a server that breaks the protocol again and again is connected to les
     CHECK(connections <= 10);  // 0, 5, 10, 20, 40, 80, 160, 320, 640 ms
 }
 
+TEST_CASE("a server that takes no subscription is connected to less and less often, and what it says is known")
+{
+    bool const greets = GENERATE(false, true);
+    bool const says_why = GENERATE(false, true);
+    fixture f{1min, "orders", greets ? "secret" : ""};
+    int connections = 0;
+    auto const begun = boot_clock::now();
+    while (boot_clock::now() - begun < 1s) {
+        if (greets) f.say("+OK\r\n");
+        if (says_why) f.say("-ERR max number of clients reached\r\n");
+        if (!says_why) f.theirs = {};
+        REQUIRE(f.comes([&] { return f.whom.why.has_value(); }));
+        CHECK(*f.whom.why == (says_why ? errc::too_many_clients : errc::connection_lost));
+        f.whom.why.reset();
+        ++connections;
+        if (!f.connects_again(2s)) break;
+        f.accept();
+    }
+    CHECK(connections <= 10);  // 0, 5, 10, 20, 40, 80, 160, 320, 450 ms
+}
+
+TEST_CASE("a subscription that is cut off after it was confirmed is made again at once")
+{
+    fixture f;
+    for (int i = 0; i < 20; ++i) {
+        f.whom.watching = false;
+        f.whom.why.reset();
+        REQUIRE(f.is_watching());
+        f.theirs = {};
+        REQUIRE(f.comes([&] { return f.whom.why.has_value(); }));
+        REQUIRE(f.connects_again(1min));
+        f.accept();
+    }
+}
+
 TEST_CASE(
     "a subscription that fails again while commands are answered is told once, and once when it has stood for a while")
 {

@@ -62,7 +62,7 @@ public:
         looked_ = now;
         pause_.begin(now);
         state_ = state::greeting;
-        heard_ = false;
+        heard_ = answered_ = false;
         received_ = understood_ = 0;
         bool const opens = stream_.open({server_.host, std::to_string(server_.port), server_.unix_path, tls_});
         opens ? begin_step(now) : disconnect_for_stream(errc::cannot_connect, now);
@@ -76,18 +76,16 @@ public:
     void disconnect(std::error_code why, boot_clock::time_point now, std::string reason = {})
     {
         if (state_ == state::down) return;
-        // If a client certificate is refused, the server's first answer says so: no command has arrived.
-        bool const was_up = state_ == state::up && why.category() != tls::error_category();
         reason_ = std::move(reason);
         harmful_later() ? stream_.abort() : stream_.close();
         reader_.reset();
         reactor_.changed();
         state_ = state::down;
         why_ = why;
-        auto const end = was_up ? reconnect_pause::end::lost : reconnect_pause::end::refused;
+        auto const end = answered_ ? reconnect_pause::end::lost : reconnect_pause::end::refused;
         why == errc::protocol_error ? pause_.spoilt(end, now) : pause_.ended(end, now);
         ++generation_;
-        told_ = was_up && why != errc::protocol_error ? errc::connection_lost : why;
+        told_ = answered_ && why != errc::protocol_error ? errc::connection_lost : why;
         on_down(told_, now);
     }
 
@@ -237,10 +235,7 @@ private:
             if (received_ - understood_ > most_without_reply)
                 return disconnect(errc::protocol_error, now, "it sends without end, and no answer");
             if (*n == 0) return;
-            if (!std::exchange(heard_, true)) {
-                if (buffer[0] == tls_alert) return disconnect(tls::errc::tls_expected, now);
-                if (up()) pause_.heard();  // not earlier: a client's certificate may be refused after the handshake
-            }
+            if (!std::exchange(heard_, true) && buffer[0] == tls_alert) return disconnect(tls::errc::tls_expected, now);
             if (!reader_->feed({buffer.data(), *n})) return disconnect(errc::protocol_error, now);
             auto const generation = generation_;
             for (;;) {
@@ -248,7 +243,8 @@ private:
                 if (!one) return disconnect(errc::protocol_error, now);
                 if (!*one) break;
                 understood_ = received_;
-                if (state_ == state::up)
+                answered_ = answered_ || (up() && one->get().what() != reply::kind::error);
+                if (up())
                     on_reply(one->get(), now);
                 else
                     on_greeting(one->get(), now);
@@ -270,7 +266,7 @@ private:
         now = std::max(now, boot_clock::now());  // it may have arrived while others were served
         got.took = now - asked_;
         if (auto const why = refuses(got)) return disconnect(why, now);
-        if (heard_) pause_.heard();
+        answered_ = hello_ != hello::plain;
         state_ = state::up;
         on_up(got, now);
     }
@@ -287,6 +283,7 @@ private:
     std::error_code told_;  // why_, as it was reported
     std::string reason_;
     bool heard_ = false;               // whether anything was received over this connection
+    bool answered_ = false;            // whether it was of use: up, and for a plain hello with an answer after that
     std::uint64_t received_ = 0;       // bytes received
     std::uint64_t understood_ = 0;     // bytes received up to the last reply
     boot_clock::time_point since_{};   // when the current step began

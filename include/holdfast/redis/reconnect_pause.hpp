@@ -13,8 +13,8 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 ///
 /// | a connection                                             | the next one may begin                         |
 /// |----------------------------------------------------------|------------------------------------------------|
-/// | was up and ended                                         | at once                                        |
-/// | did not come up                                          | after 5 ms; in a row twice as long, to 450 ms  |
+/// | was of use: the server answered over it                  | at once                                        |
+/// | was of no use                                            | after 5 ms; in a row twice as long, to 450 ms  |
 /// | broke the protocol, more than 10 s after it began        | as above                                       |
 /// | broke the protocol sooner, as the one before it did, too | after 5 ms; in a row twice as long, to 10 s    |
 class reconnect_pause {
@@ -31,10 +31,7 @@ public:
     /// Effects: notes that one begins.
     void begin(boot_clock::time_point now) noexcept { began_ = now; }
 
-    /// Effects: notes that the server has said something.
-    void heard() noexcept { pause_ = {}; }
-
-    /// Effects: notes that the connection ended: `lost` if it was up.
+    /// Effects: notes that the connection ended: `lost` if it was of use.
     void ended(end how, boot_clock::time_point now) noexcept
     {
         pause_ = how == end::lost ? boot_clock::duration::zero()

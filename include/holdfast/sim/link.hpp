@@ -87,7 +87,6 @@ protected:
 private:
     void come_up(wire::greeting const& g, boot_clock::duration took)
     {
-        pause_.heard();
         up_ = true;
         on_up(g, took, client_.now());
     }
