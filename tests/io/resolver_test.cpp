@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // Look-ups of names while the name servers do not answer. The system's own are slow only where its settings are
-// changed, so `getaddrinfo` is one of this program that ends when the test says so.
+// changed, so `getaddrinfo` is one of this program that ends when the test says so; addresses in digits go to the
+// system's.
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 
 #include <holdfast/io/resolver.hpp>
+#include <holdfast/io/stream.hpp>
 
+#include <dlfcn.h>
 #include <netdb.h>
 #include <poll.h>
 
@@ -15,6 +18,7 @@
 #include <string>
 
 using holdfast::io::resolver;
+using holdfast::io::stream;
 using holdfast::test::eventually;
 
 namespace {
@@ -46,8 +50,12 @@ struct silent_names {
 
 }  // namespace
 
-extern "C" int getaddrinfo(char const*, char const*, addrinfo const*, addrinfo**)
+extern "C" int getaddrinfo(char const* host, char const* port, addrinfo const* hints, addrinfo** found)
 {
+    if ((hints->ai_flags & AI_NUMERICHOST) != 0) {
+        auto* const system = reinterpret_cast<decltype(&getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
+        return system(host, port, hints, found);
+    }
     ++asked;
     static_cast<void>(eventually([] { return answers.load(); }));
     ++ended;
@@ -101,4 +109,16 @@ TEST_CASE("a look-up outlives who asked for it")
     one.reset();
     answers = true;
     CHECK(eventually([] { return ended == asked; }));
+}
+
+TEST_CASE("an event that was of another descriptor of the same number does not end a look-up")
+{
+    silent_names names;
+    stream one;
+    REQUIRE(one.open({.host = "orders.example", .port = "6379", .path = {}, .tls = nullptr}));
+    CHECK(one.go_on());
+    CHECK(one.now() == stream::state::resolving);
+    answers = true;
+    CHECK(eventually([&] { return !one.go_on(); }));
+    CHECK(one.why().detail == ::gai_strerror(EAI_NONAME));
 }

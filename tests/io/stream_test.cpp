@@ -12,7 +12,9 @@
 #include <string>
 
 using holdfast::io::stream;
+using holdfast::test::bind_free_port;
 using holdfast::test::file_descriptor;
+using holdfast::test::start_connecting;
 using holdfast::test::temporary_folder;
 
 TEST_CASE("a stream takes no more from its socket than it is told to, however much is there")
@@ -41,4 +43,16 @@ TEST_CASE("a stream takes no more from its socket than it is told to, however mu
         got += in_turn;
     }
     CHECK(turns == 5);
+}
+
+TEST_CASE("an event that was of another descriptor of the same number does not end the wait for a connection")
+{
+    auto const bound = bind_free_port();
+    REQUIRE(::listen(bound.fd.get(), 0) == 0);
+    std::array const crowd{start_connecting(bound.port), start_connecting(bound.port)};
+    stream one;
+    REQUIRE(one.open({.host = "127.0.0.1", .port = std::to_string(bound.port), .path = {}, .tls = nullptr}));
+    REQUIRE(one.now() == stream::state::connecting);
+    CHECK(one.go_on());
+    CHECK(one.now() == stream::state::connecting);
 }

@@ -80,6 +80,7 @@ public:
     /// Effects: continues to open after an event. Returns: whether it has succeeded, or may still: see `now()`.
     bool go_on()
     try {
+        if (!has_news()) return true;  // the event was of a descriptor that had the same number before
         if (state_ == state::resolving) {
             auto got = resolver_.take();
             why_.detail = std::move(got.why);
