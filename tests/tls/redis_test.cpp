@@ -171,6 +171,11 @@ TEST_CASE("a server that does not speak TLS is unavailable, and the message asks
     CHECK_THAT(what, contains("TLS handshake") && contains("does the server speak TLS?"));
     CHECK(code_of([&] { (void)m.try_lock(); }, &what) == holdfast::errc::unavailable);
     CHECK_THAT(what, contains("TLS"));
+    CHECK(holdfast::test::eventually([&] {
+        (void)code_of([&] { (void)m.try_lock(); });
+        return redis.status().detail.ends_with(
+            "did not end within connect_timeout, 2000 ms; does the server speak TLS?");
+    }));
 }
 
 TEST_CASE("a server that expects TLS and is not asked in it is unavailable, and the message names rediss://")
