@@ -40,7 +40,7 @@ public:
         detail::mutex_state owner;
         owner.options = std::move(options);
         holder one{owner};
-        state_.begin(got, owner.options);
+        state_.begin(got, one);
         state_.give(one, state_.deadline_for(got.valid_until), nullptr);
         hold_ = state_.holder();
     }
@@ -86,7 +86,7 @@ public:
             l->end("gives the lock back, fence");
             call releasing{l->client_.host()};
             client::release_operation release{l->client_.way(), l->key_};
-            release.bind(l->state_.token());
+            release.bind(l->hold_->token);
             release.start(releasing);
             co_await releasing.ended_by();
             result = detail::release_result(was_valid, release.outcome()).code;
