@@ -19,7 +19,7 @@ void begin_call(Handler&& handler, Find const& find, Begin const& begin)
     std::error_code why;
     try {
         std::shared_ptr<async_object> const object = find();
-        auto const stop = waits->stop;
+        auto stop = waits->stop;
         auto call = std::make_unique<async_call>(among, object, *waits);
         if (!call->tells()) std::exchange(waits, nullptr)->destroy();
         // A cancelled call has no effect; otherwise it was not cancelled. This holds for all kinds of cancellation.

@@ -152,7 +152,7 @@ private:
         std::stop_source of;
         void operator()() const noexcept
         {
-            auto const kept = of;  // what is told of the end may end this
+            auto kept = of;  // what is told of the end may end this
             kept.request_stop();
         }
     };
