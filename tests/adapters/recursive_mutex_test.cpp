@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "conformance/sleeper.hpp"
 #include "support/catch.hpp"
+#include "support/code_of.hpp"
 #include "support/eventually.hpp"
 #include "support/orders.hpp"
 
@@ -20,6 +21,7 @@
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
 using holdfast::errc;
+using holdfast::test::code_of;
 using holdfast::test::eventually;
 using recursive = holdfast::recursive_mutex<holdfast::memory::mutex>;
 using fixture = holdfast::test::orders<recursive>;
@@ -211,6 +213,11 @@ TEST_CASE("extend is for all levels")
     CHECK(f.m.extend(2h, ec));
     f.m.unlock();
     CHECK(f.m.lease().remaining() > 1h);
+    f.m.extend(4h);
+    CHECK(f.m.lease().remaining() > 3h);
+    CHECK(elsewhere([&] { return code_of([&] { f.m.extend(4h); }); }) == errc::not_owner);
+    f.m.unlock();
+    CHECK(code_of([&] { f.m.extend(4h); }) == errc::not_owner);
 }
 
 TEST_CASE("the standard's guards take a recursive mutex, also inside each other")

@@ -151,8 +151,10 @@ TEMPLATE_TEST_CASE("the standard's guards and every form of a try work on both s
     CHECK(ec == errc::not_owner);
     CHECK_FALSE(ours.extend_shared(TestType::lasting, ec));
     CHECK(ec == errc::not_owner);
+    CHECK(code_of([&] { ours.extend_shared(TestType::lasting); }) == errc::not_owner);
     REQUIRE(ours.try_lock_shared_for(1min));
     CHECK(ours.extend_shared(TestType::lasting, ec));
+    ours.extend_shared(TestType::lasting);
     ours.unlock_shared(ec);
     CHECK_FALSE(ec);
     leased_shared_lock mine{ours, 1min};

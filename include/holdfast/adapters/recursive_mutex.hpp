@@ -112,6 +112,14 @@ public:
         return false;
     }
 
+    /// As above, if `M` has it. Throws: `error` with that code.
+    void extend(std::chrono::milliseconds ttl)
+        requires requires(M& m) { m.extend(ttl); }
+    {
+        if (!mine()) refuse(errc::not_owner, "this thread does not have it");
+        inner_.extend(ttl);
+    }
+
     /// Returns: a handle to the present hold; an empty one if the lock is not held.
     [[nodiscard]] holdfast::lease lease() const { return inner_.lease(); }
 
@@ -138,17 +146,16 @@ private:
     bool locked_again()
     {
         if (!mine()) return false;
-        if (!inner_.lease().still_held()) throw_lost();
+        if (!inner_.lease().still_held()) refuse(errc::lease_lost, "it cannot be locked again before it is unlocked");
         ++depth_;
         return true;
     }
 
-    [[noreturn]] void throw_lost() const
+    [[noreturn]] void refuse(errc code, char const* why) const
     {
         std::string name;
         if constexpr (requires { this->name(); }) name = this->name();
-        throw detail::error_of(name,
-                               {make_error_code(errc::lease_lost), "it cannot be locked again before it is unlocked"});
+        throw detail::error_of(name, {make_error_code(code), why});
     }
 
     void first() noexcept

@@ -137,6 +137,13 @@ public:
         return false;
     }
 
+    /// As above. Throws: `error` with that code.
+    void extend_shared(std::chrono::milliseconds ttl)
+    {
+        if (auto const one = readers_->current()) return one->extend(ttl);
+        throw detail::error_of(name(), {make_error_code(errc::not_owner), "it is not held by this object"});
+    }
+
     /// Returns: a handle to the shared hold that `unlock_shared` would give back; an empty one if there is none.
     [[nodiscard]] holdfast::lease lease_shared() const
     {
