@@ -163,6 +163,17 @@ TEMPLATE_TEST_CASE("the standard's guards and every form of a try work on both s
     taken.unlock(ec);
     CHECK_FALSE(ec);
     CHECK_FALSE(taken.still_held());
+    CHECK_FALSE(leased_shared_lock{ours, std::adopt_lock});
+    REQUIRE(ours.try_lock_shared_for(1min));
+    auto const kept = ours.lease_shared();
+    leased_shared_lock adopted{ours, std::adopt_lock};
+    CHECK(adopted.lease() == kept);
+    ours.unlock_shared(ec);
+    CHECK(ec == errc::not_owner);
+    CHECK(adopted.still_held());
+    adopted.unlock(ec);
+    CHECK_FALSE(ec);
+    CHECK_FALSE(kept.still_held());
     CHECK(theirs.try_lock_for(1min));
 }
 

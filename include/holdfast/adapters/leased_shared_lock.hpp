@@ -20,8 +20,9 @@
 
 namespace holdfast::inline HOLDFAST_ABI {
 
-/// A shared hold of a `shared_mutex`, which the destructor gives back, and what its holder may ask about it. As
-/// `std::shared_lock`, with the members of `leased_lock`; the hold is its own, whatever else the thread holds.
+/// A shared hold of a `shared_mutex`, which the destructor gives back, and what its holder may ask about it, as with
+/// `leased_lock`. The hold is its own, whatever else the thread holds; so, unlike `std::shared_lock`, it has no member
+/// that locks again, and none that leaves the hold to the mutex.
 ///
 ///     if (holdfast::leased_shared_lock reading{prices, 500ms}) {
 ///         cache.fill(row, reading.fencing_token());
@@ -67,6 +68,10 @@ public:
     {
         take(m, detail::patience::in(d), stop);
     }
+
+    /// Effects: takes over the hold that `m.unlock_shared()` would give back, as one that was taken asynchronously.
+    /// Postconditions: owns none if there is none.
+    [[nodiscard]] leased_shared_lock(shared_mutex& m, std::adopt_lock_t) { own(m, m.readers_->let_go()); }
 
     /// Effects: takes over the hold of `other`, which owns none afterwards.
     leased_shared_lock(leased_shared_lock&& other) noexcept
@@ -139,7 +144,12 @@ public:
 private:
     void take(shared_mutex& m, detail::patience const& p, std::stop_token const& stop)
     {
-        object_ = m.readers_->lock(p, stop);
+        own(m, m.readers_->lock(p, stop));
+    }
+
+    void own(shared_mutex const& m, detail::shared_object::object one)
+    {
+        object_ = std::move(one);
         if (!object_) return;
         holds_ = m.readers_;
         lease_ = object_->lease();
