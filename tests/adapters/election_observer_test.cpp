@@ -183,6 +183,20 @@ TEST_CASE("a candidate observes its own election; one that has resigned leads un
     CHECK_FALSE(leader.leader());
 }
 
+TEST_CASE("a candidate that is asked who leads says why it does not know")
+{
+    shop s;
+    election const leader{s.orders};
+    REQUIRE(eventually([&] { return leader.still_leader(); }));
+    auto ec = make_error_code(errc::contended);
+    CHECK(leader.leader(ec));
+    CHECK_FALSE(ec);
+    s.here.set_faults({.unavailable = true});
+    CHECK_FALSE(leader.leader(ec));
+    CHECK(ec == errc::unavailable);
+    s.here.set_faults({});
+}
+
 TEST_CASE("nothing is told after the end of an observation, which waits for the function that runs")
 {
     shop s;

@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI {
@@ -100,6 +101,12 @@ public:
         requires std::derived_from<M, mutex>
     {
         return lock_.holder();
+    }
+    /// As above; nothing if `ec` is an error.
+    [[nodiscard]] std::optional<lock_holder> leader(std::error_code& ec) const noexcept
+        requires std::derived_from<M, mutex>
+    {
+        return lock_.holder(ec);
     }
 
     /// Effects: begins to observe who leads. Returns: the observer, which must not outlive the lock; it may outlive the
