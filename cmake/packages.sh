@@ -7,7 +7,7 @@
 #
 # makes sure that each is there: g++ clang++ clang-tidy cmake ninja pkg-config ccache git python3 redis-server postgresql
 # cppcheck gcovr valgrind nft aspell doxygen lintian dpkg-buildpackage (commands), hiredis openssl zookeeper-client libpq
-# asio boost catch2 cli11 nlohmann_json (libraries), zookeeper-server (with a Java to run it), curator kazoo redis-py
+# asio boost catch2 cli11 nlohmann_json libc++ (libraries), zookeeper-server (with a Java to run it), curator kazoo redis-py
 # prometheus-client matplotlib (of some Python). On Debian and its kin the missing ones, and only these, are installed
 # with apt, as root or through sudo, unless another package would be removed for them; elsewhere they are named, and the
 # script ends with 2.
@@ -56,6 +56,7 @@ holdfast_has()
     nlohmann_json) holdfast_has_header nlohmann/json.hpp ;;
     clang++) holdfast_clang >/dev/null ;;
     clang-tidy) holdfast_clang_tidy >/dev/null ;;
+    libc++) holdfast_has_libcxx ;;
     clang-sanitizers)
       holdfast_clang >/dev/null &&
         compgen -G "$("$(holdfast_clang)" -print-resource-dir)/lib/*/libclang_rt.tsan*" >/dev/null
@@ -91,6 +92,17 @@ holdfast_clang()
       echo "$name"
       return
     fi
+  done
+  return 1
+}
+
+# A libc++ with std::stop_token, and the Clang of its version.
+holdfast_has_libcxx()
+{
+  local name
+  for name in clang++-18 clang++-19 clang++-20 clang++-21; do
+    if command -v "$name" >/dev/null &&
+      echo '#include <stop_token>' | "$name" -std=c++20 -stdlib=libc++ -x c++ -fsyntax-only - 2>/dev/null; then return; fi
   done
   return 1
 }
@@ -137,6 +149,7 @@ holdfast_package()
     kazoo) echo python3-kazoo ;;
     redis-py) echo python3-redis ;;
     prometheus-client) echo python3-prometheus-client ;;
+    libc++) echo clang-19 libc++-19-dev libc++abi-19-dev ;;
     cli11) echo libcli11-dev ;;
     aspell) echo aspell aspell-en ;;
     dpkg-buildpackage) echo dpkg-dev ;;
