@@ -170,8 +170,7 @@ TEST_CASE("what is for a paused client waits, its clock runs on")
     CHECK(fixture::acquire(f.other_way));
     f.run(10ms);
     REQUIRE(call.ended());
-    CHECK(operation.outcome().code() == errc::unavailable);
-    CHECK(operation.outcome().why().detail == "granted too late: no quorum of 5 masters");
+    CHECK(operation.outcome().code() == errc::timed_out);
 }
 
 TEST_CASE("a reader that a server refuses after the others have let it in is not waited for when readers have a turn")

@@ -17,7 +17,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -86,6 +85,7 @@ public:
         sources_.push_back(&s);
         interrupt();
     }
+
     void remove(source& s) noexcept
     {
         std::erase(sources_, &s);
@@ -103,17 +103,19 @@ public:
         timers_.put(one);
         if (timers_.next() < polls_until_) interrupt();
     }
+
     /// Effects: calls the completion of `one` when the lock is given up. No effect if it has ended before.
     void ended(running& one) noexcept
     {
         timers_.remove(one);
         ended_.add(one);
     }
+
     /// Effects: stops running `one`, which has not ended; its completion is not called.
     void abandon(running& one) noexcept { timers_.remove(one); }
+
     /// Effects: waits until `who` is signalled, or `t`, and serves everything meanwhile, or lets another thread do so.
-    /// Called without the lock. Returns: the signals of `who`; 0 if there were none. By then the
-    /// client's own thread has sent what it was left to send.
+    /// Called without the lock. Returns: the signals of `who`; 0 if there were none.
     std::uint32_t drive(detail::parker& who, boot_clock::time_point t) noexcept
     {
         std::unique_lock guard{*this};
@@ -125,7 +127,6 @@ public:
                 follower me{&who};
                 followers_.add(me);
                 guard.unlock();
-                while (sends_.load(std::memory_order_acquire)) ::sched_yield();
                 signals = who.park_until(t);
                 guard.lock();
                 followers_.remove(me);
@@ -149,9 +150,7 @@ public:
         }
         leads_ = attended_ = true;
         until = std::min(until, prepare_poll(polled, until));
-        sends_ = true;
         release(unsent_.take());
-        sends_ = false;
         return true;
     }
 
@@ -251,8 +250,10 @@ private:
         mutex_.unlock();
         detail::ended_operations::tell(ended);
         if (crowded) ::sched_yield();
-        // The leader does not know yet that it has to wait until a socket takes more.
-        out.flush([this] { static_cast<void>(std::scoped_lock{mutex_}), interrupt(); });
+        out.flush([this] {
+            std::scoped_lock guard{mutex_};
+            interrupt();  // the leader does not know yet that it has to wait until the socket takes more
+        });
         return !ended.empty();
     }
 
@@ -281,9 +282,8 @@ private:
     std::mutex turn_;  // held by the thread that gets mutex_ next
     wake_up wake_;
     wake_up const* orphaned_;
-    bool gave_way_ = false;           // the client's own thread wants to know when no caller leads
-    bool attended_ = false;           // it takes turns; no caller has been here since its last one
-    std::atomic<bool> sends_{false};  // it has taken what is to be sent, and does so
+    bool gave_way_ = false;  // the client's own thread wants to know when no caller leads
+    bool attended_ = false;  // it takes turns; no caller has been here since its last one
     std::vector<source*> sources_;
     timers timers_;
     detail::linked_line<follower> followers_;

@@ -58,9 +58,6 @@ public:
         return asked || last_cause_.error ? std::optional{!asked} : std::nullopt;
     }
 
-    /// Returns: whether a majority granted the lock last, be it too late.
-    [[nodiscard]] bool won() const noexcept { return round_.won(); }
-
     [[nodiscard]] acquire_step start(boot_clock::time_point now)
     {
         acquire_step step;
@@ -161,6 +158,7 @@ private:
 
     void evaluate(boot_clock::time_point now, acquire_step& step)
     {
+        if (round_.won()) limits_.asked(now);
         if (round_.won() && round_.usable(now))  // mutant: no validity check
             // mutant: validity counted from the end
             finish(step, {.valid_until = round_.validity(), .fence = round_.first_of(set_.request.fences)});
@@ -183,12 +181,13 @@ private:
     {
         step.ask = step.confirm = {};
         roll_back(step);
-        last_cause_ = round_.won() ? node_failures::cause{} : round_.why();
-        if (round_.asked()) pause_.asked();
-        if (round_.asked() && !round_.won())
+        last_cause_ = round_.why();
+        if (round_.asked()) {
             limits_.asked(now, round_.votes_of());
-        else
+            pause_.asked();
+        } else {
             limits_.not_asked();
+        }
         if (round_.hopeless())
             finish(step, {.error = last_cause_.error, .node = last_cause_.node});
         else if (auto const why = limits_.why_over(now))

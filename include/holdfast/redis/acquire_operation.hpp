@@ -81,7 +81,7 @@ public:
             return grant{
                 .token = token_, .valid_until = got.valid_until, .fence = got.fence, .fences = request_.fences};
         if (got.node == quorum::max_nodes && got.error != holdfast::errc::unavailable) return got.error;
-        auto why = errors_.explain(transport_, got.error, got.node, machine_.won() ? "granted too late" : "");
+        auto why = errors_.explain(transport_, got.error, got.node);
         if (why.code == make_error_code(errc::foreign_fence))
             why.detail += ", key " + holdfast::quoted(keys_->fence().text());
         return why;
