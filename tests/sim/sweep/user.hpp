@@ -113,7 +113,8 @@ public:
                 ++record_.verdict.refused;
                 if (got.code() == errc::misconfigured)
                     record_.breach("refused", "an acquire failed for good: " + got.code().message());
-                if (got.code() == errc::timed_out) end_call(asked, call::answer::refused, done_at);
+                bool const held = !may_be_late(wish, done_at - record_.calls[asked].called);
+                if (got.code() == errc::timed_out && held) end_call(asked, call::answer::refused, done_at);
                 co_await me_.sleep_until(me_.present() + up_to(plan_.ttl / 8));
             }
         }
@@ -374,6 +375,16 @@ private:
         auto const over = std::max(me_.when(wish.deadline), me_.awake_since());
         auto const timeout = plan_.node_timeout * 101 / 100;  // its clock may go slow
         return done_at > over + timeout + plan_.wrong.longest_delay;
+    }
+
+    /// Returns: whether an acquire that `took` so long may have been granted the lock when its lease was of no use any
+    /// more: a single attempt, or one of a lease that is shorter than an attempt may take. Then it does not show that
+    /// another client had the lock.
+    [[nodiscard]] bool may_be_late(acquire_request const& wish, duration took) const
+    {
+        auto const clock = boot_clock::duration{wish.ttl} / 100;
+        auto const of_use = valid_until({}, wish.ttl) - announcement_margin(wish.ttl) - clock - time_point{};
+        return took >= of_use && (wish.once || of_use < 2 * plan_.node_timeout);
     }
 
     std::size_t begin_call(call::kind what, std::size_t claim)
