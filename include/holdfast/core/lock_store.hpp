@@ -167,6 +167,13 @@ public:
         return who.park_until(until);
     }
 
+    /// Effects: what was sent for `key` before has left the process when this returns, unless the system takes no more.
+    virtual void flush(shared_key const& key) noexcept
+    {
+        detail::parker caller;
+        drive(key, caller, boot_clock::now());
+    }
+
     /// Effects: the client's own thread serves, for a while, the operations that no caller serves by `drive`; it
     /// returns when the descriptor `alarm` is readable. Returns: whether it did; false: the operations of this store
     /// need no such service.

@@ -13,11 +13,13 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <mutex>
 #include <new>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 namespace holdfast::inline HOLDFAST_ABI::io {
@@ -89,6 +91,13 @@ public:
         return blocked_;
     }
 
+    /// Effects: the same; if another thread sends already, waits until it has.
+    void flush_all() noexcept
+    {
+        flush();
+        while (!origin_.in_child() && in_flush()) std::this_thread::sleep_for(std::chrono::microseconds{20});
+    }
+
     /// Effects: ends the connection for both sides; the next read shows it.
     void cut() noexcept
     {
@@ -113,6 +122,12 @@ public:
     [[nodiscard]] bool blocked() const noexcept { return blocked_; }
 
 private:
+    [[nodiscard]] bool in_flush() noexcept
+    {
+        std::scoped_lock guard{mutex_};
+        return flushing_;
+    }
+
     /// Effects: sends what it can; after an error, breaks the connection. Returns: how much of it is done with.
     [[nodiscard]] std::size_t send_all() const noexcept
     {

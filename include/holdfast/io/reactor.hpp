@@ -85,7 +85,6 @@ public:
         sources_.push_back(&s);
         interrupt();
     }
-
     void remove(source& s) noexcept
     {
         std::erase(sources_, &s);
@@ -103,16 +102,21 @@ public:
         timers_.put(one);
         if (timers_.next() < polls_until_) interrupt();
     }
-
     /// Effects: calls the completion of `one` when the lock is given up. No effect if it has ended before.
     void ended(running& one) noexcept
     {
         timers_.remove(one);
         ended_.add(one);
     }
-
     /// Effects: stops running `one`, which has not ended; its completion is not called.
     void abandon(running& one) noexcept { timers_.remove(one); }
+    /// Effects: sends all that is to be sent, also what other threads have taken up to send. Called without the lock.
+    void flush() noexcept
+    {
+        std::scoped_lock guard{*this};
+        for (auto* const s : sources_) s->flush();
+        interrupt();  // the leader does not know yet whether it has to wait until a socket takes more
+    }
 
     /// Effects: waits until `who` is signalled, or `t`, and serves everything meanwhile, or lets another thread do so.
     /// Called without the lock. Returns: the signals of `who`; 0 if there were none.
@@ -169,9 +173,8 @@ public:
     /// Effects: the client's own thread takes no more turns for now.
     void rest() noexcept
     {
-        lock();
+        std::scoped_lock guard{*this};
         attended_ = false;
-        unlock();
     }
 
 private:
@@ -250,10 +253,7 @@ private:
         mutex_.unlock();
         detail::ended_operations::tell(ended);
         if (crowded) ::sched_yield();
-        out.flush([this] {
-            std::scoped_lock guard{mutex_};
-            interrupt();  // the leader does not know yet that it has to wait until the socket takes more
-        });
+        out.flush([this] { static_cast<void>(std::scoped_lock{mutex_}), interrupt(); });  // as in `flush`
         return !ended.empty();
     }
 

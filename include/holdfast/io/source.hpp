@@ -15,7 +15,10 @@ public:
     /// Returns: the events of `poll(2)` that are wanted.
     [[nodiscard]] virtual short interest() const noexcept = 0;
 
-    /// Called with the reactor's lock held.
+    /// Effects: sends what is to be sent, also what another thread has taken up to send. Called with the reactor's lock
+    /// held, like the next one.
+    virtual void flush() noexcept {}
+
     virtual void on_ready(short events, boot_clock::time_point now) = 0;
 
 protected:

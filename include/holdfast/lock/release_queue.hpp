@@ -8,7 +8,6 @@
 #include <holdfast/core/hold_state.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/lock_stats.hpp>
-#include <holdfast/core/parker.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/lock/lease_queue.hpp>
 #include <holdfast/lock/lease_state.hpp>
@@ -240,8 +239,7 @@ private:
         bool const asks =
             lease_.keep(std::move(hold), std::move(options), deadline, release_at, this->shared_from_this());
         guard.unlock();
-        parker caller;  // the request is sent before `unlock()` returns, as the process may end then
-        if (asks) store().drive(key(), caller, boot_clock::now());
+        if (asks) store().flush(key());  // the process may end when `unlock()` has returned
         return {};
     } catch (...) {  // no memory
         auto const why = current_exception_code();

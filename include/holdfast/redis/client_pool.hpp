@@ -127,6 +127,8 @@ public:
         return shard.reactor().drive(who, until);
     }
 
+    void flush(shared_key const& key) noexcept override { shard_of(key).reactor().flush(); }
+
     bool serve(int alarm) override
     {
         service_.serve(alarm);
