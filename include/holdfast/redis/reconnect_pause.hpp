@@ -13,7 +13,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 ///
 /// | a connection                                             | the next one may begin                         |
 /// |----------------------------------------------------------|------------------------------------------------|
-/// | was of use: the server answered over it                  | at once                                        |
+/// | was of use: the server answered, not only with errors    | at once                                        |
 /// | was of no use                                            | after 5 ms; in a row twice as long, to 450 ms  |
 /// | broke the protocol, more than 10 s after it began        | as above                                       |
 /// | broke the protocol sooner, as the one before it did, too | after 5 ms; in a row twice as long, to 10 s    |
