@@ -19,7 +19,8 @@ cd "$root"
 # make the templates into the stores there are.
 made=$(mktemp -d)
 trap 'rm -rf "$made"' EXIT
-(cd include && find holdfast -name '*.hpp' | LC_ALL=C sort | sed 's/.*/#include <&>/') >"$made/every_header.cpp"
+# One without "#pragma once" is a part of others.
+(cd include && grep -rl --include='*.hpp' '^#pragma once' holdfast | LC_ALL=C sort | sed 's/.*/#include <&>/') >"$made/every_header.cpp"
 files=("$made/every_header.cpp" "$@")
 
 # The headers' names are to be as .clang-tidy knows them, from the root of the file system.
