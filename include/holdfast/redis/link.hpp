@@ -284,7 +284,7 @@ private:
     std::error_code told_;  // why_, as it was reported
     std::string reason_;
     bool heard_ = false;               // whether anything was received over this connection
-    bool answered_ = false;            // whether it was of use: up, and for a plain hello with an answer that is no error
+    bool answered_ = false;            // whether it was of use: up; with a plain hello, answered without an error
     std::uint64_t received_ = 0;       // bytes received
     std::uint64_t understood_ = 0;     // bytes received up to the last reply
     boot_clock::time_point since_{};   // when the current step began
