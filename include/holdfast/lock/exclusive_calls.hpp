@@ -34,8 +34,8 @@ public:
     /// holds it, in this thread or elsewhere. Also `false`, without asking, to let others in: if the lock was given
     /// back less than 5 ms ago (100 ms if another client is known to wait), and the last attempt was as early. This
     /// happens only if this client has used the lock for 100 ms or more without a gap, or another client is known to
-    /// wait. The same holds for `try_lock_for` with less time than that. And `false` if the lock was free, but its lease
-    /// was nearly over when the grant came: it is given back.
+    /// wait. The same holds for `try_lock_for` with less time than that. And `false` if the lock was free, but its
+    /// lease was nearly over when the grant came: it is given back.
     /// Throws: `error`: `unavailable`, `misconfigured`.
     [[nodiscard]] bool try_lock() { return object_->lock({.once = true}, {}); }
 
