@@ -120,8 +120,8 @@ private:
     void warn()
     {
         auto warned = hold_->mark_at_risk();
-        detail::stop_tokens(nullptr, detail::announcer::kind::tell, std::move(warned.own));
-        detail::stop_tokens(nullptr, detail::announcer::kind::tell, std::move(warned.joint));
+        detail::stop_tokens(nullptr, detail::announcer::kind::tell, warned.own);
+        detail::stop_tokens(nullptr, detail::announcer::kind::tell, warned.joint);
     }
 
     void lose()

@@ -41,6 +41,7 @@ private:
 
 namespace holdfast::inline HOLDFAST_ABI::io {
 
+// NOLINTNEXTLINE(misc-definitions-in-headers): weak
 [[gnu::weak]] std::shared_ptr<secure_layer const> make_secure_layer(tls::options const& o)
 {
     return std::make_shared<tls::layer const>(o);

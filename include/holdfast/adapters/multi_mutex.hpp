@@ -69,16 +69,15 @@ public:
         auto const by_address = [](auto const& a, auto const& b) { return a.address < b.address; };
         // mutant: several locks taken in the order in which they were named
         detail::insertion_sort(all_.begin(), all_.end(), by_address);
+        std::vector<std::shared_ptr<detail::lock_object>> objects;
         member const* last = nullptr;
         for (auto const& one : all_) {
             if (last && last->address == one.address) continue;
             last = &one;
             first_.push_back(one.lock);
-            objects_.push_back(one.lock->object_.get());
+            objects_.push_back(objects.emplace_back(one.lock->object_).get());
             name_ += (name_.empty() ? "" : ", ") + one.lock->name();
         }
-        std::vector<std::shared_ptr<detail::lock_object>> objects;
-        for (auto* const one : first_) objects.push_back(one->object_);
         joint_ = objects_.front()->make_joint(std::move(objects), name_);
     }
 

@@ -168,13 +168,10 @@ public:
     using allocator_type = net::associated_allocator_t<Handler>;
 
     told_handler(pending<Tells, Handler>& waits, std::error_code ec, async_guard hold)
-        : waits_{&waits},
-          memory_{net::get_associated_allocator(waits.handler())},
-          ec_{ec},
-          hold_{std::move(hold)}
+        : waits_{&waits}, memory_{net::get_associated_allocator(waits.handler())}, ec_{ec}, hold_{std::move(hold)}
     {
     }
-    told_handler(told_handler&&) = default;
+    told_handler(told_handler&&) noexcept = default;
     told_handler& operator=(told_handler&&) = delete;
     ~told_handler() { hold_.give_back(); }  // before the handler, which may own the mutex
 

@@ -166,6 +166,7 @@ struct async_access;
 
 /// Effects: begins to take a hold of `from`; `f(ec, held)` is told the result. The hold is left to the user.
 template <class F>
+// NOLINTNEXTLINE(performance-unnecessary-value-param): it is moved
 void begin_lock_of(async_source& from, patience const& p, std::stop_token stop, F f)
 {
     auto const one = from.to_lock();

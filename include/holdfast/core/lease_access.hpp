@@ -32,13 +32,14 @@ public:
     /// Returns: the handle that these members ask.
     [[nodiscard]] holdfast::lease const& lease() const noexcept { return lease_; }
 
+    lease_access& operator=(lease_access&&) = delete;
+
 protected:
     lease_access() noexcept = default;
     /// Effects: the members above ask `of`.
     explicit lease_access(holdfast::lease of) noexcept : lease_{std::move(of)} {}
     /// Effects: takes over the handle of `other`, which has none afterwards.
     lease_access(lease_access&& other) noexcept : lease_{std::exchange(other.lease_, {})} {}
-    lease_access& operator=(lease_access&&) = delete;
     ~lease_access() = default;
 
     /// The handle of the hold; the guard that derives from this gives the hold back through it.

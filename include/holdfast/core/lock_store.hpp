@@ -184,7 +184,7 @@ public:
 
     /// Effects: keeps `f`, and calls it with no lock held when the store learns by itself that leases have ended. The
     /// leases are then checked at once, not when their renewal is due.
-    virtual void on_loss(std::function<void()> /*f*/) {}
+    virtual void on_loss(std::function<void()> /*f*/) {}  // NOLINT(performance-unnecessary-value-param): others keep it
 
     /// Returns: false if the store knows by itself that the lease of `token` has ended: then it is not passed to
     /// another holder. Called with a lock held.

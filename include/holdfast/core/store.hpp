@@ -86,6 +86,7 @@ public:
 
     /// Returns: the hold of a `multi_mutex` of the locks of `all`, of which this is the first. They are taken in their
     /// order.
+    // NOLINTNEXTLINE(performance-unnecessary-value-param): an implementation keeps them
     [[nodiscard]] virtual std::shared_ptr<joint_object> make_joint(std::vector<std::shared_ptr<lock_object>> /*all*/,
                                                                    std::string const& /*name*/)
     {

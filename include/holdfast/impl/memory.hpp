@@ -35,6 +35,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 
 /// Returns: the store of a URL, `memory:NAME`: the same NAME gives the same leases, also if no handle has been there
 /// meanwhile: what a `min_hold` keeps is kept. A child of `fork` has its own.
+// NOLINTNEXTLINE(misc-definitions-in-headers): weak
 [[gnu::weak]] store open_memory_url(std::string_view url)
 {
     struct known_leases {

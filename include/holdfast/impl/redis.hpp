@@ -64,6 +64,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
 /// Returns: the store of a URL, see `redis::parse_url`.
+// NOLINTNEXTLINE(misc-definitions-in-headers): weak
 [[gnu::weak]] store open_redis_url(std::string_view url) { return store{redis::open_client(url, {}).locks}; }
 
 }  // namespace holdfast::detail

@@ -41,6 +41,7 @@ namespace holdfast::inline HOLDFAST_ABI::redlock {
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
 /// Returns: the store of a URL, `redlock+redis://A,redis://B,C`.
+// NOLINTNEXTLINE(misc-definitions-in-headers): weak
 [[gnu::weak]] store open_redlock_url(std::string_view url)
 {
     url.remove_prefix(std::string_view{"redlock+"}.size());

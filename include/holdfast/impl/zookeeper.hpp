@@ -134,6 +134,7 @@ private:
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
 /// Returns: the store of a URL, `zookeeper://host:port,host:port/chroot`.
+// NOLINTNEXTLINE(misc-definitions-in-headers): weak
 [[gnu::weak]] store open_zookeeper_url(std::string_view url)
 {
     url.remove_prefix(std::string_view{"zookeeper://"}.size());

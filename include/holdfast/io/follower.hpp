@@ -8,7 +8,7 @@ namespace holdfast::inline HOLDFAST_ABI::io {
 
 /// A thread that waits while another one leads a reactor. It lives on the stack of the waiting thread.
 struct follower {
-    detail::parker* who;
+    detail::parker* who = nullptr;
     follower* previous = nullptr;
     follower* next = nullptr;
 };

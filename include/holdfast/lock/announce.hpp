@@ -20,7 +20,7 @@ namespace holdfast::inline HOLDFAST_ABI::detail {
 
 /// Effects: stops `source`, if it has a state: in a thread of `background`, or in this one if that is null or memory is
 /// short.
-inline void stop_tokens(announcer* background, announcer::kind what, std::stop_source source) noexcept
+inline void stop_tokens(announcer* background, announcer::kind what, std::stop_source const& source) noexcept
 {
     if (!source.stop_possible()) return;
     try {
@@ -44,11 +44,14 @@ inline void announce_loss(announcer* background, hold_state& lost) noexcept
 /// their tokens, as above. Returns: whether that is new.
 [[nodiscard]] inline bool announce_request(announcer* background, hold_state& hold) noexcept
 {
-    std::stop_source tokens{std::nostopstate};
-    if (!hold.request_release(tokens)) return false;
-    stop_tokens(background, announcer::kind::tell, std::move(tokens));
-    if (auto const joint = hold.joint(); joint && joint->request_release(tokens = std::stop_source{std::nostopstate}))
-        stop_tokens(background, announcer::kind::tell, std::move(tokens));
+    auto const ask = [background](hold_state& one) {
+        std::stop_source tokens{std::nostopstate};
+        bool const asked = one.request_release(tokens);
+        if (asked) stop_tokens(background, announcer::kind::tell, tokens);
+        return asked;
+    };
+    if (!ask(hold)) return false;
+    if (auto const joint = hold.joint()) ask(*joint);
     return true;
 }
 

@@ -110,7 +110,7 @@ public:
     /// the lock.
     template <class Rep, class Period>
     void async_try_lock_for(std::chrono::duration<Rep, Period> const& d, std::function<void(std::error_code, bool)> f,
-                            std::stop_token stop = {})
+                            std::stop_token stop = {})  // NOLINT(performance-unnecessary-value-param): it is moved
     {
         object_->begin_lock(detail::patience::in(d), std::move(stop),
                             detail::callback_of(detail::in_time(std::move(f))));

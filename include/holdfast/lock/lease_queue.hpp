@@ -269,8 +269,8 @@ private:
         auto const asked = outcome && one.release_requested() && !kept ? lease_.state().holder() : nullptr;
         if (asked) lease_.state().end_handoffs();
         guard.unlock();
-        stop_tokens(background, announcer::kind::tell, std::move(warned.own));
-        stop_tokens(background, announcer::kind::tell, std::move(warned.joint));
+        stop_tokens(background, announcer::kind::tell, warned.own);
+        stop_tokens(background, announcer::kind::tell, warned.joint);
         if (asked) tell_request(background, *asked);
         auto const hook = hook_of(background, options);
         outcome ? reports().went_well(hook, name()) : reports().failed(hook, name(), outcome.why());

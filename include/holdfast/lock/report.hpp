@@ -26,7 +26,7 @@ using error_hook = std::function<void(error const&)>;
 inline void report(error_hook const& hook, error const& what) noexcept
 try {
     if (hook) hook(what);
-} catch (...) {  // NOLINT(bugprone-empty-catch): the hook is the last resort; there is nobody left to tell
+} catch (...) {  // NOLINT(bugprone-empty-catch): the hook is the last resort
 }
 
 /// As above, for the lock `name`.

@@ -70,7 +70,7 @@ public:
         if (!one && closed()) throw error_of(name_, {make_error_code(errc::not_owner), "it was destroyed"});
         if (!one) return hold_of(take());  // which has nothing to give back, and says so
         hold = one->lease();
-        return hold_of(std::move(one));
+        return hold_of(one);
     }
 
     [[nodiscard]] object lock(patience const& p, std::stop_token const& stop) override
@@ -171,7 +171,7 @@ private:
     };
 
     /// Returns: what has the object `one`, which is in use, and ends that.
-    [[nodiscard]] std::shared_ptr<async_object> hold_of(object one)
+    [[nodiscard]] std::shared_ptr<async_object> hold_of(object const& one)
     try {
         return std::make_shared<one_hold>(shared_from_this(), one);
     } catch (...) {

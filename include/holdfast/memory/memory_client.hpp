@@ -95,6 +95,7 @@ public:
     [[nodiscard]] std::unique_ptr<pending_count> count_held(std::vector<shared_key> const& slots) override
     {
         std::vector<std::string> names;
+        names.reserve(slots.size());
         for (auto const& one : slots) names.push_back(one->name());
         return immediate<std::size_t>(
             data_, [names = std::move(names)](data& all, auto now) { return all.count(names, now); });

@@ -228,6 +228,7 @@ private:
     [[nodiscard]] static std::string text_of(std::vector<endpoint> const& servers)
     {
         std::vector<std::string> each;
+        each.reserve(servers.size());
         for (auto const& one : servers) each.push_back(one.describe() + ' ');
         holdfast::detail::insertion_sort(each.begin(), each.end());
         std::string all;

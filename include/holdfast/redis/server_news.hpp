@@ -33,7 +33,7 @@ public:
     void begins(std::string const& server, std::error_code why, F&& detail, std::string_view part = {}) noexcept
     try {
         if (once_.begins(server + std::string{part}, why)) add({why, detail(), {.server = server}});
-    } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): nobody is told, for want of memory
+    } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): not told, for want of memory
     }
 
     /// Effects: notes that `why` is over, if it was noted.

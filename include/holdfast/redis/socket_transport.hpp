@@ -71,7 +71,7 @@ public:
 
     [[nodiscard]] std::string describe(unsigned n, std::error_code why) override
     {
-        auto const name = options_.servers[n].describe();
+        auto name = options_.servers[n].describe();
         if (!why) return name;
         std::scoped_lock guard{*this};
         auto const more = detail(n, why);

@@ -159,7 +159,7 @@ public:
 
     void stop() noexcept { running_ = false; }
 
-    void save() { saved_ = *this; }
+    void save() { saved_ = static_cast<server_memory const&>(*this); }
 
     void start(boot_clock::time_point now, memory m)
     {

@@ -53,12 +53,13 @@ public:
           client_{client},
           options_{options}
     {
-        for (unsigned n = 0; n < size(); ++n)
+        auto const go_on = [this] {
+            decide(now());
+            keep_up();
+        };
+        for (unsigned n = 0; n != size(); ++n)
             add(connections_.emplace_back(client, servers, n, options.node_timeout, options.connect_timeout, votes(),
-                                          [this] {
-                                              decide(now());
-                                              keep_up();
-                                          }),
+                                          go_on),
                 subscribers_.emplace_back(client, servers, n, options.connect_timeout));
         for (auto& one : connections_) one.name_holder(options.holder);
     }

@@ -31,6 +31,7 @@ private:
     {
         held_ = 0;
         std::vector<request> all;
+        all.reserve(locks_.size());
         for (auto const& one : locks_)
             all.push_back({one->queued() ? request::kind::children : request::kind::data, one->path()});
         send_all(std::move(all));

@@ -41,7 +41,7 @@ public:
         return size_of(what.lock) + what.prefix.size() + 1;
     }
 
-    void add(owner_token const& token, node one)
+    void add(owner_token const& token, node&& one)
     {
         forget(token);
         auto const bytes = bytes_of(one.what);

@@ -70,7 +70,7 @@ private:
     static constexpr unsigned most_again = 3;
 
     struct place {
-        std::uint32_t sequence;
+        std::uint32_t sequence = 0;
         bool may_be_converted = false;
         participant who;
     };

@@ -59,6 +59,7 @@ public:
     {
         auto made = std::make_shared<session_engine>(std::move(servers), std::move(options), std::move(host));
         auto* const raw = made.get();
+        // NOLINTNEXTLINE(bugprone-use-after-move): it is asked for its host before
         return {raw, [made = std::move(made)](session_core*) mutable { made->host().end(std::move(made)); }};
     }
 
@@ -138,7 +139,7 @@ private:
         holdfast::detail::announcer::call one{[this, s = news_.front()]() noexcept {
             try {
                 options().on_state(s);
-            } catch (...) {  // NOLINT(bugprone-empty-catch): there is nobody to tell
+            } catch (...) {  // NOLINT(bugprone-empty-catch): no caller can be told
             }
             std::scoped_lock locked{mutex()};
             calling_ = false;
