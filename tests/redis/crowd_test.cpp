@@ -8,18 +8,23 @@
 #include <holdfast/redis.hpp>
 #include <holdfast/redlock.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <barrier>
 #include <chrono>
+#include <deque>
 #include <memory>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 using namespace std::chrono_literals;
 using holdfast::test::calls;
+using holdfast::test::eventually;
 using holdfast::test::lock_requests;
 using holdfast::test::redis_fleet;
+using holdfast::test::redis_server;
 
 namespace {
 
@@ -71,6 +76,17 @@ work work_for_a_section(redis_fleet& servers, Make const& make)
     return all_work;
 }
 
+/// Returns: as many locks, which are held.
+std::deque<holdfast::mutex> held(holdfast::store const& in, std::string const& prefix, int count,
+                                 std::chrono::milliseconds ttl)
+{
+    std::deque<holdfast::mutex> all;
+    for (int n = 0; n < count; ++n)
+        all.emplace_back(in, prefix + std::to_string(n), holdfast::lock_options{.ttl = ttl});
+    for (auto& one : all) one.lock();
+    return all;
+}
+
 }  // namespace
 
 TEST_CASE("in a crowd one Redis runs a few scripts for a section")
@@ -95,4 +111,46 @@ TEST_CASE("in a crowd each of five masters runs a few scripts for a section")
     CAPTURE(did.scripts, did.messages);
     CHECK(did.scripts <= 5);
     CHECK(did.messages <= 4);
+}
+
+TEST_CASE("locks that are due at about the same time are renewed by few scripts")
+{
+    constexpr int locks = 512;
+    redis_fleet servers{GENERATE(1U, 3U)};
+    holdfast::store const in = [&]() -> holdfast::store {
+        if (servers.size() == 1) return holdfast::redis::client{servers[0].url(), holdfast::test::unhurried()};
+        return holdfast::redlock::masters{servers.urls(),
+                                          {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms}};
+    }();
+    auto all = held(in, "stock", locks, 30s);
+    for (auto& server : servers) server.command({"CONFIG", "RESETSTAT"});
+    // A renewal asks once how long the key has.
+    auto const renewed = [&] {
+        return std::all_of(servers.begin(), servers.end(), [](auto& one) { return calls(one, "pttl") >= locks; });
+    };
+    REQUIRE(eventually(renewed, 5min));
+    for (auto& server : servers) {
+        CAPTURE(lock_requests(server), calls(server, "pttl"));
+        CHECK(lock_requests(server) * 8 <= calls(server, "pttl"));
+    }
+    for (auto& one : all) {
+        CHECK(one.lease().still_held());
+        one.unlock();
+    }
+}
+
+TEST_CASE("a right to one key that is missing keeps no other lock from being renewed")
+{
+    redis_server server{{.config = {"user app on >secret ~* &* +@all"}}};
+    holdfast::redis::client const client{server.url("app", "secret"), holdfast::test::unhurried()};
+    auto kept = held(client, "kept", 16, 20s);
+    auto lost = held(client, "lost", 1, 20s);
+    REQUIRE(server.command({"ACL", "SETUSER", "app", "resetkeys", "~kept*", "~holdfast:*"}).text == "OK");
+    CHECK(eventually([&] { return !lost.front().lease().still_held(); }, 5min));
+    std::this_thread::sleep_for(1s);
+    for (auto& one : kept) {
+        CHECK(one.lease().still_held());
+        CHECK(server.command({"PTTL", one.name()}).integer > 0);
+        one.unlock();
+    }
 }

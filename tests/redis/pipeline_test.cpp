@@ -86,12 +86,14 @@ struct line {
             one.whom->on_answer(1, answer::failed(one.why), now);
     }
 
-    /// Effects: writes what is ready. Returns: it, each command as its verb and the number of its token.
+    /// Effects: writes what is ready. Returns: it, each command as its verb and the number of its token, and those of
+    /// others that are asked for together with it.
     std::string written()
     {
         std::string text;
         for (auto const* next = pipeline.next_to_write(); next; next = pipeline.next_to_write()) {
             text += (text.empty() ? "" : " ") + name(next->what.what) + number(next->what.token);
+            for (auto const* one = next->what.also; one; one = one->also) text += "+" + number(one->token);
             last_form = next->form;
             pipeline.written(now);
         }
@@ -777,4 +779,129 @@ TEST_CASE("a right that is missing in any case is told after every way was tried
         CHECK(e.failure() == errc::not_permitted);
     }
     CHECK(l.pipeline.queues());
+}
+
+TEST_CASE("renewals that are ready at the same time are asked for together, and each gets its own answer")
+{
+    connected_line l;
+    ear first;
+    ear second;
+    ear third;
+    CHECK_FALSE(l.send(verb::extend, 1, &first));
+    CHECK(l.pipeline.may_keep_back());
+    CHECK_FALSE(l.send(verb::extend, 2, &second));
+    CHECK_FALSE(l.send(verb::extend, 3, &third));
+    CHECK(l.pipeline.may_keep_back());
+    CHECK(l.written() == "extend1+2+3");
+    CHECK_FALSE(l.pipeline.may_keep_back());
+    CHECK(l.pipeline.oldest().what.together == 3);
+    SECTION("each its own")
+    {
+        l.answer_with(yes());
+        l.answer_with(no());
+        l.answer_with(yes());
+        CHECK(first.got.at(0).what == answer::kind::applied);
+        CHECK(second.got.at(0).what == answer::kind::refused);
+        CHECK(third.got.at(0).what == answer::kind::applied);
+        CHECK(l.pipeline.answered_all());
+        CHECK(l.written().empty());
+        CHECK_FALSE(l.send(verb::extend, 1, &first));
+        CHECK_FALSE(l.send(verb::extend, 2, &second));
+        CHECK(l.written() == "extend1+2");
+        CHECK(l.last_form == script_form::by_hash);
+    }
+    SECTION("none of one that does not want it any more")
+    {
+        l.pipeline.forget(second);
+        for (unsigned n = 0; n < 3; ++n) l.answer_with(yes());
+        CHECK(second.got.empty());
+        CHECK(third.got.size() == 1);
+        CHECK(l.pipeline.answered_all());
+    }
+    SECTION("all fail with the connection")
+    {
+        l.down();
+        for (auto const* one : {&first, &second, &third}) CHECK(one->failure() == errc::connection_lost);
+        CHECK(l.connect_and_decide().empty());
+    }
+}
+
+TEST_CASE("renewals that are refused together are asked for one by one, from then on too unless the script was unknown")
+{
+    connected_line l;
+    ear first;
+    ear second;
+    ear third;
+    CHECK_FALSE(l.send(verb::extend, 1, &first));
+    CHECK_FALSE(l.send(verb::extend, 2, &second));
+    CHECK_FALSE(l.send(verb::extend, 3, &third));
+    CHECK(l.written() == "extend1+2+3");
+    l.pipeline.forget(third);
+    auto const unknown = GENERATE(true, false);
+    auto const why = unknown ? errc::no_script : errc::not_permitted;
+    for (unsigned n = 0; n < 3; ++n) {
+        CHECK(l.pipeline.repeats(failed(why)));
+        l.answer_with(failed(why));
+    }
+    CHECK(first.got.empty());
+    CHECK_FALSE(l.pipeline.may_keep_back());
+    CHECK(l.written() == "extend1 extend2");
+    l.answer_with(failed(errc::not_permitted));
+    CHECK(first.failure() == errc::not_permitted);
+    l.answer_with(yes());
+    CHECK(second.got.at(0).what == answer::kind::applied);
+    CHECK_FALSE(l.send(verb::extend, 1, &first));
+    CHECK_FALSE(l.send(verb::extend, 2, &second));
+    CHECK(l.written() == (unknown ? "extend1+2" : "extend1 extend2"));
+    l.down();
+    (void)l.connect_and_decide();
+    CHECK_FALSE(l.send(verb::extend, 1, &first));
+    CHECK_FALSE(l.send(verb::extend, 2, &second));
+    CHECK(l.written() == "extend1+2");
+}
+
+TEST_CASE("only renewals of one script are asked for together, up to a number, and nothing changes its place")
+{
+    connected_line l;
+    std::vector<ear> all(70);
+    SECTION("up to a number")
+    {
+        for (unsigned n = 0; n < 66; ++n) CHECK_FALSE(l.send(verb::extend, 1, &all[n]));
+        auto const* const next = l.pipeline.next_to_write();
+        REQUIRE(next);
+        CHECK(next->what.together == holdfast::redis::most_together);
+        l.pipeline.written(l.now);
+        CHECK(l.written() == "extend1+1");
+    }
+    SECTION("not with what is between them")
+    {
+        CHECK_FALSE(l.send(verb::extend, 1, &all[0]));
+        CHECK_FALSE(l.send(verb::extend, 2, &all[1]));
+        CHECK_FALSE(l.send(verb::release, 2, &all[2]));
+        CHECK_FALSE(l.pipeline.may_keep_back());
+        CHECK_FALSE(l.send(verb::extend, 3, &all[3]));
+        CHECK(l.written() == "extend1+2 release2 extend3");
+    }
+    SECTION("not what a listener no longer wants before it is written")
+    {
+        for (unsigned n = 1; n <= 3; ++n) CHECK_FALSE(l.send(verb::extend, n, &all[n]));
+        REQUIRE(l.pipeline.next_to_write());
+        l.pipeline.forget(all[2]);
+        CHECK(l.written() == "extend1+3");
+        l.answer_with(yes());
+        l.answer_with(no());
+        CHECK(all[3].got.at(0).what == answer::kind::refused);
+    }
+    SECTION("not with those of readers")
+    {
+        auto const of_reader = [&](unsigned n, ear& whom) {
+            auto c = l.make(verb::extend, n);
+            c.keys = std::make_shared<lock_keys const>("prices", std::string_view{}, holdfast::access::shared);
+            CHECK_FALSE(l.pipeline.send(c, &whom, {}, l.now));
+        };
+        CHECK_FALSE(l.send(verb::extend, 1, &all[0]));
+        of_reader(2, all[1]);
+        of_reader(3, all[2]);
+        CHECK(l.written() == "extend1 extend2+3");
+    }
 }

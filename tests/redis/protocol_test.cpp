@@ -161,6 +161,12 @@ TEST_CASE("confirm, extend and release call their scripts")
                                                                     "1700000000000123", hour, "45000000"});
     CHECK(sent(make(verb::extend)) ==
           words{"EVALSHA", std::string{scripts::extend.sha1}, "1", "orders", token, "30000"});
+    auto first = make(verb::extend);
+    auto const second = make(verb::extend, fence_source::none, "stock");
+    first.together = 2;
+    first.also = &second;
+    CHECK(sent(first) == words{"EVALSHA", std::string{scripts::extend_many.sha1}, "2", "orders", "stock", "2", token,
+                               "30000", token, "30000"});
     CHECK(sent(make(verb::reacquire)) ==
           words{"EVALSHA", std::string{scripts::reacquire.sha1}, "1", "orders", token, "30000"});
     CHECK(sent(make(verb::release)) == words{"EVALSHA", std::string{scripts::release.sha1}, "3", "orders",

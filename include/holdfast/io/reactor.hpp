@@ -54,12 +54,10 @@ public:
 
     reactor(reactor const&) = delete;
     reactor& operator=(reactor const&) = delete;
-
     void lock()
     {
         if (!mutex_.try_lock()) lock_in_turn();
     }
-
     /// Effects: unlocks, calls the completions of operations that have ended, and sends what is to be sent. If many
     /// threads wait, it lets others run before it sends, so that their bytes go along.
     void unlock() noexcept
@@ -76,7 +74,8 @@ public:
         o->append(bytes);
         if (!unsent_.add(o) && o->flush()) interrupt();
     }
-
+    /// Effects: calls `s.compose` before the lock is given up and something is sent. Returns: false if it will not.
+    bool send_later(source& s) noexcept { return unsent_.add_later(s); }
     /// Returns: how many descriptors are polled at most.
     [[nodiscard]] std::size_t most_polled() const noexcept { return sources_.capacity() + 1; }
     /// Effects: polls `s` from now on. Called with the lock held, like all below unless they say otherwise.
@@ -88,6 +87,7 @@ public:
     void remove(source& s) noexcept
     {
         std::erase(sources_, &s);
+        unsent_.forget(s);
         std::replace(ready_.begin(), ready_.end(), &s, static_cast<source*>(nullptr));
         interrupt();
     }

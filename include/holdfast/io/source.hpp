@@ -15,6 +15,10 @@ public:
     /// Returns: the events of `poll(2)` that are wanted.
     [[nodiscard]] virtual short interest() const noexcept = 0;
 
+    /// Effects: appends to its outlet what it kept back until now, so that more could go along; see
+    /// `reactor::send_later`. Called with the reactor's lock held.
+    virtual void compose(boot_clock::time_point /*now*/) noexcept {}
+
     /// Effects: sends what is to be sent, also what another thread has taken up to send. Called with the reactor's lock
     /// held, like the next one.
     virtual void flush() noexcept {}

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
 #include <holdfast/io/outlet.hpp>
+#include <holdfast/io/source.hpp>
 
 #include <poll.h>
 
@@ -15,10 +17,10 @@
 
 namespace holdfast::inline HOLDFAST_ABI::io {
 
-/// Outlets to be flushed when a lock is given up. Allocates no memory.
+/// Outlets to be flushed when a lock is given up, and who has something to append to them before. Allocates no memory.
 class unsent_outlets {
 public:
-    [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+    [[nodiscard]] bool empty() const noexcept { return count_ == 0 && composers_ == 0; }
 
     /// Effects: adds `o`, unless it is there. Returns: whether it is there now; false if there is no room for it.
     [[nodiscard]] bool add(std::shared_ptr<outlet> const& o) noexcept
@@ -30,9 +32,25 @@ public:
         return true;
     }
 
-    /// Effects: removes all. Returns: those that were here.
+    /// Effects: `s` composes before all are taken. Returns: false if there is no room for it.
+    bool add_later(source& s) noexcept
+    {
+        auto const end = later_.begin() + composers_;
+        if (std::find(later_.begin(), end, &s) != end) return true;
+        if (composers_ == later_.size()) return false;
+        later_[composers_++] = &s;
+        return true;
+    }
+    void forget(source const& s) noexcept
+    {
+        auto const end = later_.begin() + composers_;
+        composers_ = static_cast<std::size_t>(std::remove(later_.begin(), end, &s) - later_.begin());
+    }
+
+    /// Effects: has those compose that are to; removes all. Returns: those that were here.
     [[nodiscard]] unsent_outlets take() noexcept
     {
+        while (composers_ != 0) later_[--composers_]->compose(boot_clock::now());
         unsent_outlets taken;
         std::move(all_.begin(), all_.begin() + count_, taken.all_.begin());
         taken.count_ = std::exchange(count_, 0);
@@ -65,6 +83,8 @@ public:
 private:
     std::array<std::shared_ptr<outlet>, 8> all_;
     std::size_t count_ = 0;
+    std::array<source*, 8> later_{};
+    std::size_t composers_ = 0;  // in `later_`
 };
 
 }  // namespace holdfast::io

@@ -158,7 +158,9 @@ struct command {
     std::string_view holder{};              ///< the sender, for people; the sender keeps the text
     bool use_holder = false;
     std::shared_ptr<std::vector<joint_member> const> members{};
-    bool holder_refused = false;  ///< it is sent again without the record: the user may not use that
+    bool holder_refused = false;    ///< it is sent again without the record: the user may not use that
+    unsigned together = 1;          ///< how many are asked for together, of which it is the first: see `join_renewals`
+    command const* also = nullptr;  ///< the next of them
 
     /// Effects: it is sent again after the server said that a right is missing: without the record of the holder, or,
     /// if it was without that, without the queue and with the record, or without both.

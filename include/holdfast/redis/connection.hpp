@@ -43,6 +43,7 @@ public:
                server_record& record)
         : link{reactor, server, std::move(tls), connect_timeout, h},
           node{index, node_timeout, votes},
+          reactor_{reactor},
           told_{told},
           record_{record}
     {
@@ -81,9 +82,32 @@ private:
         told_.on_greeting(now);
     }
 
+    bool keeps_back() noexcept override { return reactor_.send_later(*this); }
+
+    void compose(boot_clock::time_point now) noexcept override
+    try {
+        write_all(now);
+    } catch (std::bad_alloc const&) {
+        disconnect(std::make_error_code(std::errc::not_enough_memory), now);
+    }
+
+    void flush() noexcept override
+    {
+        compose(boot_clock::now());
+        link::flush();
+    }
+
     void on_reply(reply const& r, boot_clock::time_point now) override
     {
         if (commands().answered_all()) return disconnect(errc::protocol_error, now);
+        auto const together = commands().oldest().what.together;
+        bool const each = together > 1 && r.what() != reply::kind::error;
+        if (each && r.size() != together) return disconnect(errc::protocol_error, now);
+        for (unsigned k = 0; k < together && up(); ++k) on_answer(each ? r[k] : r, now);
+    }
+
+    void on_answer(reply const& r, boot_clock::time_point now)
+    {
         auto const& asked = commands().oldest();
         auto const a = decode(asked.what, r);
         if (a.error) note_error(a.error, r, &script_of(asked.what));
@@ -124,6 +148,7 @@ private:
             record_.answered(asked.written, now);
     }
 
+    io::reactor& reactor_;
     greeting_listener& told_;
     server_record& record_;
     request request_;                   // what is written; its memory is used again

@@ -144,8 +144,23 @@ protected:
     /// Effects: ends the connection, over which an answer is overdue, unless something has arrived.
     virtual void disconnect_silent(boot_clock::time_point now) = 0;
 
-    /// Effects: puts `next` on the wire; does not disconnect. Throws: `std::bad_alloc`; then `next` stays where it was.
+    /// Effects: puts `next`, with those that are joined to it, on the wire; does not disconnect. Throws:
+    /// `std::bad_alloc`; then they stay where they were.
     virtual void write(pending_command const& next) = 0;
+
+    /// Effects: `write_all` is called before anything is sent over this connection. Returns: false if it is not.
+    virtual bool keeps_back() noexcept { return false; }
+
+    /// Effects: puts all that is ready on the wire. Throws: `std::bad_alloc`.
+    void write_all(boot_clock::time_point now)
+    {
+        while (up()) {
+            auto const* const next = pipeline_.next_to_write();
+            if (!next) return;
+            write(*next);
+            pipeline_.written(now);
+        }
+    }
 
     /// What there is to write and to expect, as the connection sees it.
     [[nodiscard]] pipeline const& commands() const noexcept { return pipeline_; }
@@ -182,12 +197,8 @@ protected:
 private:
     void write_ready(boot_clock::time_point now)
     {
-        while (up()) {
-            auto const* const next = pipeline_.next_to_write();
-            if (!next) return;
-            write(*next);
-            pipeline_.written(now);
-        }
+        if (!up() || (pipeline_.may_keep_back() && keeps_back())) return;
+        write_all(now);
     }
 
     void tell_failures(boot_clock::time_point now) noexcept

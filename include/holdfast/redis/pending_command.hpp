@@ -27,6 +27,8 @@ struct pending_command {
     script_form form = script_form::by_text;
     std::error_code failed{};  ///< why there is no answer; `whom` must still be told
     bool leaves = false;       ///< its waiter waits no longer: a leave follows if it is refused
+    bool in_company = false;   ///< it is asked for together with others: see `join_renewals`
+    bool alone = false;        ///< it is not, any more
 
     [[nodiscard]] bool asks_for_vote() const noexcept { return redis::asks_for_vote(what); }
     [[nodiscard]] bool acquires() const noexcept
@@ -70,6 +72,19 @@ struct pending_command {
         return true;
     }
 
+    /// Returns: whether it was asked for together with others, and is not the first of them.
+    [[nodiscard]] bool follows() const noexcept { return in_company && what.together == 1; }
+
+    /// Effects: if it was asked for together with others, it is asked for alone from now on. Returns: whether it was.
+    bool goes_alone() noexcept
+    {
+        if (!in_company) return false;
+        what.together = 1;
+        what.also = nullptr;
+        in_company = false;
+        return alone = true;
+    }
+
     /// Returns: whether it must still be sent: an operation waits for the answer, or it is a release of a key that may
     /// still be there. The key expires after its ttl.
     [[nodiscard]] bool wanted(boot_clock::time_point now) const noexcept
@@ -86,6 +101,36 @@ private:
 
 /// Elements move from one list to another without allocation.
 using pending_commands = std::list<pending_command>;
+
+/// The commands that fail, until their listeners are told.
+class failed_commands {
+public:
+    struct failure {
+        listener* whom = nullptr;  ///< null: no more
+        std::error_code why{};
+    };
+
+    /// Effects: adds the only element of `one`.
+    void add(pending_commands& one, std::error_code why) noexcept
+    {
+        one.front().failed = why;
+        all_.splice(all_.end(), one);
+    }
+
+    /// Returns: a listener that gets no answer from `node`, and why.
+    [[nodiscard]] failure next(unsigned node) noexcept
+    {
+        while (!all_.empty()) {
+            failure const one{all_.front().let_go(node), all_.front().failed};
+            all_.pop_front();
+            if (one.whom) return one;
+        }
+        return {};
+    }
+
+private:
+    pending_commands all_;
+};
 
 /// Returns: the first of `some`, which it is taken out of, alone.
 [[nodiscard]] inline pending_commands take_first(pending_commands& some) noexcept

@@ -5,6 +5,7 @@
 #include <holdfast/core/token.hpp>
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/error.hpp>
+#include <holdfast/redis/joined_renewals.hpp>
 #include <holdfast/redis/listener.hpp>
 #include <holdfast/redis/node_reach.hpp>
 #include <holdfast/redis/pending_command.hpp>
@@ -135,7 +136,7 @@ public:
     {
         while (connected_ && !waiting_.empty()) {
             auto one = take_first(waiting_);
-            why ? fail(one, why) : prepare(one, now);
+            why ? failed_.add(one, why) : prepare(one, now);
         }
     }
 
@@ -153,7 +154,7 @@ public:
                 if (sent) ledger_.lost(e.what);
                 if (e.whom && (e.releases() || (sent && e.acquires()))) retries_.keep(e.what, now);
                 if (e.whom)
-                    fail(one, why);
+                    failed_.add(one, why);
                 else if (e.wanted(now))
                     retries_.keep_first(one);
             }
@@ -164,10 +165,10 @@ public:
     [[nodiscard]] bool answered_all() const noexcept { return sent_.empty(); }
     /// Returns: the command that the node answers next. Requires: not `answered_all()`.
     [[nodiscard]] pending_command const& oldest() const noexcept { return sent_.front(); }
-    /// Returns: whether `oldest()`, which was answered with `a`, is sent again: as text, or without the queue.
+    /// Returns: whether `oldest()`, which was answered with `a`, is sent again: as text, without the queue, or alone.
     [[nodiscard]] bool repeats(answer const& a) const noexcept
     {
-        return script_forms::repeats(oldest().what, oldest().form, a.error);
+        return script_forms::repeats(oldest().what, oldest().form, a.error) || (a.error && oldest().in_company);
     }
 
     /// Returns: whether the user may use the queues of waiters, as far as is known.
@@ -182,12 +183,12 @@ public:
         auto one = take_first(sent_);
         auto& e = one.front();
         ledger_.answered(e.what, a);
-        forms_.note(e.what, e.form, a.error);
+        if (!e.follows()) forms_.note(e.what, e.form, a.error);
         // Sent once more, a roll-back would delete what a later request of its token gets: who asked gives it back.
         bool const too_late = a.error && e.releases() && !e.whom && asked_again(e.what.token, sent_, ready_, waiting_);
         if (again) {
             e.written = {};
-            if (script_forms::refuses_more(e.what, a.error)) e.what.refuse_next();
+            if (!e.goes_alone() && script_forms::refuses_more(e.what, a.error)) e.what.refuse_next();
             // mutant: a refused roll-back sent again after the next acquire
             if ((e.wanted(now) || e.what.what == command::verb::leave) && !too_late) prepare(one, now);
             return nullptr;
@@ -201,38 +202,30 @@ public:
         return whom;
     }
 
-    /// Returns: what to write next, or null.
+    /// Returns: whether what is ready may be kept back, so that more can go along: a renewal is the last of it.
+    [[nodiscard]] bool may_keep_back() const noexcept { return !ready_.empty() && may_join(ready_.back(), forms_); }
+
+    /// Returns: what to write next, with those that are joined to it, or null.
     [[nodiscard]] pending_command const* next_to_write() noexcept
     {
         if (ready_.empty()) return nullptr;
-        forms_.equip(ready_.front().what, facts_.holder);
+        join_renewals(ready_, forms_, facts_.holder);
         ready_.front().form = forms_.next(ready_.front().what, ready_.front().whom);
         return &ready_.front();
     }
 
-    /// Effects: `next_to_write()` is on the wire.
+    /// Effects: `next_to_write()`, with those that are joined to it, is on the wire.
     void written(boot_clock::time_point now) noexcept
     {
-        ready_.front().written = now;
         forms_.sent(ready_.front().what);
-        sent_.splice(sent_.end(), ready_, ready_.begin());
+        for (auto left = ready_.front().what.together; left != 0; --left) {
+            ready_.front().written = now;
+            sent_.splice(sent_.end(), ready_, ready_.begin());
+        }
     }
-
-    struct failure {
-        listener* whom = nullptr;  ///< null: no more
-        std::error_code why{};
-    };
 
     /// Returns: a listener that gets no answer, and why.
-    [[nodiscard]] failure next_failure() noexcept
-    {
-        while (!failed_.empty()) {
-            failure const one{failed_.front().let_go(node_), failed_.front().failed};
-            failed_.pop_front();
-            if (one.whom) return one;
-        }
-        return {};
-    }
+    [[nodiscard]] failed_commands::failure next_failure() noexcept { return failed_.next(node_); }
 
     /// Returns: whether a renewal may ask, over this connection, for the node's vote for `token`, which lacks it.
     [[nodiscard]] bool may_reacquire(owner_token const& token) const noexcept
@@ -277,12 +270,6 @@ private:
         ready_.splice(ready_.end(), one);
     }
 
-    void fail(pending_commands& one, std::error_code why) noexcept
-    {
-        one.front().failed = why;
-        failed_.splice(failed_.end(), one);
-    }
-
     unsigned node_;
     pulse pulse_;
     bool connected_ = false;
@@ -291,7 +278,7 @@ private:
     pending_commands waiting_;
     pending_commands ready_;
     pending_commands sent_;
-    pending_commands failed_;
+    failed_commands failed_;
     spare_commands spare_;
     release_retries retries_;
     vote_ledger ledger_;

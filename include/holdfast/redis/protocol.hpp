@@ -43,6 +43,26 @@ namespace detail {
 
 }  // namespace detail
 
+/// Effects: makes the request for a renewal, or for those that are asked for together. Throws: `std::bad_alloc`.
+inline void encode_renewals(request& w, command const& first)
+{
+    bool const phased = knows_phase(first);
+    bool const remembers = phased && !in_redisson(first);
+    w.add(first.together * (1U + (phased ? 1 : 0) + (remembers ? 1 : 0) + (first.use_holder ? 1 : 0)));
+    for (auto const* c = &first; c; c = c->also) {
+        w.add(c->keys->lock);
+        if (phased) w.add(c->keys->readers());
+        if (remembers) w.add(c->keys->phase());
+        if (c->use_holder) w.add(c->keys->holder());
+    }
+    if (first.together > 1) w.add(first.together);
+    for (auto const* c = &first; c; c = c->also) {
+        w.add(detail::token_of(*c));
+        w.add(c->ttl.count());
+        if (knows_number(*c)) w.add(c->keys->permits());
+    }
+}
+
 /// Effects: makes the request for a command, in place of the last one. Throws: `std::bad_alloc`.
 inline void encode(request& w, command const& c, script_form form)
 {
@@ -54,6 +74,7 @@ inline void encode(request& w, command const& c, script_form form)
     w.add(by_hash ? "EVALSHA" : "EVAL");
     auto const text = by_hash ? std::string{} : script_of(c).text();
     w.add(by_hash ? script_of(c).sha1 : std::string_view{text});
+    if (c.what == command::verb::extend) return encode_renewals(w, c);
     bool const queued = c.use_queue && may_queue(c) && !(mode_of(c) == access::shared && asks_for_vote(c));
     auto const add_waiter = [&] {
         bool const named = queued && c.waiter;
@@ -105,11 +126,11 @@ inline void encode(request& w, command const& c, script_form form)
         w.add(c.fence_lifetime.count());
         w.add(fence_bound(c).count());
         break;
-    case command::verb::extend: w.add(c.ttl.count()); break;
     case command::verb::reacquire:
         w.add(c.ttl.count());
         if (c.use_holder) w.add(c.holder);
         break;
+    case command::verb::extend:
     case command::verb::inspect:
     case command::verb::request_release:
     case command::verb::list:

@@ -53,6 +53,10 @@ public:
     /// Returns: whether the user may use the queues of waiters, as far as is known.
     [[nodiscard]] bool queues() const noexcept { return queues_; }
 
+    /// Returns: whether renewals are asked for together, as far as is known: a server of a cluster refuses that for keys
+    /// of several slots.
+    [[nodiscard]] bool joins() const noexcept { return joins_; }
+
     /// Effects: `c` keeps a record of `holder`, unless that is empty; it does without what the user may not use, as far
     /// as is known.
     void equip(command& c, std::string_view holder) const noexcept
@@ -76,6 +80,7 @@ public:
         // It was not for a right that is missing in any case. What an operator asks may be about a lock of others.
         if (!why && c.queue_refused && !of_operator(c)) queues_ = false;
         if (!why && c.holder_refused && !of_operator(c)) holders_ = false;
+        if (c.together > 1 && why && why != errc::no_script) joins_ = false;
         auto const one = find(&script_of(c));
         if (one == known_.size()) return;
         bool const by_hash = form == script_form::by_hash;
@@ -107,6 +112,7 @@ private:
 
     bool queues_ = true;
     bool holders_ = true;
+    bool joins_ = true;
     std::array<known_script, most_scripts> known_{};
 };
 

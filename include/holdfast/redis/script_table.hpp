@@ -6,6 +6,7 @@
 #include <holdfast/redis/commands.hpp>
 #include <holdfast/redis/holder_scripts.hpp>
 #include <holdfast/redis/joint_script.hpp>
+#include <holdfast/redis/many_scripts.hpp>
 #include <holdfast/redis/permit_scripts.hpp>
 #include <holdfast/redis/redisson_scripts.hpp>
 #include <holdfast/redis/scripts.hpp>
@@ -88,7 +89,7 @@ inline constexpr std::array<script const*, 6> of_operators{&inspect,       &forc
 
 }  // namespace redisson
 
-/// Every script is in one of these, among the operators', or `acquire_all`.
+/// Every script is in one of these, among the operators', among `renewals`, or `acquire_all`.
 inline constexpr std::array<recipe const*, 11> recipes{&of_mutex,
                                                        &of_mutex_with_holder,
                                                        &of_slot,
@@ -104,8 +105,8 @@ inline constexpr std::array<recipe const*, 11> recipes{&of_mutex,
 }  // namespace scripts
 
 /// No fewer than there are.
-inline constexpr std::size_t most_scripts =
-    scripts::of_mutex.size() * scripts::recipes.size() + 2 * scripts::of_operators.size() + 1;
+inline constexpr std::size_t most_scripts = scripts::of_mutex.size() * scripts::recipes.size() +
+                                            2 * scripts::of_operators.size() + scripts::renewals.size() + 1;
 
 /// Returns: the recipe of the lock that `c` is about.
 [[nodiscard]] inline recipe const& recipe_of(command const& c) noexcept
@@ -131,7 +132,8 @@ inline constexpr std::size_t most_scripts =
                                 : scripts::of_operators)[place(c.what) - place(inspect)];
     auto const& all = recipe_of(c);
     if (c.what == acquire) return *all[static_cast<std::size_t>(c.fence)];
-    return *all[2 + place(c.what == release && c.waiter ? leave : c.what)];
+    auto const& one = *all[2 + place(c.what == release && c.waiter ? leave : c.what)];
+    return c.together > 1 ? *scripts::many_of(one) : one;
 }
 
 }  // namespace holdfast::redis

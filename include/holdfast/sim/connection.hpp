@@ -45,6 +45,18 @@ private:
             rolls_back ? wire::copies::none : wire::copies::possible, next.form);
     }
 
+    /// A client's thread begins many renewals before it sends.
+    bool keeps_back() noexcept override
+    {
+        if (!kept_back_ && client().below(2) == 0) return false;
+        if (!std::exchange(kept_back_, true))
+            client().at(client().present() + client().up_to(std::chrono::milliseconds{1}), [this] {
+                kept_back_ = false;
+                write_all(client().now());
+            });
+        return true;
+    }
+
     void on_up(wire::greeting const& g, boot_clock::duration took, boot_clock::time_point now) override
     {
         came_up(g.time, g.uptime, took, now);
@@ -54,6 +66,7 @@ private:
     void on_down(std::error_code why, boot_clock::time_point now) noexcept override { went_down(why, now); }
 
     std::function<void()> greeted_;
+    bool kept_back_ = false;
 };
 
 }  // namespace holdfast::sim

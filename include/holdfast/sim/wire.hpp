@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::sim {
 
@@ -58,25 +59,35 @@ public:
         });
     }
 
-    /// Effects: sends a command, as `form`. Calls `done` in the client with the answer, or never. If what is sent after
-    /// it relies on the order, there must be no copies, which keep none.
+    /// Effects: sends a command, with those that are asked for together with it, as `form`. Calls `done` in the client
+    /// with the answer to each, in turn, or never. If what is sent after it relies on the order, there must be no
+    /// copies, which keep none.
     void send(redis::command const& c, std::function<void(redis::answer const&)> const& done,
               copies more = copies::possible, redis::script_form form = redis::script_form::by_text)
     {
         // Who leaves the queue because it has the lock has judged the lease; as in `ask`.
         if (c.what != redis::command::verb::leave) client_.stumble();
         auto const number = next_;
-        auto const arrives = request([c, form, done](wire& self, node& server, boot_clock::time_point now) {
-            auto const got = self.execute(c, form, server, now);
-            if (got) self.reply([done, a = *got] { done(a); });
+        std::vector<redis::command> all;
+        for (auto const* one = &c; one; one = one->also) {
+            all.push_back(*one);
+            all.back().together = c.together;  // they are of one script
+        }
+        auto const arrives = request([all, form, done](wire& self, node& server, boot_clock::time_point now) {
+            auto const got = self.execute(all, form, server, now);
+            if (got.empty()) return;
+            self.reply([&self, done, got] {
+                for (auto const& a : got)
+                    if (self.intact_) done(a);
+            });
         });
         // A copy may come after what was sent later, on purpose, as nothing else here does; but never before the
         // request.
         if (arrives && more == copies::possible &&
             strikes(decision::kind::repeated_request, world().wrong().repeated_request)) {
             at_server(*arrives + world().severity(world().wrong().very_late), number,
-                      [c, form](wire& self, node& server, boot_clock::time_point now) {
-                          static_cast<void>(self.execute(c, form, server, now));
+                      [all, form](wire& self, node& server, boot_clock::time_point now) {
+                          static_cast<void>(self.execute(all, form, server, now));
                       });
         }
     }
@@ -197,6 +208,20 @@ private:
         bool const yes = got.what == redis::answer::kind::applied;
         world().note(got.error ? "refuses" : name(c.what, yes), client_.index(), node_, got.fence);
         if (server.told_all()) servers_.publish(node_, c.keys->channel().text());
+        return got;
+    }
+
+    /// Returns: the answers to all; none, if there is no reply. An error is the answer to all.
+    std::vector<redis::answer> execute(std::vector<redis::command> const& all, redis::script_form form, node& server,
+                                       boot_clock::time_point now)
+    {
+        std::vector<redis::answer> got;
+        for (auto const& c : all) {
+            auto const one = execute(c, form, server, now);
+            if (!one) return {};
+            if (one->error) return {all.size(), *one};
+            got.push_back(*one);
+        }
         return got;
     }
 

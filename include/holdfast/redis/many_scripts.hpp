@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <holdfast/core/abi.hpp>
+#include <holdfast/redis/holder_scripts.hpp>
+#include <holdfast/redis/permit_scripts.hpp>
+#include <holdfast/redis/scripts.hpp>
+#include <holdfast/redis/shared_holder_scripts.hpp>
+#include <holdfast/redis/shared_scripts.hpp>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
+
+// Renewals that are asked for together: KEYS of one after the other; ARGV how many there are, and then those of one
+// after the other. Answers what the script of one answers to each.
+namespace parts {
+
+inline constexpr std::string_view begin_each = "local function renew(KEYS, ARGV)\n";
+
+inline constexpr std::string_view end_each = R"lua(
+end
+local many, answers = tonumber(ARGV[1]), {}
+local keys, words = #KEYS / many, (#ARGV - 1) / many
+for i = 0, many - 1 do
+  local key, word = {}, {}
+  for k = 1, keys do key[k] = KEYS[i * keys + k] end
+  for k = 1, words do word[k] = ARGV[i * words + k + 1] end
+  answers[i + 1] = renew(key, word)
+end
+return answers
+)lua";
+
+}  // namespace parts
+
+inline constexpr script extend_many{joined<parts::begin_each, extend_text, parts::end_each>,
+                                    "0a44aa83343d7f03079f0807b6ebde42fb28a770"};
+
+inline constexpr script extend_many_and_hear{joined<parts::begin_each, extend_and_hear_text, parts::end_each>,
+                                             "224b23bf82cef578fc9cc68355a797799f5382a5"};
+
+inline constexpr script extend_many_slots{
+    joined<parts::begin_each, parts::take_number, parts::keep_number, extend_text, parts::end_each>,
+    "d8ec23a7a4f2db564521a2ddfc4b8bf5ed97617a"};
+
+inline constexpr script extend_many_slots_and_hear{
+    joined<parts::begin_each, parts::take_number, parts::keep_number, extend_and_hear_text, parts::end_each>,
+    "44ba5d354f001193c7212a690a91f84b39d5b719"};
+
+inline constexpr script extend_many_shared{
+    joined<parts::begin_each, parts::prolong_shared, parts::answer_yes, parts::end_each>,
+    "06093dd28b6f823c0ad80973064e8b4f3c18badb"};
+
+inline constexpr script extend_many_shared_and_hear{
+    joined<parts::begin_each, parts::take_own_holder, parts::prolong_shared, parts::as_long_as_reader,
+           parts::prolong_and_hear, parts::end_each>,
+    "4883f61e28f1d19c89dbc37401acb768b54ce88f"};
+
+/// A script, and the one that does the same for many.
+struct one_and_many {
+    script const* one;
+    script const* many;
+};
+
+inline constexpr std::array<one_and_many, 6> renewals{{{&extend, &extend_many},
+                                                       {&extend_and_hear, &extend_many_and_hear},
+                                                       {&extend_slot, &extend_many_slots},
+                                                       {&extend_slot_and_hear, &extend_many_slots_and_hear},
+                                                       {&extend_shared, &extend_many_shared},
+                                                       {&extend_shared_and_hear, &extend_many_shared_and_hear}}};
+
+/// Returns: the script that does for many what `one` does; null if there is none.
+[[nodiscard]] inline script const* many_of(script const& one) noexcept
+{
+    auto const* const found =
+        std::find_if(renewals.begin(), renewals.end(), [&one](one_and_many const& r) { return r.one == &one; });
+    return found == renewals.end() ? nullptr : found->many;
+}
+
+}  // namespace holdfast::redis::scripts
