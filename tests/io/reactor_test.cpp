@@ -644,3 +644,60 @@ TEST_CASE("a follower that is chosen to lead just when it has what it waits for 
     f.all[2].who.unpark();
     CHECK(other.thread.join());
 }
+
+TEST_CASE("what a source keeps back is composed once, before the next send, and not after its end")
+{
+    struct keeper final : holdfast::io::source {
+        int composed = 0;
+
+        [[nodiscard]] int descriptor() const noexcept override { return -1; }
+        [[nodiscard]] short interest() const noexcept override { return 0; }
+        void compose(boot_clock::time_point) noexcept override { ++composed; }
+        void on_ready(short, boot_clock::time_point) override {}
+    };
+    reactor r{2};
+    keeper one;
+    keeper other;
+    auto const keep_back = [&r](keeper& by) {
+        std::scoped_lock const guard{r};
+        return r.send_later(by);
+    };
+    {
+        std::scoped_lock const guard{r};
+        r.add(one);
+        r.add(other);
+        CHECK(r.send_later(one));
+        CHECK(r.send_later(one));
+        CHECK(one.composed == 0);
+    }
+    CHECK(one.composed == 1);
+    CHECK(keep_back(other));
+    CHECK(other.composed == 1);
+    CHECK(one.composed == 1);
+
+    // The client's own thread sends at its next turn.
+    std::vector<::pollfd> polled;
+    auto until = boot_clock::now();
+    REQUIRE(r.begin_turn(polled, until));
+    CHECK(keep_back(one));
+    CHECK(one.composed == 1);
+    static_cast<void>(r.end_turn(polled.data()));
+    CHECK(one.composed == 1);
+    polled.clear();
+    REQUIRE(r.begin_turn(polled, until));
+    CHECK(one.composed == 2);
+    CHECK(keep_back(one));
+    static_cast<void>(r.end_turn(polled.data()));
+    r.rest();
+    CHECK(one.composed == 3);
+    {
+        std::scoped_lock const guard{r};
+        CHECK(r.send_later(other));
+        CHECK(r.send_later(one));
+        r.remove(other);
+    }
+    CHECK(other.composed == 1);
+    CHECK(one.composed == 4);
+    std::scoped_lock const guard{r};
+    r.remove(one);
+}

@@ -826,7 +826,7 @@ TEST_CASE("renewals that are ready at the same time are asked for together, and 
     }
 }
 
-TEST_CASE("renewals that are refused together are asked for one by one, from then on too unless the script was unknown")
+TEST_CASE("renewals that are refused together for want of a right to one are asked for one by one from then on")
 {
     connected_line l;
     ear first;
@@ -837,8 +837,7 @@ TEST_CASE("renewals that are refused together are asked for one by one, from the
     CHECK_FALSE(l.send(verb::extend, 3, &third));
     CHECK(l.written() == "extend1+2+3");
     l.pipeline.forget(third);
-    auto const unknown = GENERATE(true, false);
-    auto const why = unknown ? errc::no_script : errc::not_permitted;
+    auto const why = GENERATE(errc::not_permitted, errc::moved, errc::wrong_type, errc::server_error);
     for (unsigned n = 0; n < 3; ++n) {
         CHECK(l.pipeline.repeats(failed(why)));
         l.answer_with(failed(why));
@@ -852,12 +851,77 @@ TEST_CASE("renewals that are refused together are asked for one by one, from the
     CHECK(second.got.at(0).what == answer::kind::applied);
     CHECK_FALSE(l.send(verb::extend, 1, &first));
     CHECK_FALSE(l.send(verb::extend, 2, &second));
-    CHECK(l.written() == (unknown ? "extend1+2" : "extend1 extend2"));
+    CHECK(l.written() == "extend1 extend2");
     l.down();
     (void)l.connect_and_decide();
     CHECK_FALSE(l.send(verb::extend, 1, &first));
     CHECK_FALSE(l.send(verb::extend, 2, &second));
     CHECK(l.written() == "extend1+2");
+}
+
+TEST_CASE("what keeps a server from renewing at all is the answer to all that were asked for together")
+{
+    connected_line l;
+    ear first;
+    ear second;
+    CHECK_FALSE(l.send(verb::extend, 1, &first));
+    CHECK_FALSE(l.send(verb::extend, 2, &second));
+    CHECK(l.written() == "extend1+2");
+    auto const why = GENERATE(errc::busy, errc::loading, errc::read_only, errc::out_of_memory, errc::no_script);
+    l.answer_with(failed(why));
+    l.answer_with(failed(why));
+    CHECK(first.failure() == why);
+    CHECK(second.failure() == why);
+    CHECK(l.written().empty());
+    CHECK_FALSE(l.send(verb::extend, 1, &first));
+    CHECK_FALSE(l.send(verb::extend, 2, &second));
+    CHECK(l.written() == "extend1+2");
+}
+
+TEST_CASE("renewals whose script the server has forgotten are asked for together again, by its text")
+{
+    connected_line l;
+    ear first;
+    ear second;
+    for (int n = 0; n < 2; ++n) {
+        CHECK_FALSE(l.send(verb::extend, 1, &first));
+        CHECK_FALSE(l.send(verb::extend, 2, &second));
+        CHECK(l.written() == "extend1+2");
+        CHECK(l.last_form == (n == 0 ? script_form::by_text : script_form::by_hash));
+        l.answer_with(n == 0 ? yes() : failed(errc::no_script));
+        l.answer_with(n == 0 ? yes() : failed(errc::no_script));
+    }
+    CHECK(l.written() == "extend1+2");
+    CHECK(l.last_form == script_form::by_text);
+    l.answer_with(yes());
+    l.answer_with(yes());
+    CHECK(first.got.size() == 2);
+    CHECK(second.got.size() == 2);
+}
+
+TEST_CASE("renewals of a user without a right to the record are asked for together without it")
+{
+    line l;
+    l.holder = "host";
+    (void)l.connect_and_decide();
+    ear first;
+    ear second;
+    for (int n = 0; n < 2; ++n) {
+        CHECK_FALSE(l.send(verb::extend, 1, &first));
+        CHECK_FALSE(l.send(verb::extend, 2, &second));
+        CHECK(l.pipeline.next_to_write()->what.use_holder == (n == 0));
+        CHECK(l.written() == "extend1+2");
+        if (n == 0) {
+            l.answer_with(failed(errc::not_permitted));
+            l.answer_with(failed(errc::not_permitted));
+            CHECK_FALSE(l.pipeline.next_to_write()->what.use_holder);
+            CHECK(l.written() == "extend1+2");
+        }
+        l.answer_with(yes());
+        l.answer_with(yes());
+    }
+    CHECK(first.got.size() == 2);
+    CHECK(second.got.size() == 2);
 }
 
 TEST_CASE("only renewals of one script are asked for together, up to a number, and nothing changes its place")
@@ -869,7 +933,7 @@ TEST_CASE("only renewals of one script are asked for together, up to a number, a
         for (unsigned n = 0; n < 66; ++n) CHECK_FALSE(l.send(verb::extend, 1, &all[n]));
         auto const* const next = l.pipeline.next_to_write();
         REQUIRE(next);
-        CHECK(next->what.together == holdfast::redis::most_together);
+        CHECK(next->what.together == 64);
         l.pipeline.written(l.now);
         CHECK(l.written() == "extend1+1");
     }
@@ -903,5 +967,9 @@ TEST_CASE("only renewals of one script are asked for together, up to a number, a
         of_reader(2, all[1]);
         of_reader(3, all[2]);
         CHECK(l.written() == "extend1 extend2+3");
+        for (unsigned n = 10; n < 27; ++n) of_reader(4, all[n]);
+        auto const* const next = l.pipeline.next_to_write();
+        REQUIRE(next);
+        CHECK(next->what.together == 16);  // they take the server longer
     }
 }

@@ -74,7 +74,7 @@ public:
         o->append(bytes);
         if (!unsent_.add(o) && o->flush()) interrupt();
     }
-    /// Effects: calls `s.compose` before the lock is given up and something is sent. Returns: false if it will not.
+    /// Effects: calls `s.compose` before the next send. Returns: false if it will not, for want of room.
     bool send_later(source& s) noexcept { return unsent_.add_later(s); }
     /// Returns: how many descriptors are polled at most.
     [[nodiscard]] std::size_t most_polled() const noexcept { return sources_.capacity() + 1; }

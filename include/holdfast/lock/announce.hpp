@@ -27,7 +27,7 @@ inline void stop_tokens(announcer* background, announcer::kind what, std::stop_s
         if (background) return background->make(what, [of = source]() mutable { of.request_stop(); });
     } catch (std::bad_alloc const&) {  // NOLINT(bugprone-empty-catch): then here
     }
-    source.request_stop();
+    std::stop_source{source}.request_stop();
 }
 
 /// Effects: `lost` is lost, and with it the hold of several locks that it is a part of; stops their tokens, as above.

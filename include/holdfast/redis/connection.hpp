@@ -103,6 +103,7 @@ private:
         auto const together = commands().oldest().what.together;
         bool const each = together > 1 && r.what() != reply::kind::error;
         if (each && r.size() != together) return disconnect(errc::protocol_error, now);
+        // It is not up again before the next greeting, and `r` is there for as long as it is up.
         for (unsigned k = 0; k < together && up(); ++k) on_answer(each ? r[k] : r, now);
     }
 
@@ -110,7 +111,7 @@ private:
     {
         auto const& asked = commands().oldest();
         auto const a = decode(asked.what, r);
-        if (a.error) note_error(a.error, r, &script_of(asked.what));
+        if (a.error && !asked.follows()) note_error(a.error, r, &script_of(asked.what));
         if (!commands().repeats(a)) note(asked, a, now);
         answered(a, now);
         // It has become a replica. The next connection finds out whether the name leads to its master now; not more

@@ -13,9 +13,6 @@
 
 namespace holdfast::inline HOLDFAST_ABI::redis {
 
-/// So many renewals are asked for together at most: for the server, some hundred microseconds without another client.
-inline constexpr unsigned most_together = 64;
-
 /// Returns: whether `one`, which is not written yet, may be asked for together with others.
 [[nodiscard]] inline bool may_join(pending_command const& one, script_forms const& forms) noexcept
 {
@@ -26,8 +23,8 @@ inline constexpr unsigned most_together = 64;
 /// Effects: decides how many of `ready` are written next, as one request: if the first is a renewal, the renewals that
 /// follow it and have the same script. They are equipped. Requires: `ready` is not empty.
 ///
-/// The answer has what the server says to each. If there is an error instead, each is asked for alone: for want of a
-/// right to one key, the server refuses all.
+/// The answer has what the server says to each. An error is the answer to all. If it may be about one of them (for want
+/// of a right to one key, the server refuses all), each is asked for alone: to renew twice what was renewed is harmless.
 inline void join_renewals(pending_commands& ready, script_forms const& forms, std::string_view holder) noexcept
 {
     auto const unjoin = [&](pending_command& one) {
@@ -40,8 +37,9 @@ inline void join_renewals(pending_commands& ready, script_forms const& forms, st
     unjoin(first);
     if (!may_join(first, forms)) return;
     auto const& script = script_of(first.what);
+    auto const most = scripts::many_of(script)->most;
     unsigned count = 1;
-    for (auto last = ready.begin(), one = std::next(last); one != ready.end() && count < most_together; last = one++) {
+    for (auto last = ready.begin(), one = std::next(last); one != ready.end() && count < most; last = one++) {
         unjoin(*one);
         if (!may_join(*one, forms) || &script_of(one->what) != &script) break;
         last->what.also = &one->what;

@@ -58,25 +58,27 @@ inline constexpr script extend_many_shared_and_hear{
            parts::prolong_and_hear, parts::end_each>,
     "4883f61e28f1d19c89dbc37401acb768b54ce88f"};
 
-/// A script, and the one that does the same for many.
+/// A script, and the one that does the same for many, which may take the server some 0.7 ms: more would be felt by those
+/// who ask for other locks. Measured with Redis 7.0: 7 to 13 µs for one, 40 µs for a reader.
 struct one_and_many {
     script const* one;
     script const* many;
+    unsigned most;
 };
 
-inline constexpr std::array<one_and_many, 6> renewals{{{&extend, &extend_many},
-                                                       {&extend_and_hear, &extend_many_and_hear},
-                                                       {&extend_slot, &extend_many_slots},
-                                                       {&extend_slot_and_hear, &extend_many_slots_and_hear},
-                                                       {&extend_shared, &extend_many_shared},
-                                                       {&extend_shared_and_hear, &extend_many_shared_and_hear}}};
+inline constexpr std::array<one_and_many, 6> renewals{{{&extend, &extend_many, 64},
+                                                       {&extend_and_hear, &extend_many_and_hear, 64},
+                                                       {&extend_slot, &extend_many_slots, 64},
+                                                       {&extend_slot_and_hear, &extend_many_slots_and_hear, 64},
+                                                       {&extend_shared, &extend_many_shared, 16},
+                                                       {&extend_shared_and_hear, &extend_many_shared_and_hear, 16}}};
 
-/// Returns: the script that does for many what `one` does; null if there is none.
-[[nodiscard]] inline script const* many_of(script const& one) noexcept
+/// Returns: how many of `one` can be asked for together; null if they cannot.
+[[nodiscard]] inline one_and_many const* many_of(script const& one) noexcept
 {
     auto const* const found =
         std::find_if(renewals.begin(), renewals.end(), [&one](one_and_many const& r) { return r.one == &one; });
-    return found == renewals.end() ? nullptr : found->many;
+    return found == renewals.end() ? nullptr : found;
 }
 
 }  // namespace holdfast::redis::scripts

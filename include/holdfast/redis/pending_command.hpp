@@ -28,7 +28,7 @@ struct pending_command {
     std::error_code failed{};  ///< why there is no answer; `whom` must still be told
     bool leaves = false;       ///< its waiter waits no longer: a leave follows if it is refused
     bool in_company = false;   ///< it is asked for together with others: see `join_renewals`
-    bool alone = false;        ///< it is not, any more
+    bool alone = false;        ///< it was refused with others, and is asked for alone
 
     [[nodiscard]] bool asks_for_vote() const noexcept { return redis::asks_for_vote(what); }
     [[nodiscard]] bool acquires() const noexcept
@@ -74,16 +74,6 @@ struct pending_command {
 
     /// Returns: whether it was asked for together with others, and is not the first of them.
     [[nodiscard]] bool follows() const noexcept { return in_company && what.together == 1; }
-
-    /// Effects: if it was asked for together with others, it is asked for alone from now on. Returns: whether it was.
-    bool goes_alone() noexcept
-    {
-        if (!in_company) return false;
-        what.together = 1;
-        what.also = nullptr;
-        in_company = false;
-        return alone = true;
-    }
 
     /// Returns: whether it must still be sent: an operation waits for the answer, or it is a release of a key that may
     /// still be there. The key expires after its ttl.

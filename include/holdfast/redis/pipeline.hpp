@@ -46,7 +46,8 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 ///
 /// If an acquire is given up with its connection, its release is kept, too: its round is lost. A leave follows the
 /// refusal of an acquire whose waiter waits no longer; it takes the acquire's place here, and so needs no memory. Only
-/// releases are repeated, and what the server did not do in this form: it is sent as text, without the queue or record.
+/// releases are repeated, and what the server did not do in this form: it is sent as text, without the queue or record,
+/// or alone.
 class pipeline {
 public:
     static constexpr std::size_t most = 65536;
@@ -168,7 +169,8 @@ public:
     /// Returns: whether `oldest()`, which was answered with `a`, is sent again: as text, without the queue, or alone.
     [[nodiscard]] bool repeats(answer const& a) const noexcept
     {
-        return script_forms::repeats(oldest().what, oldest().form, a.error) || (a.error && oldest().in_company);
+        auto const& e = oldest();
+        return script_forms::repeats(e.what, e.form, a.error) || (e.in_company && script_forms::about_one(a.error));
     }
 
     /// Returns: whether the user may use the queues of waiters, as far as is known.
@@ -188,7 +190,10 @@ public:
         bool const too_late = a.error && e.releases() && !e.whom && asked_again(e.what.token, sent_, ready_, waiting_);
         if (again) {
             e.written = {};
-            if (!e.goes_alone() && script_forms::refuses_more(e.what, a.error)) e.what.refuse_next();
+            if (script_forms::refuses_more(e.what, a.error))
+                e.what.refuse_next();
+            else if (e.in_company && script_forms::about_one(a.error))
+                e.alone = true;
             // mutant: a refused roll-back sent again after the next acquire
             if ((e.wanted(now) || e.what.what == command::verb::leave) && !too_late) prepare(one, now);
             return nullptr;
@@ -218,8 +223,10 @@ public:
     void written(boot_clock::time_point now) noexcept
     {
         forms_.sent(ready_.front().what);
+        auto const form = ready_.front().form;
         for (auto left = ready_.front().what.together; left != 0; --left) {
             ready_.front().written = now;
+            ready_.front().form = form;
             sent_.splice(sent_.end(), ready_, ready_.begin());
         }
     }
@@ -253,7 +260,7 @@ private:
     [[nodiscard]] std::error_code refuses(command const& c, node_reach const& now_is) const noexcept
     {
         if (now_is.why_not) return now_is.why_not;
-        if (sent_.size() + waiting_.size() >= most) return errc::no_answer;
+        if (sent_.size() + ready_.size() + waiting_.size() >= most) return errc::no_answer;
         bool const too_late = c.what == command::verb::reacquire && (!connected_ || now_is.undecided);
         return too_late ? make_error_code(errc::cannot_connect) : std::error_code{};
     }

@@ -53,9 +53,14 @@ public:
     /// Returns: whether the user may use the queues of waiters, as far as is known.
     [[nodiscard]] bool queues() const noexcept { return queues_; }
 
-    /// Returns: whether renewals are asked for together, as far as is known: a server of a cluster refuses that for keys
-    /// of several slots.
+    /// Returns: whether renewals are asked for together, as far as is known: a proxy of several servers may refuse that.
     [[nodiscard]] bool joins() const noexcept { return joins_; }
+
+    /// Returns: whether `why`, the answer to those that were asked for together, may be about one of them.
+    [[nodiscard]] static bool about_one(std::error_code why) noexcept
+    {
+        return why == errc::not_permitted || why == errc::moved || why == errc::wrong_type || why == errc::server_error;
+    }
 
     /// Effects: `c` keeps a record of `holder`, unless that is empty; it does without what the user may not use, as far
     /// as is known.
@@ -80,7 +85,7 @@ public:
         // It was not for a right that is missing in any case. What an operator asks may be about a lock of others.
         if (!why && c.queue_refused && !of_operator(c)) queues_ = false;
         if (!why && c.holder_refused && !of_operator(c)) holders_ = false;
-        if (c.together > 1 && why && why != errc::no_script) joins_ = false;
+        if (c.together > 1 && about_one(why) && !refuses_more(c, why)) joins_ = false;
         auto const one = find(&script_of(c));
         if (one == known_.size()) return;
         bool const by_hash = form == script_form::by_hash;
