@@ -157,6 +157,17 @@ public:
         return !found || found->children_changed > static_cast<std::int64_t>(since);
     }
 
+    /// Returns: whether there is a node of the session in the folder `path`, as that server knows it now.
+    [[nodiscard]] bool is_in(std::size_t server, std::string const& path, std::int64_t session) const
+    {
+        auto const& local = servers_[server];
+        auto const all = local.children(path);
+        return std::any_of(all.begin(), all.end(), [&](std::string const& name) {
+            auto const* const one = local.find(path + '/' + name);
+            return one->owner == session;
+        });
+    }
+
     /// Returns: the path of a node that ends with its session; empty if there is none.
     [[nodiscard]] std::string left() const
     {

@@ -92,6 +92,7 @@ public:
                     servers_->crash(last, 20ms, sim::node::memory::lost);
             });
         if (!calm_ && one_in(2)) poll(world_.now() + below(5ms), 0);
+        if (!calm_) world_.at(begin_ + peace - 1s, [this] { world_.become({}); });
         auto const last = world_.now() + 60s;
         while (!all_done() && world_.step(last)) {
         }
@@ -107,6 +108,8 @@ private:
     [[nodiscard]] duration reservation() const { return 60ms + 6 * farther_; }
     static constexpr duration longest_look = 1000ms;
     static constexpr unsigned rounds = 6;
+    /// From then on nothing goes wrong, and nobody stands still any more. All that live want the lock once more.
+    static constexpr duration peace = 3 * ttl;
     static constexpr duration longest_delay = 500us;
 
     /// How long a late client stands still at most.
@@ -176,7 +179,7 @@ private:
     /// costs is for other schedules.
     void strike(sim::client& one, bool dies, duration length)
     {
-        if (one.done()) return;
+        if (one.done() || world_.now() + 2 * ttl > begin_ + peace) return;
         if (!holder_ || holder_ == one.host().index() || !held_on_all())
             return world_.at(world_.now() + 50us, [this, &one, dies, length] { strike(one, dies, length); });
         auto const what = dies ? kind::kill : kind::pause;
@@ -247,18 +250,21 @@ private:
         co_await host.sleep_until(host.present() + host.up_to(5ms));
         // In the end one has the lock for long, and another waits in vain for it.
         bool const ends = farther_ != duration{} && number < 2;
-        for (unsigned round = 0; round < (ends ? rounds + 1 : rounds); ++round) {
-            bool const last = round == rounds;
+        for (unsigned round = 0; round < (ends || !calm_ ? rounds + 1 : rounds); ++round) {
+            bool const last = ends && round == rounds;
+            bool const at_peace = !calm_ && round == rounds;
             co_await host.sleep_until(host.present() + host.up_to(host.below(4) == 0 ? 30ms : 1ms));
             // In virtual time: one half has the lock once before, and waits for the other half, which comes then.
             bool const comes_then = number % 2 == 1 ? round == 0 : round == 1;
             if (parted_ && comes_then) co_await host.sleep_until(begin_ + parted);
             if (last) co_await host.sleep_until(begin_ + 2s + number * 50ms);
+            if (at_peace) co_await host.sleep_until(begin_ + peace + host.up_to(20ms));
             if (!world_.comes_true({kind::operation, number, nobody, round})) continue;
             auto const wanted = host.present();
             ++waits_;
-            bool const tries = fair_ && host.below(4) == 0;
-            bool const patient = last ? number == 0 : (calm_ && !late_ && farther_ == duration{}) || host.below(8) != 0;
+            bool const tries = fair_ && !at_peace && host.below(4) == 0;
+            bool const waits = at_peace || (calm_ && !late_ && farther_ == duration{}) || host.below(8) != 0;
+            bool const patient = last ? number == 0 : waits;
             bool got = false;
             try {
                 if (tries)
@@ -268,7 +274,7 @@ private:
                 if (!got && patient && !tries)
                     breach("K6", "client " + std::to_string(host.index()) + " did not get the lock");
             } catch (error const& e) {
-                if (calm_ || e.code() != errc::unavailable) breach("K6", e.what());
+                if (calm_ || at_peace || e.code() != errc::unavailable) breach("K6", e.what());
             }
             --waits_;
             waited_until_.push_back(host.present());
@@ -365,14 +371,15 @@ private:
     /// another client waits.
     void judge_order()
     {
-        if (!calm_) return;
         for (auto const& early : turns_)
             for (auto const& late : turns_)
-                if (early.wanted + arrival() < late.wanted && late.granted < early.granted)
+                if (peaceful(early) && early.wanted + arrival() < late.wanted && late.granted < early.granted)
                     return breach("K6", "client " + std::to_string(late.client) + " got the lock before client " +
                                             std::to_string(early.client) + ", which had waited since " +
                                             std::to_string((late.wanted - early.wanted).count()) + " ns before");
     }
+
+    [[nodiscard]] bool peaceful(turn const& t) const { return calm_ || t.wanted >= begin_ + peace; }
 
     /// A late client misses its turn, as the lock is kept for it for a moment only. But it stays ahead of those that
     /// came after it: so while it waits, few of these pass it. Nor do those again and again that know less of the
@@ -393,9 +400,10 @@ private:
     /// longer than their reservations and until the next look.
     void judge_idleness()
     {
-        auto const most = late_   ? (anybody_down() ? 2 : 1) * late_idle
-                          : calm_ ? arrival() + reservation()
-                                  : arrival() + (1 + hung_) * reservation() + 2 * longest_look;
+        auto const most_for = [this](turn const& t) {
+            if (late_) return (anybody_down() ? 2 : 1) * late_idle;
+            return peaceful(t) ? arrival() + reservation() : arrival() + (1 + hung_) * reservation() + 2 * longest_look;
+        };
         // Since when one has waited that has no turn before this one, whoever gets it: a newcomer does not make up for
         // a call that was lost.
         std::vector<time_point> waited_since(turns_.size());
@@ -414,7 +422,7 @@ private:
             bool const dead_has_it = std::any_of(struck_.begin(), struck_.end(), [&](time_point at) {
                 return at <= t.granted && at + 2 * ttl_of_victims > since;
             });
-            if (t.granted - since > most + unheard + (dead_has_it ? duration{ttl_of_victims} : duration{}))
+            if (t.granted - since > most_for(t) + unheard + (dead_has_it ? duration{ttl_of_victims} : duration{}))
                 return breach("idle", "the lock was free for " + std::to_string((t.granted - since).count()) +
                                           " ns while one waited, until client " + std::to_string(t.client) +
                                           " had it at " + std::to_string(t.granted.time_since_epoch().count()));

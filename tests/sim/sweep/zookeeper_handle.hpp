@@ -98,10 +98,12 @@ public:
             told = told || std::none_of(under_way_.begin(), under_way_.end(),
                                         [&](call const& one) { return one.what.path == path; });
         };
+        // Who has left is told, too, if its request to be told no more is still on the way.
+        auto const folder = std::string{zookeeper::parent_of(what.path)};
         if (what.what != kind_of_change::made) tell(watches_, what.path);
+        told = told && servers_.state().is_in(server, folder, session_);
         if (what.what == kind_of_change::removed) tell(watches_of_children_, what.path);
-        if (what.what != kind_of_change::written)
-            tell(watches_of_children_, std::string{zookeeper::parent_of(what.path)});
+        if (what.what != kind_of_change::written) tell(watches_of_children_, folder);
         return told;
     }
 
