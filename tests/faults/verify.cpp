@@ -2,6 +2,7 @@
 #include "verify.hpp"
 
 #include "check/announced.hpp"
+#include "check/counter.hpp"
 
 #include <support/eventually.hpp>
 
@@ -45,6 +46,15 @@ void verify(run_options const& run, findings& to, std::vector<record> const& rec
     to.check("loss announced", announced.found);
     if (!announced.late.empty())
         to.demanded_times(run, "losses announced, after the rival's grant", std::move(announced.late), 0);
+}
+
+void verify_counters(findings& to, std::vector<record> const& records, crew& workers, std::uint32_t locks)
+{
+    auto const late = spoilt_counters(records);
+    for (std::uint32_t l = 0; l < locks; ++l)
+        if (!late.contains(l))
+            to.check("K4", check_counter(records, l, workers.shared().resources[l].counter, workers.killed()));
+    to.figure("counters that a stopped worker spoilt", late.size());
 }
 
 remains remains_on(test::redis_server& server, std::chrono::milliseconds limit, waiters w)

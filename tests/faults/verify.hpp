@@ -6,12 +6,14 @@
 #include "check/fencing.hpp"
 #include "check/leftovers.hpp"
 #include "check/linearizable.hpp"
+#include "crew.hpp"
 #include "row.hpp"
 
 #include <support/redis_server.hpp>
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace holdfast::faults {
@@ -21,6 +23,9 @@ namespace holdfast::faults {
 /// Requires: only leases end locks, not somebody who deletes keys, or sessions, behind their holders' backs.
 void verify(run_options const& run, findings& to, std::vector<record> const& records, refused_by whom,
             std::size_t least_refused = 0, std::chrono::milliseconds ttl = {});
+
+/// Effects: K4 of the first `locks` locks, but for counters that say nothing: how many these are is a figure.
+void verify_counters(findings& to, std::vector<record> const& records, crew& workers, std::uint32_t locks = 1);
 
 /// Returns: what is left of locks on a server, after `limit` at most for it to go.
 [[nodiscard]] remains remains_on(test::redis_server& server, std::chrono::milliseconds limit, waiters w);

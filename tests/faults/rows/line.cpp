@@ -101,6 +101,7 @@ public:
         workers_.end();
         auto records = workers_.records();
         verify(run_, to_, records, several() ? refused_by::holder_or_contender : refused_by::holder, 0, ttl);
+        verify_counters(to_, records, workers_);
         figures(records, over);
         auto const foreign = read_journals(to_.folder("poller"));
         records.insert(records.end(), foreign.begin(), foreign.end());

@@ -7,7 +7,6 @@
 #include "rows.hpp"
 
 #include "../check/at_once.hpp"
-#include "../check/counter.hpp"
 #include "../check/service.hpp"
 #include "../check/takeover.hpp"
 #include "../crew.hpp"
@@ -86,10 +85,7 @@ public:
         workers_.end();
         auto records = workers_.records();
         verify(run_, to_, records, refused_by::holder_or_contender);  // one that waits to write refuses readers
-        if (spoilt_counters(records).empty())
-            to_.check("K4", check_counter(records, 0, workers_.shared().resources[0].counter, workers_.killed()));
-        else
-            to_.figure("counters that a worker spoilt that stood still", 1);
+        verify_counters(to_, records, workers_);
         to_.figure("processes killed", workers_.killed());
         takeover(records, event::killed, "death");
         takeover(records, event::paused, "stop");

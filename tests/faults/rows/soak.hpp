@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "../check/counter.hpp"
 #include "../check/takeover.hpp"
 #include "../crew.hpp"
 #include "../row.hpp"
@@ -110,7 +109,7 @@ public:
     {
         auto records = workers_.records();
         verify(run_, to_, records, whom_, 0, ttl_);
-        counters(records);
+        verify_counters(to_, records, workers_, locks);
         auto const k6 = check_takeover(records, std::chrono::nanoseconds{freed_within_ + busy_machine()}.count());
         to_.check("K6", k6.found);
         to_.demanded_times(run_, "from a death to the next grant", k6.times,
@@ -158,15 +157,6 @@ private:
             to_.check("goes on",
                       {"lock " + std::to_string(lock) + ": nobody gets it, while others are taken again and again"});
         return 1 + random_() % (workers_.size() - 1);
-    }
-
-    void counters(std::vector<record> const& records)
-    {
-        auto const late = spoilt_counters(records);
-        for (std::uint32_t l = 0; l < locks; ++l)
-            if (!late.contains(l))
-                to_.check("K4", check_counter(records, l, workers_.shared().resources[l].counter, workers_.killed()));
-        to_.figure("counters that a stopped worker spoilt", late.size());
     }
 
     void footprints()
