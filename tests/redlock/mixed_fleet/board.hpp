@@ -26,7 +26,7 @@ struct board {
     std::atomic<std::uint64_t> fence{0};
     std::atomic<unsigned> overlaps{0};
     std::atomic<unsigned> fences_in_disorder{0};
-    std::atomic<unsigned> lost{0};  ///< leases that were lost: then an overlap says nothing
+    std::atomic<unsigned> lost{0};  ///< leases that were over before their holder released the lock
     std::atomic<bool> stop{false};
 };
 
