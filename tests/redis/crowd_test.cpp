@@ -8,6 +8,8 @@
 #include <holdfast/redis.hpp>
 #include <holdfast/redlock.hpp>
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <atomic>
 #include <barrier>
@@ -31,11 +33,20 @@ namespace {
 constexpr int clients = 8;
 constexpr int sections_of_each = 40;
 
-/// What each of the servers did for a section, on the average.
+/// What was done for a section, on the average.
 struct work {
-    double scripts = 0;
+    double scripts = 0;   ///< by each of the servers
     double messages = 0;  ///< that it was asked to publish: who is called, and who hears of releases
+    double sleeps = 0;    ///< how often a thread of the clients went to sleep, and was woken
 };
+
+/// Returns: how often this thread has waited for something.
+long sleeps_of_this_thread()
+{
+    ::rusage used{};
+    ::getrusage(RUSAGE_THREAD, &used);
+    return used.ru_nvcsw;
+}
 
 /// Effects: eight clients, each of its own making, have the lock forty times each.
 template <class Make>
@@ -43,6 +54,7 @@ work work_for_a_section(redis_fleet& servers, Make const& make)
 {
     std::atomic<int> inside{0};
     std::atomic<bool> alone{true};
+    std::atomic<long> sleeps{0};
     bool begun = false;
     std::barrier all{clients, [&]() noexcept {
                          if (std::exchange(begun, true)) return;
@@ -56,6 +68,7 @@ work work_for_a_section(redis_fleet& servers, Make const& make)
             m.lock();  // it knows the scripts, and where it is called
             m.unlock();
             all.arrive_and_wait();
+            auto const before = sleeps_of_this_thread();
             for (int n = 0; n < sections_of_each; ++n) {
                 m.lock();
                 if (++inside != 1) alone = false;
@@ -63,12 +76,13 @@ work work_for_a_section(redis_fleet& servers, Make const& make)
                 --inside;
                 m.unlock();
             }
+            sleeps += sleeps_of_this_thread() - before;
             all.arrive_and_wait();
         });
     threads.clear();
     CHECK(alone);
     double const sections = clients * sections_of_each * static_cast<double>(servers.size());
-    work all_work;
+    work all_work{.sleeps = static_cast<double>(sleeps) / (clients * sections_of_each)};
     for (auto& server : servers) {
         all_work.scripts += static_cast<double>(lock_requests(server)) / sections;
         all_work.messages += static_cast<double>(calls(server, "publish")) / sections;
@@ -95,9 +109,10 @@ TEST_CASE("in a crowd one Redis runs a few scripts for a section")
     auto const did = work_for_a_section(servers, [&] {
         return std::make_shared<holdfast::redis::client>(servers[0].url(), holdfast::test::unhurried());
     });
-    CAPTURE(did.scripts, did.messages);
+    CAPTURE(did.scripts, did.messages, did.sleeps);
     CHECK(did.scripts <= 6);
     CHECK(did.messages <= 4);
+    CHECK(did.sleeps <= 8);  // not each of those that wait
 }
 
 TEST_CASE("in a crowd each of five masters runs a few scripts for a section")
@@ -108,9 +123,10 @@ TEST_CASE("in a crowd each of five masters runs a few scripts for a section")
             servers.urls(),
             holdfast::redlock::masters_options{.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms});
     });
-    CAPTURE(did.scripts, did.messages);
+    CAPTURE(did.scripts, did.messages, did.sleeps);
     CHECK(did.scripts <= 5);
     CHECK(did.messages <= 4);
+    CHECK(did.sleeps <= 20);  // 15 answers
 }
 
 TEST_CASE("locks that are due at about the same time are renewed by few scripts")
