@@ -8,15 +8,14 @@ PostgreSQL and a real redis-server, and sh. Ends with 1 where one takes what it 
 
 import pathlib
 import re
-import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from postgresql import program, running_server  # noqa: E402
+from redis_server import command, running_redis  # noqa: E402
 
 # What each way is asked: the token, and whether the write is to be taken.
 WRITES = [(0, False), (33, True), (33, True), (1764200000000034, True), (33, False), (1764200000000033, False),
@@ -78,38 +77,11 @@ def check_postgresql(statements):
                   lambda: sql("SELECT max(balance) FROM accounts WHERE id = 42;")[0] or None)
 
 
-def command(port, *words):
-    """What a server answers to one command: an integer or a bulk string."""
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as way, way.makefile("rwb") as stream:
-        stream.write(f"*{len(words)}\r\n".encode())
-        for word in (str(w).encode() for w in words):
-            stream.write(b"$%d\r\n%s\r\n" % (len(word), word))
-        stream.flush()
-        line = stream.readline().decode().rstrip()
-        if line.startswith("$"):
-            return None if line == "$-1" else stream.readline().decode().rstrip()
-        return int(line[1:]) if line.startswith(":") else line
-
-
 def check_redis(script):
-    with tempfile.TemporaryDirectory() as folder, socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        free.close()
-        with subprocess.Popen(["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder],
-                              stdout=subprocess.DEVNULL) as server:
-            try:
-                for _ in range(600):
-                    try:
-                        command(port, "PING")
-                        break
-                    except OSError:
-                        time.sleep(0.05)
-                check("Redis", lambda token, value: command(
-                    port, "EVAL", script, 2, "account:{42}", "fence:{42}", value, token) == 1,
-                      lambda: command(port, "GET", "account:{42}"))
-            finally:
-                server.terminate()
+    with running_redis() as port:
+        check("Redis", lambda token, value: command(
+            port, "EVAL", script, 2, "account:{42}", "fence:{42}", value, token) == 1,
+              lambda: command(port, "GET", "account:{42}"))
 
 
 def check_file(function):
