@@ -110,7 +110,7 @@ int hold_many(place const& at, blackboard& board)
         if (!board.beside) continue;
         auto least = board.least_left.load();
         for (auto const& one : holds) least = std::min<std::int64_t>(least, 100 * one.remaining() / at.ttl);
-        board.least_left = least;
+        if (board.beside) board.least_left = least;  // not if the process was stopped meanwhile
     }
     other.join();
     for (auto const& one : holds)
@@ -267,7 +267,7 @@ void measure(run_options const& options, report& to, place const& at)
                 .unit = std::move(unit),
                 .goal = goal});
     };
-    std::string const rival = "hiredis, 64 renewals at a time by the same script";
+    std::string const rival = "hiredis, 64 renewals at a time, a script for each";
     to.add(compare_times("P8", at.name + ": client's processor time for a renewal", rival, found.client,
                          found.bare_client, target::at_most(3)));
     to.add(compare_times("P8", at.name + ": servers' processor time for a renewal", rival, found.servers,
