@@ -67,7 +67,9 @@ std::string exposition(holdfast::lock_stats const& s)
     put(out, "counter", "acquired_total", "Locks that were acquired.", s.acquired);
     put(out, "counter", "handed_over_total", "Of those, from another thread, without the store.", s.handed_over);
     put(out, "counter", "timed_out_total", "Attempts that others outlasted.", s.timed_out);
+    put(out, "counter", "canceled_total", "Waits that were stopped.", s.canceled);
     put(out, "counter", "failed_total", "Attempts for which the store could not be asked.", s.failed);
+    put(out, "counter", "released_total", "Locks that were given up before their lease was lost.", s.released);
     put(out, "counter", "renewed_total", "Leases that were renewed.", s.renewed);
     put(out, "counter", "renewals_failed_total", "Renewals that failed while the lease went on.", s.renewals_failed);
     out << "# HELP holdfast_lost_total Leases that were lost.\n# TYPE holdfast_lost_total counter\n"
