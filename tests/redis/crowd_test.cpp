@@ -112,7 +112,7 @@ TEST_CASE("in a crowd one Redis runs a few scripts for a section")
     CAPTURE(did.scripts, did.messages, did.sleeps);
     CHECK(did.scripts <= 6);
     CHECK(did.messages <= 4);
-    CHECK(did.sleeps <= 8);  // not each of those that wait
+    CHECK(did.sleeps <= 2 + 2 * did.scripts);  // not each of those that wait
 }
 
 TEST_CASE("in a crowd each of five masters runs a few scripts for a section")
@@ -126,7 +126,7 @@ TEST_CASE("in a crowd each of five masters runs a few scripts for a section")
     CAPTURE(did.scripts, did.messages, did.sleeps);
     CHECK(did.scripts <= 5);
     CHECK(did.messages <= 4);
-    CHECK(did.sleeps <= 20);  // 15 answers
+    CHECK(did.sleeps <= 5 + 5 * did.scripts);
 }
 
 TEST_CASE("locks that are due at about the same time are renewed by few scripts")
@@ -138,7 +138,7 @@ TEST_CASE("locks that are due at about the same time are renewed by few scripts"
         return holdfast::redlock::masters{servers.urls(),
                                           {.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms}};
     }();
-    auto all = held(in, "stock", locks, 30s);
+    auto all = held(in, "stock", locks, 1min);
     for (auto& server : servers) server.command({"CONFIG", "RESETSTAT"});
     // A renewal asks once how long the key has.
     auto const renewed = [&] {
@@ -155,10 +155,12 @@ TEST_CASE("locks that are due at about the same time are renewed by few scripts"
     }
 }
 
-TEST_CASE("a right to one key that is missing keeps no other lock from being renewed")
+TEST_CASE("a right to one key that is missing keeps no other lock from being renewed, with its record")
 {
     redis_server server{{.config = {"user app on >secret ~* &* +@all"}}};
-    holdfast::redis::client const client{server.url("app", "secret"), holdfast::test::unhurried()};
+    auto options = holdfast::test::unhurried();
+    options.name_holder = true;
+    holdfast::redis::client const client{server.url("app", "secret"), options};
     auto kept = held(client, "kept", 16, 20s);
     auto lost = held(client, "lost", 1, 20s);
     REQUIRE(server.command({"ACL", "SETUSER", "app", "resetkeys", "~kept*", "~holdfast:*"}).text == "OK");
@@ -167,6 +169,7 @@ TEST_CASE("a right to one key that is missing keeps no other lock from being ren
     for (auto& one : kept) {
         CHECK(one.lease().still_held());
         CHECK(server.command({"PTTL", one.name()}).integer > 0);
+        CHECK(client.holder(one.name()).has_value());
         one.unlock();
     }
 }

@@ -889,6 +889,7 @@ TEST_CASE("renewals whose script the server has forgotten are asked for together
         CHECK(l.written() == "extend1+2");
         CHECK(l.last_form == (n == 0 ? script_form::by_text : script_form::by_hash));
         l.answer_with(n == 0 ? yes() : failed(errc::no_script));
+        CHECK(l.pipeline.may_keep_back() == (n == 1));
         l.answer_with(n == 0 ? yes() : failed(errc::no_script));
     }
     CHECK(l.written() == "extend1+2");
@@ -906,22 +907,50 @@ TEST_CASE("renewals of a user without a right to the record are asked for togeth
     (void)l.connect_and_decide();
     ear first;
     ear second;
-    for (int n = 0; n < 2; ++n) {
-        CHECK_FALSE(l.send(verb::extend, 1, &first));
-        CHECK_FALSE(l.send(verb::extend, 2, &second));
-        CHECK(l.pipeline.next_to_write()->what.use_holder == (n == 0));
-        CHECK(l.written() == "extend1+2");
-        if (n == 0) {
-            l.answer_with(failed(errc::not_permitted));
-            l.answer_with(failed(errc::not_permitted));
-            CHECK_FALSE(l.pipeline.next_to_write()->what.use_holder);
-            CHECK(l.written() == "extend1+2");
-        }
-        l.answer_with(yes());
-        l.answer_with(yes());
+    CHECK_FALSE(l.send(verb::extend, 1, &first));
+    CHECK_FALSE(l.send(verb::extend, 2, &second));
+    CHECK(l.pipeline.next_to_write()->what.use_holder);
+    CHECK(l.written() == "extend1+2");
+    for (bool const with_record : {true, false}) {
+        l.answer_with(failed(errc::not_permitted));
+        l.answer_with(failed(errc::not_permitted));
+        CHECK(l.pipeline.next_to_write()->what.use_holder == with_record);
+        CHECK(l.written() == "extend1 extend2");
     }
-    CHECK(first.got.size() == 2);
-    CHECK(second.got.size() == 2);
+    l.answer_with(yes());
+    l.answer_with(yes());
+    CHECK(first.got.size() == 1);
+    CHECK(second.got.size() == 1);
+    CHECK_FALSE(l.send(verb::extend, 1, &first));
+    CHECK_FALSE(l.send(verb::extend, 2, &second));
+    CHECK_FALSE(l.pipeline.next_to_write()->what.use_holder);
+    CHECK(l.written() == "extend1+2");
+}
+
+TEST_CASE("a right to the key of one renewal that is missing takes no record from the others")
+{
+    line l;
+    l.holder = "host";
+    (void)l.connect_and_decide();
+    ear lacks;
+    ear other;
+    CHECK_FALSE(l.send(verb::extend, 1, &lacks));
+    CHECK_FALSE(l.send(verb::extend, 2, &other));
+    CHECK(l.written() == "extend1+2");
+    l.answer_with(failed(errc::not_permitted));
+    l.answer_with(failed(errc::not_permitted));
+    CHECK(l.written() == "extend1 extend2");
+    l.answer_with(failed(errc::not_permitted));
+    l.answer_with(yes());
+    CHECK(other.got.size() == 1);
+    CHECK_FALSE(l.pipeline.next_to_write()->what.use_holder);
+    CHECK(l.written() == "extend1");
+    l.answer_with(failed(errc::not_permitted));
+    CHECK(lacks.failure() == errc::not_permitted);
+    CHECK_FALSE(l.send(verb::extend, 2, &other));
+    CHECK_FALSE(l.send(verb::extend, 3, &lacks));
+    CHECK(l.pipeline.next_to_write()->what.use_holder);
+    CHECK(l.written() == "extend2 extend3");
 }
 
 TEST_CASE("only renewals of one script are asked for together, up to a number, and nothing changes its place")

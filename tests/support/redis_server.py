@@ -28,8 +28,8 @@ def running_redis():
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
         free.close()
-        with subprocess.Popen(["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder],
-                              stdout=subprocess.DEVNULL) as server:
+        words = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", folder]
+        with subprocess.Popen(words, stdout=subprocess.DEVNULL) as server:
             try:
                 for _ in range(600):
                     try:
@@ -37,6 +37,8 @@ def running_redis():
                         break
                     except OSError:
                         time.sleep(0.05)
+                if server.poll() is not None:
+                    raise RuntimeError("redis-server has ended")
                 yield port
             finally:
                 server.terminate()

@@ -17,7 +17,7 @@
 
 namespace holdfast::inline HOLDFAST_ABI::io {
 
-/// Outlets to be flushed when a lock is given up, and who has something to append to them before. Allocates no memory.
+/// Outlets to be flushed when a lock is given up, and the sources that append to them before. Allocates no memory.
 class unsent_outlets {
 public:
     [[nodiscard]] bool empty() const noexcept { return count_ == 0 && composers_ == 0; }

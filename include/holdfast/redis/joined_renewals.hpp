@@ -24,7 +24,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 /// follow it and have the same script. They are equipped. Requires: `ready` is not empty.
 ///
 /// The answer has what the server says to each. An error is the answer to all. If it may be about one of them (for want
-/// of a right to one key, the server refuses all), each is asked for alone: to renew twice what was renewed is harmless.
+/// of a right to one key, the server refuses all), each is asked for alone: a renewal that is done twice is harmless.
 inline void join_renewals(pending_commands& ready, script_forms const& forms, std::string_view holder) noexcept
 {
     auto const unjoin = [&](pending_command& one) {

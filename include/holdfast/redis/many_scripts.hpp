@@ -58,8 +58,8 @@ inline constexpr script extend_many_shared_and_hear{
            parts::prolong_and_hear, parts::end_each>,
     "4883f61e28f1d19c89dbc37401acb768b54ce88f"};
 
-/// A script, and the one that does the same for many, which may take the server some 0.7 ms: more would be felt by those
-/// who ask for other locks. Measured with Redis 7.0: 7 to 13 µs for one, 40 µs for a reader.
+/// A script, and the one that does the same for many, which may take the server less than a millisecond: other locks
+/// have to wait for it. Measured with Redis 7.0: 7 to 13 µs for one, 40 µs for a reader.
 struct one_and_many {
     script const* one;
     script const* many;

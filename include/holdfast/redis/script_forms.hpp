@@ -53,8 +53,12 @@ public:
     /// Returns: whether the user may use the queues of waiters, as far as is known.
     [[nodiscard]] bool queues() const noexcept { return queues_; }
 
-    /// Returns: whether renewals are asked for together, as far as is known: a proxy of several servers may refuse that.
+    /// Returns: whether renewals are asked for together, as far as is known.
     [[nodiscard]] bool joins() const noexcept { return joins_; }
+
+    /// Effects: renewals are asked for alone from now on: one that was refused with others succeeds alone. So the user
+    /// lacks a right to the key of another, or a proxy of several servers takes no keys of two.
+    void join_no_more() noexcept { joins_ = false; }
 
     /// Returns: whether `why`, the answer to those that were asked for together, may be about one of them.
     [[nodiscard]] static bool about_one(std::error_code why) noexcept
@@ -85,7 +89,6 @@ public:
         // It was not for a right that is missing in any case. What an operator asks may be about a lock of others.
         if (!why && c.queue_refused && !of_operator(c)) queues_ = false;
         if (!why && c.holder_refused && !of_operator(c)) holders_ = false;
-        if (c.together > 1 && about_one(why) && !refuses_more(c, why)) joins_ = false;
         auto const one = find(&script_of(c));
         if (one == known_.size()) return;
         bool const by_hash = form == script_form::by_hash;

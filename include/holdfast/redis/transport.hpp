@@ -38,8 +38,8 @@ using io::running;
 ///
 /// - Calls are made with the transport's lock held (`lock()`/`unlock()` make it a *BasicLockable*), and so are those to
 ///   a listener. What does not change, `random` and `fresh_token` need no lock.
-/// - `send`, `watch`, `give_up` and `unlock` may find that a connection is over. Then what others wait for there fails at once,
-///   from inside them; so does what the same listener waits for on another node.
+/// - `send`, `watch`, `give_up` and `unlock` may find that a connection is over. Then what others wait for there fails
+///   at once, from inside them; so does what the same listener waits for on another node.
 class transport {
 public:
     transport(transport const&) = delete;

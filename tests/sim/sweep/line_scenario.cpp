@@ -108,7 +108,7 @@ private:
     [[nodiscard]] duration reservation() const { return 60ms + 6 * farther_; }
     static constexpr duration longest_look = 1000ms;
     static constexpr unsigned rounds = 6;
-    /// From then on nothing goes wrong, and nobody stands still any more. All that live want the lock once more.
+    /// From then on nothing goes wrong, and no client stands still. All that live want the lock once more.
     static constexpr duration peace = 3 * ttl;
     static constexpr duration longest_delay = 500us;
 
@@ -179,7 +179,7 @@ private:
     /// costs is for other schedules.
     void strike(sim::client& one, bool dies, duration length)
     {
-        if (one.done() || world_.now() + 2 * ttl > begin_ + peace) return;
+        if (one.done() || world_.now() > begin_ + 1s) return;
         if (!holder_ || holder_ == one.host().index() || !held_on_all())
             return world_.at(world_.now() + 50us, [this, &one, dies, length] { strike(one, dies, length); });
         auto const what = dies ? kind::kill : kind::pause;

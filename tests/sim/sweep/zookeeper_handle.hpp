@@ -98,7 +98,7 @@ public:
             told = told || std::none_of(under_way_.begin(), under_way_.end(),
                                         [&](call const& one) { return one.what.path == path; });
         };
-        // Who has left is told, too, if its request to be told no more is still on the way.
+        // A client that has left is told, too, if its request to be told no more is still on the way.
         auto const folder = std::string{zookeeper::parent_of(what.path)};
         if (what.what != kind_of_change::made) tell(watches_, what.path);
         told = told && servers_.state().is_in(server, folder, session_);
