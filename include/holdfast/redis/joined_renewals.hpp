@@ -17,7 +17,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
 [[nodiscard]] inline bool may_join(pending_command const& one, script_forms const& forms) noexcept
 {
     if (one.what.what != command::verb::extend || one.alone || !forms.joins()) return false;
-    return scripts::many_of(script_of(one.what)) != nullptr;
+    return scripts::many_of(script_of(one.what)).most > 1;
 }
 
 /// Effects: decides how many of `ready` are written next, as one request: if the first is a renewal, the renewals that
@@ -37,7 +37,7 @@ inline void join_renewals(pending_commands& ready, script_forms const& forms, st
     unjoin(first);
     if (!may_join(first, forms)) return;
     auto const& script = script_of(first.what);
-    auto const most = scripts::many_of(script)->most;
+    auto const most = scripts::many_of(script).most;
     unsigned count = 1;
     for (auto last = ready.begin(), one = std::next(last); one != ready.end() && count < most; last = one++) {
         unjoin(*one);

@@ -73,12 +73,12 @@ inline constexpr std::array<one_and_many, 6> renewals{{{&extend, &extend_many, 6
                                                        {&extend_shared, &extend_many_shared, 16},
                                                        {&extend_shared_and_hear, &extend_many_shared_and_hear, 16}}};
 
-/// Returns: how many of `one` can be asked for together; null if they cannot.
-[[nodiscard]] inline one_and_many const* many_of(script const& one) noexcept
+/// Returns: what does the same as `one` for many; itself, for one at most, if there is no such script.
+[[nodiscard]] inline one_and_many many_of(script const& one) noexcept
 {
     auto const* const found =
         std::find_if(renewals.begin(), renewals.end(), [&one](one_and_many const& r) { return r.one == &one; });
-    return found == renewals.end() ? nullptr : found;
+    return found == renewals.end() ? one_and_many{&one, &one, 1} : *found;
 }
 
 }  // namespace holdfast::redis::scripts

@@ -133,7 +133,7 @@ inline constexpr std::size_t most_scripts = scripts::of_mutex.size() * scripts::
     auto const& all = recipe_of(c);
     if (c.what == acquire) return *all[static_cast<std::size_t>(c.fence)];
     auto const& one = *all[2 + place(c.what == release && c.waiter ? leave : c.what)];
-    return c.together > 1 ? *scripts::many_of(one)->many : one;
+    return c.together > 1 ? *scripts::many_of(one).many : one;
 }
 
 }  // namespace holdfast::redis
