@@ -29,13 +29,13 @@ struct remains {
 /// What became of the waiters of a run.
 enum class waiters { ended, killed };
 
-/// K7, of a key on Redis whose `PTTL` is `left`. Returns: whether it may be there after a run: a fence counter; if some
-/// waiters of the lock were killed, its queue, and for a minute that readers or writers wait; and only if it expires.
+/// K7, of a key on Redis whose `PTTL` is `left`. Returns: whether it may be there after a run: a fence counter, or the
+/// queue of a lock if some of its waiters were killed, and only if it expires.
 [[nodiscard]] inline bool may_stay(std::string_view key, long long left, waiters w) noexcept
 {
-    bool const waited = w == waiters::killed &&
-                        (key.starts_with("holdfast:queue:") || (key.starts_with("holdfast:phase:") && left <= 60'000));
-    return (key.starts_with("holdfast:fence:") || waited) && left >= 0;
+    bool const kept =
+        key.starts_with("holdfast:fence:") || (w == waiters::killed && key.starts_with("holdfast:queue:"));
+    return kept && left >= 0;
 }
 
 /// K7. Returns: what is left in the store.
