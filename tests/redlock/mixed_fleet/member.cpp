@@ -25,7 +25,8 @@ void go_on(Mutex& orders, board& all, std::size_t seat)
         holdfast::leased_lock hold{orders};
         auto const before = all.inside.exchange(seat + 1);
         if (before != 0 && !all.seats[before - 1].killed) ++all.overlaps;
-        if (all.fence.exchange(hold.fencing_token()) >= hold.fencing_token()) ++all.fences_in_disorder;
+        bool const after_later_one = all.fence.exchange(hold.fencing_token()) >= hold.fencing_token();
+        if (after_later_one && hold.still_held()) ++all.fences_in_disorder;
         ++all.seats[seat].sections;
         all.inside = 0;
         if (!hold.still_held()) ++all.lost;
