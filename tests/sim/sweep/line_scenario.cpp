@@ -179,7 +179,7 @@ private:
     /// costs is for other schedules.
     void strike(sim::client& one, bool dies, duration length)
     {
-        if (one.done() || world_.now() > begin_ + 1s) return;
+        if (one.done() || (!calm_ && world_.now() > begin_ + 1s)) return;
         if (!holder_ || holder_ == one.host().index() || !held_on_all())
             return world_.at(world_.now() + 50us, [this, &one, dies, length] { strike(one, dies, length); });
         auto const what = dies ? kind::kill : kind::pause;
