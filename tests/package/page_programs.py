@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compiles and runs the whole programs of the pages, and the first lock of the README, whose own code are stubs and
-which is given more time, with real servers in place of those that they name: a redis-server for each URL. Ends with 1
-if one fails, if a program that prints a fencing token prints none, or if the README's does not do its work.
+"""Compiles and runs the whole programs of the pages, and the first lock of the README, which is given more time, with
+functions that only note that they are called as the user's own code, and real servers in place of those that they name:
+a redis-server for each URL. Ends with 1 if one fails, if a program that prints a fencing token prints none, or if the
+README's does not do its work.
 
     page_programs.py FOLDER INCLUDE_FOLDER COMPILER OPTIONS README PAGE...
                         e.g. /tmp/run include g++ '-pthread -lhiredis' README.md docs/redlock.md
@@ -25,7 +26,7 @@ TOKEN = re.compile(r"fencing token [1-9]\d*$", re.MULTILINE)
 # A server that was started less than a minute ago has no vote in a Redlock, and a hundredth of that longer.
 GUARD = 62
 
-STUBS = """
+OWN_CODE = """
 #include <cstdint>
 #include <iostream>
 #include <mutex>
@@ -47,7 +48,7 @@ def first_lock(piece):
     includes = [line for line in lines if line.startswith("#include")]
     rest = [line for line in lines if not line.startswith("#include")]
     rest = [line.replace("500ms", "1min") for line in rest]
-    return "\n".join([*includes, STUBS, "int main()", "{", *rest, "return db.written && shipped ? 0 : 1;", "}", ""])
+    return "\n".join([*includes, OWN_CODE, "int main()", "{", *rest, "return db.written && shipped ? 0 : 1;", "}", ""])
 
 
 def programs(readme, pages):
@@ -57,10 +58,7 @@ def programs(readme, pages):
     for page in pages:
         for number, piece in enumerate(PIECE.findall(page.read_text(encoding="utf-8"))):
             if "int main()" in piece:
-                # Their own code is no part of the page.
-                calls_stub = "ship();" in piece and "ship(" not in piece.replace("ship();", "")
-                own = "inline void ship() {}\n" if calls_stub else ""
-                yield f"{page.stem}_{number}", "#include <mutex>\n" + own + piece
+                yield f"{page.stem}_{number}", "#include <mutex>\ninline void ship() {}\n" + piece
 
 
 def main():
