@@ -900,57 +900,48 @@ TEST_CASE("renewals whose script the server has forgotten are asked for together
     CHECK(second.got.size() == 2);
 }
 
-TEST_CASE("renewals of a user without a right to the record are asked for together without it")
+TEST_CASE("renewals that are refused with their records are asked for alone with them first, and then without")
 {
     line l;
     l.holder = "host";
     (void)l.connect_and_decide();
     ear first;
     ear second;
-    CHECK_FALSE(l.send(verb::extend, 1, &first));
-    CHECK_FALSE(l.send(verb::extend, 2, &second));
-    CHECK(l.pipeline.next_to_write()->what.use_holder);
-    CHECK(l.written() == "extend1+2");
-    for (bool const with_record : {true, false}) {
-        l.answer_with(failed(errc::not_permitted));
-        l.answer_with(failed(errc::not_permitted));
+    auto const both_again = [&](bool with_record, std::string const& written) {
+        CHECK_FALSE(l.send(verb::extend, 1, &first));
+        CHECK_FALSE(l.send(verb::extend, 2, &second));
         CHECK(l.pipeline.next_to_write()->what.use_holder == with_record);
-        CHECK(l.written() == "extend1 extend2");
-    }
-    l.answer_with(yes());
-    l.answer_with(yes());
-    CHECK(first.got.size() == 1);
-    CHECK(second.got.size() == 1);
-    CHECK_FALSE(l.send(verb::extend, 1, &first));
-    CHECK_FALSE(l.send(verb::extend, 2, &second));
-    CHECK_FALSE(l.pipeline.next_to_write()->what.use_holder);
-    CHECK(l.written() == "extend1+2");
-}
-
-TEST_CASE("a right to the key of one renewal that is missing takes no record from the others")
-{
-    line l;
-    l.holder = "host";
-    (void)l.connect_and_decide();
-    ear lacks;
-    ear other;
-    CHECK_FALSE(l.send(verb::extend, 1, &lacks));
-    CHECK_FALSE(l.send(verb::extend, 2, &other));
-    CHECK(l.written() == "extend1+2");
-    l.answer_with(failed(errc::not_permitted));
-    l.answer_with(failed(errc::not_permitted));
-    CHECK(l.written() == "extend1 extend2");
-    l.answer_with(failed(errc::not_permitted));
-    l.answer_with(yes());
-    CHECK(other.got.size() == 1);
-    CHECK_FALSE(l.pipeline.next_to_write()->what.use_holder);
-    CHECK(l.written() == "extend1");
-    l.answer_with(failed(errc::not_permitted));
-    CHECK(lacks.failure() == errc::not_permitted);
-    CHECK_FALSE(l.send(verb::extend, 2, &other));
-    CHECK_FALSE(l.send(verb::extend, 3, &lacks));
+        CHECK(l.written() == written);
+    };
+    auto const refused = failed(errc::not_permitted);
+    both_again(true, "extend1+2");
+    l.answer_with(refused);
+    l.answer_with(refused);
     CHECK(l.pipeline.next_to_write()->what.use_holder);
-    CHECK(l.written() == "extend2 extend3");
+    CHECK(l.written() == "extend1 extend2");
+    SECTION("no right to records: together from then on, without")
+    {
+        l.answer_with(refused);
+        l.answer_with(refused);
+        CHECK_FALSE(l.pipeline.next_to_write()->what.use_holder);
+        CHECK(l.written() == "extend1 extend2");
+        l.answer_with(yes());
+        l.answer_with(yes());
+        CHECK(first.got.size() == 1);
+        CHECK(second.got.size() == 1);
+        both_again(false, "extend1+2");
+    }
+    SECTION("no right to the key of one: alone from then on, the others with theirs")
+    {
+        l.answer_with(refused);
+        l.answer_with(yes());
+        CHECK(second.got.size() == 1);
+        CHECK_FALSE(l.pipeline.next_to_write()->what.use_holder);
+        CHECK(l.written() == "extend1");
+        l.answer_with(refused);
+        CHECK(first.failure() == errc::not_permitted);
+        both_again(true, "extend1 extend2");
+    }
 }
 
 TEST_CASE("only renewals of one script are asked for together, up to a number, and nothing changes its place")
