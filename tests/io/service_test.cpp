@@ -11,6 +11,7 @@
 #include <holdfast/io/running.hpp>
 #include <holdfast/io/service.hpp>
 
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@
 #include <cstdint>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
@@ -167,6 +169,27 @@ TEST_CASE("a caller that waits serves its reactor, and the thread of the client 
     CHECK(caller.join());
     CHECK(eventually([&] { return later.completed.load(); }));
     CHECK(later.timed_by.load() == c.thread.get_id());
+}
+
+TEST_CASE("the thread of a client gives way to a caller that waits, when its turn is over")
+{
+    client c;
+    std::vector<pollfd> polled;
+    auto until = boot_clock::time_point::max();
+    REQUIRE(c.one.begin_turn(polled, until));
+    timed never{c.one, boot_clock::now() + 1h};
+    sleeper caller{[&] { return c.one.drive(never.who, boot_clock::time_point::max()) != 0; }};
+    CHECK(caller.sleeps());
+    c.one.end_turn(polled.data());
+    polled.clear();
+    CHECK_FALSE(c.one.begin_turn(polled, until));
+    {
+        std::scoped_lock const guard{c.one};
+        never.end();
+    }
+    CHECK(caller.join());
+    CHECK(eventually([&] { return polled.clear(), c.one.begin_turn(polled, until); }));
+    c.one.end_turn(polled.data());
 }
 
 TEST_CASE("a caller that comes while the thread of the client serves takes over soon")

@@ -141,14 +141,14 @@ public:
         }
     }
 
-    /// Effects: leads for one `ppoll`, if no caller does: adds what is to be polled to `polled`. Otherwise `orphaned`
-    /// is signalled when no caller leads any more. Called without the lock by the client's thread, like the next two.
+    /// Effects: leads for one `ppoll`, if no caller waits: adds what is to be polled to `polled`. Otherwise `orphaned`
+    /// is signalled when none does any more. Called without the lock by the client's thread, like the next two.
     /// Returns: whether it leads; then `end_turn` must be called.
     bool begin_turn(std::vector<pollfd>& polled, boot_clock::time_point& until) noexcept
     {
         lock();
-        gave_way_ = leads_;
-        if (leads_) {
+        gave_way_ = leads_ || followers_.first() != nullptr;  // which has been promoted
+        if (gave_way_) {
             unlock();
             return false;
         }
