@@ -449,7 +449,7 @@ TEST_CASE("a collector of permits that loses its turn, or a permit, begins again
 {
     holdfast::memory::store locks;
     auto const other = locks.another_client();
-    semaphore jobs{locks, "jobs", 3, {.ttl = 6s}};
+    semaphore jobs{locks, "jobs", 3, {.ttl = 15s}};
     semaphore holder{other, "jobs", 3};
     std::optional<holdfast::leased_permit> held{std::in_place, holder};
     async_outcome taken;

@@ -562,7 +562,7 @@ TEST_CASE("a permit that is lost while others are collected is taken anew")
 {
     holdfast::memory::store here;
     auto const there = here.another_client();
-    semaphore jobs{here, "jobs", 2, {.ttl = 900ms}};
+    semaphore jobs{here, "jobs", 2, {.ttl = 15s}};
     semaphore theirs{there, "jobs", 2};
     leased_permit one{theirs};
     std::atomic<bool> held{false};
@@ -570,9 +570,10 @@ TEST_CASE("a permit that is lost while others are collected is taken anew")
         leased_permits const both{jobs, 2};
         held = both.lease_of(0).still_held() && both.lease_of(1).still_held();
     }};
-    CHECK(eventually([&] { return theirs.permits_in_use() == 2; }));
+    // Before it has its turn it only tries.
+    CHECK(eventually([&] { return here.holder("jobs#batch") && theirs.permits_in_use() == 2; }));
     here.erase("jobs#" + std::to_string(1 - one.slot()));
-    std::this_thread::sleep_for(1s);  // so long that the loss is found
+    CHECK(eventually([&] { return here.stats().lost_in_store == 1; }));  // with the next renewal
     one.release();
     collector.join();
     CHECK(held);

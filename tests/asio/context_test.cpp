@@ -308,6 +308,10 @@ TEMPLATE_TEST_CASE("a forked child that ends its copies of what is pending does 
         in_line.async_lock(counted, stop.get_token());
         asking.async_lock(counted, stop.get_token());
     }
+    CHECK(eventually([&] {  // its request was answered: it is in line
+        auto const seen = locks.other->holder("invoices");
+        return seen && seen->waiting == 1U;
+    }));
     auto born = child::fork([&] {
         io.reset();
         stop.request_stop();

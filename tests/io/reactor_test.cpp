@@ -625,19 +625,20 @@ TEST_CASE(
 TEST_CASE("a follower that is chosen to lead just when it has what it waits for passes that on")
 {
     fixture f;
-    fixture::waiter leader{f, 0, boot_clock::now() + 200ms};
-    CHECK(leader.thread.sleeps());
+    std::vector<::pollfd> polled;
+    auto until = boot_clock::time_point::max();
+    REQUIRE(f.r.begin_turn(polled, until));  // the client's own thread leads: it stops when it is told to
     fixture::waiter chosen{f, 1};
     CHECK(chosen.thread.sleeps());
     fixture::waiter other{f, 2};
     CHECK(other.thread.sleeps());
-    {
-        std::scoped_lock const guard{f.r};
-        std::this_thread::sleep_for(250ms);  // the leader's time is over: it wants the lock, before the next one does
-        f.all[1].who.unpark();
-        std::this_thread::sleep_for(50ms);
-    }
-    CHECK_FALSE(leader.thread.join());
+    std::unique_lock guard{f.r};
+    sleeper leader{[&] { static_cast<void>(f.r.end_turn(polled.data())); }};
+    CHECK(leader.sleeps());  // it wants the lock, before the next one does
+    f.all[1].who.unpark();
+    std::this_thread::sleep_for(50ms);
+    guard.unlock();
+    leader.join();
     CHECK(chosen.thread.join());
     f.way.answer(2);
     CHECK(eventually([&] { return f.all[2].completed == 1; }));

@@ -154,7 +154,7 @@ TEST_CASE("the thread of a client looks up when the alarm is readable")
 TEST_CASE("a caller that waits serves its reactor, and the thread of the client does so when it has gone")
 {
     client c;
-    timed ends{c.one, boot_clock::now() + 200ms};
+    timed ends{c.one, boot_clock::now() + 1h};
     sleeper caller{[&] { return c.one.drive(ends.who, boot_clock::time_point::max()) != 0; }};
     CHECK(caller.sleeps());
     c.begin();
@@ -165,8 +165,12 @@ TEST_CASE("a caller that waits serves its reactor, and the thread of the client 
         CHECK(by_caller.timed_by.load() != c.thread.get_id());
         CHECK(by_thread.timed_by.load() == c.thread.get_id());
     }
-    timed const later{c.one, boot_clock::now() + 300ms};
+    {
+        std::scoped_lock const guard{c.one};
+        ends.end();
+    }
     CHECK(caller.join());
+    timed const later{c.one, boot_clock::now()};
     CHECK(eventually([&] { return later.completed.load(); }));
     CHECK(later.timed_by.load() == c.thread.get_id());
 }

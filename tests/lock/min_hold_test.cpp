@@ -170,7 +170,7 @@ TEST_CASE("the loss of a lease that is kept is found by its renewal, and is not 
 {
     store here;
     int reports = 0;
-    mutex m{here, "orders", {.ttl = 300ms, .min_hold = 1h, .on_error = [&](holdfast::error const&) { ++reports; }}};
+    mutex m{here, "orders", {.ttl = 15s, .min_hold = 1h, .on_error = [&](holdfast::error const&) { ++reports; }}};
     m.lock();
     m.unlock();
     here.erase("orders");

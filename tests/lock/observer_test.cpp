@@ -225,12 +225,16 @@ TEST_CASE("an observer is told what its client's locks do, with names and durati
     mutex rival{there, "orders"};
     mutex m{here, "orders"};
     rival.lock();
-    CHECK_FALSE(m.try_lock_for(20ms));
-    auto const not_got = told.all(kind::not_acquired);
-    REQUIRE(not_got.size() == 1);
-    CHECK(not_got[0].code == errc::timed_out);
-    CHECK(not_got[0].duration >= 20ms);
-    CHECK(told.all().size() == 10);  // nothing of the other client's
+    std::size_t tries = 0;
+    CHECK(eventually([&] {
+        ++tries;
+        CHECK_FALSE(m.try_lock_for(20ms));
+        auto const not_got = told.all(kind::not_acquired);
+        REQUIRE(not_got.size() == tries);
+        CHECK(not_got.back().code == errc::timed_out);
+        return not_got.back().duration >= 20ms;  // less if the thread paused before its wait began
+    }));
+    CHECK(told.all().size() == 7 + 3 * tries);  // nothing of the other client's
 }
 
 TEST_CASE("an observer is told of renewals, of a lease at risk, and of its loss, by a thread of the client")
@@ -362,6 +366,7 @@ TEST_CASE("an observer that comes while a call waits is told of its end only")
     mutex m{here, "orders"};
     holder.lock();
     sleeper waits{[&] { m.lock(); }};
+    CHECK(eventually([&] { return here.stats().waiting == 1; }));
     CHECK(waits.sleeps());
     notebook told{here};
     holder.unlock();

@@ -42,9 +42,10 @@ namespace {
 /// 100 ms.
 void unlock_slowly(fake_store& store, mutex& m)
 {
+    auto const before = store.releases.size();
     store.releases.answered_at_once = false;
     sleeper unlocks{[&] { m.unlock(); }};
-    CHECK(unlocks.sleeps());
+    CHECK(eventually([&] { return store.releases.size() > before; }));
     std::this_thread::sleep_for(50ms);
     store.answer_releases();
     unlocks.join();
@@ -209,7 +210,7 @@ TEST_CASE("where others wait, they have the time to ask before anybody here does
     CHECK(next.sleeps());
     f.store->releases.answered_at_once = false;
     sleeper unlocks{[&] { one.unlock(); }};
-    CHECK(unlocks.sleeps());
+    CHECK(eventually([&] { return f.store->releases.size() == 1; }));
     std::this_thread::sleep_for(50ms);  // which makes the pause the longest there is
     f.store->answer_releases();
     unlocks.join();
@@ -627,21 +628,32 @@ TEST_CASE("a job that nobody has begun is not refused because another thread ask
     auto const job = [&] { return holdfast::run_once(f.locks, "report", 1h, [] {}); };
     SECTION("the other one fails")
     {
-        f.store->acquires.answered_at_once = false;
-        sleeper first{[&] { CHECK(code_of([&] { job(); }) == errc::unavailable); }};
-        CHECK(first.sleeps());
-        sleeper second{job};
-        CHECK(second.sleeps());
-        f.store->acquires.answered_at_once = true;
-        f.store->refuse(0, make_error_code(errc::unavailable));
-        first.join();
-        CHECK(second.join());
+        CHECK(eventually([] {
+            fake_client of;
+            auto const ask = [&] { return holdfast::run_once(of.locks, "report", 1h, [] {}); };
+            of.store->acquires.answered_at_once = false;
+            sleeper first{[&] { return code_of(ask) == errc::unavailable; }};
+            CHECK(eventually([&] { return of.store->acquires.size() == 1; }));
+            auto const begun = boot_clock::now();
+            sleeper second{[&] {
+                bool called = false;
+                return !code_of([&] { called = ask(); }) && called;
+            }};
+            CHECK(eventually([&] { return of.locks.stats().waiting == 2 || second.done(); }));
+            CHECK(second.sleeps());
+            of.store->acquires.answered_at_once = true;
+            of.store->refuse(0, make_error_code(errc::unavailable));
+            CHECK(first.join());
+            bool const got = second.join();
+            CHECK((got || boot_clock::now() - begun >= 1s));  // it waits for no longer
+            return got;
+        }));
     }
     SECTION("the other one never ends")
     {
         f.store->acquires.answered_at_once = false;
         sleeper first{[&] { static_cast<void>(code_of([&] { job(); })); }};
-        CHECK(first.sleeps());
+        CHECK(eventually([&] { return f.store->acquires.size() == 1; }));
         CHECK(code_of([&] { job(); }) == errc::unavailable);
         f.store->refuse(0, make_error_code(errc::unavailable));
         first.join();

@@ -20,11 +20,11 @@ using namespace std::chrono_literals;
 using holdfast::boot_clock;
 using holdfast::redis::client;
 using holdfast::redis::mutex;
-using holdfast::test::plain_bytes;
-using holdfast::test::proxy;
 using holdfast::test::child;
 using holdfast::test::code_of;
 using holdfast::test::contains;
+using holdfast::test::plain_bytes;
+using holdfast::test::proxy;
 using holdfast::test::redis_server;
 using holdfast::test::secured_server;
 using holdfast::tls::errc;
@@ -181,7 +181,8 @@ TEST_CASE("a server that does not speak TLS is unavailable, and the message asks
 TEST_CASE("a server that expects TLS and is not asked in it is unavailable, and the message names rediss://")
 {
     secured_server s;
-    client redis{"redis://127.0.0.1:" + std::to_string(s.server.port()), {.operation_timeout = 10s}};
+    client redis{"redis://127.0.0.1:" + std::to_string(s.server.port()),
+                 {.operation_timeout = 10s, .connect_timeout = 1min}};
     mutex m{redis, "orders", {.unavailable_after = 300ms}};
     std::string what;
     CHECK(code_of([&] { m.lock(); }, &what) == holdfast::errc::unavailable);
