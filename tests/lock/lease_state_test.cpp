@@ -68,9 +68,9 @@ TEST_CASE("a holder has the lease's token, the first fence, and a margin before 
 TEST_CASE("a lease is renewed a third of its ttl after it was asked for, or a little before, with others")
 {
     fixture f;
-    CHECK(f.lease.renew_at() <= f.begun + 20min);
-    CHECK(f.lease.renew_at() > f.begun + 20min - boot_clock::duration{1h} / 64);
-    CHECK(f.lease.renew_at().time_since_epoch() % (boot_clock::duration{1h} / 64) == 0ns);
+    CHECK(f.lease.next_look() <= f.begun + 20min);
+    CHECK(f.lease.next_look() > f.begun + 20min - boot_clock::duration{1h} / 64);
+    CHECK(f.lease.next_look().time_since_epoch() % (boot_clock::duration{1h} / 64) == 0ns);
     CHECK(f.lease.renewable());
     CHECK_FALSE(fixture{{.renew = false}}.lease.renewable());
 }
@@ -136,12 +136,12 @@ TEST_CASE("a renewal that brings nothing new is not repeated at once")
     auto const old = holdfast::valid_until(f.begun - 30min, 1h);
     f.lease.ask(1h);
     CHECK(f.lease.renew(old));
-    CHECK(f.lease.renew_at() >= f.begun + 3min);
-    CHECK(f.lease.renew_at() < boot_clock::now() + 4min);
+    CHECK(f.lease.next_look() >= f.begun + 3min);
+    CHECK(f.lease.next_look() < boot_clock::now() + 4min);
     f.lease.ask(1h);
     CHECK(f.lease.renew(f.valid));
-    CHECK(f.lease.renew_at() > f.begun + 20min - boot_clock::duration{1h} / 64);
-    CHECK(f.lease.renew_at() <= f.begun + 20min);
+    CHECK(f.lease.next_look() > f.begun + 20min - boot_clock::duration{1h} / 64);
+    CHECK(f.lease.next_look() <= f.begun + 20min);
 }
 
 TEST_CASE(
@@ -217,16 +217,16 @@ TEST_CASE("a renewal that failed is tried again when a quarter of the time left 
 {
     fixture f;
     f.lease.retry_later();
-    CHECK(f.lease.renew_at() > f.begun + 14min);
-    CHECK(f.lease.renew_at() < boot_clock::now() + 15min);
+    CHECK(f.lease.next_look() > f.begun + 14min);
+    CHECK(f.lease.next_look() < boot_clock::now() + 15min);
 }
 
 TEST_CASE("a lease is looked at when a renewal is due, or at its deadline")
 {
     fixture f;
-    CHECK(f.lease.next_look() == f.lease.renew_at());
-    CHECK_FALSE(f.lease.due(f.lease.renew_at() - 1ns));
-    CHECK(f.lease.due(f.lease.renew_at()));
+    CHECK(f.lease.next_look() == f.lease.next_look());
+    CHECK_FALSE(f.lease.due(f.lease.next_look() - 1ns));
+    CHECK(f.lease.due(f.lease.next_look()));
     fixture const kept{{.renew = false}};
     CHECK(kept.lease.next_look() == kept.owner.held->deadline());
     CHECK_FALSE(kept.lease.due(kept.begun + 30min));
@@ -243,7 +243,7 @@ TEST_CASE("the answer to a renewal says whether the lease is lost")
     CHECK_FALSE(answered(f.valid + 1s));
     CHECK(f.owner.held->deadline() == f.lease.deadline_for(f.valid + 1s));
     CHECK_FALSE(answered(make_error_code(holdfast::errc::unavailable)));
-    CHECK(f.lease.renew_at() < boot_clock::now() + 15min);
+    CHECK(f.lease.next_look() < boot_clock::now() + 15min);
     CHECK(answered(make_error_code(holdfast::errc::lease_lost)) == loss::taken);
     CHECK(answered(f.begun) == loss::late);
 }
@@ -276,7 +276,7 @@ TEST_CASE("a renewal that failed when the hold was over is not put off")
     fixture f;
     f.owner.held->lose();
     f.lease.retry_later();
-    CHECK(f.lease.renew_at() <= boot_clock::now() + 2ms);
+    CHECK(f.lease.next_look() <= boot_clock::now() + 2ms);
 }
 
 TEST_CASE("a stop_margin brings the deadline forward, of the first holder, of a renewal and of a request for less")
@@ -298,8 +298,8 @@ TEST_CASE("a stop_margin brings the deadline forward, of the first holder, of a 
 TEST_CASE("a lease with a stop_margin is renewed every third of what is left, and passed on while half of that is left")
 {
     fixture f{{.stop_margin = 30min}};
-    CHECK(f.lease.renew_at() <= f.begun + 10min);
-    CHECK(f.lease.renew_at() > f.begun + 10min - boot_clock::duration{1h} / 64);
+    CHECK(f.lease.next_look() <= f.begun + 10min);
+    CHECK(f.lease.next_look() > f.begun + 10min - boot_clock::duration{1h} / 64);
     object other{f.owner.options};
     quiet next{other};
     CHECK(f.lease.may_pass_to(next, boot_clock::now() + 16min));

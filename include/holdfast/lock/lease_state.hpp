@@ -201,7 +201,6 @@ public:
         return renewable() ? std::min(renew_at_, end) : end;
     }
 
-    [[nodiscard]] boot_clock::time_point renew_at() const noexcept { return renew_at_; }
     [[nodiscard]] std::shared_ptr<hold_state> const& holder() const noexcept { return holder_; }
     [[nodiscard]] std::shared_ptr<lock_options const> const& options() const noexcept { return options_; }
     /// Requires: it has a holder.
