@@ -43,6 +43,7 @@ void crew::start(std::size_t i)
               .patience = writes ? options_.patience_of_writers.value_or(options_.patience) : options_.patience,
               .guarded = options_.guarded,
               .tokens_checked = options_.tokens_checked,
+              .asynchronous = options_.asynchronous_in != 0 && i % options_.asynchronous_in == 0,
               .rest = options_.rest};
     for (std::uint32_t l = 0; l < threads(i); ++l) {
         what.clients.push_back(next_client_++);

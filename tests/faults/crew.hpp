@@ -34,6 +34,7 @@ struct crew_options {
     std::optional<std::chrono::milliseconds> patience_of_writers{};  ///< if not that of the others
     bool guarded = true;
     bool tokens_checked = true;
+    std::size_t asynchronous_in = 0;  ///< if not 0: one of so many processes asks asynchronously
     std::chrono::microseconds rest{500};
 };
 

@@ -16,6 +16,8 @@
 #include <cstdio>
 #include <deque>
 #include <exception>
+#include <future>
+#include <memory>
 #include <optional>
 #include <random>
 #include <stop_token>
@@ -93,9 +95,33 @@ private:
 
     void with_lock()
     {
-        if (!lock_->try_lock_for(what_.patience)) return note({.what = event::acquire_failed});
+        bool const asynchronous = what_.asynchronous;
+        if (!(asynchronous ? told_locked() : lock_->try_lock_for(what_.patience)))
+            return note({.what = event::acquire_failed});
         section(lock_->lease());
-        give_back([&](std::error_code& ec) { lock_->unlock(ec); });
+        give_back([&](std::error_code& ec) { asynchronous ? told_unlocked(ec) : lock_->unlock(ec); });
+    }
+
+    /// As `try_lock_for`, by the asynchronous call.
+    bool told_locked()
+    {
+        struct outcome {
+            std::error_code ec;
+            bool held = false;
+        };
+        auto const told = std::make_shared<std::promise<outcome>>();
+        lock_->async_try_lock_for(what_.patience,
+                                  [told](std::error_code ec, bool held) { told->set_value({ec, held}); });
+        auto const [ec, held] = told->get_future().get();
+        if (ec) throw error{ec, "asynchronously"};
+        return held;
+    }
+
+    void told_unlocked(std::error_code& ec)
+    {
+        auto const told = std::make_shared<std::promise<std::error_code>>();
+        lock_->async_unlock([told](std::error_code why) { told->set_value(why); });
+        ec = told->get_future().get();
     }
 
     void with_side()

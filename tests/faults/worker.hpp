@@ -80,6 +80,7 @@ struct duty {
     std::chrono::milliseconds patience{500};  ///< how long it waits for a lock at a time
     bool guarded = true;                      ///< false: each worker has locks of its own, which guard nothing
     bool tokens_checked = true;               ///< by the register
+    bool asynchronous = false;                ///< asks for a mutex, and gives it back, by the calls that tell a function
     std::chrono::microseconds rest{500};      ///< between sections, on average
 
     /// Returns: which lock is that of thread `i`.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Many processes wait in line for one lock, plain or fair, one of them with many threads, beside a client of another
-// library that only polls. Waiters and holders are killed and stopped, a server is stopped, and comes back empty; of
-// five masters, no two clocks agree. Whatever happens, each that lives gets the lock. When is not judged: the waits are
-// figures.
+// Many processes wait in line for one lock, plain or fair, one of them with many threads, a third asynchronously, beside
+// a client of another library that only polls. Waiters and holders are killed and stopped, a server is stopped, and
+// comes back empty; of five masters, no two clocks agree. Whatever happens, each that lives gets the lock. When is not
+// judged: the waits are figures.
 #include "rows.hpp"
 
 #include "old_masters.hpp"
@@ -64,11 +64,12 @@ public:
     waiting_crowd(run_options const& run, findings& to, lock_kind kind)
         : run_{run},
           to_{to},
-          servers_{run.on == place::store::redis ? 1U : 5U, to.folder("clocks"), std::chrono::seconds{run.count(1, 9)}},
+          servers_{run.on == place::store::redis ? 1U : 5U, to.folder("clocks"), 10s},
           workers_{{.where = where(run, servers_, kind),
                     .processes = run.count(12, 64),
                     .threads_of_last = threads_of_last(run, kind),
-                    .patience = 1h},
+                    .patience = 1h,
+                    .asynchronous_in = 3},
                    to.folder("journals")},
           poller_{"faults/0", servers_.ports(), to.folder("poller")},
           guard_{where(run, servers_, kind).restart_guard}
