@@ -72,7 +72,7 @@ TEST_CASE("a name keeps to its connection also where its keys were forgotten mea
     for (int times = 0; times < 4; ++times)
         for (auto const& used : {name, other}) {
             mutex m{redis, used};
-            REQUIRE(m.try_lock());
+            REQUIRE(m.try_lock_for(1min));
             m.unlock();
         }
     CHECK(way.connections() == 1);

@@ -119,7 +119,7 @@ TEST_CASE("in a crowd one Redis runs a few scripts for a section")
     });
     CAPTURE(did.scripts, did.messages, did.sleeps, did.looks);
     CHECK(did.scripts <= 6 + did.looks);
-    CHECK(did.messages <= 4);
+    CHECK(did.messages <= 4 + did.looks);
     CHECK(did.sleeps <= 2 + 2 * did.scripts);  // not each of those that wait
 }
 
@@ -133,7 +133,7 @@ TEST_CASE("in a crowd each of five masters runs a few scripts for a section")
     });
     CAPTURE(did.scripts, did.messages, did.sleeps, did.looks);
     CHECK(did.scripts <= 5 + did.looks);
-    CHECK(did.messages <= 4);
+    CHECK(did.messages <= 4 + did.looks);
     CHECK(did.sleeps <= 5 + 5 * did.scripts);
 }
 

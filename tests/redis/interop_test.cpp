@@ -88,8 +88,8 @@ TEST_CASE("whatever is in a name is in the key")
 TEST_CASE("a key prefix keeps clients apart that have different ones")
 {
     redis_server server;
-    client shop{server.url(), {.operation_timeout = 10s, .key_prefix = "shop:"}};
-    client farm{server.url(), {.operation_timeout = 10s, .key_prefix = "farm:"}};
+    client shop{server.url(), {.operation_timeout = 10s, .connect_timeout = 1min, .key_prefix = "shop:"}};
+    client farm{server.url(), {.operation_timeout = 10s, .connect_timeout = 1min, .key_prefix = "farm:"}};
     client bare{server.url(), unhurried()};
     mutex a{shop, "orders"};
     mutex b{farm, "orders"};

@@ -144,7 +144,7 @@ TEST_CASE("a server that answers something else is no Redis server")
     auto const url = server.url(GENERATE("u:canary@", ""));  // without a user nothing is asked before the lock
     CHECK_THAT(complaint(url, &code, 10s), contains("is this a Redis server?"));
     CHECK(code == holdfast::redis::errc::protocol_error);
-    client redis{url, {.operation_timeout = 10s}};
+    client redis{url, {.operation_timeout = 10s, .connect_timeout = 1min}};
     mutex m{redis, "orders"};
     CHECK(code_of([&] { (void)m.try_lock(); }) == holdfast::redis::errc::protocol_error);
 }

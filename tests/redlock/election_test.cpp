@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // An election whose servers fail, and what is seen of it.
+#include "masters.hpp"
 #include "support/catch.hpp"
 #include "support/eventually.hpp"
 #include "support/overheard.hpp"
@@ -24,7 +25,9 @@ using holdfast::election_options;
 using holdfast::errc;
 using holdfast::redis::client;
 using holdfast::redlock::masters;
+using holdfast::test::copies;
 using holdfast::test::eventually;
+using holdfast::test::lock_on_all;
 using holdfast::test::proxy;
 using holdfast::test::redis_fleet;
 using holdfast::test::redis_server;
@@ -103,7 +106,7 @@ TEST_CASE("a candidate without a right reports that, and is elected when it has 
 TEST_CASE("a minority of masters that is gone neither deposes a leader nor keeps one from being elected")
 {
     redis_fleet servers{3};
-    masters const fleet{servers.urls(), {.restart_guard = 0ms}};
+    masters const fleet{servers.urls(), {.node_timeout = 5s, .restart_guard = 0ms}};
     holdfast::redlock::mutex orders{fleet, "orders", {.ttl = 15s}};
     counts n;
     election leader{orders, n.options()};
@@ -150,14 +153,21 @@ TEST_CASE("an observer that cannot ask says so, and takes it for no change; then
 TEST_CASE("an observer needs a majority of the masters to say who leads, or that there is no leader")
 {
     redis_fleet servers{3};
-    masters const fleet{servers.urls(), {.restart_guard = 0ms}};
+    holdfast::redlock::masters_options const options{
+        .node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms};
+    masters const fleet{servers.urls(), options};
     holdfast::redlock::mutex orders{fleet, "orders", {.ttl = 60s}};
-    CHECK_FALSE(fleet.holder("orders"));  // connected to all of them: so all give their votes, and not just two
+    holdfast::redlock::mutex probe{fleet, "invoices"};
+    // All are connected and know the script: so all give their votes, and not just two.
+    REQUIRE(lock_on_all(servers, probe, "invoices"));
+    probe.unlock();
+    CHECK_FALSE(fleet.holder("orders"));
     election leader{orders, {.pause = 1h}};
     CHECK(eventually([&] { return leader.still_leader(); }));
+    REQUIRE(eventually([&] { return copies(servers, "orders") == 3; }));
     std::vector<proxy> ways;
     for (auto const port : servers.ports()) ways.emplace_back(port);
-    masters const there{urls(ways), {.restart_guard = 0ms}};
+    masters const there{urls(ways), options};
     told_leaders told;
     election_observer const seen{there, "orders", told.options()};
     CHECK(told.leads(true));

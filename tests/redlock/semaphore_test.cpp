@@ -193,7 +193,7 @@ TEST_CASE("permits that are held are counted with two of five masters down, and 
 TEST_CASE("the number of permits lasts as long as the leases, and is no obstacle for a user without a right to it")
 {
     redis_server server;
-    holdfast::redis::client redis{server.url(), {.connect_timeout = 1min}};
+    holdfast::redis::client redis{server.url(), {.operation_timeout = 10s, .connect_timeout = 1min}};
     holdfast::redis::semaphore jobs{redis, "jobs", 2, {.ttl = 1h, .unavailable_after = 1h}};
     leased_permit one{jobs};
     CHECK(server.command({"GET", "jobs#max"}).text == "2");
@@ -238,7 +238,8 @@ TEST_CASE("a count of permits does not depend on what the keys of the slots hold
 TEST_CASE("a permit is renewed, told and released with a record of its holder, too")
 {
     redis_server server;
-    holdfast::redis::client redis{server.url(), {.connect_timeout = 1min, .name_holder = true, .label = "of ours"}};
+    holdfast::redis::client redis{
+        server.url(), {.operation_timeout = 10s, .connect_timeout = 1min, .name_holder = true, .label = "of ours"}};
     bool const fencing = GENERATE(true, false);
     holdfast::redis::semaphore jobs{redis, "jobs", 2, {.ttl = 1h, .fencing = fencing, .unavailable_after = 1h}};
     leased_permit one{jobs};

@@ -87,7 +87,7 @@ TEST_CASE("a hold does not change sides if that depends on a master that refuses
 TEST_CASE("a hold does not change sides if that depends on a master that hangs, and is not said to be lost")
 {
     redis_fleet servers{3};
-    masters const client{servers.urls(), {.node_timeout = 500ms, .connect_timeout = 1min, .restart_guard = 0ms}};
+    masters const client{servers.urls(), {.node_timeout = 5s, .connect_timeout = 1min, .restart_guard = 0ms}};
     shared_mutex m{client, "orders", {.ttl = 10min}};
     holdfast::redlock::mutex probe{client, "orders", {.ttl = 10min}};
     REQUIRE(holdfast::test::lock_on_all(servers, probe, "orders"));  // all are connected
