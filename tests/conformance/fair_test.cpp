@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <string>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -44,56 +44,13 @@ bool wait_there(holdfast::test::zookeeper_store& store, std::size_t count)
 }
 #endif
 
-/// How soon after an unlock the next one has the lock, unless the machine lets it wait. A waiter that is called has its
-/// turn for 50 ms: later, it has lost it, and the order is another. In ZooKeeper each keeps its place.
-template <class Store>
-constexpr std::chrono::milliseconds in_its_turn = Store::keeps_to_ttl ? 40ms : std::chrono::milliseconds{1h};
-
-/// The order in which callers have a lock after its first holder.
-class order_of_grants {
-public:
-    explicit order_of_grants(std::chrono::milliseconds longest) : longest_{longest} {}
-
-    /// Effects: notes that the first holder is about to unlock it.
-    void begin()
-    {
-        std::scoped_lock const one_at_a_time{guard_};
-        unlocked_ = std::chrono::steady_clock::now();
-    }
-
-    /// Effects: notes that the caller `i` has it, and is about to unlock it.
-    void add(std::size_t i)
-    {
-        std::scoped_lock const one_at_a_time{guard_};
-        auto const now = std::chrono::steady_clock::now();
-        if (now - unlocked_ > longest_) late_ = true;
-        unlocked_ = now;
-        order_.push_back(i);
-    }
-
-    /// Returns: whether it is `expected`; nothing if one had the lock too late.
-    [[nodiscard]] std::optional<bool> is(std::vector<std::size_t> const& expected) const
-    {
-        std::scoped_lock const one_at_a_time{guard_};
-        return late_ ? std::nullopt : std::optional{order_ == expected};
-    }
-
-private:
-    std::chrono::milliseconds const longest_;
-    mutable std::mutex guard_;
-    std::chrono::steady_clock::time_point unlocked_;
-    bool late_ = false;
-    std::vector<std::size_t> order_;
-};
-
-/// Returns: whether 12 of up to 20 answers of `f()` were true. It is called again where it has none.
+/// Returns: whether `f()`, which is called up to 20 times, was true 12 times. A waiter that is called has its turn for
+/// 50 ms. If the machine lets it wait for longer, it has lost it, and the order is another.
 template <class F>
 bool mostly(F f)
 {
-    auto const until = std::chrono::steady_clock::now() + 5min;
     int right = 0;
-    for (int wrong = 0; right < 12 && wrong < 9 && std::chrono::steady_clock::now() < until;)
-        if (std::optional<bool> const answer = f()) ++(*answer ? right : wrong);
+    for (int wrong = 0; right < 12 && wrong < 9;) ++(f() ? right : wrong);
     return right == 12;
 }
 
@@ -105,26 +62,28 @@ TEMPLATE_TEST_CASE("a fair lock goes to another client that came before a thread
                    HOLDFAST_STORES_IN_ORDER)
 {
     TestType store;
+    std::string const in_order = "other client, thread of the holder's client, ";
     CHECK(mostly([&] {
         fair_mutex held{store.one, "orders", renewed<TestType>()};
         held.lock();
-        order_of_grants order{in_its_turn<TestType>};
-        auto const note = [&](fair_mutex& by, std::size_t i) {
+        std::mutex guard;
+        std::string order;
+        auto const note = [&](fair_mutex& by, std::string const& name) {
             std::scoped_lock const hold{by};
-            order.add(i);
+            std::scoped_lock const one_at_a_time{guard};
+            order += name + ", ";
         };
         fair_mutex there{store.other, "orders", renewed<TestType>()};
         fair_mutex here{store.one, "orders", renewed<TestType>()};
-        sleeper first{[&] { note(there, 0); }};
+        sleeper first{[&] { note(there, "other client"); }};
         CHECK(first.sleeps());
         CHECK(wait_there(store, 1));
-        sleeper second{[&] { note(here, 1); }};
+        sleeper second{[&] { note(here, "thread of the holder's client"); }};
         CHECK(second.sleeps());
-        order.begin();
         held.unlock();
         first.join();
         second.join();
-        return order.is({0, 1});
+        return order == in_order;
     }));
 }
 
@@ -158,23 +117,24 @@ TEMPLATE_TEST_CASE("a fair lock goes to clients in the order in which they came"
     CHECK(mostly([&] {
         fair_mutex held{store.one, "orders", renewed<TestType>()};
         held.lock();
-        order_of_grants order{in_its_turn<TestType>};
+        std::mutex guard;
+        std::vector<std::size_t> order;
         std::vector<std::unique_ptr<sleeper>> all;
         for (std::size_t i = 0; i < clients.size(); ++i) {
             all.push_back(std::make_unique<sleeper>([&, i] {
                 fair_mutex m{clients[i], "orders", renewed<TestType>()};
                 std::scoped_lock const hold{m};
-                order.add(i);
+                std::scoped_lock const one_at_a_time{guard};
+                order.push_back(i);
             }));
             CHECK(all.back()->sleeps());
             CHECK(wait_there(store, i + 1));
             auto const came = std::chrono::steady_clock::now();
             CHECK(eventually([&] { return std::chrono::steady_clock::now() - came > longest; }));
         }
-        order.begin();
         held.unlock();
         for (auto& one : all) one->join();
-        return order.is({0, 1, 2, 3});
+        return order == std::vector<std::size_t>{0, 1, 2, 3};
     }));
 }
 

@@ -227,11 +227,13 @@ TEMPLATE_TEST_CASE("a paused holder finds its lease lost on the first question",
         std::error_code ec;
         m.unlock(ec);
         bool const good = heard && ec == errc::lease_lost && told->announced == 1;
+        bool anew = true;
         bool const again = eventually([&] {  // unless it stands still for as long as its lease lasts
             std::scoped_lock const hold{m};  // waits for the rival
+            anew = anew && m.lease().fencing_token() > told->token;
             return m.lease().still_held();
         });
-        return good && again ? 0 : 1;
+        return good && anew && again ? 0 : 1;
     });
     REQUIRE(eventually([&] { return told->held.load(); }));
     holder.pause();
