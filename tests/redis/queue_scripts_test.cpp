@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The queue of waiters, as the scripts keep it on a real server.
+#include "joined_scripts.hpp"
 #include "support/catch.hpp"
 #include "support/connection.hpp"
 #include "support/redis_server.hpp"
@@ -96,25 +97,16 @@ struct fixture {
 
     fixture() { inbox({"SUBSCRIBE", "holdfast:wake:0000000000000abc"}); }
 
-    /// Effects: one script with all steps. While a script runs, a server lets no key expire, however long it is kept
-    /// from the processor. Between two commands a reservation may end, also in a transaction: a script in it looks at
+    /// Effects: one script with all steps. Between two commands a reservation may end, also in a transaction: a script in it looks at
     /// the clock.
     answers at_once(std::vector<step> steps)
     {
         steps.insert(steps.begin(), {"TIME"});
         steps.push_back({"TIME"});
-        std::string text = "local answers = {}\n";
-        list words{"EVAL", {}, "0"};
-        auto const given = [&] { return words.size() - 3; };
-        for (auto const& one : steps) {
-            auto const before = given();
-            words.insert(words.end(), one.arguments.begin(), one.arguments.end());
-            text += std::string{"table.insert(answers, (function(KEYS, ARGV)\n"} + one.text + "\nend)({'k', " +
-                    (one.fenced ? "'f', " : "") + "'q', 'n'}, {unpack(ARGV, " + std::to_string(before + 1) + ", " +
-                    std::to_string(given()) + ")}))\n";
-        }
-        words[1] = text + "return answers";
-        auto const r = server.command(words);
+        holdfast::test::joined_scripts together;
+        for (auto const& one : steps)
+            together.add(std::string{one.text}, one.fenced ? "'k', 'f', 'q', 'n'" : "'k', 'q', 'n'", one.arguments);
+        auto const r = server.command(together.command());
         INFO(r);
         REQUIRE(r.elements.size() == steps.size());
         return {.all = {r.elements.begin() + 1, r.elements.end() - 1},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The scripts of a read-write lock, on a real server.
+#include "joined_scripts.hpp"
 #include "support/catch.hpp"
 #include "support/connection.hpp"
 #include "support/eventually.hpp"
@@ -110,18 +111,10 @@ struct fixture {
     /// Returns: what each answered; "refused" for any refusal.
     list at_once(std::vector<step> const& steps)
     {
-        std::string text = "local answers = {}\n";
-        list words{"EVAL", {}, "5", "k", "r", "p", "q", "n"};
-        auto const given = [&] { return words.size() - 8; };
-        for (auto const& one : steps) {
-            auto const before = given();
-            words.insert(words.end(), one.arguments.begin(), one.arguments.end());
-            text += "table.insert(answers, (function(KEYS, ARGV)\n" + one.text + "\nend)({'k', 'r', 'p'" +
-                    (one.in_line ? ", 'q', 'n'" : "") + "}, {unpack(ARGV, " + std::to_string(before + 1) + ", " +
-                    std::to_string(given()) + ")}))\n";
-        }
-        words[1] = text + "return answers";
-        auto const got = server.command(words);
+        holdfast::test::joined_scripts together;
+        for (auto const& one : steps)
+            together.add(one.text, one.in_line ? "'k', 'r', 'p', 'q', 'n'" : "'k', 'r', 'p'", one.arguments);
+        auto const got = server.command(together.command());
         INFO(got);
         REQUIRE(got.elements.size() == steps.size());
         list all_answers;
