@@ -478,7 +478,6 @@ TEST_CASE("several locks leave a record of their holder, and are renewed one by 
 {
     redis_server server;
     auto options = unhurried();
-    options.name_holder = true;
     options.label = "billing";
     client redis{server.url(), options};
     mutex orders{redis, "orders", {.ttl = 1h}};
@@ -544,4 +543,54 @@ TEST_CASE("more locks than one request takes are taken together all the same")
     for (auto const& one : all) CHECK(one->lease().still_held());
     together.unlock();
     CHECK(server.command({"EXISTS", "orders/0", "orders/255", "orders/256"}).integer == 0);
+}
+
+TEST_CASE("several locks are given back together: no answer is waited for before the next is sent")
+{
+    redis_server server;
+    proxy way{server.port()};
+    client redis{way.url(), unhurried()};
+    mutex orders{redis, "orders", {.ttl = 1h}};
+    mutex stock{redis, "stock", {.ttl = 1h}};
+    mutex invoices{redis, "invoices", {.ttl = 1h}};
+    multi_mutex all{orders, stock, invoices};
+    bool const says = GENERATE(true, false);
+    all.lock();
+    way.hold(containing("holdfast:free:"));
+    auto given = std::async(std::launch::async, [&] {
+        std::error_code ec;
+        says ? all.unlock(ec) : all.unlock();
+        return ec;
+    });
+    CHECK(eventually([&] { return way.held() == 3; }));
+    way.let_go();
+    CHECK_FALSE(given.get());
+    CHECK(server.command({"EXISTS", "orders", "stock", "invoices"}).integer == 0);
+}
+
+TEST_CASE("of several locks that are given back, the one that is not ours any more is reported, by its own on_error")
+{
+    redis_server server;
+    client redis{server.url(), unhurried()};
+    std::atomic<int> orders_told{0};
+    std::atomic<int> stock_told{0};
+    auto const counting = [](std::atomic<int>& told) {
+        return holdfast::lock_options{.ttl = 1h, .on_error = [&told](holdfast::error const& e) {
+                                          if (e.code() == errc::lease_lost) ++told;
+                                      }};
+    };
+    mutex orders{redis, "orders", counting(orders_told)};
+    mutex stock{redis, "stock", counting(stock_told)};
+    multi_mutex both{orders, stock};
+    both.lock();
+    server.command({"DEL", "stock"});
+    both.unlock();
+    CHECK(orders_told == 0);
+    CHECK(stock_told == 1);
+    both.lock();
+    server.command({"DEL", "stock"});
+    std::error_code ec;
+    both.unlock(ec);
+    CHECK(ec == errc::lease_lost);
+    CHECK(stock_told == 1);
 }

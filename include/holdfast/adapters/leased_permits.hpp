@@ -117,9 +117,10 @@ public:
         ec = make_error_code(errc::not_owner);
         if (objects_.empty()) return;
         auto const all = std::make_shared<detail::joint_release>();
+        for (auto const& one : objects_) all->add(one, one->lease());
         let_go();
-        for (auto const& one : std::exchange(objects_, {})) all->begin(*one);
-        ec = all->wait();
+        objects_.clear();
+        ec = all->give_back();
         released();
     } catch (std::bad_alloc const&) {
         ec = std::make_error_code(std::errc::not_enough_memory);  // nothing was given back

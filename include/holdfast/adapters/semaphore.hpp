@@ -154,14 +154,12 @@ public:
 
     /// Effects: `release(n, ec)`; errors are reported to `on_error`.
     void release(std::ptrdiff_t n) noexcept
-    try {
-        auto const all = std::make_shared<detail::joint_release>();
-        auto const some = let_go(n);
-        if (some.empty()) return detail::report(on_error_, name(), {make_error_code(errc::not_owner), {}});
-        // The next holder may destroy this.
-        if (auto const why = all->give_back(some)) some.front().lock->tell_unlock_failed(why);
-    } catch (std::bad_alloc const&) {
-        detail::report(on_error_, name(), {std::make_error_code(std::errc::not_enough_memory), {}});
+    {
+        std::error_code why;
+        auto const all = let_go(n, why);
+        if (!all) return detail::report(on_error_, name(), {why, {}});
+        static_cast<void>(all->give_back());
+        all->tell_failures();  // the next holder may have destroyed this
     }
 
     /// Effects: gives back one of the permits that this object has by `acquire` and its siblings, whichever thread
@@ -182,11 +180,8 @@ public:
     /// Postconditions: as above; `lease_lost` if one was lost; otherwise the failure of one. Each is free after its ttl
     /// at the latest. `not_owner`: nothing was given back.
     void release(std::ptrdiff_t n, std::error_code& ec) noexcept
-    try {
-        auto const all = std::make_shared<detail::joint_release>();
-        ec = all->give_back(let_go(n));
-    } catch (std::bad_alloc const&) {
-        ec = std::make_error_code(std::errc::not_enough_memory);  // nothing was given back
+    {
+        if (auto const all = let_go(n, ec)) ec = all->give_back();
     }
 
     /// Returns: how many permits are held now, by any client. A slot that a client has taken out of use counts; one
@@ -241,9 +236,21 @@ private:
         return permits_->keep(permits_->take(n, p, stop));
     }
 
-    [[nodiscard]] detail::held_slots let_go(std::ptrdiff_t n) noexcept
+    /// Returns: what gives back `n` permits, which are let go of; otherwise null, and `ec` says why.
+    [[nodiscard]] std::shared_ptr<detail::joint_release> let_go(std::ptrdiff_t n, std::error_code& ec) noexcept
     {
-        return permits_->let_go(static_cast<std::size_t>(std::max<std::ptrdiff_t>(n, 0)));
+        auto some = permits_->let_go(static_cast<std::size_t>(std::max<std::ptrdiff_t>(n, 0)));
+        ec = make_error_code(errc::not_owner);
+        if (some.empty()) return nullptr;
+        try {
+            auto all = std::make_shared<detail::joint_release>();
+            for (auto const& one : some) all->add(one.lock, one.lock->lease());
+            return all;
+        } catch (std::bad_alloc const&) {
+            permits_->keep(std::move(some));
+            ec = std::make_error_code(std::errc::not_enough_memory);
+            return nullptr;
+        }
     }
 
     detail::error_hook on_error_;

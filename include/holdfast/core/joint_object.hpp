@@ -4,6 +4,7 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
 
+#include <cstdint>
 #include <memory>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
@@ -22,8 +23,13 @@ public:
     /// Returns: the present hold; null if there is none.
     [[nodiscard]] virtual hold held() const noexcept = 0;
 
-    /// Effects: there is no present hold any more. Returns: what it was, and the caller is to give back.
-    [[nodiscard]] virtual hold let_go() noexcept = 0;
+    /// Whether `on_error` of each lock is told that it could not be given back.
+    enum class on_failure : std::uint8_t { tell, be_silent };
+
+    /// Effects: gives all back, together, the last one taken first, and waits for all answers. Returns: no error;
+    /// `not_owner`: nothing was held; `lease_lost` if one of them was lost before; or else why the outcome of one is
+    /// not known.
+    virtual std::error_code unlock(on_failure then) noexcept = 0;
 
     /// Effects: cancels asynchronous calls, also those that are begun later.
     virtual void close() noexcept = 0;

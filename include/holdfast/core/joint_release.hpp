@@ -4,64 +4,97 @@
 #include <holdfast/core/abi.hpp>
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/error.hpp>
+#include <holdfast/core/lease.hpp>
 #include <holdfast/core/result.hpp>
-#include <holdfast/core/semaphore_object.hpp>
 #include <holdfast/core/store.hpp>
 
 #include <condition_variable>
+#include <cstddef>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 namespace holdfast::inline HOLDFAST_ABI::detail {
 
-/// Gives several locks back at once, and waits for all outcomes.
+/// Gives several locks back at once. The outcome of all is the worst: no error; `lease_lost` if one was lost; otherwise
+/// why the outcome of one is not known.
 class joint_release : public std::enable_shared_from_this<joint_release> {
 public:
-    /// Effects: gives back `one`.
-    void begin(lock_object& one) noexcept
+    /// Is called, in the client's thread, with the outcome of all, and the lock that was the last to answer.
+    using all_answered = std::function<void(std::error_code, lock_object&)>;
+
+    joint_release() = default;
+    explicit joint_release(all_answered f) : all_answered_{std::move(f)} {}
+
+    /// Effects: `one`, whose hold is `of`, is to be given back. Throws: `std::bad_alloc`.
+    void add(std::shared_ptr<lock_object> one, lease of) { all_.push_back({std::move(one), std::move(of), {}}); }
+
+    /// Effects: gives all back, the last one first.
+    void begin() noexcept
     {
-        {
-            std::scoped_lock guard{mutex_};
-            ++pending_;
-        }
-        try {
-            one.begin_unlock(one.lease(), result_to(shared_from_this(), &joint_release::answered));
-        } catch (...) {  // without the means to do so in the background
-            std::error_code why;
-            one.unlock(why);
-            answered(why, false);
-        }
+        auto const self = shared_from_this();
+        pending_ = all_.size();
+        for (auto n = pending_; n-- > 0;) begin(n);
     }
 
-    /// Effects: gives back `all`, and waits. Returns: as `wait`; `not_owner` if there is none.
-    [[nodiscard]] std::error_code give_back(held_slots const& all) noexcept
+    /// Effects: as `begin`, and waits. Returns: the outcome of all; `not_owner` if there is none.
+    [[nodiscard]] std::error_code give_back() noexcept
     {
-        for (auto const& one : all) begin(*one.lock);
-        return all.empty() ? make_error_code(errc::not_owner) : wait();
-    }
-
-    /// Effects: waits for all. Returns: no error; `lease_lost` if one was lost; otherwise why the outcome of one is not
-    /// known.
-    [[nodiscard]] std::error_code wait() noexcept
-    {
+        if (all_.empty()) return make_error_code(errc::not_owner);
+        begin();
         std::unique_lock guard{mutex_};
         changed_.wait(guard, [this] { return pending_ == 0; });
         return worst_;
     }
 
-private:
-    void answered(std::error_code ec, bool /*held*/) noexcept
+    /// Effects: reports, for each of them, that it was not given back, if so. To be called when all have answered.
+    void tell_failures() const noexcept
     {
-        std::scoped_lock guard{mutex_};
-        worst_ = worse(worst_, ec);
-        --pending_;
-        changed_.notify_all();
+        for (auto const& one : all_)
+            if (one.outcome) one.lock->tell_unlock_failed(one.outcome);
     }
 
+private:
+    struct part {
+        std::shared_ptr<lock_object> lock;
+        lease hold;
+        std::error_code outcome;
+    };
+
+    void begin(std::size_t n) noexcept
+    {
+        auto& [lock, hold, outcome] = all_[n];
+        try {
+            lock->begin_unlock(hold, result_to([self = shared_from_this(), n](std::error_code ec, bool /*held*/) {
+                                   self->answered(n, ec);
+                               }));
+        } catch (...) {  // without the means to do so in the background
+            auto why = current_exception_code();
+            all_answered_ ? lock->give_back(hold) : lock->unlock(why);
+            answered(n, why);
+        }
+    }
+
+    void answered(std::size_t n, std::error_code ec) noexcept
+    {
+        {
+            std::scoped_lock guard{mutex_};
+            all_[n].outcome = ec;
+            worst_ = worse(worst_, ec);
+            if (--pending_ != 0) return;
+            changed_.notify_all();
+        }
+        if (all_answered_) all_answered_(worst_, *all_[n].lock);
+    }
+
+    all_answered const all_answered_;
+    std::vector<part> all_;
     std::mutex mutex_;
     std::condition_variable changed_;
-    int pending_ = 0;
+    std::size_t pending_ = 0;
     std::error_code worst_;
 };
 

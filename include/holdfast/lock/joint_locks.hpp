@@ -8,6 +8,7 @@
 #include <holdfast/core/fork_guard.hpp>
 #include <holdfast/core/joint_hold.hpp>
 #include <holdfast/core/joint_object.hpp>
+#include <holdfast/core/joint_release.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
@@ -17,6 +18,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -56,11 +58,15 @@ public:
         return hold_;
     }
 
-    [[nodiscard]] hold let_go() noexcept override
+    std::error_code unlock(on_failure then) noexcept override
     {
-        if (origin_.in_child()) return nullptr;
-        std::scoped_lock guard{mutex_};
-        return std::exchange(hold_, nullptr);
+        auto const gone = let_go();
+        if (!gone) return make_error_code(errc::not_owner);
+        auto const self = shared_from_this();  // the next holder may destroy what has this
+        gone->release();
+        auto const worst = give_back(then);
+        gone->released();
+        return worst;
     }
 
     [[nodiscard]] std::shared_ptr<async_object> to_lock() override { return made(); }
@@ -117,19 +123,16 @@ private:
         {
             if (!hold_ || of != lease() || of_->origin_.in_child())  // says `not_owner`, or that it is a child
                 return locks().front()->begin_unlock({}, std::move(told));
-            auto const self = shared_from_this();  // the answers may end this
+            auto const all =
+                std::make_shared<joint_release>([self = shared_from_this()](std::error_code ec, lock_object& last) {
+                    self->released(last.calls());
+                    self->finish(last.calls(), ec, false);
+                });
+            for (std::size_t n = 0; n < leases_.size(); ++n) all->add(locks()[n], leases_[n]);
             told_ = std::move(told);
             over_ = std::move(hold_);
             over_->release();
-            for (auto n = pending_ = locks().size(); n-- > 0;) {
-                try {
-                    locks()[n]->begin_unlock(leases_[n],
-                                             result_to([self, n](std::error_code ec, bool) { self->given(n, ec); }));
-                } catch (...) {
-                    locks()[n]->give_back(leases_[n]);
-                    given(n, current_exception_code());
-                }
-            }
+            all->begin();
         }
 
         void give_back(holdfast::lease const& of) noexcept override
@@ -138,7 +141,7 @@ private:
             over_ = std::move(hold_);
             over_->release();
             for (auto n = locks().size(); n-- > 0;) locks()[n]->give_back(leases_[n]);
-            released();
+            released(calls());
         }
 
         void begin_use() noexcept override
@@ -182,7 +185,7 @@ private:
             for (auto const& one : leases_) all->add(one, all);
             if (all->still_held() && !closed()) {
                 hold_ = all;
-                return finish({}, true);
+                return finish(calls(), {}, true);
             }
             if (closed()) return fail(std::make_error_code(std::errc::operation_canceled));
             if (boot_clock::now() >= limit_.deadline) return fail(make_error_code(errc::timed_out));
@@ -201,33 +204,20 @@ private:
         void fail(std::error_code ec) noexcept
         {
             give_all();
-            finish(ec, false);
-        }
-
-        /// Effects: acts on the answer to a lock that was given back.
-        void given(std::size_t n, std::error_code ec) noexcept
-        {
-            {
-                std::scoped_lock guard{giving_};
-                asked_ = n;
-                worst_ = worse(worst_, ec);
-                if (--pending_ != 0) return;
-            }
-            released();
-            finish(worst_, false);
+            finish(calls(), ec, false);
         }
 
         /// Effects: announces that one of them was lost, if so.
-        void released() noexcept
+        void released(announcer* background) noexcept
         {
-            if (over_->part_lost()) announce_loss(calls(), *over_);
+            if (over_->part_lost()) announce_loss(background, *over_);
         }
 
-        void finish(std::error_code ec, bool is_held) noexcept
+        void finish(announcer* background, std::error_code ec, bool is_held) noexcept
         {
             at_stop_.reset();
             at_close_.reset();
-            detail::deliver(calls(), std::move(told_), [=](async_result& whom) { whom.deliver(ec, is_held); });
+            detail::deliver(background, std::move(told_), [=](async_result& whom) { whom.deliver(ec, is_held); });
         }
 
         std::shared_ptr<joint_locks> const of_;
@@ -238,12 +228,36 @@ private:
         patience limit_;
         std::stop_source stop_;
         std::unique_ptr<async_result> told_;
-        std::mutex giving_;
-        std::size_t pending_ = 0;  // guarded by the mutex, as the next
-        std::error_code worst_;
         std::optional<std::stop_callback<cancel>> at_stop_;
         std::optional<std::stop_callback<cancel>> at_close_;
     };
+
+    /// Effects: there is no present hold any more. Returns: what it was, and the caller is to give back.
+    [[nodiscard]] hold let_go() noexcept
+    {
+        if (origin_.in_child()) return nullptr;
+        std::scoped_lock guard{mutex_};
+        return std::exchange(hold_, nullptr);
+    }
+
+    /// Effects: gives all back, together if there is memory for that.
+    std::error_code give_back(on_failure then) noexcept
+    try {
+        auto const all = std::make_shared<joint_release>();
+        for (auto const& one : locks_) all->add(one, one->lease());
+        auto const worst = all->give_back();
+        if (then == on_failure::tell) all->tell_failures();
+        return worst;
+    } catch (std::bad_alloc const&) {
+        std::error_code worst;
+        for (auto n = locks_.size(); n-- > 0;) {
+            std::error_code why;
+            locks_[n]->unlock(why);
+            if (why && then == on_failure::tell) locks_[n]->tell_unlock_failed(why);
+            worst = worse(worst, why);
+        }
+        return worst;
+    }
 
     [[nodiscard]] std::shared_ptr<one_joint> made()
     {

@@ -5,6 +5,7 @@
 #include <holdfast/core/async_object.hpp>
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/joint_hold.hpp>
+#include <holdfast/core/joint_release.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/semaphore_object.hpp>
@@ -17,7 +18,6 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <system_error>
@@ -69,21 +69,15 @@ public:
     {
         if (!hold_ || hold != lease() || sizes_.in_child())  // says `not_owner`, or that it is a child
             return any()->begin_unlock({}, std::move(told));
-        auto const self = shared_from_this();
-        auto const slots = slots_;  // the answers may end this
+        auto const all = std::make_shared<joint_release>([self = shared_from_this()](std::error_code ec, lock_object&) {
+            self->released();
+            self->tell(std::move(self->told_), ec, false);
+        });
+        for (auto const& one : slots_) all->add(one.lock, one.lock->lease());
         told_ = std::move(told);
         over_ = std::move(hold_);
         over_->release();
-        pending_ = slots.size();
-        for (auto const& one : slots) {
-            auto const mine = one.lock->lease();
-            try {
-                one.lock->begin_unlock(mine, result_to(self, &permit_call::given));
-            } catch (...) {
-                one.lock->give_back(mine);
-                given(current_exception_code(), false);
-            }
-        }
+        all->begin();
     }
 
     void give_back(holdfast::lease const& hold) noexcept override
@@ -121,18 +115,6 @@ private:
         for (auto const& one : slots_) made->add(one.lock->lease(), made);
         if (!made->still_held()) made->lose();
         hold_ = made;
-    }
-
-    /// Effects: acts on the answer to a permit that was given back.
-    void given(std::error_code ec, bool /*held*/) noexcept
-    {
-        {
-            std::scoped_lock guard{mutex_};
-            worst_ = worse(worst_, ec);
-            if (--pending_ != 0) return;
-        }
-        released();
-        tell(std::move(told_), worst_, false);
     }
 
     /// Effects: announces that one of them was lost, if so.
@@ -272,9 +254,6 @@ private:
     std::shared_ptr<joint_hold> hold_;  // null: it has none, or has left them
     std::shared_ptr<joint_hold> over_;  // is being given back
     std::unique_ptr<async_result> told_;
-    std::mutex mutex_;
-    std::size_t pending_ = 0;  // guarded by the mutex, as the next
-    std::error_code worst_;
     std::optional<permit_steps> steps_;  // while the call goes on
     std::optional<std::stop_callback<cancel>> cancel_on_stop_;
     std::optional<std::stop_callback<abandon>> abandon_on_stop_;
