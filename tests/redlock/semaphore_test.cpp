@@ -16,6 +16,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -223,6 +224,31 @@ TEST_CASE("the number of permits lasts as long as the leases, and is no obstacle
     CHECK(server.command({"EXISTS", "jobs#max"}).integer == 0);
 }
 
+TEST_CASE("a server without memory grants no permit, and keeps those that are held")
+{
+    redis_server server;
+    holdfast::redis::client redis{server.url(), {.operation_timeout = 10s, .connect_timeout = 1min}};
+    bool const fencing = GENERATE(true, false);
+    holdfast::redis::semaphore jobs{redis, "jobs", 3, {.ttl = 1h, .fencing = fencing, .unavailable_after = 100ms}};
+    bool const begun = GENERATE(true, false);
+    std::optional<leased_permit> held;
+    if (begun) held.emplace(jobs);
+    // A script that has written once is refused nothing more, and one that finds a waiter that is gone writes at once.
+    if (GENERATE(true, false))
+        for (int slot = 0; slot < 3; ++slot)
+            server.command({"ZADD", "holdfast:queue:{jobs#" + std::to_string(slot) + "}", "1", std::string(21, '0')});
+    server.command({"CONFIG", "SET", "maxmemory", "1"});
+    bool granted = false;
+    auto const code = code_of([&] { granted = jobs.try_acquire(); });
+    CHECK_FALSE(granted);
+    CHECK(server.command({"EXISTS", "jobs#0", "jobs#1", "jobs#2"}).integer == (begun ? 1 : 0));
+    if (!begun) CHECK(code == holdfast::redis::errc::out_of_memory);
+    if (!begun) return;
+    std::error_code ec;
+    CHECK(held->extend(5h, ec));
+    CHECK(server.command({"PTTL", "jobs#max"}).integer > 4LL * 3'600'000);
+}
+
 TEST_CASE("a count of permits does not depend on what the keys of the slots hold")
 {
     redis_server server;
@@ -239,7 +265,7 @@ TEST_CASE("a permit is renewed, told and released with a record of its holder, t
 {
     redis_server server;
     holdfast::redis::client redis{
-        server.url(), {.operation_timeout = 10s, .connect_timeout = 1min, .name_holder = true, .label = "of ours"}};
+        server.url(), {.operation_timeout = 10s, .connect_timeout = 1min, .label = "of ours"}};
     bool const fencing = GENERATE(true, false);
     holdfast::redis::semaphore jobs{redis, "jobs", 2, {.ttl = 1h, .fencing = fencing, .unavailable_after = 1h}};
     leased_permit one{jobs};

@@ -14,7 +14,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis::scripts {
 // - All is read before the first write. The fences are written before the locks. If PEXPIRE is not permitted, the first
 //   lock is taken back; what else fails in the middle leaves locks that the client releases.
 // - The fence and the record are those of acquire_by_clock and acquire_by_clock_and_tell.
-inline constexpr std::string_view acquire_all_text = R"lua(
+inline constexpr std::string_view set_all = R"lua(
 local each = ARGV[3] == '' and 4 or 5
 local count = #KEYS / each
 local time = redis.call('TIME')
@@ -51,8 +51,8 @@ for i = 1, count do
   local token, ttl = ARGV[3 * i + 1], ARGV[3 * i + 2]
   redis.call('SET', KEYS[key + 1], token, 'PX', ttl)
   if i == 1 and type(redis.pcall('PEXPIRE', KEYS[1], ttl)) == 'table' then
-    redis.call('SET', KEYS[1], '', 'PX', 1)
-    redis.call('PEXPIRE', KEYS[1], 1)
+)lua";
+inline constexpr std::string_view record_all = R"lua(
   end
   if each == 5 then
     local first = fences[i] > 0 and fences[i] - ARGV[3 * i + 3] + 1 or 0
@@ -62,6 +62,7 @@ for i = 1, count do
 end
 return fences
 )lua";
-inline constexpr script acquire_all{joined<acquire_all_text>, "673dba02af8feb61c899202d88ea460e54f67757"};
+inline constexpr script acquire_all{joined<set_all, parts::take_back, record_all>,
+                                    "16f0b828ca6f06226722e1eda2de2ba8430a5d1c"};
 
 }  // namespace holdfast::redis::scripts

@@ -43,11 +43,11 @@ inline constexpr script extend_many_and_hear{joined<parts::begin_each, extend_an
 
 inline constexpr script extend_many_slots{
     joined<parts::begin_each, parts::take_number, parts::keep_number, extend_text, parts::end_each>,
-    "d8ec23a7a4f2db564521a2ddfc4b8bf5ed97617a"};
+    "3fc9dad16b373ec6e41fb167ecc3f135625cc05e"};
 
 inline constexpr script extend_many_slots_and_hear{
     joined<parts::begin_each, parts::take_number, parts::keep_number, extend_and_hear_text, parts::end_each>,
-    "44ba5d354f001193c7212a690a91f84b39d5b719"};
+    "854e66f4f6d4bb489bac49e983c153e037e66de9"};
 
 inline constexpr script extend_many_shared{
     joined<parts::begin_each, parts::prolong_shared, parts::answer_yes, parts::end_each>,

@@ -155,17 +155,25 @@ end
 inline constexpr auto turn = joined<look_at_left, look_at_reservation, unless_at_once, look_at_owner, enqueue,
                                     call_next, stand_in_line, refuse, end_of_rivals>;
 
-inline constexpr std::string_view take = R"lua(
+// Where PEXPIRE was refused: the lock that was just set is taken back, and the script fails. It is gone at once, so
+// that an attempt in another form does not meet it; a server before Redis 6.2 has no PXAT, and keeps it for a ms.
+inline constexpr std::string_view take_back = R"lua(
+    if redis.pcall('SET', KEYS[1], '', 'PXAT', 1).err then redis.call('SET', KEYS[1], '', 'PX', 1) end
+    redis.call('PEXPIRE', KEYS[1], 1)
+)lua";
+
+inline constexpr std::string_view set_lock = R"lua(
 if left == -2 then
   redis.call('SET', KEYS[1], ARGV[1])
   if type(redis.pcall('PEXPIRE', KEYS[1], ARGV[2])) == 'table' then
-    redis.call('SET', KEYS[1], '', 'PX', 1)
-    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+)lua";
+inline constexpr std::string_view leave_line = R"lua(
   end
 end
 if reserved_for_us then redis.pcall('PEXPIRE', next, '0') end
 if waiter and not at_once then redis.pcall('ZREM', queue, waiter) end
 )lua";
+inline constexpr auto take = joined<set_lock, take_back, leave_line>;
 
 inline constexpr std::string_view answer_yes = "return 1\n";
 inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} or fence\n";
@@ -173,17 +181,17 @@ inline constexpr std::string_view answer_fence = "return foreign and {fence, 1} 
 }  // namespace parts
 
 inline constexpr auto acquire_text = joined<parts::keys, parts::waiter, parts::turn, parts::take, parts::answer_yes>;
-inline constexpr script acquire{acquire_text, "6758f6ce4205977b76fbd2436c8d9f0bd998d291"};
+inline constexpr script acquire{acquire_text, "fb51e90ace051550942e4e18a5f4462b2ce266c7"};
 
 inline constexpr auto acquire_by_clock_text =
     joined<parts::keys_after_fence, parts::waiter_by_clock, parts::turn, parts::look_at_fence, parts::fence_by_clock,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_clock{acquire_by_clock_text, "065f74d2a37e6146d756be5e4b27fc10e25b0511"};
+inline constexpr script acquire_by_clock{acquire_by_clock_text, "12134784fccb225ca6f394b240aa5e4b80ef06fd"};
 
 inline constexpr auto acquire_by_count_text =
     joined<parts::keys_after_fence, parts::waiter_by_count, parts::turn, parts::look_at_fence, parts::fence_by_count,
            parts::take, parts::answer_fence>;
-inline constexpr script acquire_by_count{acquire_by_count_text, "0d91c20e54631a731f4aaa24c91fee0d36239342"};
+inline constexpr script acquire_by_count{acquire_by_count_text, "f7ebbcfefa984fea9ce2f3acfec78428fa9af3b3"};
 
 // confirm: KEYS lock fence; ARGV token value fence-lifetime bound. Answers 1 or 0; 0 also if the fence or the value is
 // further ahead than the bound.

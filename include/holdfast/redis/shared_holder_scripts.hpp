@@ -40,17 +40,17 @@ inline constexpr std::string_view erase_own = "redis.pcall('PEXPIRE', holder, 0)
 inline constexpr script acquire_exclusive_and_tell{
     joined<parts::take_holder, parts::take_text, parts::look_at_clock, parts::acquire_exclusive, parts::as_long_as_lock,
            parts::record, parts::answer_yes>,
-    "cfad3cbe24cce956bbac3c2869a36f99a4b3c24f"};
+    "652ea4494ef18c27b6e75b3d97dfbb06bedb6cf5"};
 
 inline constexpr script acquire_exclusive_by_clock_and_tell{
     joined<parts::take_holder, parts::take_text, parts::acquire_exclusive_by_clock, parts::as_long_as_lock,
            parts::record, parts::answer_fence>,
-    "9ef9ae1cb37575038c3de572bdcd61940b19cb58"};
+    "608e583d43c337f636782ffc11f0d83657297930"};
 
 inline constexpr script acquire_exclusive_by_count_and_tell{
     joined<parts::take_holder, parts::take_text, parts::acquire_exclusive_by_count, parts::as_long_as_lock,
            parts::record, parts::answer_fence>,
-    "4517aa0249997b39c8111953ea540737a1c1bf2c"};
+    "02579b8100e110ba726f01e506a895363c6ce2c7"};
 
 inline constexpr script release_exclusive_and_erase{
     joined<parts::take_holder, parts::leave_exclusive, parts::erase_record, parts::tell_all>,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/redis/scripts.hpp>
 
 #include <string_view>
 
@@ -169,7 +170,7 @@ end
 
 // As long as other writers are in the queue, it is known that one waits. Without the keys of the queue, its own mark is
 // no longer known, and that of one in the queue is. A single attempt leaves no mark, and ends none.
-inline constexpr std::string_view take_exclusive = R"lua(
+inline constexpr std::string_view set_exclusive = R"lua(
 if reserved_for_us then redis.pcall('PEXPIRE', next, 0) end
 if waiter then redis.pcall('ZREM', queue, waiter) end
 if value ~= ARGV[1] then
@@ -186,11 +187,9 @@ if value ~= ARGV[1] then
   local ttl = left > tonumber(ARGV[2]) and ms(left) or ARGV[2]
   redis.call('SET', KEYS[1], ARGV[1], 'PX', ttl)
   if type(redis.pcall('PEXPIRE', KEYS[1], ttl)) == 'table' then
-    redis.call('SET', KEYS[1], '', 'PX', 1)
-    redis.call('PEXPIRE', KEYS[1], 1)
-  end
-end
 )lua";
+inline constexpr std::string_view end_exclusive = "  end\nend\n";
+inline constexpr auto take_exclusive = joined<set_exclusive, take_back, end_exclusive>;
 
 inline constexpr std::string_view only_ours = "\nif not ours then return 0 end\n";
 

@@ -30,13 +30,13 @@ inline constexpr auto acquire_exclusive_by_count =
 // it is granted if that is the only one, and stands beside it. `waits`: how long readers are to be kept out, in ms, if
 // it is refused and in the queue, or refused because of readers.
 inline constexpr script acquire_exclusive{joined<parts::acquire_exclusive, parts::answer_yes>,
-                                          "733e463e5a5241f23e699ba1b2f25832ef847063"};
+                                          "dafe206ad308337d2ca2f9be90e16c670cb87e01"};
 
 inline constexpr script acquire_exclusive_by_clock{joined<parts::acquire_exclusive_by_clock, parts::answer_fence>,
-                                                   "9ae8c8b8faac3c6c950d2da3f9f6a663adcdbcbf"};
+                                                   "2d8bb75da7182c8dfa5b3a7e6624d7248354787b"};
 
 inline constexpr script acquire_exclusive_by_count{joined<parts::acquire_exclusive_by_count, parts::answer_fence>,
-                                                   "1cce54ca0fb898a98d7fb602dfd7570a8fb83b49"};
+                                                   "25a0c500d003d9b50d62b1a773567e132ac622cd"};
 
 namespace parts {
 
