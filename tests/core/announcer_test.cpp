@@ -27,7 +27,7 @@ TEST_CASE(
     {
         announcer calls;
         for (int i = 0; i < 1000; ++i) {
-            calls.stop([&, i] {
+            calls.make(announcer::kind::stop, [&, i] {
                 order.push_back(i);  // by one thread at a time: nobody tends
                 threads.insert(std::this_thread::get_id());
             });
@@ -46,7 +46,7 @@ TEST_CASE("behind a call that takes long further threads go on, as many as there
     announcer calls;
     constexpr auto all = 2 * announcer::most_threads;
     for (std::size_t i = 0; i < all; ++i) {
-        calls.stop([&] {
+        calls.make(announcer::kind::stop, [&] {
             ++begun;
             while (!go) std::this_thread::sleep_for(1ms);
             ++done;
@@ -59,7 +59,7 @@ TEST_CASE("behind a call that takes long further threads go on, as many as there
     CHECK(calls.tend(boot_clock::now()) == boot_clock::time_point::max());  // there may be no more
     go = true;
     CHECK(eventually([&] { return done == all; }));
-    calls.stop([&] { ++done; });  // when all threads have ended, or not yet
+    calls.make(announcer::kind::stop, [&] { ++done; });  // when all threads have ended, or not yet
     calls.end();
     CHECK(done == all + 1);
 }
@@ -73,10 +73,10 @@ TEST_CASE("a further thread is begun only when a call has taken its time while o
         ++begun;
         while (!go) std::this_thread::sleep_for(1ms);
     };
-    calls.stop(wait);
+    calls.make(announcer::kind::stop, wait);
     REQUIRE(eventually([&] { return begun == 1; }));
     CHECK(calls.tend(boot_clock::now() + 1h) == boot_clock::time_point::max());  // nobody waits
-    calls.stop(wait);
+    calls.make(announcer::kind::stop, wait);
     auto const now = boot_clock::now();
     auto const next = calls.tend(now - 1h);
     CHECK(next <= now + announcer::patience);
@@ -93,12 +93,12 @@ TEST_CASE("an announcer may be destroyed by what it calls, and the calls behind 
     std::atomic<bool> destroyed{false};
     std::atomic<bool> behind{false};
     std::atomic<bool> go{false};
-    calls->stop([&, mine = calls]() mutable {
+    calls->make(announcer::kind::stop, [&, mine = calls]() mutable {
         while (!go) std::this_thread::yield();
         mine.reset();
         destroyed = seen.expired();
     });
-    calls->stop([&] { behind = true; });
+    calls->make(announcer::kind::stop, [&] { behind = true; });
     calls.reset();
     go = true;
     CHECK(eventually([&] { return behind.load(); }));
@@ -115,7 +115,7 @@ TEST_CASE("every stop is made before the second report, however slow the first i
     std::vector<int> stopped_before;  // of one thread at a time
     announcer calls;
     for (int i = 0; i < locks; ++i) {
-        calls.stop([&] { ++stopped; });
+        calls.make(announcer::kind::stop, [&] { ++stopped; });
         calls.report([&] {
             most_at_once = std::max(most_at_once.load(), ++reporting);
             stopped_before.push_back(stopped);
@@ -154,7 +154,7 @@ TEST_CASE("a stop is made although more warnings and reports are slow than there
     }));
     CHECK(calls.tend(boot_clock::now()) == boot_clock::time_point::max());  // no more of them at once
     CHECK(begun == announcer::most_telling + 1);
-    calls.stop([&] { stopped = true; });
+    calls.make(announcer::kind::stop, [&] { stopped = true; });
     CHECK(eventually([&] {
         calls.tend(boot_clock::now());
         return stopped.load();
@@ -200,7 +200,7 @@ TEST_CASE("whoever looks after it is told of each call that a thread is to make,
         while (!go) std::this_thread::sleep_for(1ms);
     });
     auto const before = told.load();
-    calls.stop([] {});  // it waits until a further thread is begun
+    calls.make(announcer::kind::stop, [] {});  // it waits until a further thread is begun
     CHECK(told > before);
     go = true;
     calls.end();
@@ -232,12 +232,12 @@ TEST_CASE("a thread that takes long to end, for an object of the user's, keeps n
     std::atomic<bool> may_end{false};
     std::atomic<bool> called{false};
     announcer calls;
-    calls.stop([&] {
+    calls.make(announcer::kind::stop, [&] {
         of_this_thread.begun = &ending;
         of_this_thread.may_end = &may_end;
     });
     ending.wait(false);
-    calls.stop([&] { called = true; });  // returns, although that thread cannot end
+    calls.make(announcer::kind::stop, [&] { called = true; });  // returns, although that thread cannot end
     CHECK(eventually([&] {
         calls.tend(boot_clock::now());
         return called.load();

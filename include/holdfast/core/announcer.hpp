@@ -72,7 +72,6 @@ public:
     {
         if (!post(what, c)) c();
     }
-    void stop(call c) noexcept { make(kind::stop, std::move(c)); }
     void tell(call c) noexcept { make(kind::tell, std::move(c)); }
     void report(call c) noexcept { make(kind::report, std::move(c)); }
 
