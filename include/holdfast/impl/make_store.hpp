@@ -58,6 +58,7 @@ struct url_scheme {
         if (!url.starts_with(one.prefix)) {
             known += known.empty() ? "" : ", ";
             known += one.prefix;
+            if (one.prefix.ends_with('+')) known += "redis://";
             continue;
         }
         if (one.open) return one.open(url);

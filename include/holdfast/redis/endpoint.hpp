@@ -216,6 +216,7 @@ private:
     unsigned number(std::string_view part, std::string_view text, unsigned most) const
     {
         auto const n = holdfast::detail::number_in<unsigned>(text);
+        if (!n && text.find(',') != std::string_view::npos) fail(part, "a comma is in it; each server has its own URL");
         if (!n || *n > most) fail(part, "it must be a number, at most " + std::to_string(most));
         return *n;
     }

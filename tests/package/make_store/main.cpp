@@ -44,7 +44,7 @@ int main()
     if (!refused("redis:/127.0.0.1", "begins with \"redis\"; ") || !refused("redis:/127.0.0.1", "redis://")) return 6;
     if (!refused("user-secret@127.0.0.1:6379", "by text that has no scheme; it has to begin with memory:, ")) return 8;
     if (!refused("memory", "begins with \"memory\"; it has to begin with memory:, ")) return 7;
-    if (!refused("redlock", "begins with \"redlock\"; ")) return 9;
+    if (!refused("redlock", "begins with \"redlock\"; ") || !refused("redlock", "redlock+redis://")) return 9;
     for (auto const* const text :
          {"", "secret", "host=db password=secret", "password=secret,host:6379", "secret:6379",
           "secret:", "secret:/host", "app:secret@host:6379", "secret word://host", "://secret", "7secret://host",
