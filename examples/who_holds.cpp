@@ -11,7 +11,7 @@
 // All users of a machine see the arguments of its processes: if the URL has a password in it, write - in its place, and
 // the URL is that of the environment variable HOLDFAST_URL.
 //
-// Services are named if their clients have the option name_holder. Without ask and break nothing is written.
+// Services are named unless the option name_holder of their clients is off. Without ask and break nothing is written.
 #include <holdfast/make_store.hpp>
 #include <holdfast/redis.hpp>
 #include <holdfast/redlock.hpp>

@@ -8,6 +8,7 @@
 #include "lua_queue.hpp"
 #include "masters.hpp"
 #include "support/redis_server.hpp"
+#include "unnamed.hpp"
 #include "workloads.hpp"
 
 #include <holdfast/redis.hpp>
@@ -131,14 +132,13 @@ void crowd(run_options const& options, report& to)
     std::vector<place> const places{
         {"one Redis",
          {server.port()},
-         [&](unsigned) { return lock_of(std::make_shared<redis::client>(server.url()), {}); },
+         [&](unsigned) { return lock_of(std::make_shared<redis::client>(server.url(), unnamed), {}); },
          lock_options{}.ttl,
          0.5,
          6},
         {"five masters", masters.ports(),
          [&](unsigned) {
-             return lock_of(std::make_shared<redlock::masters>(
-                                masters.urls(), redlock::masters_options{.restart_guard = masters.guard}),
+             return lock_of(std::make_shared<redlock::masters>(masters.urls(), unnamed_masters(masters.guard)),
                             {.ttl = masters.guard});
          },
          masters.guard, 0.35, 5}};

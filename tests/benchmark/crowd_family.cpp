@@ -5,6 +5,7 @@
 #include "crowd_of.hpp"
 #include "masters.hpp"
 #include "support/redis_server.hpp"
+#include "unnamed.hpp"
 #include "workloads.hpp"
 
 #include <holdfast/redis.hpp>
@@ -105,12 +106,10 @@ void crowd_family(run_options const& options, report& to)
     test::redis_server server;
     masters_in_service masters;
     place const one{
-        "one Redis", {server.port()}, [&] { return std::make_shared<redis::client>(server.url()); }, {}};
-    place const five{"five masters", masters.ports(),
-                     [&] {
-                         return std::make_shared<redlock::masters>(
-                             masters.urls(), redlock::masters_options{.restart_guard = masters.guard});
-                     },
+        "one Redis", {server.port()}, [&] { return std::make_shared<redis::client>(server.url(), unnamed); }, {}};
+    place const five{"five masters",
+                     masters.ports(),
+                     [&] { return std::make_shared<redlock::masters>(masters.urls(), unnamed_masters(masters.guard)); },
                      {.ttl = masters.guard}};
     primitive const fair_lock{"a fair lock", &fair};
     primitive const four_permits{"four permits", &permit};

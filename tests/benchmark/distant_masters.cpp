@@ -7,6 +7,7 @@
 #include "masters.hpp"
 #include "paired.hpp"
 #include "support/proxy.hpp"
+#include "unnamed.hpp"
 #include "workloads.hpp"
 
 #include <holdfast/redlock.hpp>
@@ -40,7 +41,7 @@ void distant_masters(run_options const& options, report& to)
     };
     for (auto const& [what, make] : troubles) {
         distance between{servers.ports(), 2500us};
-        redlock::masters masters{between.urls(), {.restart_guard = servers.guard}};
+        redlock::masters masters{between.urls(), unnamed_masters(servers.guard)};
         redlock::mutex m{masters, "orders/" + what, {.ttl = servers.guard}};
         bare_redis one{between[0].port()};
         m.lock();  // connects; the trouble comes while the lock is in use

@@ -9,6 +9,7 @@
 #include "distance.hpp"
 #include "masters.hpp"
 #include "paired.hpp"
+#include "unnamed.hpp"
 #include "workloads.hpp"
 
 #include <holdfast/redlock.hpp>
@@ -31,9 +32,9 @@ constexpr std::string_view by_hand = "hiredis, five connections, fan-out by hand
 /// A client, and what it takes and gives back: locks that it knows, and new ones.
 class our_locks {
 public:
-    our_locks(std::vector<std::string> urls, std::chrono::seconds guard, std::string names)
-        : masters_{std::move(urls), {.restart_guard = guard}},
-          ttl_{guard},
+    our_locks(std::vector<std::string> urls, redlock::masters_options const& how, std::string names)
+        : masters_{std::move(urls), how},
+          ttl_{how.restart_guard},
           names_{std::move(names)},
           plain_{masters_, names_ + "/plain", options(false)},
           fenced_{masters_, names_ + "/fenced", options(true)}
@@ -55,7 +56,7 @@ private:
     }
 
     redlock::masters masters_;
-    std::chrono::seconds ttl_;
+    std::chrono::milliseconds ttl_;
     std::string names_;
     redlock::mutex plain_;
     redlock::mutex fenced_;
@@ -88,7 +89,8 @@ private:
 
 void near(run_options const& options, report& to, masters_in_service const& servers)
 {
-    our_locks ours{servers.urls(), servers.guard, "orders"};
+    our_locks ours{servers.urls(), unnamed_masters(servers.guard), "orders"};
+    our_locks named{servers.urls(), {.restart_guard = servers.guard}, "orders/named"};
     bare_masters<least_commands> fan{servers.ports()};
     bare_masters<least_commands> one_by_one{servers.ports()};
     bare_masters<own_scripts> scripted{servers.ports()};
@@ -102,8 +104,9 @@ void near(run_options const& options, report& to, masters_in_service const& serv
     auto const take_new_by_fan = [&] { take_by_fan(fan, least_commands{"orders/bare/" + std::to_string(++names)}); };
 
     schedule const turns{.repetitions = 7, .turns = options.quick ? 150 : 2500, .warm_up = 200};
-    auto const [off, on, fanned, in_turn, by_scripts, new_off, new_on, new_fanned] =
+    auto const [off, on, known_holder, fanned, in_turn, by_scripts, new_off, new_on, new_fanned] =
         take_turns(turns, from.then([&] { ours.take_plain(); }), from.then([&] { ours.take_fenced(); }),
+                   from.then([&] { named.take_fenced(); }),
                    from.then([&, known = least_commands{"orders/2"}] { take_by_fan(fan, known); }),
                    from.then(take_known_one_by_one),
                    from.then([&, known = own_scripts{"orders/5"}] { take_by_fan(scripted, known); }),
@@ -120,12 +123,14 @@ void near(run_options const& options, report& to, masters_in_service const& serv
                          in_turn, target::at_most(0.5)));
     to.add(compare_times("P2", "lock + unlock, five masters, fencing off", fan_out + ", the same scripts", off,
                          by_scripts, std::nullopt));
+    to.add(compare_times("P2", "lock + unlock, five masters, fencing on, with the record of the holder",
+                         "the same without", known_holder, on, std::nullopt));
 }
 
 void far(run_options const& options, report& to, masters_in_service const& servers)
 {
     distance between{servers.ports(), 1000us};
-    our_locks ours{between.urls(), servers.guard, "far"};
+    our_locks ours{between.urls(), unnamed_masters(servers.guard), "far"};
     bare_masters<least_commands> fan{between.ports()};
     bare_redis one{between.ports()[0]};
     rest from{servers};

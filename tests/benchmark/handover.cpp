@@ -10,6 +10,7 @@
 #include "support/process.hpp"
 #include "support/redis_server.hpp"
 #include "support/shared.hpp"
+#include "unnamed.hpp"
 #include "workloads.hpp"
 
 #include <holdfast/redis.hpp>
@@ -84,11 +85,10 @@ public:
         std::vector<std::string> urls;
         for (auto const port : servers) urls.push_back("redis://127.0.0.1:" + std::to_string(port));
         if (urls.size() == 1)
-            lock_ = std::make_unique<redis::mutex>(redis_.emplace(urls[0]), "orders/42");
+            lock_ = std::make_unique<redis::mutex>(redis_.emplace(urls[0], unnamed), "orders/42");
         else
-            lock_ = std::make_unique<redlock::mutex>(
-                masters_.emplace(urls, redlock::masters_options{.restart_guard = guard}), "orders/42",
-                lock_options{.ttl = guard});
+            lock_ = std::make_unique<redlock::mutex>(masters_.emplace(urls, unnamed_masters(guard)), "orders/42",
+                                                     lock_options{.ttl = guard});
     }
 
     mutex& operator*() noexcept { return *lock_; }

@@ -7,6 +7,7 @@
 #include "support/process.hpp"
 #include "support/redis_server.hpp"
 #include "support/shared.hpp"
+#include "unnamed.hpp"
 #include "workloads.hpp"
 #ifdef HOLDFAST_BENCHMARK_ZOOKEEPER
 #include "bare_zookeeper.hpp"
@@ -151,11 +152,15 @@ void idle(run_options const& options, report& to)
     test::shared<blackboard> board;
     std::list<sleeper> all;
     add(
-        all, "one Redis", [&]() -> store { return redis::client{server.url()}; }, locks, *board);
+        all, "one Redis",
+        [&]() -> store {
+            return redis::client{server.url(), unnamed};
+        },
+        locks, *board);
     add(
         all, "five masters",
         [&]() -> store {
-            return redlock::masters{masters.urls(), redlock::masters_options{.restart_guard = masters.guard}};
+            return redlock::masters{masters.urls(), unnamed_masters(masters.guard)};
         },
         locks, *board);
 #ifdef HOLDFAST_BENCHMARK_ZOOKEEPER

@@ -6,6 +6,7 @@
 #include "bare_redis.hpp"
 #include "paired.hpp"
 #include "support/redis_server.hpp"
+#include "unnamed.hpp"
 #include "workloads.hpp"
 
 #include <holdfast/asio.hpp>
@@ -134,7 +135,7 @@ private:
 void in_flight(run_options const& options, report& to)
 {
     test::redis_server server;
-    redis::client client{server.url()};
+    redis::client client{server.url(), unnamed};
     async_locks plain{client, "plain", {.ttl = std::chrono::minutes{1}, .fencing = false}};
     async_locks fenced{client, "fenced", {.ttl = std::chrono::minutes{1}}};
     bare_pipeline<least_commands> bare{server.port(), "bare"};

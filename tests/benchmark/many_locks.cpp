@@ -9,6 +9,7 @@
 #include "support/process.hpp"
 #include "support/redis_server.hpp"
 #include "support/shared.hpp"
+#include "unnamed.hpp"
 #include "workloads.hpp"
 
 #include <holdfast/redis.hpp>
@@ -289,7 +290,7 @@ void many_locks(run_options const& options, report& to)
 {
     {
         test::redis_server server;
-        auto const connect = [&]() -> store { return redis::client{server.url()}; };
+        auto const connect = [&]() -> store { return redis::client{server.url(), unnamed}; };
         auto const some = options.quick ? std::size_t{500} : std::size_t{10'000};
         measure(options, to, {"one Redis, 10,000 locks, ttl 3 s", some, 3s, {&server}, connect});
         if (!options.quick)
@@ -305,7 +306,7 @@ void many_locks(run_options const& options, report& to)
     measure(options, to,
             {"five masters, 10,000 locks, ttl 6 s", options.quick ? std::size_t{500} : std::size_t{10'000}, 6s,
              masters.servers(), [&]() -> store {
-                 return redlock::masters{masters.urls(), redlock::masters_options{.restart_guard = masters.guard}};
+                 return redlock::masters{masters.urls(), unnamed_masters(masters.guard)};
              }});
 }
 

@@ -6,6 +6,7 @@
 #include "crew.hpp"
 #include "paired.hpp"
 #include "support/redis_server.hpp"
+#include "unnamed.hpp"
 #include "workloads.hpp"
 
 #include <holdfast/redis.hpp>
@@ -31,7 +32,7 @@ void many_threads(run_options const& options, report& to)
         {1, "1 thread", 1.0}, {8, "8 threads", 1.0}, {64, "64 threads", 1.4}, {1000, "1,000 threads", 1.3}};
 
     for (auto const& [threads, text, goal] : sizes) {
-        redis::client client{server.url()};
+        redis::client client{server.url(), unnamed};
         std::deque<redis::mutex> plain;
         std::deque<redis::mutex> fenced;
         std::deque<bare_lock<least_commands>> bare;

@@ -8,6 +8,7 @@
 #include "fair_mutex.hpp"
 #include "paired.hpp"
 #include "support/redis_server.hpp"
+#include "unnamed.hpp"
 #include "workloads.hpp"
 
 #include <holdfast/redis.hpp>
@@ -49,7 +50,7 @@ void one_lock(run_options const& options, report& to)
     auto const slice = options.quick ? 100ms : 400ms;
     schedule const turns{.repetitions = 7, .turns = options.quick ? 1 : 4, .warm_up = 1};
     test::redis_server server;
-    redis::client client{server.url()};
+    redis::client client{server.url(), unnamed};
     lock_options const defaults;
     redis::mutex orders{client, "orders/42", defaults};
     fair_mutex queue;

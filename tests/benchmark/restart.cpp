@@ -5,6 +5,7 @@
 #include "support/process.hpp"
 #include "support/redis_server.hpp"
 #include "support/shared.hpp"
+#include "unnamed.hpp"
 #include "workloads.hpp"
 
 #include <holdfast/redis.hpp>
@@ -35,7 +36,7 @@ int hold_and_wait(std::string const& url, std::size_t count, blackboard& board)
     std::deque<mutex> held;
     std::deque<mutex> wanted;
     auto const name = [&](std::size_t i) { return "orders/" + std::to_string(i % count); };
-    for (std::size_t i = 0; i < count; ++i) held.emplace_back(clients.emplace_back(url), name(i)).lock();
+    for (std::size_t i = 0; i < count; ++i) held.emplace_back(clients.emplace_back(url, unnamed), name(i)).lock();
     for (std::size_t i = 0; i < count; ++i) {
         wanted.emplace_back(clients[i], name(i + 1), lock_options{.unavailable_after = 5min});
         wanted.back().async_lock([&](std::error_code ec) {

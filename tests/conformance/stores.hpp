@@ -122,7 +122,6 @@ struct redis_store : on_redis {
         return client{server.url("app", app_password),
                       {.operation_timeout = lasting / 2,
                        .connect_timeout = connect_timeout,
-                       .name_holder = true,
                        .label = label}};
     }
     void break_lock(std::string const& name) { server.command({"DEL", name}); }
@@ -180,7 +179,6 @@ struct redlock_store : on_redis {
                       {.node_timeout = lasting / 2,
                        .connect_timeout = connect_timeout,
                        .restart_guard = 0ms,
-                       .name_holder = true,
                        .label = label}};
     }
     void break_lock(std::string const& name) { servers.command({"DEL", name}); }

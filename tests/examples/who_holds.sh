@@ -4,8 +4,7 @@
 #   who_holds.sh PROGRAM URL
 #
 # Passes when the program names the holder of a lock, asks it for the lock, and breaks that; when it leaves no key of
-# its own; and when it takes a URL from the environment. The lock is written as docs/redis.md says that a client with
-# name_holder leaves it.
+# its own; and when it takes a URL from the environment. The lock is written as docs/redis.md says that a client leaves it.
 set -euo pipefail
 
 program=$1

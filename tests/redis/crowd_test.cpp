@@ -187,9 +187,7 @@ TEST_CASE("locks that are due at the same time are renewed by few scripts")
 TEST_CASE("a right to one key that is missing keeps no other lock from being renewed, with its record")
 {
     redis_server server{{.config = {"user app on >secret ~* &* +@all"}}};
-    auto options = holdfast::test::unhurried();
-    options.name_holder = true;
-    holdfast::redis::client const client{server.url("app", "secret"), options};
+    holdfast::redis::client const client{server.url("app", "secret"), holdfast::test::unhurried()};
     auto kept = held(client, "kept", 16, 20s);
     auto lost = held(client, "lost", 1, 20s);
     REQUIRE(server.command({"ACL", "SETUSER", "app", "resetkeys", "~kept*", "~holdfast:*"}).text == "OK");

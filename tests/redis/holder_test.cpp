@@ -28,17 +28,17 @@ using holdfast::test::eventually;
 using holdfast::test::least_rights;
 using holdfast::test::redis_server;
 using holdfast::test::unhurried;
+using holdfast::test::unnamed;
 namespace scripts = holdfast::redis::scripts;
 
 namespace {
 
 constexpr char const* record = "holdfast:holder:{orders}";
 
-/// Returns: options of a client that leaves records.
+/// Returns: options of a client whose records have that label.
 holdfast::redis::client_options named(std::string label = "billing")
 {
     auto options = unhurried();
-    options.name_holder = true;
     options.label = std::move(label);
     return options;
 }
@@ -94,7 +94,7 @@ TEST_CASE("a record is there as long as the lock, and says what docs/redis.md sa
 TEST_CASE("a client that leaves no record writes no key for it, and its scripts are those without")
 {
     redis_server server;
-    client redis{server.url(), unhurried()};
+    client redis{server.url(), unnamed()};
     mutex m{redis, "orders", {.ttl = 1h}};
     m.lock();
     CHECK_FALSE(holdfast::test::exists(server, record));
@@ -301,8 +301,8 @@ TEST_CASE(
     "a lock that readers without records have shows one holder of which nothing is known, and cannot be asked for")
 {
     redis_server server;
-    client redis{server.url(), unhurried()};
-    client elsewhere{server.url(), unhurried()};
+    client redis{server.url(), unnamed()};
+    client elsewhere{server.url(), unnamed()};
     holdfast::shared_mutex here{redis, "orders", {.ttl = 1h}};
     holdfast::shared_mutex there{elsewhere, "orders", {.ttl = 1h}};
     here.lock_shared();

@@ -386,8 +386,9 @@ TEST_CASE("a renewal that was under way when unlock began is not sent again over
     mutex m{redis, "orders", {.ttl = 30s}};
     std::atomic<int> renewals{0};
     way.hold([&](std::string_view request) {
-        bool const renewal = request.find(holdfast::redis::scripts::extend.sha1) != std::string_view::npos ||
-                             request.find(holdfast::redis::scripts::extend.text()) != std::string_view::npos;
+        auto const& script = holdfast::redis::scripts::extend_and_hear;
+        bool const renewal = request.find(script.sha1) != std::string_view::npos ||
+                             request.find(script.text()) != std::string_view::npos;
         if (renewal) ++renewals;
         return renewal;
     });

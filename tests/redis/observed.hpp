@@ -22,6 +22,14 @@ inline redis::client_options unhurried()
     return {.operation_timeout = std::chrono::seconds{10}, .connect_timeout = std::chrono::minutes{1}};
 }
 
+/// Returns: the same, of a client that leaves no records of itself.
+inline redis::client_options unnamed()
+{
+    auto options = unhurried();
+    options.name_holder = false;
+    return options;
+}
+
 inline bool exists(redis_server& server, std::string const& key)
 {
     return server.command({"EXISTS", key}).integer == 1;

@@ -293,9 +293,6 @@ TEST_CASE("what Redisson's layout cannot have is refused, and says so")
     CHECK_THAT(refusal([&] { holdfast::redis::fair_mutex m{redis, "orders"}; }), contains("Redisson's layout"));
     CHECK_THAT(refusal([&] { (void)redis.list(); }), contains("Redisson's layout"));
     CHECK_THAT(refusal([&] { redis.request_release("orders"); }), contains("Redisson's layout"));
-    auto named = in_redisson();
-    named.name_holder = true;
-    CHECK_THAT(refusal([&] { client c{server.url(), named}; }), contains("Redisson's layout"));
     CHECK_THAT(refusal([&] { mutex m{redis, "redisson_lock_token:{orders}"}; }), contains("is reserved"));
     CHECK_NOTHROW(mutex{redis, "orders", {.ttl = 1h}});
     client plain{server.url(), holdfast::test::unhurried()};

@@ -27,6 +27,7 @@ using holdfast::test::exists;
 using holdfast::test::least_rights;
 using holdfast::test::redis_server;
 using holdfast::test::unhurried;
+using holdfast::test::unnamed;
 
 namespace {
 
@@ -38,11 +39,10 @@ std::size_t records_of_readers(redis_server& server)
     return server.command({"KEYS", std::string{record} + ":*"}).elements.size();
 }
 
-/// Returns: options of a client that leaves records.
+/// Returns: options of a client whose records have that label.
 holdfast::redis::client_options named(std::string label)
 {
     auto options = unhurried();
-    options.name_holder = true;
     options.label = std::move(label);
     return options;
 }
@@ -178,7 +178,7 @@ TEST_CASE("the record of a reader is there as long as its hold, and one of the r
 TEST_CASE("a reader that leaves no record does not hide one that does, and is not asked for the lock")
 {
     fixture f;
-    client others{f.server.url(), unhurried()};
+    client others{f.server.url(), unnamed()};
     shared_mutex theirs{others, "orders", f.options};
     theirs.lock_shared();
     CHECK(f.operators.holder("orders").value().label.empty());
@@ -220,7 +220,7 @@ TEST_CASE("all readers are told that they are asked for the lock, and one that c
 TEST_CASE("readers whose lock is broken lose it, a writer that waits gets it, and their records go with it")
 {
     fixture f;
-    client others{f.server.url(), GENERATE(true, false) ? named("others") : unhurried()};
+    client others{f.server.url(), GENERATE(true, false) ? named("others") : unnamed()};
     client next{f.server.url(), named("next")};
     shared_mutex theirs{others, "orders", f.options};
     shared_mutex writing{next, "orders", {.ttl = 1h, .unavailable_after = 5min}};
@@ -252,7 +252,7 @@ TEST_CASE("a record that is left of an earlier reader is not taken for that of o
     f.m.lock_shared();
     f.server.command({"DEL", "orders"});
     CHECK(records_of_readers(f.server) == 1);
-    client others{f.server.url(), unhurried()};
+    client others{f.server.url(), unnamed()};
     shared_mutex theirs{others, "orders", f.options};
     theirs.lock_shared();
     CHECK(f.operators.holder("orders").value().label.empty());

@@ -28,7 +28,6 @@ namespace {
 masters named(five_masters const& all, std::string label)
 {
     auto options = five_masters::options();
-    options.name_holder = true;
     options.label = std::move(label);
     return masters{all.servers.urls(), options};
 }

@@ -39,8 +39,8 @@ namespace holdfast::inline HOLDFAST_ABI {
 ///   own clock may be shown for a moment more: only its `election::still_leader()`, and the fencing token, say whether
 ///   a write counts.
 /// - What is known of the leader is what its client tells the store; see `lock_holder`. On Redis, and with a Redlock,
-///   that needs its option `name_holder`. A leader that is not known is seen to change, too. Two candidates of one
-///   client can hand the lease on without a request: they are one leader.
+///   it tells nothing without its option `name_holder`. A leader that is not known is seen to change, too. Two
+///   candidates of one client can hand the lease on without a request: they are one leader.
 ///
 /// An observer has one thread, which asks and calls the functions, one after the other.
 class election_observer {

@@ -36,9 +36,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
     check_timeouts(options.operation_timeout, options.connect_timeout, options.restart_guard, "operation_timeout");
     check_connections(options.connections);
     auto holder = holder_record(options.label);
-    if (options.layout == layout::redisson && options.name_holder)
-        throw error{holdfast::errc::misconfigured,
-                    "name_holder is set, but Redisson's layout has no place for a record of the holder"};
+    bool const named = options.name_holder && options.layout != layout::redisson;
     std::vector<endpoint> servers{std::move(options.server)};
     auto tls = secured(servers, options.tls);
     return open_pool({.servers = std::move(servers),
@@ -50,7 +48,7 @@ namespace holdfast::inline HOLDFAST_ABI::redis {
                       .restart_guard = options.restart_guard,
                       .connections = options.connections,
                       .subscribe = options.subscribe,
-                      .holder = options.name_holder ? std::move(holder) : std::string{}});
+                      .holder = named ? std::move(holder) : std::string{}});
 }
 
 [[nodiscard]] HOLDFAST_INLINE opened open_client(std::string_view url, client_options options)

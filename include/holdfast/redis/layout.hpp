@@ -15,8 +15,8 @@ enum class layout : std::uint8_t {
 
     /// That of Redisson's `RLock`, `RFencedLock` and `RReadWriteLock`: the key is a hash, in which the owner's field
     /// counts its holds. Waiters stand in no queue: each of them hears of each release. Not possible then
-    /// (`misconfigured`): `fair`, `name_holder`, `list()`, `request_release()`, and a `shared_mutex` with a ttl of more
-    /// than 30 s, as the renewals of Redisson's readers shorten the leases of all readers to that.
+    /// (`misconfigured`): `fair`, `list()`, `request_release()`, and a `shared_mutex` with a ttl of more than 30 s, as
+    /// the renewals of Redisson's readers shorten the leases of all readers to that. No record of the holder is kept.
     redisson,
 };
 

@@ -179,8 +179,8 @@ private:
         if (unknown > 0 && marked + (size() - answered().size()) < majority())
             return failure{
                 make_error_code(holdfast::errc::misconfigured),
-                "its holder cannot be told: there is no record of it, which a client keeps if name_holder is set "
-                "and it may use the keys holdfast:holder:"};
+                "its holder cannot be told: there is no record of it, which a client keeps unless name_holder is off "
+                "or it may not use the keys holdfast:holder:"};
         auto why = unanswered();
         why.code = make_error_code(holdfast::errc::unavailable);
         why.detail = "undecided: of " + std::to_string(size()) + " masters, " + std::to_string(marked) +

@@ -37,7 +37,7 @@ constexpr std::chrono::milliseconds unavailable_after{600};
 test::request_predicate an_acquire_by_script()
 {
     return [](std::string_view request) {
-        return request.find(redis::scripts::acquire_by_clock.sha1) != std::string_view::npos ||
+        return request.find(redis::scripts::acquire_by_clock_and_tell.sha1) != std::string_view::npos ||
                request.find("'SET', KEYS[1], ARGV[1])") != std::string_view::npos;
     };
 }

@@ -37,8 +37,9 @@ bool is_acquire(std::string_view request, std::string_view name)
 {
     namespace scripts = redis::scripts;
     if (request.find(name) == std::string_view::npos) return false;
-    for (auto const part : {scripts::acquire.sha1, scripts::acquire_by_clock.sha1, scripts::acquire_by_count.sha1,
-                            std::string_view{"'SET', KEYS[1], ARGV[1])"}, std::string_view{"$2\r\nNX\r\n"}})
+    for (auto const part : {scripts::acquire_and_tell.sha1, scripts::acquire_by_clock_and_tell.sha1,
+                            scripts::acquire_by_count_and_tell.sha1, std::string_view{"'SET', KEYS[1], ARGV[1])"},
+                            std::string_view{"$2\r\nNX\r\n"}})
         if (request.find(part) != std::string_view::npos) return true;
     return false;
 }
