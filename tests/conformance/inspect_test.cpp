@@ -146,7 +146,8 @@ TEMPLATE_TEST_CASE("a holder that leaves no record is held by a client that is n
                    holdfast::test::redis_store, holdfast::test::redlock_store)
 {
     TestType store;
-    typename TestType::mutex m{store.one, "orders", renewed<TestType>()};
+    auto const unnamed = store.unnamed();
+    typename TestType::mutex m{unnamed, "orders", renewed<TestType>()};
     m.lock();
     auto const seen = store.other.holder("orders");
     REQUIRE(seen);

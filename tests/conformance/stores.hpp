@@ -74,8 +74,13 @@ inline constexpr char const* app_password = "canary-of-the-app";
 /// Returns: the line of redis.conf for that user: with the names that the suite has, and no right that no lock needs.
 inline std::string app_user(std::string_view more = {})
 {
-    auto holders = holder_keys_of("order*") + " " + std::string{operator_commands} + " ";
-    return least_rights(app_password, "order* invoices counter a a?b b c", holders.append(more));
+    std::string names;
+    std::string others{operator_commands};
+    for (auto const* const one : {"order*", "invoices", "counter", "a", "a?b", "b", "c"}) {
+        names.append(names.empty() ? "" : " ").append(one);
+        others.append(" ").append(holder_keys_of(one));
+    }
+    return least_rights(app_password, names, others.append(" ").append(more));
 }
 
 /// How long a connection may take to be made: it ends nothing but a test that hangs.
@@ -124,6 +129,11 @@ struct redis_store : on_redis {
                        .connect_timeout = connect_timeout,
                        .label = label}};
     }
+    [[nodiscard]] client unnamed() const
+    {
+        return client{server.url("app", app_password),
+                      {.operation_timeout = lasting / 2, .connect_timeout = connect_timeout, .name_holder = false}};
+    }
     void break_lock(std::string const& name) { server.command({"DEL", name}); }
 };
 
@@ -148,7 +158,6 @@ struct redis_tls_store : on_redis {
             server.url("app", app_password),
             {.operation_timeout = least / 2,
              .connect_timeout = connect_timeout,
-             .name_holder = !label.empty(),
              .label = label,
              .tls = {.ca_file = signer.file(), .certificate_file = shown.certificate, .key_file = shown.key}}};
     }
@@ -180,6 +189,15 @@ struct redlock_store : on_redis {
                        .connect_timeout = connect_timeout,
                        .restart_guard = 0ms,
                        .label = label}};
+    }
+    [[nodiscard]] client unnamed() const
+    {
+        using std::chrono_literals::operator""ms;
+        return client{servers.urls("app", app_password),
+                      {.node_timeout = lasting / 2,
+                       .connect_timeout = connect_timeout,
+                       .restart_guard = 0ms,
+                       .name_holder = false}};
     }
     void break_lock(std::string const& name) { servers.command({"DEL", name}); }
 };

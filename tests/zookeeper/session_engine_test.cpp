@@ -53,6 +53,7 @@ struct wire {
     std::vector<request::kind> sent;
     std::vector<std::string> paths;  // of what was sent
     bool removes_watches = true;     // the C client does not, while it knows of none
+    bool confirms = true;            // it takes what asks a quorum
 };
 
 struct told final : holdfast::completion {
@@ -80,6 +81,7 @@ struct silence final : transport {
     bool send(request const& r, transport_events::call& as, bool) override
     {
         if (r.what == request::kind::unwatch && !wire_.removes_watches) return false;
+        if (r.what == request::kind::confirm && !wire_.confirms) return false;
         wire_.sent.push_back(r.what);
         wire_.paths.push_back(r.path);
         wire_.unanswered.push_back(&as);
@@ -398,6 +400,70 @@ TEST_CASE("a session makes no more nodes than its servers can remove at once")
     begin();
     CHECK(sent() == most + 1);
     while (!all.empty()) end();
+}
+
+TEST_CASE("what a session cannot take is not sent in part, and keeps no renewal from being sent")
+{
+    using kind = request::kind;
+    bool const watches = GENERATE(false, true);
+    session zk{{}};
+    zk.connect();
+    auto const token = holdfast::owner_token::fresh();
+    session_engine::lock guard{zk.engine.mutex()};
+    zk.engine.held().add(token, {{"/orders", "ours", "/orders/ours1", 1, {}, 1}, boot_clock::now() + 1h});
+    std::vector<std::unique_ptr<idle>> all;
+    do {
+        zk.sent.clear();
+        zk.engine.attach(*all.emplace_back(std::make_unique<idle>()));
+        auto const path = '/' + std::string(999, 'x') + std::to_string(all.size());
+        zk.engine.perform(*all.back(),
+                          {{{watches ? kind::watch : kind::create_sequential, path}, 1}, {{kind::children, path}, 2}});
+    } while (zk.sent.size() == 2);
+    CHECK(zk.sent.empty());
+    guard.unlock();
+    std::shared_ptr<session_engine> const in{&zk.engine, [](session_engine*) {}};
+    holdfast::zookeeper::extend_operation asks{in, token};
+    told done;
+    asks.start(done);
+    CHECK(zk.sent == std::vector{kind::confirm, kind::data});
+    zk.attend();
+    CHECK(all.back()->why == (watches ? holdfast::zookeeper::errc::too_many_watches
+                                      : holdfast::zookeeper::errc::too_many_nodes));
+    zk.answer();
+    CHECK(done.times == 1);
+    guard.lock();
+    for (auto const& one : all) zk.engine.detach(*one);
+}
+
+TEST_CASE("a renewal fails if no quorum could be asked, and half of the lease is over")
+{
+    using holdfast::zookeeper::answer;
+    session zk{{}};
+    zk.connect();
+    auto const token = holdfast::owner_token::fresh();
+    boot_clock::time_point until{};
+    {
+        session_engine::lock const guard{zk.engine.mutex()};
+        zk.engine.held().add(token, {{"/orders", "ours", "/orders/ours1", 1, {}, 1}, boot_clock::now() + 1h});
+        until = zk.engine.lease().until();
+    }
+    zk.confirms = false;
+    std::shared_ptr<session_engine> const in{&zk.engine, [](session_engine*) {}};
+    bool const late = GENERATE(true, false);
+    if (late) std::this_thread::sleep_until(until - 5s / 2);
+    holdfast::zookeeper::extend_operation asks{in, token};
+    told done;
+    for (bool begun = false; done.times == 0;) {
+        {
+            session_engine::lock const guard{zk.engine.mutex()};
+            zk.engine.show_life(true, boot_clock::now());  // another renewal has just asked
+        }
+        zk.attend();
+        if (!std::exchange(begun, true)) asks.start(done);
+        zk.answer({.what = answer::ok, .stat = {.czxid = 1}});
+    }
+    if (late) CHECK(asks.outcome().code() == holdfast::zookeeper::errc::not_confirmed);
+    if (!late && boot_clock::now() < until - 5s / 2) CHECK_FALSE(asks.outcome().code());
 }
 
 TEST_CASE("a node that is being removed counts until it is gone, and so does the mark of a semaphore")

@@ -24,7 +24,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <list>
 #include <memory>
 #include <string>
@@ -129,10 +128,11 @@ public:
                 if (one.from == &who) one.from = nullptr;
     }
 
-    /// Effects: sends what a machine of `from` says.
+    /// Effects: sends what a machine of `from` says, up to what the session cannot take: the machine then fails.
     void perform(session_operation& from, std::vector<action> const& actions)
     {
-        for (auto const& one : actions) send(&from, one.tag, one.what);
+        for (auto const& one : actions)
+            if (!send(&from, one.tag, one.what)) return;
     }
 
     /// Effects: sends a request that only shows that the session lives, unless one was sent since `not_before`.
@@ -212,7 +212,8 @@ protected:
         return to_quorum ? last_write_ : last_sent_;
     }
 
-    void send(session_operation* from, unsigned tag, request const& what)
+    /// Returns: false if the session cannot take it; its answer says why.
+    bool send(session_operation* from, unsigned tag, request const& what)
     {
         std::list<sent_call> made(1);
         auto& one = made.front();
@@ -221,12 +222,11 @@ protected:
         one.tag = tag;
         one.path = what.path;
         one.place = made.begin();
-        // After an unsent request it would prove nothing: that may have been a barrier.
-        bool can = unsent_.empty() && way_ && connected();
-        if (auto const why = note_sent(from, tag, what)) {
-            one.unsent = {answer::refused, why};
-            can = false;
-        }
+        auto const why = note_sent(from, tag, what);
+        if (why) one.unsent = {answer::refused, why};
+        // After one that was lost it would prove nothing: that may have been a barrier. One that was refused is none.
+        auto const lost = [](sent_call const& u) { return u.unsent.what == answer::lost; };
+        bool const can = !why && way_ && connected() && std::none_of(unsent_.begin(), unsent_.end(), lost);
         sent_.splice(sent_.end(), made);
         if (from) ++from->unanswered_;
         one.sent = boot_clock::now();
@@ -235,13 +235,14 @@ protected:
         if (!sent && what.what == request::kind::unwatch) {
             sent_.erase(one.place);
             if (!can) go_on_later();
-            return;
+            return true;
         }
-        last_sent_ = one.sent;
+        if (!why) last_sent_ = one.sent;
         if (what.what == request::kind::confirm) last_write_ = one.sent;
-        if (sent) return;
+        if (sent) return true;
         unsent_.splice(unsent_.end(), sent_, one.place);
         wake_thread();
+        return !why;
     }
 
     /// Effects: notes that `what` is sent. Returns: why the session cannot take what that leaves; no error if it can.
