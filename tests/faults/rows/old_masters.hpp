@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "../wall_clock.hpp"
-
 #include <support/eventually.hpp>
 #include <support/redis_server.hpp>
+#include <support/wall_clock.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -52,7 +51,7 @@ public:
     [[nodiscard]] test::redis_server& operator[](std::size_t i) { return servers_.at(i); }
 
 private:
-    std::vector<wall_clock> clocks_;
+    std::vector<test::wall_clock> clocks_;
     std::vector<test::redis_server> servers_;
 };
 

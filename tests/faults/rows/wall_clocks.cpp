@@ -7,10 +7,10 @@
 #include "../alone.hpp"
 #include "../crew.hpp"
 #include "../verify.hpp"
-#include "../wall_clock.hpp"
 
 #include <support/eventually.hpp>
 #include <support/redis_server.hpp>
+#include <support/wall_clock.hpp>
 
 #include <algorithm>
 #include <array>
@@ -37,7 +37,7 @@ void of_a_client(run_options const& run, findings& to)
     test::redis_server server;
     place const where{.servers = {server.url()}, .ttl = 10s, .operation_timeout = 5s};  // a busy machine loses no lease
     auto const folder = to.folder("client");
-    wall_clock clock{folder / "offset"};
+    test::wall_clock clock{folder / "offset"};
     constexpr std::uint32_t shifted = 1000;
     auto const length = std::chrono::milliseconds{run.count(4000, 60000)};
     crew workers{{.where = where, .processes = 3, .rest = 2ms}, folder};
@@ -107,7 +107,7 @@ void wait_for_all_votes(crew& workers, slot& of, std::vector<test::redis_server>
 std::vector<record> of_masters(run_options const& run, findings& to, std::size_t count, std::string const& name)
 {
     auto const folder = to.folder(name);
-    std::vector<wall_clock> clocks;
+    std::vector<test::wall_clock> clocks;
     std::vector<test::redis_server> servers;
     // A holder who loses its lease while one clock is away leaves the lock to votes of which one is about to jump.
     // Where three jump, it is to see its loss before it writes.

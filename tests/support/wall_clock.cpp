@@ -10,7 +10,7 @@
 #include <system_error>
 #include <utility>
 
-namespace holdfast::faults {
+namespace holdfast::test {
 
 wall_clock::wall_clock(std::filesystem::path file) : file_{std::move(file)}
 {
@@ -40,4 +40,4 @@ std::vector<std::string> wall_clock::environment() const
     return {"LD_PRELOAD=" HOLDFAST_CLOCK_SHIM, "HOLDFAST_CLOCK_OFFSET=" + file_.string()};
 }
 
-}  // namespace holdfast::faults
+}  // namespace holdfast::test

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace holdfast::faults {
+namespace holdfast::test {
 
 /// The wall clock of programs that are started with `environment()`: it can be set while they run.
 class wall_clock {
@@ -28,4 +28,4 @@ private:
     std::int64_t* offset_ = nullptr;
 };
 
-}  // namespace holdfast::faults
+}  // namespace holdfast::test
