@@ -7,6 +7,7 @@
 #include "support/process.hpp"
 #include "support/shared.hpp"
 
+#include <holdfast/fair_mutex.hpp>
 #include <holdfast/redis.hpp>
 #include <holdfast/redlock.hpp>
 
@@ -33,8 +34,13 @@ using holdfast::test::redis_server;
 
 namespace {
 
-constexpr int clients = 8;
-constexpr int sections_of_each = 40;
+/// How many clients want a lock, and how often each.
+struct crowd {
+    int clients = 8;
+    int sections_of_each = 40;
+
+    [[nodiscard]] int sections() const noexcept { return clients * sections_of_each; }
+};
 
 /// What was done for a section, on the average.
 struct work {
@@ -52,31 +58,31 @@ long sleeps_of_this_thread()
     return used.ru_nvcsw;
 }
 
-/// Effects: eight clients, each of its own making, have the lock forty times each.
-template <class Make>
-work work_for_a_section(redis_fleet& servers, Make const& make)
+/// Effects: the clients, each of its own making, have the lock so often each.
+template <class Lock = holdfast::mutex, class Make>
+work work_for_a_section(redis_fleet& servers, Make const& make, crowd const& of = {})
 {
     std::atomic<int> inside{0};
     std::atomic<bool> alone{true};
     std::atomic<long> sleeps{0};
     std::optional<std::chrono::steady_clock::time_point> begun;
     std::chrono::duration<double> taken{};
-    std::barrier all{clients, [&]() noexcept {
+    std::barrier all{of.clients, [&]() noexcept {
                          taken = std::chrono::steady_clock::now() - begun.value_or(std::chrono::steady_clock::now());
                          if (begun) return;
                          for (auto& server : servers) server.command({"CONFIG", "RESETSTAT"});
                          begun = std::chrono::steady_clock::now();
                      }};
     std::vector<std::jthread> threads;
-    for (int i = 0; i < clients; ++i)
+    for (int i = 0; i < of.clients; ++i)
         threads.emplace_back([&] {
             auto const client = make();
-            holdfast::mutex m{*client, "orders", {.ttl = 1h, .unavailable_after = 5min}};
+            Lock m{*client, "orders", {.ttl = 1h, .unavailable_after = 5min}};
             m.lock();  // it knows the scripts, and where it is called
             m.unlock();
             all.arrive_and_wait();
             auto const before = sleeps_of_this_thread();
-            for (int n = 0; n < sections_of_each; ++n) {
+            for (int n = 0; n < of.sections_of_each; ++n) {
                 m.lock();
                 if (++inside != 1) alone = false;
                 std::this_thread::yield();
@@ -88,9 +94,9 @@ work work_for_a_section(redis_fleet& servers, Make const& make)
         });
     threads.clear();
     CHECK(alone);
-    double const sections = clients * sections_of_each * static_cast<double>(servers.size());
-    work all_work{.sleeps = static_cast<double>(sleeps) / (clients * sections_of_each),
-                  .looks = 4 * taken.count() * (clients - 1) / (clients * sections_of_each)};
+    double const sections = of.sections() * static_cast<double>(servers.size());
+    work all_work{.sleeps = static_cast<double>(sleeps) / of.sections(),
+                  .looks = 4 * taken.count() * (of.clients - 1) / of.sections()};
     for (auto& server : servers) {
         all_work.scripts += static_cast<double>(lock_requests(server)) / sections;
         all_work.messages += static_cast<double>(calls(server, "publish")) / sections;
@@ -121,6 +127,20 @@ TEST_CASE("in a crowd one Redis runs a few scripts for a section")
     CHECK(did.scripts <= 6 + did.looks);
     CHECK(did.messages <= 4 + did.looks);
     CHECK(did.sleeps <= 2 + 2 * did.scripts);  // not each of those that wait
+}
+
+TEMPLATE_TEST_CASE("a section costs one Redis no more scripts with a hundred clients than with ten", "",
+                   holdfast::mutex, holdfast::fair_mutex)
+{
+    auto const of = GENERATE(crowd{1, 200}, crowd{10, 40}, crowd{100, 10});
+    redis_fleet servers{1};
+    auto const did = work_for_a_section<TestType>(
+        servers,
+        [&] { return std::make_shared<holdfast::redis::client>(servers[0].url(), holdfast::test::unhurried()); }, of);
+    CAPTURE(of.clients, did.scripts, did.messages, did.looks);
+    if (of.clients == 1) CHECK(did.scripts == 2);
+    CHECK(did.scripts <= 6 + did.looks);
+    CHECK(did.messages <= 4 + did.looks);
 }
 
 TEST_CASE("in a crowd each of five masters runs a few scripts for a section")
