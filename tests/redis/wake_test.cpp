@@ -3,6 +3,7 @@
 // How waiters learn that a lock is free, and what their waiting costs.
 #include "conformance/sleeper.hpp"
 #include "observed.hpp"
+#include "line_of_orders.hpp"
 #include "support/catch.hpp"
 #include "support/connection.hpp"
 #include "support/eventually.hpp"
@@ -280,12 +281,7 @@ TEST_CASE("the place in the queue of a thread that gives up is that of the next 
     client there{server.url(), unhurried()};
     mutex held{there, "orders", {.ttl = 1h}};
     held.lock();
-    auto const queue = [&] {
-        std::vector<std::string> all;
-        for (auto const& one : server.command({"ZRANGE", "holdfast:queue:{orders}", "0", "-1"}).elements)
-            all.push_back(one.text);
-        return all;
-    };
+    auto const queue = [&] { return holdfast::test::queue_of(server); };
     mutex first{here, "orders", {.ttl = 1h}};
     std::stop_source stop;
     sleeper gives_up{[&] { return first.lock(stop.get_token()); }};
