@@ -93,8 +93,8 @@ private:
     std::vector<std::string> all_;
 };
 
-/// Has the lock reserved for this waiter as long as it lives, if it is so now and the machine stands still for less than
-/// a second.
+/// Has the lock reserved for this waiter as long as it lives, if it is so now and the machine never stands still for a
+/// second.
 class lasting_reservation {
 public:
     lasting_reservation(redis_server& server, std::string who)
