@@ -5,6 +5,8 @@
 //   java CuratorRival.java count HOSTS PATH COUNTER TIMES   adds TIMES to the number in the file COUNTER, each time under the lock
 //   java CuratorRival.java hold HOSTS PATH                  takes the lock, says so, and keeps it
 //   java CuratorRival.java participants HOSTS PATH          prints what the nodes of those in line hold, one a line
+//   java CuratorRival.java revocable HOSTS PATH             as hold, until it is asked for the lock; then it says so, and gives it back
+//   java CuratorRival.java revoke HOSTS PATH                asks the holder for the lock
 //
 // The same with InterProcessReadWriteLock:
 //
@@ -27,6 +29,7 @@ import java.io.File;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collection;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.apache.curator.framework.CuratorFramework;
 import org.apache.curator.framework.CuratorFrameworkFactory;
@@ -34,6 +37,7 @@ import org.apache.curator.framework.recipes.locks.InterProcessMutex;
 import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
 import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
 import org.apache.curator.framework.recipes.locks.Lease;
+import org.apache.curator.framework.recipes.locks.Revoker;
 import org.apache.curator.retry.RetryOneTime;
 
 public class CuratorRival {
@@ -104,6 +108,18 @@ public class CuratorRival {
                 lock.acquire();
                 System.out.println("held");
                 Thread.sleep(Long.MAX_VALUE);
+                break;
+            case "revocable":
+                CountDownLatch asking = new CountDownLatch(1);
+                lock.makeRevocable(of -> asking.countDown());
+                lock.acquire();
+                System.out.println("held");
+                asking.await();
+                System.out.println("asked");
+                lock.release();
+                break;
+            case "revoke":
+                Revoker.attemptRevoke(client, lock.getParticipantNodes().iterator().next());
                 break;
             case "participants":
                 Collection<String> nodes = lock.getParticipantNodes();

@@ -15,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <future>
 #include <mutex>
 #include <shared_mutex>
 #include <stop_token>
@@ -167,6 +168,61 @@ TEST_CASE("Curator and this library see that the other has the lock")
     auto asked = curator({"participants", server.address(), "/orders"}, output);
     CHECK(asked.wait_for(3min) == 0);
     CHECK(content(output).find("label=holdfast") != std::string::npos);
+}
+
+TEST_CASE("a revocable holder of Curator's is asked for the lock by this library, and those who wait are not")
+{
+    zookeeper_server server;
+    temporary_folder folder;
+    auto zk = connected(server.address());
+    mutex m{zk, "/orders"};
+    auto const output = (folder.path() / "output").string();
+    auto holder = curator({"revocable", server.address(), "/orders"}, output);
+    REQUIRE(eventually([&] { return content(output) == "held\n"; }, 3min));
+    auto const next = (folder.path() / "next").string();
+    auto waiter = curator({"revocable", server.address(), "/orders"}, next);
+    REQUIRE(eventually([&] { return m.contenders().size() == 2; }, 3min));
+    CHECK(zk.request_release("/orders"));
+    CHECK(holder.wait_for(3min) == 0);  // it has given back the lock
+    CHECK(content(output) == "held\nasked\n");
+    REQUIRE(eventually([&] { return content(next) == "held\n"; }, 3min));
+    CHECK_FALSE(m.holder().value().release_requested);
+    CHECK(m.request_release());
+    CHECK(waiter.wait_for(3min) == 0);
+    CHECK(content(next) == "held\nasked\n");
+    CHECK(m.try_lock_for(3min));
+}
+
+TEST_CASE("a holder of this library is asked for the lock by Curator's Revoker, and keeps it")
+{
+    zookeeper_server server;
+    temporary_folder folder;
+    auto zk = connected(server.address());
+    auto other = connected(server.address());
+    mutex m{zk, "/orders"};
+    mutex next{other, "/orders"};
+    auto const revoke = [&] {
+        auto asks = curator({"revoke", server.address(), "/orders"}, (folder.path() / "output").string());
+        CHECK(asks.wait_for(3min) == 0);
+    };
+    m.lock();
+    auto const lease = m.lease();
+    auto const waiting = std::async(std::launch::async, [&] { next.lock(); });
+    REQUIRE(eventually([&] { return m.contenders().size() == 2; }));
+    CHECK_FALSE(lease.release_requested().stop_requested());
+    revoke();
+    CHECK(eventually([&] { return lease.release_requested().stop_requested(); }, 3min));  // by a renewal
+    CHECK(m.holder().value().release_requested);
+    CHECK(lease.still_held());
+    m.unlock();
+    waiting.wait();
+    auto const after = next.lease();
+    CHECK_FALSE(next.holder().value().release_requested);
+    CHECK_FALSE(after.release_requested().stop_requested());
+    revoke();
+    CHECK(eventually([&] { return after.release_requested().stop_requested(); }, 3min));
+    next.unlock();
+    CHECK(zookeeper_tree{server.address()}.children("/orders").empty());
 }
 
 TEST_CASE("readers and writers of this library and of Curator exclude each other as they must, and none starves")
