@@ -13,16 +13,18 @@ enum class event : std::uint32_t {
     acquire_failed,   ///< others have the lock
     acquire_unknown,  ///< an exception: not held, what the servers made of it is open
     renewed,          ///< valid_until
+    shared_on,        ///< of a hold that is not shared: its holder is about to become one of those who share it
     loss_announced,
     answered,     ///< value: what `still_held()` said
     write_taken,  ///< by the register that checks tokens; value: which of those that it took; a shared hold reads
     write_refused,
     counter_written,  ///< the counter without a guard; value: what it says now
     release_begun,
-    release_done,  ///< value: a `release_result`
+    release_done,  ///< value: a `release_result`; valid_until: the lock is kept until then although it is given up
     paused,        ///< of the one who does the faults: client, and so below
     continued,
     killed,  ///< value: when that was begun
+    broken,  ///< of the one who does the faults: somebody's hold of the lock, as an operator does; value: as above
     fault_begun,
     fault_ended,
 };

@@ -44,6 +44,8 @@ void verify(run_options const& run, findings& to, std::vector<record> const& rec
     to.check("K5", check_linearizable(records, whom, std::chrono::nanoseconds{ttl}.count()));
     auto announced = check_announced(records, std::chrono::nanoseconds{busy_machine(run)}.count());
     to.check("loss announced", announced.found);
+    if (!announced.broken.empty())
+        to.times("losses announced, after the lock was broken", std::move(announced.broken), 1'000'000'000);
     if (!announced.late.empty())
         to.demanded_times(run, "losses announced, after the rival's grant", std::move(announced.late), 0);
 }

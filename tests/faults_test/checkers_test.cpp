@@ -6,6 +6,7 @@
 #include "faults/check/announced.hpp"
 #include "faults/check/at_once.hpp"
 #include "faults/check/counter.hpp"
+#include "faults/check/deposed.hpp"
 #include "faults/check/exclusion.hpp"
 #include "faults/check/fenced_writes.hpp"
 #include "faults/check/fencing.hpp"
@@ -86,6 +87,63 @@ TEST_CASE("K1 refuses a hold beside a shared one, and a shared one beside it")
     // A writer that lasts longer than a reader is in the way of the next reader.
     CHECK(check_exclusion(of(history{}.granted(1, 1, 0, 1, 100).shared(2, 1, 5, 6, 20).shared(3, 1, 10, 50, 90)))
               .size() == 2);
+}
+
+TEST_CASE("K1 lets others share a lock when its holder becomes one of them, and nobody have it alone")
+{
+    auto const reader = history{}.granted(1, 1, 0, 1, 100).add(event::shared_on, 1, 1, 30);
+    auto const becomes = history{reader}.released(1, 1, 40, 40).shared(1, 2, 30, 40, 140);
+    auto const others = history{becomes}.shared(2, 1, 10, 35, 60);
+    CHECK(check_exclusion(of(history{others}.granted(3, 1, 20, 140, 200))).empty());
+    CHECK_FALSE(check_exclusion(of(history{becomes}.shared(2, 1, 10, 29, 60))).empty());
+    CHECK_FALSE(check_exclusion(of(history{becomes}.granted(2, 1, 10, 35, 37))).empty());  // in between
+    CHECK_FALSE(check_exclusion(of(history{becomes}.granted(2, 1, 10, 139, 200))).empty());
+    // It is killed before it knows: the lease that it had lasts.
+    auto const killed = history{reader}.shared(2, 1, 10, 35, 60);
+    CHECK(check_exclusion(of(history{killed}.granted(3, 1, 20, 100, 200))).empty());
+    CHECK(check_exclusion(of(history{killed}.granted(3, 1, 20, 99, 200))).size() == 1);
+}
+
+TEST_CASE("K1 lets a reader become a writer, and nobody have the lock in between")
+{
+    auto const becomes =
+        history{}.shared(1, 1, 0, 1, 100).released(1, 1, 40, 40).granted(1, 2, 30, 40, 140).shared(2, 1, 5, 20, 30);
+    CHECK(check_exclusion(of(becomes)).empty());
+    CHECK_FALSE(check_exclusion(of(history{becomes}.granted(3, 1, 10, 35, 37))).empty());
+    CHECK_FALSE(check_exclusion(of(history{becomes}.shared(3, 1, 10, 41, 60))).empty());
+}
+
+TEST_CASE("K1 lets another have a lock that was broken, not one that was not, and not before")
+{
+    auto const broken = history{}.granted(1, 1, 0, 1, 100).broken(40, 50);
+    CHECK(check_exclusion(of(history{broken}.granted(2, 1, 10, 45, 150))).empty());
+    CHECK_FALSE(check_exclusion(of(history{broken}.granted(2, 1, 10, 39, 150))).empty());
+    // It takes one hold, not the next one, too.
+    CHECK_FALSE(check_exclusion(of(history{broken}.granted(2, 1, 10, 45, 150).granted(3, 1, 10, 48, 160))).empty());
+    CHECK(check_exclusion(of(history{broken}.granted(2, 1, 10, 45, 150).broken(51, 52).granted(3, 1, 10, 53, 160)))
+              .empty());
+    // What was over is not taken.
+    auto const over = history{}.granted(1, 1, 0, 1, 30).granted(2, 1, 10, 35, 150).broken(40, 50);
+    CHECK(check_exclusion(of(history{over}.granted(3, 1, 20, 45, 160))).empty());
+}
+
+TEST_CASE("K1 refuses another hold while a lock is kept that was given up")
+{
+    auto const kept = history{}.granted(1, 1, 0, 1, 100).kept(1, 1, 20, 21, 500);
+    CHECK(check_exclusion(of(history{kept}.granted(2, 1, 10, 500, 600))).empty());
+    CHECK_FALSE(check_exclusion(of(history{kept}.granted(2, 1, 10, 499, 600))).empty());
+}
+
+TEST_CASE("a leader that resigns is deposed before the next one is elected")
+{
+    auto const term = history{}.granted(1, 1, 1, 1, 100);
+    CHECK(check_deposed(of(history{term}.released(1, 1, 50, 60).granted(2, 1, 61, 61, 200))).empty());
+    CHECK(check_deposed(of(history{term}.released(1, 1, 50, 62).granted(2, 1, 61, 61, 200))).size() == 1);
+    // Its lease was over before it was deposed, or it never was: it was killed, or had stood still.
+    CHECK(check_deposed(of(history{term}.released(1, 1, 50, 120).granted(2, 1, 101, 101, 200))).empty());
+    CHECK(check_deposed(of(history{term}.add(event::release_begun, 1, 1, 50).granted(2, 1, 101, 101, 200))).empty());
+    CHECK(check_deposed(of(history{term}.released(1, 1, 50, 70, release_result::lost).granted(2, 1, 61, 61, 200)))
+              .empty());
 }
 
 TEST_CASE("K2 takes tokens that increase in real time, and does not compare what overlaps")
@@ -287,6 +345,34 @@ TEST_CASE("a loss that is announced before the next grant is in order, and so is
         2 * ms);
     CHECK(late.found.empty());
     CHECK(late.late == std::vector<std::int64_t>{2 * ms});
+}
+
+TEST_CASE("a holder is told soon that its lock was broken")
+{
+    constexpr std::int64_t ms = 1'000'000;
+    auto const broken = history{}.granted(1, 1, 0, 1, 100).broken(40, 41);
+    auto const next = history{broken}.granted(2, 1, 10, 42, 300);
+    auto const told = check_announced(of(history{next}.add(event::loss_announced, 1, 1, 60)), 20 * ms);
+    CHECK(told.found.empty());
+    CHECK(told.late.empty());
+    CHECK(told.broken == std::vector<std::int64_t>{20 * ms});
+    CHECK_FALSE(check_announced(of(history{next}.add(event::loss_announced, 1, 1, 61)), 20 * ms).found.empty());
+    CHECK_FALSE(check_announced(of(history{next}.released(2, 1, 200, 201)), 20 * ms).found.empty());
+    CHECK_FALSE(check_announced(of(history{broken}.refused(2, 1, 200, 201)), 20 * ms).found.empty());
+    CHECK(check_announced(of(history{broken}.add(event::killed, 1, 0, 50).refused(2, 1, 200, 201)), 0).found.empty());
+}
+
+TEST_CASE("a writer that becomes a reader need not tell readers that come then of a loss, but the next writer")
+{
+    auto const becomes = history{}
+                             .granted(1, 1, 0, 1, 100)
+                             .add(event::shared_on, 1, 1, 30)
+                             .released(1, 1, 40, 40)
+                             .shared(1, 2, 30, 40, 140)
+                             .shared(2, 1, 10, 35, 60);
+    CHECK(check_announced(of(becomes), 0).found.empty());
+    CHECK_FALSE(
+        check_announced(of(history{becomes}.granted(3, 1, 20, 120, 200).refused(2, 2, 300, 301)), 0).found.empty());
 }
 
 TEST_CASE("a loss that is announced after the next grant, or never, is refused")

@@ -65,6 +65,20 @@ public:
             .add(event::release_done, client, hold, done, static_cast<std::uint64_t>(result));
     }
 
+    /// An operator takes the lock from its holder.
+    history& broken(std::int64_t begun, std::int64_t done)
+    {
+        return add(event::broken, faults::director, 0, done, static_cast<std::uint64_t>(begun * ms));
+    }
+
+    /// Given up, but kept until `until`.
+    history& kept(std::uint32_t client, std::uint32_t hold, std::int64_t begun, std::int64_t done, std::int64_t until)
+    {
+        released(client, hold, begun, done, faults::release_result::unknown);
+        records_.back().valid_until = until * ms;
+        return *this;
+    }
+
     [[nodiscard]] std::vector<faults::record> sorted() const
     {
         auto all = records_;

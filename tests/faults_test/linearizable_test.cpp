@@ -208,3 +208,24 @@ TEST_CASE("K5 does not end a hold by the grant of one that came late")
     auto refused = late;
     CHECK(check(refused.refused(3, 1, 80, 90)).empty());
 }
+
+TEST_CASE("K5 lets others share a lock when its writer becomes one of them, and refuses those who come before")
+{
+    auto const becomes = history{}
+                             .granted(1, 1, 0, 10, 100)
+                             .add(event::shared_on, 1, 1, 30)
+                             .released(1, 1, 40, 40, release_result::unknown)
+                             .shared(1, 2, 30, 40, 140);
+    CHECK(check(history{becomes}.shared(2, 1, 5, 35, 60).granted(3, 1, 20, 140, 200)).empty());
+    CHECK_FALSE(check(history{becomes}.shared(2, 1, 5, 29, 60)).empty());
+    CHECK_FALSE(check(history{becomes}.granted(3, 1, 20, 35, 200)).empty());
+}
+
+TEST_CASE("K5 lets another have a lock that was broken, whatever the release of its holder says, and not before")
+{
+    for (auto const how : {release_result::freed, release_result::lost, release_result::unknown}) {
+        auto const broken = history{}.granted(1, 1, 0, 10, 100).broken(40, 50).released(1, 1, 90, 91, how);
+        CHECK(check(history{broken}.granted(2, 1, 5, 45, 150)).empty());
+        CHECK_FALSE(check(history{broken}.granted(2, 1, 5, 39, 150)).empty());
+    }
+}

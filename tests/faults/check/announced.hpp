@@ -15,11 +15,13 @@ namespace holdfast::faults {
 struct announcements {
     std::vector<std::int64_t>
         late;  ///< of each: how long after the next grant the loss was announced, in ns; 0 where it was before
+    std::vector<std::int64_t> broken;  ///< of each whose lock was broken: how long after that
     breaches found;
 };
 
-/// The loss is announced before a rival is granted the lock. Returns: of each hold that was not released before the
-/// next grant to one that it excludes, and whose client was neither stopped meanwhile nor killed, how late that was; as
+/// The loss is announced before a rival is granted the lock, or soon after it was broken. Returns: of each hold that
+/// was not released before the next grant to one that it excludes, or before it was broken, and whose client was
+/// neither stopped meanwhile nor killed, how late that was; as
 /// breaches those that were later than `limit`, and those that were not announced at all while the hold, or `records`,
 /// went on for `limit`; and every hold whose holder found it lost, and released it without an announcement, for which
 /// it had waited.
@@ -45,22 +47,23 @@ struct announcements {
             auto const& h = *one;
             auto const rival = [&](hold const& x) { return !x.came_late() && x.excludes(h); };
             auto const after = std::find_if(one + 1, holds.end(), rival);
-            if (after == holds.end()) continue;
-            auto const& next = *after;
-            if (h.release_begun <= next.granted || h.valid_until <= h.granted)
+            bool const broken = h.broken != never;
+            if (!broken && after == holds.end()) continue;
+            auto const due = broken ? h.broken : after->granted;
+            if (h.release_begun <= due || h.valid_until <= h.granted)
                 continue;  // the latter was over when its holder heard of it
             auto const& of = pauses[{h.client, lock}];
             auto const excused = [&](pause const& p) {
-                return p.until >= h.begun && p.from <= std::max(next.granted, h.valid_until);
+                return p.until >= h.begun && p.from <= std::max(due, h.valid_until);
             };
             if (std::any_of(of.begin(), of.end(), excused)) continue;
             auto const told = std::min(h.lost, h.release_begun);
-            auto const late = std::max<std::int64_t>((told == never ? records.back().at : told) - next.granted, 0);
-            if (told != never) result.late.push_back(late);
+            auto const late = std::max<std::int64_t>((told == never ? records.back().at : told) - due, 0);
+            if (told != never) (broken ? result.broken : result.late).push_back(late);
             if (late > limit)
                 result.found.push_back("lock " + std::to_string(lock) + ": the loss of " + h.name() + " was " +
                                        (h.lost == never ? "not announced " : "announced ") + milliseconds(late) +
-                                       " after " + next.name() + " was granted it");
+                                       " after " + (broken ? "it was broken" : after->name() + " was granted it"));
         }
     }
     return result;

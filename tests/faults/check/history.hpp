@@ -30,18 +30,30 @@ struct hold {
     std::int64_t lost = never;     ///< announced
     std::int64_t release_begun = never;
     std::int64_t release_done = never;
+    std::int64_t shared_from = never;  ///< others may share it from then on, as its holder becomes one that does
+    std::int64_t broken = never;       ///< an operator took it from its holder then, or soon after
+    std::int64_t kept_until = std::numeric_limits<std::int64_t>::min();  ///< although it was given up
     release_result result = release_result::unknown;
     bool found_lost = false;  ///< its holder asked, and was told that it was over
     bool shared = false;      ///< with other holders of the lock whose holds are shared, too
 
     /// Returns: until when the holder claims to have the lock.
-    [[nodiscard]] std::int64_t over() const noexcept { return std::min({valid_until, lost, release_begun}); }
+    [[nodiscard]] std::int64_t over() const noexcept
+    {
+        return std::max(std::min({valid_until, lost, release_begun, broken}), kept_until);
+    }
+
+    /// Returns: until when it claims that nobody has it, or shares it, but the holder. Requires: it is not shared.
+    [[nodiscard]] std::int64_t alone_until() const noexcept { return std::min(over(), shared_from); }
 
     /// Returns: whether it was over when its holder, who stood still meanwhile, heard of it. It claims nothing.
     [[nodiscard]] bool came_late() const noexcept { return over() <= granted; }
 
-    /// Returns: whether the two may not be held at the same time.
-    [[nodiscard]] bool excludes(hold const& other) const noexcept { return !shared || !other.shared; }
+    /// Returns: whether the two may not be held at the same time. Requires: `other` was granted before.
+    [[nodiscard]] bool excludes(hold const& other) const noexcept
+    {
+        return !shared || !(other.shared || other.shared_from <= granted);
+    }
 
     [[nodiscard]] std::string name() const
     {
@@ -74,12 +86,23 @@ struct hold {
         if (place == places.end()) continue;
         auto& h = all[place->second.first][place->second.second];
         if (r.what == event::renewed) h.valid_until = std::max(h.valid_until, r.valid_until);
+        if (r.what == event::shared_on) h.shared_from = r.at;
         if (r.what == event::loss_announced) h.lost = std::min(h.lost, r.at);
         if (r.what == event::answered && r.value == 0) h.found_lost = true;
         if (r.what == event::release_begun) h.release_begun = r.at;
         if (r.what == event::release_done) {
             h.release_done = r.at;
             h.result = static_cast<release_result>(r.value);
+            if (r.valid_until != 0) h.kept_until = r.valid_until;
+        }
+    }
+    for (auto const& r : records) {
+        if (r.what != event::broken) continue;
+        auto const asked = static_cast<std::int64_t>(r.value);
+        for (auto& h : all[r.lock]) {
+            if (h.granted > r.at || h.over() <= asked) continue;
+            h.broken = std::max(asked, h.granted);
+            break;
         }
     }
     return all;

@@ -38,6 +38,8 @@ struct last_to_end {
 /// | release, lost, where a majority is asked | the same, or the owner → nobody: what some had forgotten, it took from the others | begun … ever |
 /// | release, unknown     | the owner → nobody, or its expiry does that | begun … ever |
 /// | expiry               | the owner → nobody | the lease's end or the announced loss … ever |
+/// | breaking, by an operator | the owner → nobody | begun … ever |
+/// | going over to those who share it | the owner → nobody, as before a shared acquire | begun … ever |
 /// | acquire, refused     | somebody else has it; of one that is shared: alone | begun … refused |
 /// | acquire, unknown     | any time from its beginning on, or never; what it took may expire, or be rolled back, at any time | begun … ever |
 ///
@@ -64,9 +66,10 @@ struct last_to_end {
 
     for (auto const& [lock, holds] : holds_of(records)) {
         auto const first_end = [whom](hold const& h) {
-            if (h.result == release_result::freed && h.release_done != never) return h.release_begun;
+            if (h.result == release_result::freed && h.release_done != never)
+                return std::min(h.release_begun, h.broken);
             bool const was_gone = h.result == release_result::lost && whom == refused_by::holder;
-            return std::min({h.valid_until, h.lost, was_gone ? never : h.release_begun});
+            return std::min({h.valid_until, h.lost, h.broken, was_gone ? never : h.release_begun});
         };
         auto const last_end = [](hold const& h) { return h.result == release_result::freed ? h.release_done : never; };
         last_to_end of_all;
@@ -91,7 +94,7 @@ struct last_to_end {
                 found.push_back("lock " + std::to_string(lock) + ": " + h.name() +
                                 " freed it before it can have had it");
             of_all.add(h, ends);
-            if (!h.shared) alone.add(h, ends);
+            if (!h.shared) alone.add(h, std::min(ends, h.shared_from));
         }
     }
     std::map<std::pair<std::uint32_t, std::uint32_t>, record> begun;
