@@ -37,6 +37,7 @@ void crew::start(std::size_t i)
               .one_lock = one_lock(i),
               .kind = options_.kind,
               .shared = options_.kind == primitive::readers && !writes,
+              .crosses = options_.crosses,
               .permits = options_.permits,
               .members = options_.members,
               .last_on = options_.last_on,

@@ -25,7 +25,8 @@ struct crew_options {
     bool one_lock = false;              ///< all threads of a process have the same lock
     std::uint32_t threads_of_last = 0;  ///< if not 0: the last process has so many, all for one lock
     primitive kind = primitive::mutex;
-    std::size_t writers = 0;    ///< of a read-write lock: the first so many processes; the others share it
+    std::size_t writers = 0;  ///< of a read-write lock: the first so many processes; the others share it
+    crossing crosses = crossing::none;
     std::uint32_t permits = 1;  ///< of a semaphore
     std::uint32_t members = 1;  ///< of several locks; see `duty`
     std::optional<place> last_on{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "site.hpp"
 
+#include "old_masters.hpp"
 #include "verify.hpp"
 
 #include <support/eventually.hpp>
@@ -23,15 +24,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
+template <class Servers>
 class redis_site final : public site {
 public:
-    explicit redis_site(std::size_t size) : servers_{size}
+    template <class... Folder>
+    explicit redis_site(std::size_t size, Folder const&... clocks) : servers_{size, clocks...}
     {
         where_.servers = servers_.urls();
-        if (size == 1) return;
-        where_.what = place::store::redlock;
-        where_.ttl = 600ms;
-        where_.operation_timeout = 150ms;
+        if (size != 1) {
+            where_.what = place::store::redlock;
+            where_.ttl = 600ms;
+            where_.operation_timeout = 150ms;
+        }
+        if (sizeof...(clocks) != 0) where_.restart_guard = 3s;
     }
 
     [[nodiscard]] std::vector<std::uint16_t> ports() const override { return servers_.ports(); }
@@ -45,6 +50,10 @@ public:
     {
         for (auto& one : servers_) one.restart();
     }
+
+    void pause(std::size_t which) override { servers_[which].pause(); }
+    void resume(std::size_t which) override { servers_[which].resume(); }
+    void restart(std::size_t which) override { servers_[which].restart(); }
 
     [[nodiscard]] std::chrono::milliseconds freed_within() const override { return where_.ttl + 100ms; }
 
@@ -66,7 +75,10 @@ public:
         return found;
     }
 
-    void remove(std::string const& name) override { servers_.command({"DEL", name}); }
+    void remove(std::string const& name) override
+    {
+        for (auto& one : servers_) one.command({"DEL", name});
+    }
 
     [[nodiscard]] remains left(std::chrono::milliseconds limit, waiters w) override
     {
@@ -80,8 +92,14 @@ public:
     }
 
 private:
-    test::redis_fleet servers_;
+    Servers servers_;
 };
+
+std::unique_ptr<site> open_redis(std::size_t size, std::filesystem::path const& clocks)
+{
+    if (clocks.empty()) return std::make_unique<redis_site<test::redis_fleet>>(size);
+    return std::make_unique<redis_site<old_masters>>(size, clocks);
+}
 
 #ifdef HOLDFAST_TEST_ZOOKEEPER
 class zookeeper_site final : public site {
@@ -103,6 +121,20 @@ public:
     }
 
     void restart() override { server_.restart(); }
+
+    void pause(std::size_t) override
+    {
+        tree_.reset();
+        server_.pause();
+    }
+
+    void resume(std::size_t) override { server_.resume(); }
+
+    void restart(std::size_t) override
+    {
+        kill();
+        server_.restart();
+    }
 
     [[nodiscard]] std::chrono::milliseconds freed_within() const override { return where_.ttl + 2 * tick + 200ms; }
 
@@ -159,11 +191,11 @@ private:
 
 }  // namespace
 
-std::unique_ptr<site> open_site(place::store what)
+std::unique_ptr<site> open_site(place::store what, std::filesystem::path const& clocks)
 {
     switch (what) {
-    case place::store::redis: return std::make_unique<redis_site>(1);
-    case place::store::redlock: return std::make_unique<redis_site>(5);
+    case place::store::redis: return open_redis(1, clocks);
+    case place::store::redlock: return open_redis(5, clocks);
     case place::store::zookeeper:
 #ifdef HOLDFAST_TEST_ZOOKEEPER
         return std::make_unique<zookeeper_site>();

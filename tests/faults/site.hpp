@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,6 +34,11 @@ public:
     /// Effects: kills every server; has them come back, one Redis and masters without what they knew.
     virtual void kill() = 0;
     virtual void restart() = 0;
+    /// Effects: stops one server, and has it go on.
+    virtual void pause(std::size_t which) = 0;
+    virtual void resume(std::size_t which) = 0;
+    /// Effects: kills one server, and has it come back, a Redis without what it knew.
+    virtual void restart(std::size_t which) = 0;
     /// Returns: how soon the lock of a dead holder is to be free.
     [[nodiscard]] virtual std::chrono::milliseconds freed_within() const = 0;
     /// Returns: on how many servers a lock is that is held.
@@ -52,7 +58,8 @@ protected:
     place where_;
 };
 
-/// Throws: `std::runtime_error` where the program was built without that store.
-[[nodiscard]] std::unique_ptr<site> open_site(place::store what);
+/// `clocks`: a folder; if there is one, servers of Redis have a restart guard, which was over when they were asked first:
+/// each of them may forget what it knew. Throws: `std::runtime_error` where the program was built without that store.
+[[nodiscard]] std::unique_ptr<site> open_site(place::store what, std::filesystem::path const& clocks = {});
 
 }  // namespace holdfast::faults

@@ -67,7 +67,8 @@ public:
         if (what_.kind == primitive::several) return dine();
         std::uniform_int_distribution<std::int64_t> rest{0, 2 * what_.rest.count()};
         while (!on_.stop) {
-            ++hold_;
+            shared_ = what_.shared;
+            hold_ = ++attempts_;
             note({.what = event::acquire_begun});
             slot_.asking = true;
             try {
@@ -126,11 +127,57 @@ private:
 
     void with_side()
     {
-        bool const shared = what_.shared;
-        if (!(shared ? sides_->try_lock_shared_for(what_.patience) : sides_->try_lock_for(what_.patience)))
-            return note({.what = event::acquire_failed});
-        section(shared ? sides_->lease_shared() : sides_->lease());
-        give_back([&](std::error_code& ec) { shared ? sides_->unlock_shared(ec) : sides_->unlock(ec); });
+        if (!try_side()) return note({.what = event::acquire_failed});
+        section(lease_of_side());
+        if (what_.crosses != crossing::none) cross();
+        give_back([&](std::error_code& ec) { shared_ ? sides_->unlock_shared(ec) : sides_->unlock(ec); });
+    }
+
+    bool try_side()
+    {
+        return shared_ ? sides_->try_lock_shared_for(what_.patience) : sides_->try_lock_for(what_.patience);
+    }
+
+    [[nodiscard]] lease lease_of_side() const { return shared_ ? sides_->lease_shared() : sides_->lease(); }
+
+    /// Effects: a writer becomes a reader, a reader the writer, unless there are others: this is a hold of its own.
+    void cross()
+    {
+        if (!shared_) note({.what = event::shared_on});
+        auto const before = std::exchange(hold_, ++attempts_);
+        shared_ = !shared_;
+        note({.what = event::acquire_begun});
+        slot_.asking = true;
+        bool crossed = false;
+        try {
+            crossed = what_.crosses == crossing::without_gap ? over_to_other_side() : let_go_and_ask();
+            if (!crossed) note({.what = event::acquire_failed});
+        } catch (error const& e) {
+            note({.what = event::acquire_unknown});
+            failed(e);
+        }
+        shared_ = !shared_;
+        auto const after = std::exchange(hold_, before);
+        if (!crossed) return;
+        note({.what = event::release_begun});
+        note({.value = static_cast<std::uint64_t>(release_result::unknown), .what = event::release_done});
+        shared_ = !shared_;
+        hold_ = after;
+        section(lease_of_side());
+    }
+
+    /// `shared_` says what is to be.
+    bool over_to_other_side()
+    {
+        if (!shared_) return sides_->try_unlock_shared_and_lock();
+        sides_->unlock_and_lock_shared();
+        return true;
+    }
+
+    bool let_go_and_ask()
+    {
+        shared_ ? sides_->unlock() : sides_->unlock_shared();
+        return try_side();
     }
 
     /// An attempt that fails says nothing of any one slot.
@@ -302,7 +349,7 @@ private:
         note({.value = held ? 1U : 0U, .what = event::answered});
         if (!held) static_cast<void>(test::eventually([&] { return announced.load(); }, 1min));
         write(guarded, mine.fencing_token());
-        if (held && !what_.shared) {
+        if (held && !shared_) {
             guarded.counter = seen + 1;
             note({.value = seen + 1, .what = event::counter_written});
         }
@@ -326,7 +373,7 @@ private:
     /// read of one that shares it.
     void write(resource& to, std::uint64_t token)
     {
-        auto const checked = [&] { return what_.shared ? to.fenced.read(token) : to.fenced.write(token); };
+        auto const checked = [&] { return shared_ ? to.fenced.read(token) : to.fenced.write(token); };
         auto const turn = what_.tokens_checked ? checked() : to.fenced.write_unchecked(token);
         note({.value = turn, .what = turn != 0 ? event::write_taken : event::write_refused});
     }
@@ -343,7 +390,7 @@ private:
     {
         r.lock = lock_number_;
         r.hold = hold_;
-        r.shared = what_.shared;
+        r.shared = shared_;
         journal_.write(r);
     }
 
@@ -359,6 +406,8 @@ private:
     std::deque<mutex> members_;
     std::minstd_rand random_;
     std::uint32_t hold_ = 0;
+    std::uint32_t attempts_ = 0;  ///< each has a number
+    bool shared_ = false;         ///< what is held, or asked for
     std::int64_t valid_until_ = 0;
 };
 

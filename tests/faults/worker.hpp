@@ -64,6 +64,13 @@ enum class primitive : std::uint8_t {
     readers,    ///< a read-write lock; a shared hold reads the register, and does not write the counter
 };
 
+/// Whether who has a read-write lock goes over to its other side, as soon as its section is done.
+enum class crossing : std::uint8_t {
+    none,
+    without_gap,
+    with_gap,  ///< it lets go, and asks for the other side
+};
+
 /// What a worker, which is a process, is to do: a thread for each lock, or all for one.
 struct duty {
     place where;
@@ -73,15 +80,16 @@ struct duty {
     std::uint32_t first_lock = 0;
     bool one_lock = false;  ///< for all its threads
     primitive kind = primitive::mutex;
-    bool shared = false;                      ///< of a read-write lock: together with others that are, too
+    bool shared = false;  ///< of a read-write lock: together with others that are, too
+    crossing crosses = crossing::none;
     std::uint32_t permits = 1;                ///< of a semaphore
     std::uint32_t members = 1;                ///< how many locks there are, of which it takes several
     std::optional<place> last_on{};           ///< where the last of these is, if not where the others are
     std::chrono::milliseconds patience{500};  ///< how long it waits for a lock at a time
     bool guarded = true;                      ///< false: each worker has locks of its own, which guard nothing
     bool tokens_checked = true;               ///< by the register
-    bool asynchronous = false;                ///< asks for a mutex, and gives it back, by the calls that tell a function
-    std::chrono::microseconds rest{500};      ///< between sections, on average
+    bool asynchronous = false;            ///< asks for a mutex, and gives it back, by the calls that tell a function
+    std::chrono::microseconds rest{500};  ///< between sections, on average
 
     /// Returns: which lock is that of thread `i`.
     [[nodiscard]] std::uint32_t lock_number(std::size_t i) const noexcept

@@ -6,11 +6,11 @@
 // judged: the waits are figures.
 #include "rows.hpp"
 
-#include "old_masters.hpp"
 #include "poller.hpp"
 
 #include "../check/service.hpp"
 #include "../crew.hpp"
+#include "../old_masters.hpp"
 #include "../verify.hpp"
 
 #include <support/eventually.hpp>

@@ -6,8 +6,8 @@
 #include "rows.hpp"
 
 #include "../crew.hpp"
+#include "../old_masters.hpp"
 #include "../verify.hpp"
-#include "old_masters.hpp"
 
 #include <support/eventually.hpp>
 

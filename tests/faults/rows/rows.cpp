@@ -7,6 +7,7 @@ namespace {
 constexpr control_run no_tokens{"the register does not check tokens", "K3"};
 constexpr control_run no_comparison{"a roll-back does not compare whose the lock is", "K1"};
 constexpr control_run no_lock{"the lock guards nothing", "K1"};
+constexpr control_run with_gap{"who goes over to the other side lets go first", "K1"};
 constexpr control_run majority_down{"three masters are down where one or two are said to be", "minority: no failure"};
 constexpr control_run no_guard{"no restart guard", "K1"};
 constexpr control_run one_without_guard{"one client has no restart guard", "K1"};
@@ -49,6 +50,11 @@ std::vector<row> const& all_rows()
          "while readers, writers and writers that wait are killed and stopped: a writer is alone, K2 to K5, K7; a dead one's lock is free within ttl + 100 ms, a dead writer that waited keeps readers out no longer than it would have waited; each that lives is served",
          no_lock, readers::go},
         {"readers_redlock", "the same of five masters", no_lock, readers::go, redlock},
+        {"sides",
+         "while writers that become readers, and readers that become the writer, are killed and stopped, the server stopped and emptied: no other writer comes in between; K1 to K5, K7; each that lives is served",
+         with_gap, sides::go},
+        {"sides_redlock", "the same of five masters, one of which is stopped, and one emptied", with_gap, sides::go,
+         redlock},
         {"several_locks",
          "several locks at once, named in any order; holders of some or all are killed and stopped, a server is stopped: each that lives is served; K1, K2, K3, K7 of each lock",
          no_lock, several::go},
@@ -120,6 +126,9 @@ std::vector<row> const& all_rows()
         {"readers_zookeeper",
          "while readers, writers and writers that wait are killed and stopped: a writer is alone, K2 to K5, K7; the place of a dead one is free within the session timeout + 2 ticks + 200 ms; each that lives is served",
          no_lock, readers::go, zookeeper},
+        {"sides_zookeeper",
+         "while writers that become readers, and readers that become the writer, are killed and stopped, the server stopped: no other writer comes in between; K1 to K5, K7; each that lives is served",
+         with_gap, sides::go, zookeeper},
         {"several_locks_zookeeper",
          "several locks at once, named in any order; holders of some or all are killed and stopped, the Redis of the last lock is stopped: each that lives is served; K1, K2, K3, K7 of each lock",
          no_lock, several::go, zookeeper},

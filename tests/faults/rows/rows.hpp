@@ -23,6 +23,10 @@ namespace readers {
 void go(run_options const& run, findings& to);
 }
 
+namespace sides {
+void go(run_options const& run, findings& to);
+}
+
 namespace several {
 void go(run_options const& run, findings& to);
 }

@@ -49,6 +49,8 @@ public:
 
     [[nodiscard]] std::size_t size() const noexcept { return servers_.size(); }
     [[nodiscard]] test::redis_server& operator[](std::size_t i) { return servers_.at(i); }
+    [[nodiscard]] auto begin() noexcept { return servers_.begin(); }
+    [[nodiscard]] auto end() noexcept { return servers_.end(); }
 
 private:
     std::vector<test::wall_clock> clocks_;
