@@ -39,6 +39,8 @@ void crew::start(std::size_t i)
               .shared = options_.kind == primitive::readers && !writes,
               .crosses = options_.crosses,
               .permits = options_.permits,
+              .period = options_.period,
+              .period_asked = options_.period_asked.value_or(options_.period),
               .members = options_.members,
               .last_on = options_.last_on,
               .patience = writes ? options_.patience_of_writers.value_or(options_.patience) : options_.patience,

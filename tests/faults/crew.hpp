@@ -27,8 +27,10 @@ struct crew_options {
     primitive kind = primitive::mutex;
     std::size_t writers = 0;  ///< of a read-write lock: the first so many processes; the others share it
     crossing crosses = crossing::none;
-    std::uint32_t permits = 1;  ///< of a semaphore
-    std::uint32_t members = 1;  ///< of several locks; see `duty`
+    std::uint32_t permits = 1;                                ///< of a semaphore
+    std::chrono::milliseconds period{};                       ///< of a job
+    std::optional<std::chrono::milliseconds> period_asked{};  ///< if it asks for another one
+    std::uint32_t members = 1;                                ///< of several locks; see `duty`
     std::optional<place> last_on{};
     std::size_t lanes = 1;  ///< groups of processes; each has locks of its own
     std::chrono::milliseconds patience{500};

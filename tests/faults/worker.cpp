@@ -7,6 +7,8 @@
 #include <support/eventually.hpp>
 
 #include <holdfast/adapters/multi_mutex.hpp>
+#include <holdfast/adapters/run_once.hpp>
+#include <holdfast/core/validity.hpp>
 #include <holdfast/election.hpp>
 #include <holdfast/mutex.hpp>
 #include <holdfast/semaphore.hpp>
@@ -46,16 +48,18 @@ public:
           slot_{on.slots.at(what.first_slot + i)},
           lock_number_{what.lock_number(i)},
           journal_{what.folder, what.clients.at(i)},
+          store_{client},
+          name_{what.lock_name(i)},
           random_{what.clients.at(i)}
     {
         if (what.kind == primitive::semaphore)
-            permits_.emplace(client, what.lock_name(i), what.permits, what.where.options());
+            permits_.emplace(client, name_, what.permits, what.where.options());
         else if (what.kind == primitive::several)
             lay_out(client);
         else if (what.kind == primitive::readers)
-            sides_.emplace(client, what.lock_name(i), what.where.options());
-        else
-            lock_.emplace(client, what.lock_name(i), what.where.options());
+            sides_.emplace(client, name_, what.where.options());
+        else if (what.kind != primitive::job)
+            lock_.emplace(client, name_, what.where.options());
         slot_.staying = false;
         slot_.asking = false;
         slot_.client = what.clients.at(i);
@@ -74,8 +78,10 @@ public:
             try {
                 if (permits_)
                     with_permit();
+                else if (sides_)
+                    with_side();
                 else
-                    sides_ ? with_side() : with_lock();
+                    lock_ ? with_lock() : job();
             } catch (error const& e) {
                 if (!permits_) note({.what = event::acquire_unknown});
                 failed(e);
@@ -178,6 +184,29 @@ private:
     {
         shared_ ? sides_->unlock() : sides_->unlock_shared();
         return try_side();
+    }
+
+    /// What the release says is known only to the call: that the lock was lost, and is not kept, it reports.
+    void job()
+    {
+        auto const begun = monotonic_now();
+        bool kept = false;
+        auto options = what_.where.options();
+        std::atomic<bool> reported{false};
+        options.on_error = [&](error const&) { reported = true; };
+        bool const ran = run_once(
+            store_, name_, what_.period_asked,
+            [&](lease const& mine) {
+                kept = section(mine);
+                note({.what = event::release_begun});
+            },
+            options);
+        if (!ran) return note({.what = event::acquire_failed});
+        auto const until = begun + std::chrono::nanoseconds{what_.period - drift(what_.period)}.count();
+        note({.valid_until = kept && !reported ? until : 0,
+              .value = static_cast<std::uint64_t>(release_result::unknown),
+              .what = event::release_done});
+        ++slot_.sections;
     }
 
     /// An attempt that fails says nothing of any one slot.
@@ -399,6 +428,8 @@ private:
     slot& slot_;
     std::uint32_t lock_number_;
     journal journal_;
+    store const& store_;
+    std::string name_;
     std::optional<mutex> lock_;
     std::optional<semaphore> permits_;
     std::optional<shared_mutex> sides_;

@@ -62,6 +62,7 @@ enum class primitive : std::uint8_t {
     election,   ///< a section is a term; it resigns after it
     several,    ///< two or three of the locks at once, named in any order
     readers,    ///< a read-write lock; a shared hold reads the register, and does not write the counter
+    job,        ///< a section is a job that runs once in a period
 };
 
 /// Whether who has a read-write lock goes over to its other side, as soon as its section is done.
@@ -82,12 +83,14 @@ struct duty {
     primitive kind = primitive::mutex;
     bool shared = false;  ///< of a read-write lock: together with others that are, too
     crossing crosses = crossing::none;
-    std::uint32_t permits = 1;                ///< of a semaphore
-    std::uint32_t members = 1;                ///< how many locks there are, of which it takes several
-    std::optional<place> last_on{};           ///< where the last of these is, if not where the others are
-    std::chrono::milliseconds patience{500};  ///< how long it waits for a lock at a time
-    bool guarded = true;                      ///< false: each worker has locks of its own, which guard nothing
-    bool tokens_checked = true;               ///< by the register
+    std::uint32_t permits = 1;                 ///< of a semaphore
+    std::chrono::milliseconds period{};        ///< of a job
+    std::chrono::milliseconds period_asked{};  ///< what it says when it asks for it
+    std::uint32_t members = 1;                 ///< how many locks there are, of which it takes several
+    std::optional<place> last_on{};            ///< where the last of these is, if not where the others are
+    std::chrono::milliseconds patience{500};   ///< how long it waits for a lock at a time
+    bool guarded = true;                       ///< false: each worker has locks of its own, which guard nothing
+    bool tokens_checked = true;                ///< by the register
     bool asynchronous = false;            ///< asks for a mutex, and gives it back, by the calls that tell a function
     std::chrono::microseconds rest{500};  ///< between sections, on average
 

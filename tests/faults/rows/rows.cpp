@@ -8,6 +8,7 @@ constexpr control_run no_tokens{"the register does not check tokens", "K3"};
 constexpr control_run no_comparison{"a roll-back does not compare whose the lock is", "K1"};
 constexpr control_run no_lock{"the lock guards nothing", "K1"};
 constexpr control_run with_gap{"who goes over to the other side lets go first", "K1"};
+constexpr control_run short_period{"a tenth of the ttl is asked for as the period", "K1"};
 constexpr control_run majority_down{"three masters are down where one or two are said to be", "minority: no failure"};
 constexpr control_run no_guard{"no restart guard", "K1"};
 constexpr control_run one_without_guard{"one client has no restart guard", "K1"};
@@ -55,6 +56,10 @@ std::vector<row> const& all_rows()
          with_gap, sides::go},
         {"sides_redlock", "the same of five masters, one of which is stopped, and one emptied", with_gap, sides::go,
          redlock},
+        {"jobs",
+         "while those are killed and stopped that run a job, and killed that have done it: it runs once in its period, and after a death when the lease has ended; K1, K2, K3, K7",
+         short_period, jobs::go},
+        {"jobs_redlock", "the same of five masters", short_period, jobs::go, redlock},
         {"several_locks",
          "several locks at once, named in any order; holders of some or all are killed and stopped, a server is stopped: each that lives is served; K1, K2, K3, K7 of each lock",
          no_lock, several::go},
@@ -129,6 +134,9 @@ std::vector<row> const& all_rows()
         {"sides_zookeeper",
          "while writers that become readers, and readers that become the writer, are killed and stopped, the server stopped: no other writer comes in between; K1 to K5, K7; each that lives is served",
          with_gap, sides::go, zookeeper},
+        {"jobs_zookeeper",
+         "while those are killed and stopped that run a job: it runs once in its period, and after a death when the session has ended; K1, K2, K3, K7",
+         short_period, jobs::go, zookeeper},
         {"several_locks_zookeeper",
          "several locks at once, named in any order; holders of some or all are killed and stopped, the Redis of the last lock is stopped: each that lives is served; K1, K2, K3, K7 of each lock",
          no_lock, several::go, zookeeper},

@@ -27,6 +27,10 @@ namespace sides {
 void go(run_options const& run, findings& to);
 }
 
+namespace jobs {
+void go(run_options const& run, findings& to);
+}
+
 namespace several {
 void go(run_options const& run, findings& to);
 }
