@@ -365,6 +365,7 @@ private:
                                              ++slot_.losses;
                                              announced = true;
                                          }};
+        std::stop_callback const on_request{mine.release_requested(), [&] { ++slot_.requests; }};
         auto& guarded = on_.resources.at(lock_number_);
         auto const seen = guarded.counter.load();
         std::this_thread::sleep_for(std::chrono::microseconds{100 + random_() % 400});

@@ -31,6 +31,7 @@ struct slot {
     std::atomic<bool> asking{false};   ///< it is in an attempt whose outcome it does not know
     std::atomic<std::uint32_t> sections{0};  ///< that it has done
     std::atomic<std::uint32_t> losses{0};    ///< that were announced
+    std::atomic<std::uint32_t> requests{0};  ///< that it release the lock, as it was told
     std::atomic<std::uint32_t> failures{0};  ///< attempts that threw
     std::atomic<std::uint32_t> client{0};    ///< who is here now
 

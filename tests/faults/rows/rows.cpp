@@ -9,6 +9,7 @@ constexpr control_run no_comparison{"a roll-back does not compare whose the lock
 constexpr control_run no_lock{"the lock guards nothing", "K1"};
 constexpr control_run with_gap{"who goes over to the other side lets go first", "K1"};
 constexpr control_run short_period{"a tenth of the ttl is asked for as the period", "K1"};
+constexpr control_run broken_held{"a lock that was broken counts as held", "K1"};
 constexpr control_run majority_down{"three masters are down where one or two are said to be", "minority: no failure"};
 constexpr control_run no_guard{"no restart guard", "K1"};
 constexpr control_run one_without_guard{"one client has no restart guard", "K1"};
@@ -60,6 +61,10 @@ std::vector<row> const& all_rows()
          "while those are killed and stopped that run a job, and killed that have done it: it runs once in its period, and after a death when the lease has ended; K1, K2, K3, K7",
          short_period, jobs::go},
         {"jobs_redlock", "the same of five masters", short_period, jobs::go, redlock},
+        {"operators",
+         "holders are asked for the lock, and told so; those whose lock is broken are told their loss, and the next one has it; K1, K2, K3, K7, a broken lock being over",
+         broken_held, operators::go},
+        {"operators_redlock", "the same of five masters", broken_held, operators::go, redlock},
         {"several_locks",
          "several locks at once, named in any order; holders of some or all are killed and stopped, a server is stopped: each that lives is served; K1, K2, K3, K7 of each lock",
          no_lock, several::go},
@@ -137,6 +142,9 @@ std::vector<row> const& all_rows()
         {"jobs_zookeeper",
          "while those are killed and stopped that run a job: it runs once in its period, and after a death when the session has ended; K1, K2, K3, K7",
          short_period, jobs::go, zookeeper},
+        {"operators_zookeeper",
+         "holders are asked for the lock, and told so; those whose lock is broken are told their loss, and the next one has it; K1, K2, K3, K7, a broken lock being over",
+         broken_held, operators::go, zookeeper},
         {"several_locks_zookeeper",
          "several locks at once, named in any order; holders of some or all are killed and stopped, the Redis of the last lock is stopped: each that lives is served; K1, K2, K3, K7 of each lock",
          no_lock, several::go, zookeeper},

@@ -31,6 +31,10 @@ namespace jobs {
 void go(run_options const& run, findings& to);
 }
 
+namespace operators {
+void go(run_options const& run, findings& to);
+}
+
 namespace several {
 void go(run_options const& run, findings& to);
 }
