@@ -335,7 +335,7 @@ private:
                                      while (!ready) std::this_thread::yield();
                                      ++hold_;
                                      note({.what = event::acquire_begun});
-                                     held = section(t.lease());
+                                     held = section(t.lease(), t.stop_token());
                                      note({.what = event::release_begun});
                                      all->resign();
                                  },
@@ -352,15 +352,17 @@ private:
         while (!on_.stop) std::this_thread::sleep_for(5ms);
     }
 
-    /// Returns: whether it had the lock to the end.
-    bool section(lease const& mine)
+    bool section(lease const& mine) { return section(mine, mine.lost_token()); }
+
+    /// `lost` says the end of what is held. Returns: whether it had the lock to the end.
+    bool section(lease const& mine, std::stop_token const& lost)
     {
         auto const granted = monotonic_now();
         slot_.asking = false;
         valid_until_ = to_monotonic(mine.expires_at());
         note({.at = granted, .valid_until = valid_until_, .token = mine.fencing_token(), .what = event::acquire_ok});
         std::atomic<bool> announced{false};
-        std::stop_callback const on_loss{mine.lost_token(), [&] {
+        std::stop_callback const on_loss{lost, [&] {
                                              note({.what = event::loss_announced});
                                              ++slot_.losses;
                                              announced = true;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Eight processes want one lock; the one that has it is killed, again and again.
+// Eight processes want one lock, or to be the leader; the one that has it is killed, again and again.
 #include "rows.hpp"
 
+#include "../check/deposed.hpp"
 #include "../check/takeover.hpp"
 #include "../crew.hpp"
 #include "../site.hpp"
@@ -28,13 +29,11 @@ constexpr std::chrono::seconds busy_machine(run_options const& run) { return std
 
 std::int64_t ns(std::chrono::nanoseconds d) { return d.count(); }
 
-}  // namespace
-
-void go(run_options const& run, findings& to)
+void kill_those_who_have_it(run_options const& run, findings& to, primitive kind)
 {
     auto const servers = open_site(run.on);
     auto const soon = servers->freed_within();
-    crew workers{{.where = servers->where(), .processes = 8, .patience = 90s, .guarded = !run.control},
+    crew workers{{.where = servers->where(), .processes = 8, .kind = kind, .patience = 90s, .guarded = !run.control},
                  to.folder("journals")};
     std::mt19937_64 random{run.seed};
     auto const kills = run.count(run.on == place::store::redis ? 16 : 4, 500);
@@ -56,6 +55,7 @@ void go(run_options const& run, findings& to)
     auto records = workers.records();
     verify(run, to, records, servers->whom());
     verify_counters(to, records, workers);
+    if (kind == primitive::election) to.check("deposed", check_deposed(records));
     auto const k6 = check_takeover(records, ns(soon + busy_machine(run)));
     to.check("K6", k6.found);
     to.figure("holders killed", workers.killed());
@@ -66,5 +66,11 @@ void go(run_options const& run, findings& to)
     to.check("K7", check_remains(servers->left(2 * servers->where().ttl + 10s, waiters::killed)));
     to.show(std::move(records));
 }
+
+}  // namespace
+
+void go(run_options const& run, findings& to) { kill_those_who_have_it(run, to, primitive::mutex); }
+
+void leader(run_options const& run, findings& to) { kill_those_who_have_it(run, to, primitive::election); }
 
 }  // namespace holdfast::faults::killed_holder

@@ -4,6 +4,7 @@
 // one has it meanwhile.
 #include "rows.hpp"
 
+#include "../check/deposed.hpp"
 #include "../crew.hpp"
 #include "../site.hpp"
 #include "../verify.hpp"
@@ -137,6 +138,7 @@ void pause_those_who_have_it(run_options const& run, findings& to, primitive kin
     auto records = workers.records();
     verify(run, to, records, servers->whom(), each * lanes / 5);
     look_at_holders(run, to, records);
+    if (kind == primitive::election) to.check("deposed", check_deposed(records));
     to.check("K7", check_remains(servers->left(2 * ttl + 10s, waiters::ended)));
     to.show(std::move(records));
 }

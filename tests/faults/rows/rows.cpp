@@ -7,6 +7,7 @@ namespace {
 constexpr control_run no_tokens{"the register does not check tokens", "K3"};
 constexpr control_run no_comparison{"a roll-back does not compare whose the lock is", "K1"};
 constexpr control_run no_lock{"the lock guards nothing", "K1"};
+constexpr control_run leaders_alone{"the lock guards nothing", "deposed"};
 constexpr control_run with_gap{"who goes over to the other side lets go first", "K1"};
 constexpr control_run short_period{"a tenth of the ttl is asked for as the period", "K1"};
 constexpr control_run broken_held{"a lock that was broken counts as held", "K1"};
@@ -76,6 +77,10 @@ std::vector<row> const& all_rows()
          unknown_outcome::go, redlock},
         {"killed_holder", "the lock of a dead holder is free within ttl + 100 ms", no_lock, killed_holder::go},
         {"killed_holder_redlock", "the same of five masters", no_lock, killed_holder::go, redlock},
+        {"killed_leader",
+         "the same of the terms of an election; one that resigns is deposed before the next one is elected",
+         leaders_alone, killed_holder::leader},
+        {"killed_leader_redlock", "the same of five masters", leaders_alone, killed_holder::leader, redlock},
         {"masters_down",
          "a minority down: no failure, calls within the node timeout + 50 ms; a majority: unavailable by the deadline, rolled back",
          majority_down, masters_down::go},
@@ -153,6 +158,9 @@ std::vector<row> const& all_rows()
          no_comparison, unknown_outcome::go, zookeeper},
         {"killed_holder_zookeeper", "the lock of a dead holder is free within the session timeout + 2 ticks + 200 ms",
          no_lock, killed_holder::go, zookeeper},
+        {"killed_leader_zookeeper",
+         "the same of the terms of an election; one that resigns is deposed before the next one is elected",
+         leaders_alone, killed_holder::leader, zookeeper},
         {"lifecycle_zookeeper", "nothing terminates or hangs, and what was held is freed", terminates, lifecycle::go,
          zookeeper},
         {"reply_matrix_zookeeper", "a distinct condition for each answer; tried again only where safe; never doubled",

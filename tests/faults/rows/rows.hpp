@@ -45,6 +45,7 @@ void go(run_options const& run, findings& to);
 
 namespace killed_holder {
 void go(run_options const& run, findings& to);
+void leader(run_options const& run, findings& to);
 }
 
 namespace masters_down {
