@@ -68,7 +68,7 @@ failed=()
 # What each judges in the short form has room for a busy machine. These also report times of tens of milliseconds, and with --full judge them, which
 # only means something where nothing else runs. Soaks are judged, too, but are too long for that: what they aim at has room for some neighbours.
 timed=' paused_holder paused_holder_redlock paused_holder_zookeeper unknown_outcome unknown_outcome_redlock unknown_outcome_zookeeper '
-timed+='killed_holder killed_holder_redlock killed_holder_zookeeper readers readers_redlock readers_zookeeper masters_down lost_memory floods bursts bursts_redlock deadlines deadlines_redlock deadlines_zookeeper '
+timed+='killed_holder killed_holder_redlock killed_holder_zookeeper killed_leader killed_leader_redlock killed_leader_zookeeper readers readers_redlock readers_zookeeper masters_down lost_memory floods bursts bursts_redlock deadlines deadlines_redlock deadlines_zookeeper '
 said=$(mktemp -d)
 declare -a of=()
 declare -A running=()
