@@ -21,10 +21,9 @@ struct announcements {
 
 /// The loss is announced before a rival is granted the lock, or soon after it was broken. Returns: of each hold that
 /// was not released before the next grant to one that it excludes, or before it was broken, and whose client was
-/// neither stopped meanwhile nor killed, how late that was; as
-/// breaches those that were later than `limit`, and those that were not announced at all while the hold, or `records`,
-/// went on for `limit`; and every hold whose holder found it lost, and released it without an announcement, for which
-/// it had waited.
+/// neither stopped meanwhile nor killed, how late that was; as breaches those that were later than `limit`, and those
+/// that were not announced at all while the hold, or `records`, went on for `limit`; and every hold whose holder found
+/// it lost, and released it without an announcement, for which it had waited.
 [[nodiscard]] inline announcements check_announced(std::vector<record> const& records, std::int64_t limit)
 {
     announcements result;
