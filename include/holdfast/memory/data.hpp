@@ -111,7 +111,7 @@ public:
                      std::chrono::duration_cast<std::chrono::system_clock::duration>(now - r.since);
         all.holder = lock_holder{std::move(here), std::chrono::ceil<std::chrono::milliseconds>(r.leases.end() - now),
                                  r.line.size(), r.asked};
-        all.lease = std::to_string(r.lease);
+        all.lease = std::to_string(r.lease) + ' ' + std::to_string(reinterpret_cast<std::uintptr_t>(this));
         return all;
     }
 

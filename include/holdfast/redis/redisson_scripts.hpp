@@ -209,8 +209,13 @@ end
 inline constexpr std::string_view report = R"lua(
 local left = redis.call('PTTL', KEYS[1])
 if left == -2 then return {} end
+local owner
+local fields = redis.pcall('HGETALL', KEYS[1])
+for i = 1, #fields, 2 do
+  if fields[i] ~= 'mode' then owner = owner and '' or fields[i] end
+end
 local time = redis.call('TIME')
-return {left, '', string.format('%d%06d', time[1], time[2]), '', -1}
+return {left, owner and owner ~= '' and redis.sha1hex(owner) or '', string.format('%d%06d', time[1], time[2]), '', -1}
 )lua";
 
 inline constexpr std::string_view break_lock = R"lua(
@@ -275,7 +280,7 @@ inline constexpr script release_shared{joined<parts::owner_of, parts::timeouts, 
                                        "23bc03d8887af275c28f4011690c9400b1ae5129"};
 
 // Of operators. What is forced is told to the waiters of both kinds of lock.
-inline constexpr script inspect{joined<parts::report>, "19d5c03fc5b59eb225f0bf0c86117231ae0e70e5"};
+inline constexpr script inspect{joined<parts::report>, "16b6967d86adb09e2b78037c1e9c4ab9e56cca3b"};
 inline constexpr script force_release{joined<parts::break_lock, parts::wake_one, parts::tell>,
                                       "da92ce08674f9aaf95dabd366c827baf6357ee80"};
 

@@ -32,7 +32,7 @@ private:
     void on_line(participants line, std::size_t rest) override
     {
         lock_report all{.knows_waiters = true};
-        if (!line.empty()) all.lease = line.front().node + ' ' + std::to_string(line.front().fencing_token);
+        if (!line.empty()) all.lease = lease_of(line.front());
         for (auto const& one : line) {
             lock_contender who;
             read_content(one.content, who);
@@ -44,6 +44,14 @@ private:
                 all.waiters.push_back(std::move(who));
         }
         end(std::move(all));
+    }
+
+    /// Returns: what no other lease has, of whichever servers: names in a queue have a GUID, and in the plain form the
+    /// content has.
+    [[nodiscard]] static std::string lease_of(participant const& one)
+    {
+        auto const said = words_of_owner(one.content);
+        return (one.node + ' ' + std::to_string(one.fencing_token)).append(said.substr(place_of_id(said)));
     }
 };
 

@@ -131,13 +131,20 @@ inline constexpr std::string_view revoke_message = "__REVOKE__";
     return text == content || text == asking_for_release(content);
 }
 
-/// Effects: reads what a node says about its owner, with the `id=…` of the plain form.
-inline void read_content(std::string_view content, lock_contender& into)
+/// Returns: what a node that says `content` says about its owner, with the `id=…` of the plain form.
+[[nodiscard]] inline std::string_view words_of_owner(std::string_view content) noexcept
 {
     if (asks_for_release(content)) {
         content.remove_suffix(revoke_message.size());
         if (!content.empty()) content.remove_suffix(1);
     }
+    return content;
+}
+
+/// Effects: reads what a node says about its owner.
+inline void read_content(std::string_view content, lock_contender& into)
+{
+    content = words_of_owner(content);
     holdfast::detail::read_holder_text(content.substr(0, place_of_id(content)), into);
 }
 
