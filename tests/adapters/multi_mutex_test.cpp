@@ -128,6 +128,23 @@ TEST_CASE("locks of one name in different stores are different locks")
     CHECK(both.name() == "orders, orders");
 }
 
+TEST_CASE("a lock is not taken for one of that name in another store, although both have as many leases behind them")
+{
+    holdfast::memory::store here;
+    holdfast::memory::store elsewhere;
+    mutex one{here, "orders"};
+    mutex two{elsewhere, "orders"};
+    mutex theirs{elsewhere.another_client(), "orders"};
+    multi_mutex both{one, two};
+    theirs.lock();
+    CHECK_FALSE(both.try_lock());
+    CHECK(both.blocker() == "orders");
+    CHECK_FALSE(both.try_lock_for(1ms));
+    std::jthread releases{[&] { theirs.unlock(); }};
+    both.lock();
+    CHECK(both.lease().still_held());
+}
+
 TEST_CASE("each of several locks has its own fencing token, which increases")
 {
     shop s;

@@ -15,6 +15,7 @@
 #include <chrono>
 #include <mutex>
 #include <string>
+#include <system_error>
 #include <vector>
 
 using namespace std::chrono_literals;
@@ -26,6 +27,33 @@ using holdfast::redlock::masters;
 using holdfast::test::code_of;
 using holdfast::test::redis_fleet;
 using holdfast::test::redis_server;
+
+namespace {
+
+holdfast::redlock::masters_options const patient{.node_timeout = 10s, .connect_timeout = 1min, .restart_guard = 0ms};
+
+/// Returns: the URL of `server`, with another name of its host.
+[[nodiscard]] std::string also_named(redis_server const& server) { return server.url("", "", "localhost"); }
+
+[[nodiscard]] std::vector<std::string> also_named(redis_fleet& servers)
+{
+    std::vector<std::string> urls;
+    for (auto const& one : servers) urls.push_back(also_named(one));
+    return urls;
+}
+
+/// Returns: how an attempt at both ends, which is to leave none of them.
+[[nodiscard]] std::error_code attempt_at(mutex& one, mutex& other)
+{
+    multi_mutex both{one, other};
+    auto const got = code_of([&] { both.lock(); });
+    CHECK(code_of([&] { static_cast<void>(both.try_lock()); }) == got);
+    CHECK(one.try_lock_for(1min));
+    one.unlock();
+    return got;
+}
+
+}  // namespace
 
 TEST_CASE("an error of one gives the others back")
 {
@@ -77,4 +105,38 @@ TEST_CASE("clients of a Redis that name it alike have one lock; the order of a f
     CHECK(stock.name() == "stock");
     std::scoped_lock hold{all};
     CHECK(all.lease_of(same_key).fencing_token() == other.lease().fencing_token());
+}
+
+TEST_CASE("a lock of one fleet by two names of its masters is refused")
+{
+    redis_fleet servers{3};
+    masters const fleet{servers.urls(), patient};
+    masters const same{also_named(servers), patient};
+    mutex a{fleet, "orders", {.ttl = 30s}};
+    mutex b{same, "orders", {.ttl = 30s}};
+    CHECK(attempt_at(a, b) == std::errc::resource_deadlock_would_occur);
+}
+
+TEST_CASE("of a fleet and one of its masters, a lock of one name is refused if the fleet's is in the way")
+{
+    redis_fleet servers{3};
+    masters const fleet{servers.urls(), patient};
+    client one{also_named(servers[0]),
+               {.operation_timeout = 10s, .connect_timeout = 1min}};  // after the fleet, in the order of names
+    mutex a{fleet, "orders", {.ttl = 30s}};
+    mutex b{one, "orders", {.ttl = 30s}};
+    CHECK(attempt_at(a, b) == std::errc::resource_deadlock_would_occur);
+}
+
+TEST_CASE("of one master and its fleet, both locks of one name are taken, as the others are a majority")
+{
+    redis_fleet servers{3};
+    client one{servers[0].url(),
+               {.operation_timeout = 10s, .connect_timeout = 1min}};  // before the fleet, in the order of names
+    masters const fleet{also_named(servers), patient};
+    mutex a{one, "orders", {.ttl = 30s}};
+    mutex b{fleet, "orders", {.ttl = 30s}};
+    multi_mutex both{a, b};
+    REQUIRE(both.try_lock_for(1min));
+    CHECK(both.lease_of(b).still_held());
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "patient.hpp"
+#include "support/async_outcome.hpp"
 #include "support/catch.hpp"
+#include "support/code_of.hpp"
 #include "support/eventually.hpp"
 #include "support/process.hpp"
 #include "support/shared.hpp"
@@ -14,17 +16,23 @@
 #include <chrono>
 #include <cstddef>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 using namespace std::chrono_literals;
 using holdfast::boot_clock;
 using holdfast::multi_mutex;
+using holdfast::test::async_outcome;
 using holdfast::test::child;
+using holdfast::test::code_of;
 using holdfast::test::connected;
 using holdfast::test::eventually;
 using holdfast::test::shared;
 using holdfast::test::zookeeper_server;
 using holdfast::zookeeper::mutex;
+using holdfast::zookeeper::naming;
+using holdfast::zookeeper::node_options;
+using holdfast::zookeeper::queueing;
 
 TEST_CASE("one lock of two sessions that name the same servers in another order is one")
 {
@@ -41,6 +49,45 @@ TEST_CASE("one lock of two sessions that name the same servers in another order 
     CHECK(both.lease_of(a).fencing_token() == both.lease_of(b).fencing_token());
     mutex rival{other, "orders"};
     CHECK_FALSE(rival.try_lock());
+}
+
+TEST_CASE("a lock of two sessions that name their server differently is refused, in each form")
+{
+    auto const nodes =
+        GENERATE(node_options{}, node_options{.naming = naming::kazoo}, node_options{.queueing = queueing::none});
+    zookeeper_server server;
+    auto const here = server.address();
+    auto one = connected(here);
+    auto other = connected("localhost" + here.substr(here.rfind(':')));
+    mutex a{one, "orders", {}, nodes};
+    mutex b{other, "orders", {}, nodes};
+    multi_mutex both{a, b};
+    auto const refused = std::errc::resource_deadlock_would_occur;
+    CHECK(code_of([&] { static_cast<void>(both.try_lock()); }) == refused);
+    CHECK(code_of([&] { both.lock(); }) == refused);
+    async_outcome told;
+    both.async_lock(told.hears());
+    REQUIRE(told.comes());
+    CHECK(told.code() == refused);
+    CHECK(b.try_lock_for(1min));
+}
+
+TEST_CASE("a lock is not taken for one of that name on another server, although both have nodes of one czxid")
+{
+    auto const nodes = GENERATE(node_options{}, node_options{.queueing = queueing::none});
+    zookeeper_server first;
+    zookeeper_server second;
+    auto one = connected(first.address());
+    auto other = connected(second.address());
+    mutex a{one, "orders", {}, nodes};
+    mutex b{other, "orders", {}, nodes};
+    mutex theirs{other, "orders", {}, nodes};
+    theirs.lock();
+    multi_mutex both{a, b};
+    CHECK_FALSE(both.try_lock());
+    CHECK_FALSE(both.try_lock_for(1ms));
+    theirs.unlock();
+    CHECK(both.try_lock_for(1min));
 }
 
 TEST_CASE("two processes that take three locks in opposite orders do not keep in step")

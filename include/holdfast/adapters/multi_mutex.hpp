@@ -36,7 +36,8 @@ namespace holdfast::inline HOLDFAST_ABI {
 /// They are taken one after the other, by what the servers call them, whatever order they are given in; those of one
 /// name by the names of their servers. So clients that take several locks only so, and name the servers alike, in
 /// whatever order, cannot wait for each other in a circle. A lock that is given twice is one, also as two objects or of
-/// two clients that name its servers alike.
+/// two clients that name its servers alike. If two clients name them differently, `lock()` throws
+/// `std::errc::resource_deadlock_would_occur`: it would wait for itself.
 ///
 /// Locks of one `redis::client` are first tried by one request, which takes all of them or none: if all are free, and
 /// no client waits for one of them, that is all it takes. Otherwise, and for asynchronous calls, they are waited for in
@@ -75,10 +76,10 @@ public:
             if (last && last->address == one.address) continue;
             last = &one;
             first_.push_back(one.lock);
-            objects_.push_back(objects.emplace_back(one.lock->object_).get());
+            objects.push_back(one.lock->object_);
             name_ += (name_.empty() ? "" : ", ") + one.lock->name();
         }
-        joint_ = objects_.front()->make_joint(std::move(objects), name_);
+        joint_ = first_.front()->object_->make_joint(std::move(objects), name_);
     }
 
     multi_mutex(multi_mutex const&) = delete;
@@ -142,29 +143,28 @@ public:
     /// otherwise `ec` says why the first that failed has not.
     bool extend(std::chrono::milliseconds ttl, std::error_code& ec)
     {
-        ec = held() ? std::error_code{} : make_error_code(errc::not_owner);
+        ec = joint_->held() ? std::error_code{} : make_error_code(errc::not_owner);
         return !ec && std::all_of(first_.begin(), first_.end(), [&](mutex* one) { return one->extend(ttl, ec); });
     }
 
     /// As above. Throws: `error` with that code.
     void extend(std::chrono::milliseconds ttl)
     {
-        if (!held()) throw detail::error_of(name_, {make_error_code(errc::not_owner), {}});
+        if (!joint_->held()) throw detail::error_of(name_, {make_error_code(errc::not_owner), {}});
         for (auto* const one : first_) one->extend(ttl);
     }
 
     /// Returns: a handle to the present hold of all; an empty one if they are not held.
-    [[nodiscard]] holdfast::lease lease() const { return holdfast::lease{held()}; }
+    [[nodiscard]] holdfast::lease lease() const { return holdfast::lease{joint_->held()}; }
 
     /// Returns: a handle to the present hold of `one`, which this was made with: for its fencing token. If it was given
     /// twice, that of both. An empty handle if it is not held. A guard of an asynchronous call has that hold, too.
     [[nodiscard]] holdfast::lease lease_of(mutex const& one) const
     {
-        auto const given = std::find_if(all_.begin(), all_.end(), [&](auto const& a) { return a.lock == &one; });
-        if (given == all_.end()) return {};
-        auto const taken =
-            std::find_if(all_.begin(), all_.end(), [&](auto const& a) { return a.address == given->address; });
-        return taken->lock->lease();
+        auto const place = std::find_if(all_.begin(), all_.end(), [&](auto const& a) { return a.lock == &one; });
+        if (place == all_.end()) return {};
+        return std::find_if(all_.begin(), place, [&](auto const& a) { return a.address == place->address; })
+            ->lock->lease();
     }
 
     /// Effects: as `lock()`, but returns at once; `f(ec)` is called when all are held (no error) or none will be, as by
@@ -223,10 +223,10 @@ private:
             auto const made = std::make_shared<detail::joint_hold>(first_.size());
             std::vector<std::unique_ptr<mutex, gives_back>> taken;  // given back unless all are
             taken.reserve(first_.size());
-            auto const at_once = take_at_once(p, stop);
+            auto const at_once = joint_->try_lock_all(p, stop);
             if (at_once.what == outcome::refused) return blocked_by(*first_[at_once.blocker]);
             for (auto* const one : first_) {
-                if (at_once.what != outcome::held && !one->object_->lock(p, stop))
+                if (at_once.what != outcome::held && !joint_->lock(taken.size(), p, stop))
                     return stop.stop_requested() ? false : blocked_by(*one);
                 taken.emplace_back(one);
             }
@@ -240,15 +240,6 @@ private:
         }
     }
 
-    /// Effects: one attempt at all of them by one request, if their store has that.
-    [[nodiscard]] detail::joint_outcome take_at_once(detail::patience const& p, std::stop_token const& stop) const
-    {
-        bool const in_time = p.once || boot_clock::now() < p.deadline;
-        constexpr std::size_t most = 256;  // for one answer
-        if (objects_.size() < 2 || objects_.size() > most || !in_time) return {};
-        return objects_.front()->try_lock_all(objects_, p, stop);
-    }
-
     /// Returns: false.
     bool blocked_by(mutex const& one) noexcept
     {
@@ -256,14 +247,10 @@ private:
         return false;
     }
 
-    /// Returns: the present hold; null if there is none.
-    [[nodiscard]] std::shared_ptr<detail::joint_hold> held() const noexcept { return joint_->held(); }
-
     [[nodiscard]] std::shared_ptr<detail::async_source> async_source() const noexcept { return joint_; }
 
     std::vector<member> all_;    // as given, sorted
     std::vector<mutex*> first_;  // those that are taken, in order: of each lock, the first that was given
-    std::vector<detail::lock_object*> objects_;  // of these
     std::string name_;
     std::shared_ptr<detail::joint_object> joint_;
     std::atomic<mutex const*> blocker_{nullptr};

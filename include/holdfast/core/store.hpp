@@ -47,17 +47,6 @@ class announcer;
     return {errc::misconfigured, "this lock cannot be inspected, broken or asked for"};
 }
 
-/// What became of an attempt at several locks together.
-struct joint_outcome {
-    enum class kind {
-        not_asked,  ///< they cannot be asked for together, or that failed
-        refused,    ///< one of them is not free
-        held,       ///< all of them are held
-    };
-    kind what = kind::not_asked;
-    std::size_t blocker = 0;  ///< the place of the one that is not free
-};
-
 /// What a `mutex` calls: it implements the members of `mutex` for one store. Asynchronous calls may keep it after the
 /// `mutex` is destroyed; then it is closed.
 class lock_object : public async_object, public async_source, public std::enable_shared_from_this<lock_object> {
@@ -71,6 +60,8 @@ public:
     }
 
     virtual bool lock(patience const& p, std::stop_token const& stop) = 0;
+    /// Returns: for how long `lock` without a deadline waits out an outage.
+    [[nodiscard]] virtual std::chrono::milliseconds unavailable_after() const noexcept { return {}; }
     virtual void unlock() noexcept = 0;
     virtual void unlock(std::error_code& ec) noexcept = 0;
 

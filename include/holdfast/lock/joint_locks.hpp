@@ -13,12 +13,12 @@
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/store.hpp>
 #include <holdfast/lock/announce.hpp>
+#include <holdfast/lock/ordered_locks.hpp>
 #include <holdfast/lock/report.hpp>
 
 #include <cstddef>
 #include <memory>
 #include <mutex>
-#include <new>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -34,6 +34,15 @@ public:
     joint_locks(std::vector<std::shared_ptr<lock_object>> locks, std::string name)
         : locks_{std::move(locks)}, name_{std::move(name)}
     {
+    }
+
+    bool lock(std::size_t place, patience const& p, std::stop_token const& stop) override
+    {
+        return locks_.lock(place, p, stop);
+    }
+    joint_outcome try_lock_all(patience const& p, std::stop_token const& stop) override
+    {
+        return locks_.try_lock_all(p, stop);
     }
 
     void close() noexcept override
@@ -64,7 +73,7 @@ public:
         if (!gone) return make_error_code(errc::not_owner);
         auto const self = shared_from_this();  // the next holder may destroy what has this
         gone->release();
-        auto const worst = give_back(then);
+        auto const worst = locks_.unlock(then);
         gone->released();
         return worst;
     }
@@ -85,6 +94,7 @@ private:
     /// | it | event | next |
     /// |---|---|---|
     /// | takes the nth lock | it is granted | takes the next one; after the last: held, if all are |
+    /// | takes the nth lock | it may be one of those before it | asks, in a thread of the client; then as above |
     /// | takes the nth lock | it is not | gives back those before it; failed |
     /// | has all | one was lost meanwhile | gives all back, and takes them anew; or the time is over |
     /// | gives all back | the last answer | over |
@@ -163,7 +173,10 @@ private:
             void operator()() const noexcept { what->request_stop(); }
         };
 
-        [[nodiscard]] std::vector<std::shared_ptr<lock_object>> const& locks() const noexcept { return of_->locks_; }
+        [[nodiscard]] std::vector<std::shared_ptr<lock_object>> const& locks() const noexcept
+        {
+            return of_->locks_.all();
+        }
 
         /// Returns: the threads of a client that has not ended: of the one that was asked last, whose answer is being
         /// acted on.
@@ -171,8 +184,30 @@ private:
 
         void take_next()
         {
+            auto* const threads = calls();
             asked_ = leases_.size();
+            if (!of_->locks_.may_be_held(asked_)) return wait_for_next();
+            threads->tell([self = shared_from_this()] { self->try_next(); });
+        }
+
+        void wait_for_next()
+        {
             locks()[asked_]->begin_lock(limit_, stop_.get_token(), result_to(shared_from_this(), &one_joint::taken));
+        }
+
+        /// Effects: attempts to take a lock that may be one of those before it, which takes some questions.
+        void try_next() noexcept
+        try {
+            auto limit = limit_;
+            limit.told_later = true;
+            auto const stop = stop_.get_token();
+            auto const got = of_->locks_.try_lock(asked_, limit, stop);
+            if (!got) return wait_for_next();
+            taken(stop.stop_requested() ? std::make_error_code(std::errc::operation_canceled)
+                                        : make_error_code(errc::timed_out),
+                  *got);
+        } catch (...) {
+            fail(current_exception_code());
         }
 
         /// Effects: acts on the answer to a lock that was asked for.
@@ -240,32 +275,13 @@ private:
         return std::exchange(hold_, nullptr);
     }
 
-    /// Effects: gives all back, together if there is memory for that.
-    std::error_code give_back(on_failure then) noexcept
-    try {
-        auto const all = std::make_shared<joint_release>();
-        for (auto const& one : locks_) all->add(one, one->lease());
-        auto const worst = all->give_back();
-        if (then == on_failure::tell) all->tell_failures();
-        return worst;
-    } catch (std::bad_alloc const&) {
-        std::error_code worst;
-        for (auto n = locks_.size(); n-- > 0;) {
-            std::error_code why;
-            locks_[n]->unlock(why);
-            if (why && then == on_failure::tell) locks_[n]->tell_unlock_failed(why);
-            worst = worse(worst, why);
-        }
-        return worst;
-    }
-
     [[nodiscard]] std::shared_ptr<one_joint> made()
     {
         if (origin_.in_child()) throw made_before_fork(name_);
         return std::make_shared<one_joint>(shared_from_this());
     }
 
-    std::vector<std::shared_ptr<lock_object>> const locks_;
+    ordered_locks const locks_;
     std::string const name_;
     std::stop_source closing_;
     mutable std::mutex mutex_;

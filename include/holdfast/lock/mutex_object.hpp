@@ -97,6 +97,11 @@ public:
         throw error_of(name(), *why);
     }
 
+    [[nodiscard]] std::chrono::milliseconds unavailable_after() const noexcept override
+    {
+        return state_->options->unavailable_after;
+    }
+
     joint_outcome try_lock_all(std::vector<lock_object*> const& all, patience const& p,
                                std::stop_token const& stop) override
     {
