@@ -67,6 +67,9 @@ TEMPLATE_TEST_CASE("of several locks none is held if one is refused, which is na
         REQUIRE(theirs.try_lock_for(1min));
         CHECK_FALSE(all.try_lock());
         CHECK(all.blocker() == taken);
+        CHECK(all.blocker_remaining().has_value() == TestType::keeps_to_ttl);  // a session's end is not known
+        CHECK(all.blocker_remaining().value_or(1ms) > 0ms);
+        CHECK(all.blocker_remaining().value_or(1ms) < holdfast::lock_options{}.ttl + 1s);
         CHECK_FALSE(all.lease().still_held());
         for (std::string const name : {"a", "b", "orders"}) CHECK(is_free(store, name) == (name != taken));
         CHECK(theirs.lease().still_held());

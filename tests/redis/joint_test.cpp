@@ -293,10 +293,13 @@ TEST_CASE("a refusal of several locks names the one that is not free, and nothin
 {
     shop s;
     CHECK(s.all.blocker().empty());
+    CHECK_FALSE(s.all.blocker_remaining());
     auto const asked = s.way.count(containing("EVAL"));
     s.their_stock.lock();
     CHECK_FALSE(s.all.try_lock());
     CHECK(s.all.blocker() == "stock");
+    CHECK(s.all.blocker_remaining() > 30min);
+    CHECK(s.all.blocker_remaining() <= 1h);
     CHECK(asked() == 1);
     CHECK_FALSE(exists(s.server, "orders"));
     CHECK_FALSE(s.all.try_lock_for(10ms));
@@ -309,6 +312,20 @@ TEST_CASE("a refusal of several locks names the one that is not free, and nothin
     s.all.lock();  // in order
     CHECK(s.all.lease().still_held());
     s.all.unlock();
+}
+
+TEST_CASE("of a key that does not expire it is not said how long it refuses several locks")
+{
+    shop s;
+    s.server.command({"SET", "stock", "theirs", "PX", "60000"});
+    CHECK_FALSE(s.all.try_lock());
+    CHECK(s.all.blocker_remaining() > 0s);
+    CHECK(s.all.blocker_remaining() <= 1min);
+    s.server.command({"SET", "stock", "theirs"});
+    CHECK_FALSE(s.all.try_lock());
+    CHECK(s.all.blocker() == "stock");
+    CHECK_FALSE(s.all.blocker_remaining());
+    s.server.command({"DEL", "stock"});
 }
 
 TEST_CASE("several locks are taken although one is reserved for longer than any is")
@@ -327,6 +344,7 @@ TEST_CASE("several locks of which another thread of this process has one are ask
     auto const asked = s.way.count(containing("EVAL"));
     CHECK_FALSE(s.all.try_lock());
     CHECK(s.all.blocker() == "stock");
+    CHECK_FALSE(s.all.blocker_remaining());
     CHECK(asked() == 0);
     std::jthread releases{[&] { same.unlock(); }};
     s.all.lock();

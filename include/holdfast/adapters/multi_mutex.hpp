@@ -21,6 +21,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <system_error>
@@ -196,6 +197,16 @@ public:
         return one ? one->name() : std::string{};
     }
 
+    /// Returns: for about how long that lock is still kept for its holder, if that does not renew it, or for a client
+    /// that waits: as its store said with the refusal. Nothing: it did not, as of a session of ZooKeeper, a key without
+    /// an expiry, or a holder of the same client.
+    [[nodiscard]] std::optional<std::chrono::milliseconds> blocker_remaining() const
+    {
+        auto const until = blocked_until_.load();
+        if (until == boot_clock::time_point{}) return std::nullopt;
+        return std::chrono::ceil<std::chrono::milliseconds>(std::max(until, boot_clock::now()) - boot_clock::now());
+    }
+
 private:
     friend struct detail::async_access;
 
@@ -218,16 +229,18 @@ private:
 
     bool take(detail::patience p, std::stop_token const& stop)
     {
+        failure why;
+        p.why_not = &why;
         p.told_later = true;
         for (;;) {
             auto const made = std::make_shared<detail::joint_hold>(first_.size());
             std::vector<std::unique_ptr<mutex, gives_back>> taken;  // given back unless all are
             taken.reserve(first_.size());
             auto const at_once = joint_->try_lock_all(p, stop);
-            if (at_once.what == outcome::refused) return blocked_by(*first_[at_once.blocker]);
+            if (at_once.what == outcome::refused) return blocked_by(*first_[at_once.blocker], why.held_until);
             for (auto* const one : first_) {
                 if (at_once.what != outcome::held && !joint_->lock(taken.size(), p, stop))
-                    return stop.stop_requested() ? false : blocked_by(*one);
+                    return stop.stop_requested() ? false : blocked_by(*one, why.held_until);
                 taken.emplace_back(one);
             }
             for (auto* const one : first_) made->add(one->lease(), made);
@@ -241,9 +254,10 @@ private:
     }
 
     /// Returns: false.
-    bool blocked_by(mutex const& one) noexcept
+    bool blocked_by(mutex const& one, boot_clock::time_point until) noexcept
     {
         blocker_ = &one;
+        blocked_until_ = until;
         return false;
     }
 
@@ -254,6 +268,7 @@ private:
     std::string name_;
     std::shared_ptr<detail::joint_object> joint_;
     std::atomic<mutex const*> blocker_{nullptr};
+    std::atomic<boot_clock::time_point> blocked_until_{};  // 0: not known
 };
 
 static_assert(Lock<multi_mutex>);

@@ -6,6 +6,7 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lease.hpp>
 #include <holdfast/core/make_as.hpp>
+#include <holdfast/core/result.hpp>
 #include <holdfast/core/token.hpp>
 
 #include <chrono>
@@ -28,6 +29,7 @@ struct patience {
     std::optional<owner_token> beside{};  ///< see `acquire_request::beside`
     bool undisputed = false;              ///< see `acquire_request::undisputed`
     joint_request* joint = nullptr;       ///< it is asked for together with others; a single attempt
+    failure* why_not = nullptr;           ///< set if a thread's call fails without an exception
     bool told_later = false;              ///< its user is told of a grant some time after it, by `begin_use`
 
     /// Returns: for `d` at most.

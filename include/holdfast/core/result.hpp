@@ -2,6 +2,7 @@
 #pragma once
 
 #include <holdfast/core/abi.hpp>
+#include <holdfast/core/clock.hpp>
 #include <holdfast/core/error.hpp>
 
 #include <optional>
@@ -17,6 +18,9 @@ struct failure {
     std::error_code code;  ///< what to test
     std::string detail;    ///< what to show to people; may be empty
     std::string server{};  ///< a URL without user and password; empty if there is none
+    /// With `timed_out`: until when the lock is kept for another client, as the servers said when they refused it last;
+    /// 0: they did not say.
+    boot_clock::time_point held_until{};
 };
 
 /// A value, or the failure that came instead of it. (`std::expected` is C++23.)

@@ -33,7 +33,7 @@ public:
         all_.emplace_back(queue, of, patience{.once = true, .joint = &request_, .told_later = true});
     }
 
-    /// Effects: makes the attempt. Returns: what became of it; `why` is set if the request failed.
+    /// Effects: makes the attempt. Returns: what became of it; `why` is set if the request failed, or was refused.
     [[nodiscard]] joint_outcome run(std::stop_token const& stop, failure& why)
     {
         activity::wait const counted{all_.front().queue.reports().seen};
@@ -55,7 +55,6 @@ public:
             return {joint_outcome::kind::held, 0};
         }
         if (!request_.asked() || why.code != errc::timed_out) return {};
-        why = {};
         return {joint_outcome::kind::refused, request_.blocker()};
     }
 

@@ -93,6 +93,7 @@ public:
                     "two lock objects of this name are taken together, by std::scoped_lock or std::lock; they are one "
                     "lock, so that never succeeds: take one of them"});
         bool const canceled = why->code == std::errc::operation_canceled && stop.stop_requested();
+        if (p.why_not) *p.why_not = *why;
         if (why->code == errc::timed_out || canceled) return false;
         throw error_of(name(), *why);
     }
@@ -119,6 +120,7 @@ public:
         report_servers(in, state_->options->on_error);
         bool const last = p.once || boot_clock::now() >= p.deadline;
         if (got.what == joint_outcome::kind::refused && !last) return {};
+        if (p.why_not) *p.why_not = why;
         bool const unavailable = why.code == errc::unavailable && last;
         if (unavailable || got.what == joint_outcome::kind::refused) call.tell_failed(got.blocker);
         if (unavailable) throw error_of(all[got.blocker]->name(), why);

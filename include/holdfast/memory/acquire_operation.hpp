@@ -133,7 +133,11 @@ private:
         if (!step.done && machine_.unavailable_so_far() == false) tell_must_wait();
         if (!step.done) return reactor_->updated(*this);
         if (step.done->error == errc::misconfigured) return end(failure{step.done->error, other_number_});
-        if (step.done->error) return end(explained(step.done->error));
+        if (step.done->error) {
+            auto why = explained(step.done->error);
+            why.held_until = step.done->held_until;
+            return end(std::move(why));
+        }
         end(grant{.token = token_,
                   .valid_until = step.done->valid_until,
                   .fence = step.done->fence,

@@ -182,12 +182,9 @@ private:
         step.ask = step.confirm = {};
         roll_back(step);
         last_cause_ = round_.why();
-        if (round_.asked()) {
-            limits_.asked(now, round_.votes_of());
-            pause_.asked();
-        } else {
-            limits_.not_asked();
-        }
+        held_until_ = round_.held_until(now);
+        round_.asked() ? limits_.asked(now, round_.votes_of()) : limits_.not_asked();
+        if (round_.asked()) pause_.asked();
         if (round_.hopeless())
             finish(step, {.error = last_cause_.error, .node = last_cause_.node});
         else if (auto const why = limits_.why_over(now))
@@ -256,7 +253,7 @@ private:
     [[nodiscard]] acquire_outcome unheld(std::error_code why) const
     {
         bool const passing = last_cause_.error && last_cause_.error != errc::misconfigured;
-        if (why != errc::unavailable || !passing) return {.error = why};
+        if (why != errc::unavailable || !passing) return {.error = why, .held_until = held_until_};
         return {.error = last_cause_.error, .node = last_cause_.node};
     }
 
@@ -289,6 +286,7 @@ private:
     node_set calls_;     // the same, without those that only began to report
     detail::acquire_limits limits_;
     node_failures::cause last_cause_{};
+    boot_clock::time_point held_until_{};
     bool watching_ = false;
     bool waits_for_release_ = false;
     report_pace pace_;

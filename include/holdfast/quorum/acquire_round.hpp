@@ -183,6 +183,13 @@ public:
         return *at;
     }
 
+    /// Returns: until when others have the lock, as a majority said at `now`; 0: it did not say.
+    [[nodiscard]] boot_clock::time_point held_until(boot_clock::time_point now) const
+    {
+        auto const left = until_majority_expires(boot_clock::duration::max());
+        return held_by_others() && left != boot_clock::duration::max() ? now + left : boot_clock::time_point{};
+    }
+
     /// Returns: the error to report.
     [[nodiscard]] node_failures::cause const& why() const noexcept { return failures_.why(nodes_); }
 

@@ -28,6 +28,7 @@ struct acquire_outcome {
     boot_clock::time_point valid_until{};
     std::uint64_t fence = 0;  ///< the first of the batch
     unsigned node = max_nodes;
+    boot_clock::time_point held_until{};  ///< with `timed_out`: see `failure::held_until`
 };
 
 /// What the driver must do, in this order.

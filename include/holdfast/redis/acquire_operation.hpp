@@ -80,7 +80,8 @@ public:
         if (!got.error)
             return grant{
                 .token = token_, .valid_until = got.valid_until, .fence = got.fence, .fences = request_.fences};
-        if (got.node == quorum::max_nodes && got.error != holdfast::errc::unavailable) return got.error;
+        if (got.node == quorum::max_nodes && got.error != holdfast::errc::unavailable)
+            return failure{.code = got.error, .detail = {}, .held_until = got.held_until};
         auto why = errors_.explain(transport_, got.error, got.node);
         if (why.code == make_error_code(errc::foreign_fence))
             why.detail += ", key " + holdfast::quoted(keys_->fence().text());

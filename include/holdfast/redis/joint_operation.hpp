@@ -6,6 +6,7 @@
 #include <holdfast/core/error.hpp>
 #include <holdfast/core/lock_store.hpp>
 #include <holdfast/core/operation.hpp>
+#include <holdfast/core/options.hpp>
 #include <holdfast/core/result.hpp>
 #include <holdfast/core/validity.hpp>
 #include <holdfast/quorum/quorum_poll.hpp>
@@ -16,6 +17,7 @@
 #include <holdfast/redis/question_machine.hpp>
 #include <holdfast/redis/transport.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -79,7 +81,7 @@ public:
 
     [[nodiscard]] failure outcome() const override
     {
-        if (!errors_.of(0)) return {failed_, {}};
+        if (!errors_.of(0)) return {.code = failed_, .detail = {}, .held_until = held_until_};
         return errors_.explain(transport_, failed_, 0);
     }
 
@@ -93,6 +95,7 @@ public:
         bool const late = a.what == answer::kind::applied && !grant_all(*a.report, transport_.now());
         if (a.what == answer::kind::refused && !a.error) {
             blocker_ = a.report->blocker;
+            if (a.time_left.count() >= 0) held_until_ = now + std::min(a.time_left, longest_ttl);
             // Where only a queue, a fence or a missing right is in the way, each lock has to be asked for by itself.
             bool const leased = a.time_left.count() != 0 && a.time_left.count() != -2;
             failed_ = make_error_code(leased ? holdfast::errc::timed_out : holdfast::errc::contended);
@@ -148,6 +151,7 @@ private:
     std::shared_ptr<std::vector<joint_member>> members_;
     std::vector<grant> grants_;
     std::size_t blocker_ = 0;
+    boot_clock::time_point held_until_{};
     std::error_code failed_;
     boot_clock::time_point sent_at_{};
     bool sent_ = false;
