@@ -151,6 +151,7 @@ private:
             auto const now = transport_.now();
             auto ask = make(command::verb::acquire);
             ask.beside = request_.beside.value_or(owner_token{});
+            // mutant: a writer that lets go before it reads
             ask.has_beside = request_.beside.has_value();
             ask.waits_for = quorum::waiting_mark(request_, transport_.nodes().timeout, now);
             ask.value = ask.fence == fence_source::counter ? transport_.proposal(now) : 0;

@@ -68,6 +68,7 @@ public:
             got.fence_replaced = replaced;
             return got;
         };
+        // mutant: a reader with the token of the writer before it
         if (c.fence == redis::fence_source::none) return granted(0, false);
         auto const clock = static_cast<std::uint64_t>(t.count());
         auto const found = fences_.find(c.keys->fence().text());
@@ -91,6 +92,7 @@ public:
         if (kept.now == counter::lost && guarded && last > lead)
             return redis::answer::failed(redis::errc::foreign_fence);
         if (last < c.floor) last = std::max({clock, c.floor, c.value <= lead ? c.value : 0});
+        // mutant: readers whose tokens do not count
         return granted(write_fence(c, last + c.batch, t), wrong);
     }
 

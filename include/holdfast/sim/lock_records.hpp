@@ -67,6 +67,7 @@ protected:
         case confirm: return ours && fences_.raise(c, t) ? redis::answer::yes() : redis::answer::no();
         case reacquire:
         case extend:
+            // mutant: a renewal that makes a reader's record anew
             if (!ours && (c.what == extend || !(value.empty() || value == read_phase::reserved)))
                 return redis::answer::no();
             grant(c, t);

@@ -168,7 +168,7 @@ public:
     /// Effects: the writer of `c` leaves. Returns: when the last of the readers beside it ends; nothing if none is.
     std::optional<milliseconds> end_write(redis::command const& c, milliseconds now)
     {
-        bool const stay = beside_ == c.token.view();
+        bool const stay = beside_ == c.token.view();  // mutant: a writer that leaves with its own reader
         beside_.clear();
         if (c.rolls_back || (c.use_queue && c.waiter)) return stay ? last() : std::nullopt;
         // mutant: no turn for readers

@@ -101,7 +101,7 @@ private:
 
     void create() override
     {
-        enter(state::creating);
+        enter(state::creating);  // mutant: a writer whose node goes before its reader's is there
         in_doubt_ = true;
         send(first, {request::kind::create_plain, path(), plan().content});
         send(second, {request::kind::children, plan().lock});
@@ -150,7 +150,7 @@ private:
             else if (!waits && !one.converted)
                 waits = &one;
         }
-        if (!still_there) return refuse();
+        if (!still_there) return refuse();  // mutant: a writer whose node goes before its reader's is there
         if (to_ == access::exclusive) {
             if (others_hold || (waits && waits->sequence == exhausted_sequence)) return refuse();
             if (state_ == state::looking) return create();

@@ -131,6 +131,16 @@ MUTANTS = {
     "a lost fence begun at the clock": mutant(
         REDIS, ("most(c, t + c.max_lead)", "MUTANT ? clock : most(c, t + c.max_lead)")
     ),
+    "a reader with the token of the writer before it": mutant(
+        SHARED,
+        "LINE if (MUTANT && redis::mode_of(c) == access::shared && usable(c, t) && value(c.keys->fence().text()) != 0)"
+        " return granted(value(c.keys->fence().text()), false);",
+    ),
+    "readers whose tokens do not count": mutant(
+        SHARED,
+        ("write_fence(c, last + c.batch, t)",
+         "MUTANT && redis::mode_of(c) == access::shared ? last + c.batch : write_fence(c, last + c.batch, t)"),
+    ),
     # Whose turn it is.
     "a reservation that grants": mutant(
         REDIS + LINE_OF, ("!ours)", "!ours && !(MUTANT && lines_.reserved_for(name, c.waiter)))")
@@ -174,6 +184,23 @@ MUTANTS = {
     ),
     "a writer that was called let in beside others": mutant(
         SHARED, ("(!refused)", "(!refused || (MUTANT && lines_.reserved_for(c.keys->lock, c.waiter)))")
+    ),
+    # A hold that becomes one of the other mode: what it leaves goes when the other is there.
+    "a writer that lets go before it reads": mutant(
+        SHARED,
+        "LINE if (MUTANT && ask.has_beside && keys_->mode() == access::shared) {"
+        " ask.has_beside = false;"
+        " auto before = make(command::verb::release);"
+        " before.keys = std::make_shared<lock_keys const>(keys_->name(), \"\", access::exclusive);"
+        " before.token = *request_.beside;"
+        " step.ask.for_each([&](unsigned node) { transport_.send(node, before, nullptr); }); }",
+    ),
+    "a writer that leaves with its own reader": mutant(SHARED, ("= beside_", "= !MUTANT && beside_")),
+    # A key that was deleted is no reader's any more.
+    "a renewal that makes a reader's record anew": mutant(
+        SHARED,
+        ("(!ours && (",
+         "(!ours && !(MUTANT && shared && (value.empty() || value == read_phase::reserved)) && ("),
     ),
     # Whose phase it is.
     "a writer's mark forgotten": mutant(SHARED, "if (!MUTANT) LINE"),
@@ -267,6 +294,11 @@ MUTANTS = {
     ),
     "a hold converted at the end of the line": mutant(
         QUEUE, ("number)", "MUTANT ? exhausted_sequence - 1 : number)"), labels="lesson-16"
+    ),
+    "a writer whose node goes before its reader's is there": mutant(
+        ORDER + ("zookeeper-shared",),
+        "if (MUTANT && to_ == access::shared) send(second, {request::kind::erase, held_.node}); LINE",
+        ("(!still_there)", "(!still_there && !MUTANT)"),
     ),
     "a reader that becomes a writer without a second look": mutant(
         QUEUE, "LINE if (MUTANT && to_ == access::exclusive) return grant();"
