@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
 // A checker that cannot refuse is no checker: each is shown histories that it must refuse.
+#include "sweep/announcements.hpp"
 #include "sweep/exclusion.hpp"
 #include "sweep/fencing.hpp"
 #include "sweep/idleness.hpp"
 #include "sweep/linearizability.hpp"
 #include "sweep/liveness.hpp"
+#include "sweep/min_hold.hpp"
 #include "sweep/permit_idleness.hpp"
 #include "sweep/permit_limit.hpp"
 #include "sweep/phase_fairness.hpp"
+#include "sweep/stop_margin.hpp"
 
 #include "support/catch.hpp"
 
@@ -125,6 +128,54 @@ TEST_CASE("fences that rise are in order")
     CHECK_FALSE(test::fencing::breach({}));
     CHECK_FALSE(
         test::fencing::breach({released(0, 1ms, 2ms, 7), released(1, 3ms, 4ms, 8), released(0, 5ms, 6ms, 100)}));
+}
+
+TEST_CASE("a claim that is granted while one whose lease has ended has time to stop is noticed")
+{
+    auto lost = abandoned(0, 1ms, 5ms);
+    lost.stops_by = at(8ms);
+    CHECK_FALSE(test::stop_margin::breach({lost, released(1, 8ms, 9ms)}));
+    CHECK(test::stop_margin::breach({lost, released(1, 8ms - 1ns, 9ms)}));
+    CHECK(test::stop_margin::breach({released(1, 5ms, 9ms), lost}));
+    CHECK_FALSE(test::stop_margin::breach({abandoned(0, 1ms, 5ms), released(1, 5ms, 9ms)}));
+    CHECK_FALSE(test::stop_margin::breach({released(1, 0ms, 1ms - 1ns), lost}));
+    auto reader = released(1, 6ms, 9ms);
+    reader.shared = true;
+    CHECK(test::stop_margin::breach({lost, reader}));
+    lost.shared = true;
+    CHECK_FALSE(test::stop_margin::breach({lost, reader}));
+}
+
+TEST_CASE("a claim that is granted before the lock's min_hold is over is noticed")
+{
+    auto kept = released(0, 1ms, 2ms);
+    kept.kept_until = at(8ms);
+    CHECK_FALSE(test::min_hold::breach({kept, released(1, 8ms, 9ms)}));
+    CHECK(test::min_hold::breach({kept, released(1, 8ms - 1ns, 9ms)}));
+    CHECK(test::min_hold::breach({released(1, 3ms, 9ms), kept}));
+    CHECK_FALSE(test::min_hold::breach({released(0, 1ms, 2ms), released(1, 2ms, 9ms)}));
+}
+
+TEST_CASE("a loss that is not told, or without a warning for which there was time, is noticed")
+{
+    using test::announcements;
+    announcements::loss const told{
+        .at = at(100ms), .by_itself = true, .awake_since = at(40ms), .at_risk = at(90ms), .told = at(100ms)};
+    CHECK_FALSE(announcements::breach(told, 60ms));
+    auto other = told;
+    other.told = boot_clock::time_point::max();
+    CHECK(announcements::breach(other, 60ms));
+    other = told;
+    other.at_risk = boot_clock::time_point::max();
+    CHECK(announcements::breach(other, 60ms));
+    other.at_risk = at(100ms);
+    CHECK(announcements::breach(other, 60ms));
+    other.awake_since = at(41ms);
+    CHECK_FALSE(announcements::breach(other, 60ms));
+    other = told;
+    other.at_risk = at(100ms);
+    other.by_itself = false;
+    CHECK_FALSE(announcements::breach(other, 60ms));
 }
 
 TEST_CASE("a fence that was granted before is refused")

@@ -110,7 +110,7 @@ public:
     /// Effects: the same, and stops them, also those of the joint hold; and the tokens of `at_risk()`.
     void lose() noexcept
     {
-        mark_lost().request_stop();
+        mark_lost().request_stop();  // mutant: a loss that its holder is not told
         warning().request_stop();
         if (auto const of = joint()) of->lose();
     }
@@ -167,12 +167,12 @@ public:
     [[nodiscard]] warnings mark_at_risk() noexcept
     {
         std::unique_lock guard{mutex_};
-        if (std::exchange(failing_, true)) return {};
+        if (std::exchange(failing_, true)) return {};  // mutant: a renewal that fails without a warning
         ++risks_;
         warnings to_stop{.own = source(&sources::at_risk)};
         auto const of = joint_.lock();
         guard.unlock();
-        if (of) to_stop.joint = of->count_risk();
+        if (of) to_stop.joint = of->count_risk();  // mutant: a risk of one of several locks that is not that of all
         return to_stop;
     }
 
@@ -180,7 +180,7 @@ public:
     void mark_renewed() noexcept
     {
         std::unique_lock guard{mutex_};
-        if (!std::exchange(failing_, false)) return;
+        if (!std::exchange(failing_, false)) return;  // mutant: a warning that outlasts the renewal after it
         end_risk();
         auto const of = joint_.lock();
         guard.unlock();

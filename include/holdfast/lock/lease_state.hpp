@@ -80,6 +80,14 @@ public:
         return !fixed_ && release_at > deadline;
     }
 
+    /// Returns: the earliest time at which its holder gives the lease back to the store, see `min_hold`. Requires: it
+    /// has a holder.
+    [[nodiscard]] boot_clock::time_point earliest_release() const noexcept
+    {
+        if (holder_->unused) return {};
+        return saturating_add(holder_->since(), options_->min_hold);  // mutant: min_hold ignored
+    }
+
     /// Returns: when a lease that is kept is given back; `time_point::max()` if it is not kept.
     [[nodiscard]] boot_clock::time_point release_at() const noexcept { return release_at_; }
     [[nodiscard]] bool kept() const noexcept { return release_at_ != boot_clock::time_point::max(); }
@@ -219,7 +227,7 @@ private:
     /// Returns: how long before the end of its validity the loss of a lease of `ttl` is announced.
     [[nodiscard]] boot_clock::duration margin(std::chrono::milliseconds ttl) const noexcept
     {
-        return announcement_margin(ttl) + options_->stop_margin;
+        return announcement_margin(ttl) + options_->stop_margin;  // mutant: stop_margin ignored
     }
 
     /// Returns: what `stop_margin` leaves of `ttl`.

@@ -158,9 +158,7 @@ protected:
         auto& terms = gone.terms;
         terms.was_valid = in_time && store().still_leased(lease_.state().token());
         terms.ended_in_store = in_time;
-        auto const release_at = terms.was_valid && !mine->unused
-                                    ? saturating_add(mine->since(), lease_.state().options()->min_hold)
-                                    : boot_clock::time_point{};
+        auto const release_at = terms.was_valid ? lease_.state().earliest_release() : boot_clock::time_point{};
         mine->end();
         if (release_at > boot_clock::now()) {
             gone.unkept = keep(guard, std::move(call), deadline, release_at);

@@ -93,6 +93,11 @@ MUTANTS = {
     ),
     "a lock kept for its ttl only": mutant(REDIS, ("rest)", "MUTANT ? first_ttl_ : rest)")),
     "a no counted as a yes": mutant(REDIS, ("refused_.add(", "(MUTANT ? applied_ : refused_).add("), labels="lesson-20"),
+    "min_hold ignored": mutant(REDIS, ("options_->min_hold", "MUTANT ? options_->min_hold * 0 : options_->min_hold")),
+    "stop_margin ignored": mutant(
+        REDIS + SHARED + ZOOKEEPER + MULTI,
+        ("options_->stop_margin", "(MUTANT ? options_->stop_margin * 0 : options_->stop_margin)"),
+    ),
     # A vote that a renewal takes back.
     "a lost vote taken from another": mutant(REDIS, ("if (found", "if (!MUTANT && found"), labels="lesson-20"),
     "a lost vote taken back from who has none": mutant(REDIS, ("!may_vote(now)", "(MUTANT || !may_vote(now))")),
@@ -256,6 +261,13 @@ MUTANTS = {
     ),
     "several locks granted although one of them is held": mutant(MULTI, ("taken ||", "(taken && !MUTANT) ||")),
     "the leases of several counted from the answer": mutant(MULTI, ("sent_at_", "MUTANT ? now : sent_at_")),
+    # What a holder is told.
+    "a loss that its holder is not told": mutant(
+        MULTI, "if (MUTANT) static_cast<void>(mark_lost()); else LINE"
+    ),
+    "a renewal that fails without a warning": mutant(MULTI, "if (MUTANT) return {}; LINE"),
+    "a risk of one of several locks that is not that of all": mutant(MULTI, ("if (of)", "if (of && !MUTANT)")),
+    "a warning that outlasts the renewal after it": mutant(MULTI, "if (MUTANT) return; LINE"),
     # What operators do to a lock.
     "a forced release that calls no waiter": mutant(OPERATORS, ("if (", "if (!MUTANT && ")),
     "a holder that is not on all masters not named": mutant(OPERATORS, ("majority()", "(MUTANT ? size() : majority())")),

@@ -4,6 +4,7 @@
 #include "exclusion.hpp"
 #include "fencing.hpp"
 #include "process_scenario.hpp"
+#include "stop_margin.hpp"
 
 #include <holdfast/election.hpp>
 
@@ -29,6 +30,7 @@ public:
     election_scenario(std::uint64_t seed, run_options const& options)
         : process_scenario{seed, options}, margin_{ms(0, ttl_.count() / 3)}, pause_{ms(1, 50)}
     {
+        stop_margin_ = std::min(stop_margin_, ttl_ / 8);  // a term ends with both, and is renewed before
     }
 
 private:
@@ -47,7 +49,7 @@ private:
     void live(sim::client& me, std::uint8_t number) override
     {
         auto& process = me.host();
-        process_mutex lock{me, "leader", {.ttl = ttl_}};
+        process_mutex lock{me, "leader", options()};
         candidate mine{.process = process, .election = nullptr};
         for (std::uint32_t round = 0; !over(); ++round) {
             threads::sleep_until(process.present() + process.up_to(10ms));
@@ -111,10 +113,10 @@ private:
                                                .last_fence = t.fencing_token()});
         bool const returns_early = !mine.last && process.below(3) == 0;
         auto const leave = returns_early ? process.present() + process.up_to(duration{ttl_}) : time_point::max();
+        auto const margin = process.below(2) == 0 ? duration{margin_ + stop_margin_} : duration{};
         bool const held = keep(
             process, {&what}, leave, [&] { return !t.stop_token().stop_requested() && t.still_held(); },
-            [&] { return process.now() + t.remaining(); });
-        if (!held) see_announced(process, t);
+            [&] { return process.now() + t.remaining(); }, margin, [&] { see_announced(process, t); });
         if (!held && process.below(3) == 0) threads::sleep_until(process.present() + process.up_to(duration{ttl_} / 8));
         mine.in_elected = false;
     }
@@ -158,7 +160,7 @@ private:
 
     void inherit(sim::client& me) override
     {
-        process_mutex lock{me, "leader", {.ttl = ttl_}};
+        process_mutex lock{me, "leader", options()};
         lock.lock();
         std::error_code ec;
         lock.unlock(ec);
@@ -171,13 +173,14 @@ private:
         for (auto const& one : terms_)
             if (one.valid_until > one.granted) all.push_back(one);
         if (auto const b = exclusion::breach(all)) breach("K1", *b);
+        if (auto const b = stop_margin::breach(all)) breach("stop_margin", *b);
         if (auto const b = fencing::breach(all)) breach("K2", *b);
         if (verdict_.breaches.empty()) judge_remains({"leader"});
     }
 
     [[nodiscard]] std::string about() const override
     {
-        return ", stop margin " + std::to_string(margin_.count()) + " ms";
+        return ", that of a term " + std::to_string(margin_.count()) + " ms";
     }
 
     milliseconds margin_;

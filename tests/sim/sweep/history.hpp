@@ -23,9 +23,11 @@ struct claim {
     bool waited = false;             ///< the acquire was no single attempt
     bool beside = false;             ///< it was granted beside another claim of its client, which it replaces
     bool release_sent = false;
-    std::size_t permits = 1;  ///< of how many it is one, as its client says
-    std::size_t slot = 0;     ///< which of them, if they have numbers
-    std::int64_t node = 0;    ///< on ZooKeeper: the transaction that made its node; 0: not known
+    boot_clock::time_point stops_by{};    ///< if it was over by itself: until when its holder has time to stop
+    boot_clock::time_point kept_until{};  ///< if it was released in time: until when no other is to get the lock
+    std::size_t permits = 1;              ///< of how many it is one, as its client says
+    std::size_t slot = 0;                 ///< which of them, if they have numbers
+    std::int64_t node = 0;                ///< on ZooKeeper: the transaction that made its node; 0: not known
 
     [[nodiscard]] boot_clock::time_point over() const noexcept { return valid_until < ended ? valid_until : ended; }
     /// Returns: whether it was released before the lease was over.

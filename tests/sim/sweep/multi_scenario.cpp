@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // The shipped multi_mutex and the holds of several locks, in simulated processes that block.
+#include "announcements.hpp"
 #include "exclusion.hpp"
 #include "fencing.hpp"
 #include "process_scenario.hpp"
+#include "stop_margin.hpp"
 
 #include <holdfast/adapters/multi_mutex.hpp>
 
@@ -54,7 +56,7 @@ private:
 
     void lay(table& to, sim::client& me)
     {
-        for (auto const& name : names_) to.locks.emplace_back(me, name, lock_options{.ttl = ttl_});
+        for (auto const& name : names_) to.locks.emplace_back(me, name, options());
     }
 
     void live(sim::client& me, std::uint8_t number) override
@@ -128,19 +130,43 @@ private:
                                                           .last_fence = fence}});
             claims.push_back(&one.what);
         }
+        announcements heard{process, all.lease()};
         auto const held = [&] {
             bool const whole = all.lease().still_held();
+            if (whole) see_risk(heard, claims.size() == 1);
             for (auto const i : some)
                 if (whole && !all.lease_of(mine.locks[i]).still_held())
                     breach("all or none", names_[i] + " is lost, and the hold of all goes on");
             return whole;
         };
-        bool const to_the_end = keep(process, claims, leave, held, [&] { return all.lease().expires_at(); });
+        bool const to_the_end = keep(
+            process, claims, leave, held, [&] { return all.lease().expires_at(); }, stop_margin_,
+            [&] { see_loss(process, heard); });
         if (!to_the_end && !threads::ending() && process.below(2) == 0)
             threads::sleep_until(process.present() + process.up_to(ttl_));
         std::error_code ec;
         all.unlock(ec);
         if (calm_ && to_the_end && ec && !threads::ending()) breach("release", "a release failed: " + ec.message());
+    }
+
+    /// What is renewed is at risk no more, and what never fails is never. `alone`: it is one lock.
+    void see_risk(announcements& heard, bool alone)
+    {
+        bool const too_worried = heard.too_worried();
+        if (alone && too_worried) breach("at_risk", "a holder is warned although its lease was renewed");
+        if (calm_ && heard.warned()) breach("at_risk", "a holder is warned although no renewal failed");
+    }
+
+    /// A loss is announced at its time.
+    void see_loss(sim::host& process, announcements const& heard)
+    {
+        auto const seen = process.present();
+        auto of = heard.lost();
+        threads::sleep_until(seen + 2ms);
+        if (threads::ending() || process.awake_since() > seen) return;
+        of.at_risk = heard.lost().at_risk;
+        of.told = heard.lost().told;
+        if (auto const b = announcements::breach(of, ttl_)) breach("announced", *b);
     }
 
     /// Takes all.
@@ -166,6 +192,7 @@ private:
             if (p.what.valid_until > p.what.granted) locks[p.lock].push_back(p.what);
         for (std::size_t i = 0; i < locks.size(); ++i) {
             if (auto const b = exclusion::breach(locks[i])) breach("K1", names_[i] + ": " + *b);
+            if (auto const b = stop_margin::breach(locks[i])) breach("stop_margin", names_[i] + ": " + *b);
             if (auto const b = fencing::breach(locks[i])) breach("K2", names_[i] + ": " + *b);
         }
         if (verdict_.breaches.empty()) judge_remains(names_);

@@ -32,7 +32,11 @@ namespace holdfast::test {
 class process_scenario {
 public:
     process_scenario(std::uint64_t seed, run_options const& options)
-        : chance_{~seed}, calm_{seed % 2 == 0}, ttl_{ms(200, 600)}, world_{seed, calm_ ? sim::faults{} : wrong()}
+        : chance_{~seed},
+          calm_{seed % 2 == 0},
+          ttl_{ms(200, 600)},
+          stop_margin_{margin(seed)},
+          world_{seed, calm_ ? sim::faults{} : wrong()}
     {
         if (options.observer) world_.observe(options.observer);
         if (options.keep) world_.decided().keep_only(*options.keep);
@@ -71,7 +75,8 @@ public:
         judge();
         verdict_.plan = std::string{calm_ ? "calm" : "faulty"} + ", " + std::to_string(servers_->size()) +
                         " servers, " + std::to_string(processes_.size()) + " processes, ttl " +
-                        std::to_string(ttl_.count()) + " ms" + about() + "\n";
+                        std::to_string(ttl_.count()) + " ms, stop margin " + std::to_string(stop_margin_.count()) +
+                        " ms" + about() + "\n";
         verdict_.decisions = world_.decided().taken();
         verdict_.hash = world_.hash();
         verdict_.happened = world_.happened();
@@ -141,11 +146,15 @@ protected:
         return std::find(killed_.begin(), killed_.end(), process.index()) != killed_.end();
     }
 
+    /// Returns: the options of a lock.
+    [[nodiscard]] lock_options options() const { return {.ttl = ttl_, .stop_margin = stop_margin_}; }
+
     /// Effects: for as long as `held()`, and until `leave`, all of `mine` are claimed until `until()`, a time of the
-    /// process's clock. Returns: whether they were held to the end.
-    template <class Held, class Until>
+    /// process's clock. If they are lost, calls `at_loss()`; if that is as their time is over, the process takes the
+    /// time `margin` to stop. Returns: whether they were held to the end.
+    template <class Held, class Until, class Function>
     bool keep(sim::host& process, std::vector<claim*> const& mine, time_point leave, Held const& held,
-              Until const& until)
+              Until const& until, duration margin, Function const& at_loss)
     {
         auto seen = time_point{};
         bool still = held();
@@ -157,9 +166,24 @@ protected:
             if (process.present() >= leave) break;
             threads::sleep_until(std::min(leave, process.present() + duration{ttl_} / 12));
         }
+        if (!still && !threads::ending()) {
+            bool const by_itself = process.now() >= seen;
+            at_loss();
+            if (by_itself && margin.count() != 0) {
+                auto const stops_by = process.when(seen + margin);
+                for (auto* const one : mine) one->stops_by = stops_by;
+                threads::sleep_until(stops_by);
+            }
+        }
         for (auto* const one : mine) one->ended = std::min(one->ended, process.present());
         if (!still) ++verdict_.lost;
         return still;
+    }
+    template <class Held, class Until>
+    bool keep(sim::host& process, std::vector<claim*> const& mine, time_point leave, Held const& held,
+              Until const& until)
+    {
+        return keep(process, mine, leave, held, until, {}, [] {});
     }
 
     /// How one waits.
@@ -195,12 +219,20 @@ protected:
     holdfast::detail::random_sequence chance_;
     bool calm_;
     milliseconds ttl_;
+    milliseconds stop_margin_;
     sim::world world_;
     std::optional<sim::store> servers_;
     std::deque<sim::client> processes_;
     verdict verdict_;
 
 private:
+    [[nodiscard]] milliseconds margin(std::uint64_t seed) const
+    {
+        holdfast::detail::random_sequence d{seed ^ 0x6d61'7267'696eU};
+        auto const most = static_cast<std::uint64_t>(std::min(ttl_ / 2, ttl_ - 2 * node_timeout).count());
+        return milliseconds{d.below(2) == 0 ? 0 : static_cast<std::int64_t>(1 + d.below(most))};
+    }
+
     [[nodiscard]] sim::faults wrong()
     {
         auto const rate = [&](unsigned most) { return one_in(2) ? 1 + static_cast<unsigned>(below(most)) : 0; };

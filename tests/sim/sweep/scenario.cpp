@@ -8,8 +8,10 @@
 #include "linearizability.hpp"
 #include "liveness.hpp"
 #include "machine.hpp"
+#include "min_hold.hpp"
 #include "phase_fairness.hpp"
 #include "schedule.hpp"
+#include "stop_margin.hpp"
 #include "user.hpp"
 
 #include <holdfast/sim/host.hpp>
@@ -243,6 +245,7 @@ private:
             for (auto const at : record_.votes_gone) {
                 if (at >= c.asked && at < c.granted) counts = false;
                 if (at >= c.granted) c.ended = std::min(c.ended, at);
+                if (at >= c.granted) c.stops_by = c.kept_until = {};
             }
             if (counts) all.push_back(c);
         }
@@ -324,6 +327,8 @@ private:
         auto const claims = claims_that_count();
         if (plan_.exclusive) {
             if (auto const b = exclusion::breach(claims)) record_.breach("K1", *b);
+            if (auto const b = stop_margin::breach(claims)) record_.breach("stop_margin", *b);
+            if (auto const b = min_hold::breach(claims)) record_.breach("min_hold", *b);
             if (auto const b = shared() || !record_.votes_gone.empty()
                                    ? std::nullopt
                                    : linearizability::breach(record_.calls, {.ghosts = !plan_.calm,

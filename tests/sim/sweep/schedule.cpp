@@ -246,6 +246,15 @@ void draw_min_holds(schedule& s, dice& d)
         if (one.renews && d.once_in(4)) one.min_hold = milliseconds{d.between(1, s.ttl.count())};
 }
 
+/// Clients that are told of a loss earlier than they have to be; what is left of the ttl is no less than allowed.
+void draw_stop_margins(schedule& s, dice& d)
+{
+    for (auto& one : s.options) {
+        auto const most = std::min(one.ttl / 2, one.ttl - 2 * s.node_timeout);
+        if (d.once_in(3)) one.stop_margin = milliseconds{d.between(1, most.count())};
+    }
+}
+
 }  // namespace
 
 schedule schedule::draw(std::uint64_t seed, unsigned nodes)
@@ -272,6 +281,7 @@ schedule schedule::draw(std::uint64_t seed, unsigned nodes)
     draw_rights(s, d, queueless);
     draw_set_clocks(s, d);
     draw_min_holds(s, d);
+    draw_stop_margins(s, d);
     s.exclusive = guarded || !s.forgetful;
     return s;
 }
@@ -313,8 +323,9 @@ std::string schedule::describe() const
     for (auto const& one : options)
         text += "ttl " + number(one.ttl.count()) + (one.renews ? "" : "not renewed ") +
                 (one.extends ? "extended " : "") + (one.deferred_release ? "deferred release " : "") +
-                (one.min_hold.count() != 0 ? "kept for " + number(one.min_hold.count()) : "") + number(one.fences) +
-                "fences; ";
+                (one.min_hold.count() != 0 ? "kept for " + number(one.min_hold.count()) : "") +
+                (one.stop_margin.count() != 0 ? "stop margin " + number(one.stop_margin.count()) : "") +
+                number(one.fences) + "fences; ";
     text += "\n";
     for (auto const& one : disasters)
         text += one.name.text() + " at " + std::to_string(std::chrono::duration_cast<milliseconds>(one.at).count()) +

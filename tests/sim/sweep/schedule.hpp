@@ -36,6 +36,7 @@ struct client_plan {
     bool deferred_release = false;  ///< gives the lock back without waiting for the answer
     unsigned fences = 1;            ///< the most that are reserved with a lock
     std::chrono::milliseconds min_hold{};
+    std::chrono::milliseconds stop_margin{};
 };
 
 /// What one run of the sweep is like: everything that is decided before it begins.

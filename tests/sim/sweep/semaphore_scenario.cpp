@@ -8,6 +8,7 @@
 #include "permit_limit.hpp"
 #include "process_scenario.hpp"
 #include "program_waits.hpp"
+#include "stop_margin.hpp"
 
 #include <holdfast/semaphore.hpp>
 
@@ -63,7 +64,7 @@ private:
 
     void live(sim::client& me, std::uint8_t number) override
     {
-        process_semaphore jobs{me, "jobs", static_cast<std::ptrdiff_t>(permits_), {.ttl = ttl_}};
+        process_semaphore jobs{me, "jobs", static_cast<std::ptrdiff_t>(permits_), options()};
         process_thread other;
         if (one_in(3)) other = process_thread{[&] { use(me, jobs, number, 1); }};
         use(me, jobs, number, 0);
@@ -145,7 +146,8 @@ private:
         auto& mine = claim_of(process, permit.slot(), permit.fencing_token());
         auto const leave = process.present() + process.up_to(process.below(6) == 0 ? 2 * ttl_ : 10ms);
         bool const held = keep(
-            process, {&mine}, leave, [&] { return permit.still_held(); }, [&] { return permit.expires_at(); });
+            process, {&mine}, leave, [&] { return permit.still_held(); }, [&] { return permit.expires_at(); },
+            stop_margin_, [] {});
         if (!held && process.below(2) == 0) threads::sleep_until(process.present() + process.up_to(ttl_));
         std::error_code ec;
         permit.release(ec);
@@ -200,7 +202,8 @@ private:
             return all;
         };
         auto const leave = process.present() + process.up_to(process.below(6) == 0 ? 2 * ttl_ : 10ms);
-        bool const held = keep(process, parts, leave, each_held, [&] { return taken.expires_at(); });
+        bool const held = keep(
+            process, parts, leave, each_held, [&] { return taken.expires_at(); }, stop_margin_, [] {});
         if (!held && process.below(2) == 0) threads::sleep_until(process.present() + process.up_to(ttl_));
         taken.release();
     }
@@ -229,7 +232,7 @@ private:
     /// Takes all permits, one after the other or at once, and then there is none.
     void inherit(sim::client& me) override
     try {
-        process_semaphore jobs{me, "jobs", static_cast<std::ptrdiff_t>(permits_), {.ttl = ttl_}};
+        process_semaphore jobs{me, "jobs", static_cast<std::ptrdiff_t>(permits_), options()};
         if (resizes_) jobs.resize(static_cast<std::ptrdiff_t>(permits_));
         leased_permits at_once;
         if (batches_) at_once = leased_permits{jobs, static_cast<std::ptrdiff_t>(permits_)};
@@ -260,6 +263,7 @@ private:
         for (auto const& [slot, claims] : slots) {
             auto const of = "slot " + std::to_string(slot) + ": ";
             if (auto const b = exclusion::breach(claims)) breach("K1", of + *b);
+            if (auto const b = stop_margin::breach(claims)) breach("stop_margin", of + *b);
             if (auto const b = fencing::breach(claims)) breach("K2", of + *b);
         }
         if (calm_ && changes_.empty()) judge_idleness();

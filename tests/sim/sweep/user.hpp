@@ -70,8 +70,8 @@ public:
           mine_{mine},
           end_{end},
           record_{r},
-          options_{std::make_shared<lock_options const>(
-              lock_options{.ttl = mine.ttl, .renew = mine.renews, .min_hold = mine.min_hold})}
+          options_{std::make_shared<lock_options const>(lock_options{
+              .ttl = mine.ttl, .renew = mine.renews, .stop_margin = mine.stop_margin, .min_hold = mine.min_hold})}
     {
     }
 
@@ -171,6 +171,7 @@ private:
         lease.begin(got, one);
         lease.give(one, lease.deadline_for(got.valid_until), nullptr);
         auto held = lease.holder();
+        auto const kept_until = mine_.min_hold.count() != 0 ? me_.when(held->since() + mine_.min_hold) : time_point{};
         bool ends_early = false;  // a lease that is kept
         auto deadline = held->deadline();
         auto kept_since = time_point::min();  // its last extension
@@ -178,9 +179,9 @@ private:
         for (;;) {
             co_await me_.sleep_until(std::min(leave_at, me_.when(lease.next_look())));
             if (!held->still_held()) break;
-            believe(mine, deadline + announcement_margin(lease.ttl()));
+            believe(mine, deadline + margin(lease.ttl()));
             if (me_.present() >= leave_at) {
-                auto const release_at = held->since() + mine_.min_hold;
+                auto const release_at = lease.earliest_release();
                 if (lease.kept() || release_at <= me_.now()) break;
                 note("keeps the lock, fence", got.fence);
                 held->end();
@@ -208,15 +209,15 @@ private:
                 note("renewed", 0);
                 ++record_.verdict.renewed;
                 deadline = held->deadline();
-                believe(mine, deadline + announcement_margin(lease.ttl()));
+                believe(mine, deadline + margin(lease.ttl()));
                 if (!lease.kept()) continue;
                 kept_since = answered;
-                if (std::exchange(ends_early, false) &&
-                    deadline + announcement_margin(length) + drift(length) < lease.release_at())
+                if (std::exchange(ends_early, false) && deadline + margin(length) + drift(length) < lease.release_at())
                     record_.breach("min_hold",
                                    "client " + std::to_string(me_.index()) + " keeps the lock for less than it has to");
                 if (!plan_.mortal || !one_in(8)) continue;
                 note("DIES while it keeps the lock, fence", got.fence);
+                record_.claims[mine].kept_until = kept_until - drift(lease.ttl());  // by the servers' clocks
                 co_return;
             }
             if (refused) {
@@ -232,6 +233,10 @@ private:
             note("LOST, fence", got.fence);
             ++record_.verdict.lost;
             if (!refused && mine_.renews) look_why(mine, deadline, kept_since);
+            if (!refused && mine_.stop_margin.count() != 0) {
+                record_.claims[mine].stops_by = me_.when(deadline + mine_.stop_margin);
+                co_await me_.sleep_until(record_.claims[mine].stops_by);
+            }
         }
         grant other;
         std::size_t then = unclaimed;
@@ -258,6 +263,7 @@ private:
         }
         record_.claims[mine].ended = std::min(record_.claims[mine].ended, me_.present());
         record_.claims[mine].release_sent = true;
+        if (!lost) record_.claims[mine].kept_until = kept_until;
         note("releases, fence", got.fence);
         auto const asked = begin_call(call::kind::release, mine);
         redis::release_operation release{way_, key};
@@ -298,7 +304,13 @@ private:
     /// Returns: a request for the other mode, beside a lease.
     [[nodiscard]] acquire_request beside(owner_token const& held) const
     {
-        return {.ttl = options_->ttl, .once = true, .beside = held};
+        return {.ttl = options_->ttl, .stop_margin = options_->stop_margin, .once = true, .beside = held};
+    }
+
+    /// Returns: how long before the end of its validity the loss of a lease of `ttl` is announced.
+    [[nodiscard]] duration margin(std::chrono::milliseconds ttl) const
+    {
+        return announcement_margin(ttl) + mine_.stop_margin;
     }
 
     /// Effects: the claim is good until its holder's clock shows `t`: that may be another time than it was, where
@@ -359,6 +371,7 @@ private:
         auto const fences = one_in(2) ? mine_.fences : 1U;
         bool const for_ever = one_in(2);
         return {.ttl = options_->ttl,
+                .stop_margin = options_->stop_margin,
                 .fences = fences,
                 .retry = {.first = std::chrono::microseconds{500}, .most = options_->ttl},
                 .once = once,
@@ -383,7 +396,7 @@ private:
     [[nodiscard]] bool may_be_late(acquire_request const& wish, duration took) const
     {
         auto const clock = boot_clock::duration{wish.ttl} / 100;
-        auto const of_use = valid_until({}, wish.ttl) - announcement_margin(wish.ttl) - clock - time_point{};
+        auto const of_use = valid_until({}, wish.ttl) - margin(wish.ttl) - clock - time_point{};
         return took >= of_use && (wish.once || of_use < 2 * plan_.node_timeout);
     }
 

@@ -9,6 +9,7 @@
 #include "machine.hpp"
 #include "permit_idleness.hpp"
 #include "permit_limit.hpp"
+#include "stop_margin.hpp"
 #include "zookeeper_numbers.hpp"
 #include "zookeeper_operator.hpp"
 #include "zookeeper_servers.hpp"
@@ -376,6 +377,8 @@ private:
             judge_permits(claims);
         else if (auto const b = exclusion::breach(claims))
             record_.breach("K1", *b);
+        else if (auto const late = stop_margin::breach(claims))
+            record_.breach("stop_margin", *late);
         if (!has_permits(shared_.form))
             if (auto const b = fencing::breach(claims)) record_.breach("K2", *b);
         if (shared_.form == zookeeper_form::queue || has_permits(shared_.form)) judge_woken();
@@ -412,6 +415,7 @@ private:
         for (auto const& [slot, of_slot] : slots) {
             auto const of = "slot " + std::to_string(slot) + ": ";
             if (auto const b = exclusion::breach(of_slot)) record_.breach("K1", of + *b);
+            if (auto const b = stop_margin::breach(of_slot)) record_.breach("stop_margin", of + *b);
             if (auto const b = fencing::breach(of_slot)) record_.breach("K2", of + *b);
         }
     }

@@ -98,6 +98,10 @@ public:
     {
         options_->ttl =
             zookeeper::session_lease::duration(std::chrono::floor<std::chrono::milliseconds>(servers.timeout()));
+        holdfast::detail::random_sequence margins{me.world().seed() ^ (std::uint64_t{me.index() + 1} << 40U)};
+        auto const most = static_cast<std::uint64_t>((options_->ttl / 3).count());
+        if (margins.below(3) == 0)
+            options_->stop_margin = std::chrono::milliseconds{static_cast<std::int64_t>(1 + margins.below(most))};
         be_born();
     }
 
@@ -278,6 +282,7 @@ private:
         auto const left = std::max(deadline, me_.present()) - me_.present();
         std::shared_ptr<pending_acquire> acquiring =
             store_->acquire(key, {.ttl = options_->ttl,
+                                  .stop_margin = options_->stop_margin,
                                   .retry = {.first = std::chrono::microseconds{500}, .most = options_->ttl},
                                   .once = once,
                                   .deadline = deadline == time_point::max() ? deadline : me_.now() + left});
@@ -380,12 +385,14 @@ private:
         auto const held = lease.holder();
         auto const must_stay = [&] { return inherits && !inherited_all(); };
         bool lost = false;
+        auto deadline = held->deadline();
         while (!lost) {
             auto const looks_at = must_stay() ? me_.present() + servers_.timeout() / 16 : leave_at;
             co_await me_.sleep_until(std::min(looks_at, me_.when(lease.next_look())));
             if (life != life_) co_return;
             if (!held->still_held()) break;
-            believe(mine, held->deadline() + announcement_margin(options_->ttl));
+            deadline = held->deadline();
+            believe(mine, deadline + announcement_margin(options_->ttl) + options_->stop_margin);
             if (me_.present() >= leave_at && !must_stay()) break;
             if (!lease.due(me_.now())) continue;
             lease.ask(lease.ttl());
@@ -414,6 +421,11 @@ private:
         if (lost || !held->still_held()) {
             note("LOST, fence", got.fence);
             ++record_.verdict.lost;
+            if (!lost && options_->stop_margin.count() != 0) {
+                auto const stops_by = record_.claims[mine].stops_by = me_.when(deadline + options_->stop_margin);
+                co_await me_.sleep_until(stops_by);
+                if (life != life_) co_return;
+            }
         }
         std::optional<grant> other;
         auto then = mine;
