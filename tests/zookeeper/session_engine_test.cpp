@@ -569,6 +569,32 @@ TEST_CASE("a renewal fails before its lease can end, however long the operation 
     CHECK(asks.outcome().code() == holdfast::zookeeper::errc::no_answer);
 }
 
+TEST_CASE("a renewal that is not answered fails before the loss of its lease is told")
+{
+    // Nothing else is due for so long.
+    auto const due_after = [](std::chrono::hours left, std::chrono::hours margin) {
+        session zk{{.operation_timeout = 1000h}};
+        zk.to->on_state(transport_events::state::connected, 1, 40h);
+        auto const token = holdfast::owner_token::fresh();
+        auto const begun = boot_clock::now();
+        {
+            session_engine::lock const guard{zk.engine.mutex()};
+            zk.engine.held().add(token, {{"/orders", "ours", "/orders/ours1", 1, {}, 1}, begun + left, 0, margin});
+        }
+        std::shared_ptr<session_engine> const in{&zk.engine, [](session_engine*) {}};
+        holdfast::zookeeper::extend_operation asks{in, token};
+        told done;
+        asks.start(done);
+        return zk.attend() - begun;
+    };
+    auto const told_of_loss = 4h - 2 * holdfast::drift(20h);
+    CHECK(due_after(100h, 0h) > told_of_loss);
+    CHECK(due_after(4h, 0h) < told_of_loss);
+    CHECK(due_after(4h, 0h) > told_of_loss - 1h);
+    CHECK(due_after(4h, 1h) < told_of_loss - 1h);
+    CHECK(due_after(4h, 1h) > told_of_loss - 2h);
+}
+
 TEST_CASE("a holder whose node goes while the line is read, as it may have another one, is not overlooked")
 {
     using holdfast::report_of;

@@ -232,8 +232,7 @@ private:
             begin_stage();
             return now;  // a cancel that came with the end of the session has not been looked at
         }
-        auto const timeout = session().lease().timeout();
-        auto const ttl = session_lease::duration(timeout);
+        auto const ttl = session_lease::duration(session().lease().timeout());
         auto const until = session().lease().until();
         // The thread woke long after the confirmation, or the process was paused.
         if (until - now < boot_clock::duration{ttl} / 2) {
@@ -243,11 +242,12 @@ private:
             if (now < confirm_at_) return std::min(limit, confirm_at_);
             confirming_ = true;
             // It takes two answers, one after the other.
-            confirm_at_ = std::exchange(asked_quorum_, true) ? now + timeout / 32 : now;
+            confirm_at_ = std::exchange(asked_quorum_, true) ? now + ttl / 16 : now;
             session().perform(*this, {{{request::kind::confirm}, confirm_tag}});
             return limit;
         }
-        session().held().add(token_, {machine_->what_is_left(), until + drift(ttl), machine_->first_token()});
+        session().held().add(
+            token_, {machine_->what_is_left(), until + drift(ttl), machine_->first_token(), request_.stop_margin});
         session().wake_thread(until + drift(ttl));
         auto const fence = request_.fences == 0 ? 0 : machine_->first_token();
         finish(grant{.token = token_, .valid_until = until, .fence = fence, .fences = key_->tokens(), .ttl = ttl});

@@ -38,11 +38,14 @@ public:
         session().ensure_running({});
         std::scoped_lock guard{session().mutex()};
         begin(done);
-        if (!session().held().find(token_)) return end(make_error_code(holdfast::errc::lease_lost));
-        // Its failure is told before the lease can end, however long the operation timeout is.
+        auto const* const node = session().held().find(token_);
+        if (!node) return end(make_error_code(holdfast::errc::lease_lost));
+        // Its failure is told before the loss would be, however long the operation timeout is.
         auto const now = boot_clock::now();
-        auto const half = session_lease::duration(session().lease().timeout()) / 2;
-        session().look_at(*this, std::min(timeout_after(now), now + half));
+        auto const ttl = session_lease::duration(session().lease().timeout());
+        auto const left = node->ends - drift(ttl) - announcement_margin(ttl) - node->stop_margin - now;
+        auto const longest = std::min<boot_clock::duration>(ttl / 2, left - left / 4);
+        session().look_at(*this, std::min(timeout_after(now), now + longest));
         session().attach(*this);
     }
 

@@ -7,6 +7,7 @@
 #include <holdfast/zookeeper/acquire_machine.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -33,6 +34,7 @@ public:
         leftover what;
         boot_clock::time_point ends;
         std::uint64_t token = 0;  ///< the first fencing token of the lease
+        std::chrono::milliseconds stop_margin{};
     };
 
     /// Returns: the bytes of the node `what`.
