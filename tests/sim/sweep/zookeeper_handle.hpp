@@ -25,6 +25,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace holdfast::test {
 
@@ -57,6 +58,7 @@ public:
         watches_.clear();
         active_.clear();
         watches_of_children_.clear();
+        notices_.clear();
         hang_up();
     }
 
@@ -94,7 +96,7 @@ public:
         bool told = false;
         auto const tell = [&](std::set<std::string>& watched, std::string const& path) {
             if (watched.erase(path) == 0) return;
-            notify(path);
+            notify(watched, path);
             told = told || std::none_of(under_way_.begin(), under_way_.end(),
                                         [&](call const& one) { return one.what.path == path; });
         };
@@ -130,6 +132,12 @@ private:
         std::deque<std::pair<std::uint64_t, zookeeper::request>> inbox{};
     };
     using shared_link = std::shared_ptr<link>;
+    /// What the client has not been told yet.
+    struct notice {
+        std::set<std::string>* watched;
+        std::string path;
+        std::uint64_t number;
+    };
 
     [[nodiscard]] sim::world& world() const noexcept { return me_.world(); }
     [[nodiscard]] duration delay(link const& l) const { return world().delay(me_.index(), l.server); }
@@ -197,17 +205,19 @@ private:
         state_ = state::up;
         if (session_ == 0) world().note("session begins", me_.index(), link_->server, static_cast<std::uint64_t>(id));
         session_ = id;
-        // Watches are set again: of nodes that are gone, or have other children, meanwhile the client is told.
+        // Watches are set again, also those whose notice was lost: of nodes that are gone, or have other children,
+        // meanwhile the client is told.
+        for (auto const& one : std::exchange(notices_, {})) one.watched->insert(one.path);
         for (auto const& one : std::exchange(watches_, {})) {
             zookeeper::request const look{zookeeper::request::kind::data, one};
             if (servers_.state().process(link_->server, session_, look, false).what == zookeeper::answer::ok)
                 watches_.insert(one);
             else
-                notify(one);
+                notify(watches_, one);
         }
         for (auto const& one : std::exchange(watches_of_children_, {}))
             if (servers_.state().children_changed(link_->server, one, seen_))
-                notify(one);
+                notify(watches_of_children_, one);
             else
                 watches_of_children_.insert(one);
         to_.on_state(events::state::connected, session_,
@@ -222,6 +232,7 @@ private:
         watches_.clear();
         active_.clear();
         watches_of_children_.clear();
+        notices_.clear();
         to_.on_state(events::state::expired, session_, {});
     }
 
@@ -344,12 +355,16 @@ private:
         to_.on_reply(*one.as, std::move(r));
     }
 
-    void notify(std::string const& path)
+    /// Effects: the client is told of the end of its watch, which was one of `watched`. It keeps its watches until it is
+    /// told. Source: `zoo_awget`, and `send_set_watches` of the C client 3.8.
+    void notify(std::set<std::string>& watched, std::string const& path)
     {
+        notices_.push_back({&watched, path, ++noticed_});
         if (link_->deaf) return;
         link_->answers = std::max(link_->answers, world().now() + delay(*link_));
-        me_.at(link_->answers, [self = shared_from_this(), l = link_, path] {
+        me_.at(link_->answers, [self = shared_from_this(), l = link_, path, number = noticed_] {
             if (!l->intact) return;
+            std::erase_if(self->notices_, [number](notice const& one) { return one.number == number; });
             self->active_.erase(path);
             self->to_.on_notice(path);
         });
@@ -386,6 +401,8 @@ private:
     std::set<std::string> watches_;  ///< at the server
     std::set<std::string> watches_of_children_;
     std::set<std::string> active_;  ///< as this client knows
+    std::vector<notice> notices_;   ///< under way, or lost
+    std::uint64_t noticed_ = 0;
 };
 
 }  // namespace holdfast::test
