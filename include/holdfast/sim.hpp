@@ -31,10 +31,16 @@
 
 namespace holdfast::inline HOLDFAST_ABI::sim {
 
-/// A lease of a simulated client, from its grant until it is given back. The shipped `lease_state` judges it.
-class granted_lease {
+/// A lease of a simulated client, from its grant until it is given back. The shipped `lease_state` judges it. `Client`
+/// is `client`, or has the same members.
+template <class Client>
+class basic_granted_lease {
+    using extend_operation = typename Client::extend_operation;
+    using release_operation = typename Client::release_operation;
+
 public:
-    granted_lease(client& of, redis::shared_keys key, std::shared_ptr<lock_options const> options, grant const& got)
+    basic_granted_lease(Client& of, typename Client::key key, std::shared_ptr<lock_options const> options,
+                        grant const& got)
         : client_{of}, key_{std::move(key)}
     {
         detail::mutex_state owner;
@@ -48,7 +54,7 @@ public:
     [[nodiscard]] std::shared_ptr<detail::hold_state> const& hold() const noexcept { return hold_; }
 
     /// Renews `l` in time, until it is given back, or lost; a loss, and a renewal that failed, are announced.
-    static process renew(std::shared_ptr<granted_lease> l)
+    static process renew(std::shared_ptr<basic_granted_lease> l)
     {
         auto& host = l->client_.host();
         auto& state = l->state_;
@@ -59,7 +65,7 @@ public:
             if (!state.due(host.now())) continue;
             state.ask(state.ttl());
             call extending{host};
-            client::extend_operation extend{l->client_.way(), l->key_, state.token(), state.ttl()};
+            extend_operation extend{l->client_.way(), l->key_, state.token(), state.ttl()};
             {
                 renewing const now{l->renewing_, extend};
                 extend.start(extending);
@@ -78,14 +84,14 @@ public:
     }
 
     /// Gives `l` back, if that is not null. If `ec` is not null, it gets the result.
-    static process give_back(std::shared_ptr<granted_lease> l, std::error_code* ec)
+    static process give_back(std::shared_ptr<basic_granted_lease> l, std::error_code* ec)
     {
         auto result = make_error_code(errc::not_owner);
         if (l) {
             bool const was_valid = l->hold_->still_held();
             l->end("gives the lock back, fence");
             call releasing{l->client_.host()};
-            client::release_operation release{l->client_.way(), l->key_};
+            release_operation release{l->client_.way(), l->key_};
             release.bind(l->hold_->token);
             release.start(releasing);
             co_await releasing.ended_by();
@@ -104,16 +110,13 @@ private:
     /// Lets a lease that ends cancel its renewal, until that ends or its coroutine is destroyed.
     class renewing {
     public:
-        renewing(client::extend_operation*& place, client::extend_operation& one) noexcept : place_{place}
-        {
-            place_ = &one;
-        }
+        renewing(extend_operation*& place, extend_operation& one) noexcept : place_{place} { place_ = &one; }
         renewing(renewing const&) = delete;
         renewing& operator=(renewing const&) = delete;
         ~renewing() { place_ = nullptr; }
 
     private:
-        client::extend_operation*& place_;
+        extend_operation*& place_;
     };
 
     /// Effects: notes that a renewal has failed after which the lease goes on, and announces that.
@@ -139,12 +142,14 @@ private:
         if (renewing_) renewing_->cancel();
     }
 
-    client& client_;
-    redis::shared_keys key_;
+    Client& client_;
+    typename Client::key key_;
     detail::lease_state state_;
     std::shared_ptr<detail::hold_state> hold_;
-    client::extend_operation* renewing_ = nullptr;
+    extend_operation* renewing_ = nullptr;
 };
+
+using granted_lease = basic_granted_lease<client>;
 
 /// A lock in a simulated store, for one process at a time. Its members are awaited, so it is not a lock as the standard
 /// defines it; they do what those of `holdfast::mutex` do:

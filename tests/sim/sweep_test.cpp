@@ -21,8 +21,9 @@ TEST_CASE("every lock that is shipped is simulated")
     std::set<std::string_view> names;
     for (auto const& m : test::machines()) names.insert(m.name);
     CHECK(names == std::set<std::string_view>{"election", "late", "line", "multi", "operators", "redis", "redlock",
-                                              "semaphore", "shared", "zookeeper", "zookeeper-plain",
-                                              "zookeeper-semaphore", "zookeeper-shared"});
+                                              "semaphore", "shared", "zookeeper", "zookeeper-election",
+                                              "zookeeper-multi", "zookeeper-plain", "zookeeper-semaphore",
+                                              "zookeeper-shared"});
 }
 
 TEST_CASE("a seed replays to the same trace hash, and another one does not")

@@ -31,6 +31,9 @@ public:
     using extend_operation = redis::extend_operation;
     using release_operation = redis::release_operation;
 
+    /// What they know of a lock.
+    using key = redis::shared_keys;
+
     /// Throws: `error` (`misconfigured`) if no file of the program includes `program_clock.hpp`, or the store's options
     /// have a restart guard that is shorter than their longest ttl.
     explicit client(store& s, sim::clock c = {})

@@ -44,6 +44,7 @@ public:
         auto const now = boot_clock::now();
         auto const ttl = session_lease::duration(session().lease().timeout());
         auto const left = node->ends - drift(ttl) - announcement_margin(ttl) - node->stop_margin - now;
+        // mutant: a renewal that waits for longer than its lease
         auto const longest = std::min<boot_clock::duration>(ttl / 2, left - left / 4);
         session().look_at(*this, std::min(timeout_after(now), now + longest));
         session().attach(*this);

@@ -36,8 +36,9 @@ LINE_OF = ("line",)
 LATE = ("late",)
 # What is made of locks.
 SEMAPHORE = ("semaphore",)
-MULTI = ("multi",)
-ELECTION = ("election",)
+ONE_REQUEST = ("multi",)
+MULTI = ONE_REQUEST + ("zookeeper-multi",)
+ELECTION = ("election", "zookeeper-election")
 # A lock that operators break.
 OPERATORS = ("operators",)
 # Both forms of a lock, in time.
@@ -259,8 +260,8 @@ MUTANTS = {
     "a hold that goes on without one of its locks": mutant(
         MULTI, "if (MUTANT) return parts_.front().still_held(); LINE"
     ),
-    "several locks granted although one of them is held": mutant(MULTI, ("taken ||", "(taken && !MUTANT) ||")),
-    "the leases of several counted from the answer": mutant(MULTI, ("sent_at_", "MUTANT ? now : sent_at_")),
+    "several locks granted although one of them is held": mutant(ONE_REQUEST, ("taken ||", "(taken && !MUTANT) ||")),
+    "the leases of several counted from the answer": mutant(ONE_REQUEST, ("sent_at_", "MUTANT ? now : sent_at_")),
     # What a holder is told.
     "a loss that its holder is not told": mutant(
         MULTI, "if (MUTANT) static_cast<void>(mark_lost()); else LINE"
@@ -283,6 +284,10 @@ MUTANTS = {
          "(MUTANT ? boot_clock::time_point::max() : saturating_add(boot_clock::now(), of->remaining()))"),
     ),
     "a term that outlives its lease": mutant(ELECTION, ("- margin_", "+ (MUTANT ? margin_ : -margin_)")),
+    # ZooKeeper: renewal.
+    "a renewal that waits for longer than its lease": mutant(
+        ("zookeeper-multi",), ("left - left / 4", "MUTANT ? boot_clock::duration{ttl} : left - left / 4")
+    ),
     # ZooKeeper: who is first.
     "sequence compared as text": mutant(
         QUEUE,

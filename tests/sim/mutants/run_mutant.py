@@ -23,7 +23,7 @@ from mutants import MUTANTS  # noqa: E402
 NONE = "none"
 
 # As many schedules as the sweeps of CMakeLists.txt run of them.
-SLOW = ("semaphore", "multi", "operators", "election")
+SLOW = ("semaphore", "multi", "operators", "election", "zookeeper-multi", "zookeeper-election")
 
 
 def die(why):

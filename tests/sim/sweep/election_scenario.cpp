@@ -5,6 +5,7 @@
 #include "fencing.hpp"
 #include "process_scenario.hpp"
 #include "stop_margin.hpp"
+#include "zookeeper_site.hpp"
 
 #include <holdfast/election.hpp>
 
@@ -27,10 +28,11 @@ using namespace std::chrono_literals;
 
 class election_scenario final : public process_scenario {
 public:
-    election_scenario(std::uint64_t seed, run_options const& options)
-        : process_scenario{seed, options}, margin_{ms(0, ttl_.count() / 3)}, pause_{ms(1, 50)}
+    election_scenario(std::uint64_t seed, run_options const& options, maker site)
+        : process_scenario{seed, options, site}, margin_{ms(0, site_->most_margin().count() * 2 / 3)}, pause_{ms(1, 50)}
     {
-        stop_margin_ = std::min(stop_margin_, ttl_ / 8);  // a term ends with both, and is renewed before
+        // A term ends with both, and is renewed before.
+        stop_margin_ = std::min(stop_margin_, site_->most_margin() / 4);
     }
 
 private:
@@ -46,7 +48,7 @@ private:
         bool last = false;        ///< this election is its last
     };
 
-    void live(sim::client& me, std::uint8_t number) override
+    void live(lock_client& me, std::uint8_t number) override
     {
         auto& process = me.host();
         process_mutex lock{me, "leader", options()};
@@ -146,8 +148,8 @@ private:
     void settle() override
     {
         auto well = std::max(world_.now(), quiet_since());
-        for (auto& one : processes_)
-            if (!killed(one.host())) well = std::max(well, one.host().awake_since());
+        for (auto* const one : processes_)
+            if (!killed(one->host())) well = std::max(well, one->host().awake_since());
         auto const at = well + dead_lease() + pause_ + 200ms;
         world_.run_until(at);
         auto const leaders = std::count_if(terms_.begin(), terms_.end(), [&](claim const& c) {
@@ -158,7 +160,7 @@ private:
         finished_ = true;
     }
 
-    void inherit(sim::client& me) override
+    void inherit(lock_client& me) override
     {
         process_mutex lock{me, "leader", options()};
         lock.lock();
@@ -194,11 +196,17 @@ shipped_machine const elections{
     {"election",
      "candidates for being the leader: one Redis, three or five masters",
      [](std::uint64_t seed, run_options const& o) {
-         return election_scenario{seed, o}.run();
+         return election_scenario{seed, o, &redis_site::make}.run();
      },
      {sim::decision::kind::late, sim::decision::kind::lost_request, sim::decision::kind::lost_reply,
       sim::decision::kind::cut, sim::decision::kind::pause, sim::decision::kind::crash, sim::decision::kind::hang,
       sim::decision::kind::asleep, sim::decision::kind::kill, sim::decision::kind::refusal}}};
+
+shipped_machine const elections_of_sessions{{"zookeeper-election", "candidates for being the leader in an ensemble",
+                                             [](std::uint64_t seed, run_options const& o) {
+                                                 return election_scenario{seed, o, &zookeeper_site::make}.run();
+                                             },
+                                             zookeeper_site::faults()}};
 
 }  // namespace
 

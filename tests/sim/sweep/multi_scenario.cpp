@@ -6,6 +6,7 @@
 #include "fencing.hpp"
 #include "process_scenario.hpp"
 #include "stop_margin.hpp"
+#include "zookeeper_site.hpp"
 
 #include <holdfast/adapters/multi_mutex.hpp>
 
@@ -27,7 +28,7 @@ using namespace std::chrono_literals;
 
 class multi_scenario final : public process_scenario {
 public:
-    multi_scenario(std::uint64_t seed, run_options const& options) : process_scenario{seed, options}
+    multi_scenario(std::uint64_t seed, run_options const& options, maker site) : process_scenario{seed, options, site}
     {
         auto const many = 2 + below(3);
         for (std::size_t i = 0; i < many; ++i) names_.push_back("fork/" + std::to_string(i));
@@ -54,12 +55,12 @@ private:
         }
     };
 
-    void lay(table& to, sim::client& me)
+    void lay(table& to, lock_client& me)
     {
         for (auto const& name : names_) to.locks.emplace_back(me, name, options());
     }
 
-    void live(sim::client& me, std::uint8_t number) override
+    void live(lock_client& me, std::uint8_t number) override
     {
         auto& process = me.host();
         table mine;
@@ -69,7 +70,7 @@ private:
             if (over()) return;
             if (!world_.comes_true({kind::operation, number, nobody, round})) continue;
             try {
-                section(process, mine);
+                section(me, mine);
             } catch (error const& e) {
                 on_error(e);
             }
@@ -90,8 +91,9 @@ private:
         return all;
     }
 
-    void section(sim::host& process, table& mine)
+    void section(lock_client& me, table& mine)
     {
+        auto& process = me.host();
         auto const wanted = process.present();
         auto const some = chosen(process);
         std::vector<mutex*> locks;
@@ -141,7 +143,7 @@ private:
         };
         bool const to_the_end = keep(
             process, claims, leave, held, [&] { return all.lease().expires_at(); }, stop_margin_,
-            [&] { see_loss(process, heard); });
+            [&] { see_loss(me, heard); });
         if (!to_the_end && !threads::ending() && process.below(2) == 0)
             threads::sleep_until(process.present() + process.up_to(ttl_));
         std::error_code ec;
@@ -158,10 +160,12 @@ private:
     }
 
     /// A loss is announced at its time.
-    void see_loss(sim::host& process, announcements const& heard)
+    void see_loss(lock_client& me, announcements const& heard)
     {
+        auto& process = me.host();
         auto const seen = process.present();
         auto of = heard.lost();
+        of.answered = me.answered_at();
         threads::sleep_until(seen + 2ms);
         if (threads::ending() || process.awake_since() > seen) return;
         of.at_risk = heard.lost().at_risk;
@@ -170,7 +174,7 @@ private:
     }
 
     /// Takes all.
-    void inherit(sim::client& me) override
+    void inherit(lock_client& me) override
     {
         table mine;
         lay(mine, me);
@@ -208,12 +212,18 @@ shipped_machine const several{
     {"multi",
      "several locks at once: one Redis, three or five masters",
      [](std::uint64_t seed, run_options const& o) {
-         return multi_scenario{seed, o}.run();
+         return multi_scenario{seed, o, &redis_site::make}.run();
      },
      {sim::decision::kind::late, sim::decision::kind::lost_request, sim::decision::kind::lost_reply,
       sim::decision::kind::cut, sim::decision::kind::lost_report, sim::decision::kind::pause,
       sim::decision::kind::crash, sim::decision::kind::hang, sim::decision::kind::asleep, sim::decision::kind::kill,
       sim::decision::kind::refusal}}};
+
+shipped_machine const several_of_sessions{{"zookeeper-multi", "several locks at once in an ensemble",
+                                           [](std::uint64_t seed, run_options const& o) {
+                                               return multi_scenario{seed, o, &zookeeper_site::make}.run();
+                                           },
+                                           zookeeper_site::faults()}};
 
 }  // namespace
 

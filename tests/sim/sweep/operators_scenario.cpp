@@ -31,7 +31,7 @@ class operators_scenario final : public process_scenario {
 public:
     operators_scenario(std::uint64_t seed, run_options const& options) : process_scenario{seed, options}
     {
-        servers_->options.holder = "a process";
+        static_cast<redis_site&>(*site_).servers().options.holder = "a process";
     }
 
 private:
@@ -59,8 +59,9 @@ private:
         bool named = false;  ///< the holder, or the lock
     };
 
-    void live(sim::client& me, std::uint8_t number) override
+    void live(lock_client& one, std::uint8_t number) override
     {
+        auto& me = redis_site::client_of(one);
         process_mutex orders{me, "orders", {.ttl = ttl_}};
         auto& process = me.host();
         for (std::uint32_t round = 0; !over(); ++round) {
@@ -153,7 +154,7 @@ private:
             breach("release", "a release failed: " + ec.message());
     }
 
-    void inherit(sim::client& me) override
+    void inherit(lock_client& me) override
     {
         process_mutex orders{me, "orders", {.ttl = ttl_}};
         orders.lock();
@@ -168,7 +169,7 @@ private:
     [[nodiscard]] time_point effective_until(deed const& d) const
     {
         if (calm_) return d.done;
-        return d.begun + 4 * node_timeout + duration{guard} + world_.wrong().very_late + 6 * ttl_;
+        return d.begun + 4 * node_timeout + duration{redis_site::guard} + world_.wrong().very_late + 6 * ttl_;
     }
 
     void judge() override

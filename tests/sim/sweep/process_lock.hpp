@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "lock_site.hpp"
 #include "threads.hpp"
 
 #include <holdfast/core/access.hpp>
@@ -42,19 +43,24 @@ namespace holdfast::test {
 /// A lock of one object in a simulated process, and those of its threads that wait for it, in a line. It takes the
 /// place of the shipped `wait_queue` and renewer, which have a thread of their own: below it are the shipped
 /// operations, above it the shipped adapters. Nothing is handed on in the process: each is granted the lock by the
-/// servers.
-class process_queue : public std::enable_shared_from_this<process_queue> {
+/// servers. `Client` is a `sim::client`, or has the same members.
+template <class Client>
+class basic_process_queue : public std::enable_shared_from_this<basic_process_queue<Client>> {
+    using acquire_operation = typename Client::acquire_operation;
+    using granted_lease = sim::basic_granted_lease<Client>;
+    using keys = typename Client::key;
+
 public:
     /// One that wants the lock.
     struct request {
         detail::patience limit;
         std::unique_ptr<detail::async_result> told;
         std::optional<std::stop_callback<std::function<void()>>> on_stop;
-        sim::client::acquire_operation* asking = nullptr;
+        acquire_operation* asking = nullptr;
         bool ended = false;
     };
 
-    process_queue(sim::client& of, redis::shared_keys key, lock_options options)
+    basic_process_queue(Client& of, keys key, lock_options options)
         : client_{of}, key_{std::move(key)}, options_{std::make_shared<lock_options const>(std::move(options))}
     {
     }
@@ -62,7 +68,7 @@ public:
     /// Effects: has it ended by `threads::end`. Called once.
     void listen()
     {
-        threads::active()->at_end([weak = weak_from_this()] {
+        threads::active()->at_end([weak = this->weak_from_this()] {
             if (auto const self = weak.lock()) self->cancel_all();
         });
     }
@@ -84,7 +90,7 @@ public:
         line_.push_back(r);
         if (!p.once && p.deadline != boot_clock::time_point::max() && busy) {
             auto& host = client_.host();
-            host.at(host.when(p.deadline), [self = shared_from_this(), r] {
+            host.at(host.when(p.deadline), [self = this->shared_from_this(), r] {
                 if (!r->ended && !r->asking) self->end(r, make_error_code(errc::timed_out));
             });
         }
@@ -102,7 +108,7 @@ public:
         if (!l) return done(make_error_code(errc::not_owner));
         if (threads::ending()) return done(make_error_code(errc::unavailable));
         releasing_ = true;
-        client_.keep(give_back(shared_from_this(), std::move(l), std::move(done)));
+        client_.keep(give_back(this->shared_from_this(), std::move(l), std::move(done)));
     }
 
     void close()
@@ -114,8 +120,8 @@ public:
 
     [[nodiscard]] bool closed() const noexcept { return closed_; }
 
-    [[nodiscard]] sim::client& client() const noexcept { return client_; }
-    [[nodiscard]] redis::shared_keys const& key() const noexcept { return key_; }
+    [[nodiscard]] Client& client() const noexcept { return client_; }
+    [[nodiscard]] keys const& key() const noexcept { return key_; }
     [[nodiscard]] std::chrono::milliseconds ttl() const noexcept { return options_->ttl; }
 
     /// Returns: whether the lock can be asked for together with others; then it is, until `end_joining`.
@@ -143,23 +149,25 @@ public:
 private:
     void take(grant const& got)
     {
-        lease_ = std::make_shared<sim::granted_lease>(client_, key_, options_, got);
-        client_.keep(sim::granted_lease::renew(lease_));
+        auto const& host = client_.host();
+        host.world().note("HAS THE LOCK, fence", host.index(), sim::event::nobody, got.fence);
+        lease_ = std::make_shared<granted_lease>(client_, key_, options_, got);
+        client_.keep(granted_lease::renew(lease_));
         if (closed_) release([](std::error_code) {});
     }
 
     void ask_next()
     {
         if (lease_ || releasing_ || joining_ || line_.empty() || line_.front()->asking) return;
-        client_.keep(ask(shared_from_this(), line_.front()));
+        client_.keep(ask(this->shared_from_this(), line_.front()));
     }
 
-    static sim::process ask(std::shared_ptr<process_queue> self, std::shared_ptr<request> r)
+    static sim::process ask(std::shared_ptr<basic_process_queue> self, std::shared_ptr<request> r)
     {
         auto& host = self->client_.host();
         sim::call asking{host};
-        sim::client::acquire_operation acquire{self->client_.way(), self->key_,
-                                               detail::request_for(*self->options_, r->limit, 0, host.now())};
+        acquire_operation acquire{self->client_.way(), self->key_,
+                                  detail::request_for(*self->options_, r->limit, 0, host.now())};
         r->asking = &acquire;
         acquire.start(asking);
         co_await asking.ended_by();
@@ -170,11 +178,11 @@ private:
         self->end(r, got && !self->closed_ ? std::error_code{} : why);
     }
 
-    static sim::process give_back(std::shared_ptr<process_queue> self, std::shared_ptr<sim::granted_lease> l,
+    static sim::process give_back(std::shared_ptr<basic_process_queue> self, std::shared_ptr<granted_lease> l,
                                   std::function<void(std::error_code)> done)
     {
         std::error_code ec;
-        co_await sim::granted_lease::give_back(std::move(l), &ec);
+        co_await granted_lease::give_back(std::move(l), &ec);
         self->releasing_ = false;
         done(ec);
         self->ask_next();
@@ -193,7 +201,7 @@ private:
         r->ended = true;
         std::erase(line_, r);
         auto& host = client_.host();
-        host.at(host.present(), [self = shared_from_this(), r, ec] {
+        host.at(host.present(), [self = this->shared_from_this(), r, ec] {
             if (!std::erase(self->untold_, r)) return;
             r->on_stop.reset();
             r->told->deliver(ec, !ec);
@@ -211,10 +219,10 @@ private:
         }
     }
 
-    sim::client& client_;
-    redis::shared_keys key_;
+    Client& client_;
+    keys key_;
     std::shared_ptr<lock_options const> options_;
-    std::shared_ptr<sim::granted_lease> lease_;
+    std::shared_ptr<granted_lease> lease_;
     std::deque<std::shared_ptr<request>> line_;
     std::vector<std::shared_ptr<request>> untold_;
     bool releasing_ = false;
@@ -257,24 +265,31 @@ private:
     bool ended_ = false;
 };
 
+/// Returns: the key of the lock of that name.
+[[nodiscard]] inline redis::shared_keys key_of_lock(sim::client const& /*of*/, std::string_view name)
+{
+    return std::make_shared<redis::lock_keys const>(std::string{name});
+}
+
 /// What a `mutex`, or a slot of a semaphore, calls in a simulated process. Its members that wait do so in virtual time.
-class process_lock final : public detail::lock_object {
+template <class Client>
+class basic_process_lock : public detail::lock_object {
 public:
-    process_lock(sim::client& of, redis::shared_keys key, lock_options options)
-        : queue_{std::make_shared<process_queue>(of, std::move(key), std::move(options))}
+    basic_process_lock(Client& of, typename Client::key key, lock_options options)
+        : queue_{std::make_shared<queue_of_threads>(of, std::move(key), std::move(options))}
     {
         queue_->listen();
     }
-    process_lock(sim::client& of, std::string_view name, lock_options options)
-        : process_lock{of, std::make_shared<redis::lock_keys const>(std::string{name}), std::move(options)}
+    basic_process_lock(Client& of, std::string_view name, lock_options options)
+        : basic_process_lock{of, key_of_lock(of, name), std::move(options)}
     {
     }
-    ~process_lock() override { process_lock::close(); }
+    ~basic_process_lock() override { basic_process_lock::close(); }
 
     bool lock(detail::patience const& p, std::stop_token const& stop) override
     {
         if (stop.stop_requested()) return false;
-        auto const got = std::make_shared<answer::told>();
+        auto const got = std::make_shared<typename answer::told>();
         got->to = threads::here();
         queue_->begin(p, stop, std::make_unique<answer>(got));
         while (!got->ended) threads::wait_until();
@@ -296,7 +311,7 @@ public:
 
     void unlock(std::error_code& ec) noexcept override
     {
-        auto const got = std::make_shared<answer::told>();
+        auto const got = std::make_shared<typename answer::told>();
         got->to = threads::here();
         queue_->release([got](std::error_code why) { got->tell(why, false); });
         while (!got->ended && !threads::ending()) threads::wait_until();
@@ -336,13 +351,53 @@ public:
         if (hold == lease()) queue_->release([](std::error_code) {});
     }
 
+    void close() noexcept override { queue_->close(); }
+    [[nodiscard]] bool closed() const noexcept override { return queue_->closed(); }
+
+private:
+    /// Wakes the thread that waits for the result.
+    class answer final : public detail::async_result {
+    public:
+        struct told {
+            threads::one* to = nullptr;
+            bool ended = false;
+            bool held = false;
+            std::error_code code;
+
+            void tell(std::error_code ec, bool is_held)
+            {
+                ended = true;
+                held = is_held;
+                code = ec;
+                if (to) to->wake();
+            }
+        };
+
+        explicit answer(std::shared_ptr<told> to) : to_{std::move(to)} {}
+        void deliver(std::error_code ec, bool held) noexcept override { to_->tell(ec, held); }
+        [[nodiscard]] bool runs_user_code() const noexcept override { return false; }
+
+    private:
+        std::shared_ptr<told> to_;
+    };
+
+protected:
+    using queue_of_threads = basic_process_queue<Client>;
+    std::shared_ptr<queue_of_threads> const queue_;  // NOLINT(*-non-private-member-variables-in-classes)
+};
+
+/// The same over Redis, with what only Redis has.
+class process_lock final : public basic_process_lock<sim::client> {
+public:
+    using basic_process_lock::basic_process_lock;
+
     /// By one request, if there is one server.
     detail::joint_outcome try_lock_all(std::vector<lock_object*> const& all, detail::patience const& p,
                                        std::stop_token const& stop) override
     {
         auto& client = queue_->client();
         if (client.way().size() != 1 || threads::ending()) return {};
-        std::vector<std::shared_ptr<process_queue>> queues;
+        std::vector<std::shared_ptr<queue_of_threads>> queues;
         auto const end = [&](auto const& got) {
             for (std::size_t i = 0; i < queues.size(); ++i) queues[i]->end_joining(got(i));
         };
@@ -389,44 +444,13 @@ public:
         static_cast<void>(thread_waits::result_of(asking, name()));
     }
 
-    void close() noexcept override { queue_->close(); }
-    [[nodiscard]] bool closed() const noexcept override { return queue_->closed(); }
-
 private:
-    /// Wakes the thread that waits for the result.
-    class answer final : public detail::async_result {
-    public:
-        struct told {
-            threads::one* to = nullptr;
-            bool ended = false;
-            bool held = false;
-            std::error_code code;
-
-            void tell(std::error_code ec, bool is_held)
-            {
-                ended = true;
-                held = is_held;
-                code = ec;
-                if (to) to->wake();
-            }
-        };
-
-        explicit answer(std::shared_ptr<told> to) : to_{std::move(to)} {}
-        void deliver(std::error_code ec, bool held) noexcept override { to_->tell(ec, held); }
-        [[nodiscard]] bool runs_user_code() const noexcept override { return false; }
-
-    private:
-        std::shared_ptr<told> to_;
-    };
-
     template <class R, class Operation>
     [[nodiscard]] R ask() const
     {
         Operation asking{queue_->client().way(), queue_->key()};
         return thread_waits::result_of(asking, name());
     }
-
-    std::shared_ptr<process_queue> const queue_;
 };
 
 /// The shipped `mutex` in a simulated process.
@@ -436,6 +460,10 @@ public:
 
     process_mutex(sim::client& of, std::string_view name, lock_options options)
         : mutex{std::make_shared<process_lock>(of, name, std::move(options))}
+    {
+    }
+    process_mutex(lock_client& of, std::string_view name, lock_options options)
+        : mutex{of.make_lock(name, std::move(options))}
     {
     }
 };

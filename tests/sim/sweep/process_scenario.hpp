@@ -2,8 +2,10 @@
 #pragma once
 
 #include "history.hpp"
+#include "lock_site.hpp"
 #include "machine.hpp"
 #include "process_lock.hpp"
+#include "redis_site.hpp"
 #include "threads.hpp"
 #include "verdict.hpp"
 
@@ -25,27 +27,23 @@
 namespace holdfast::test {
 
 /// A schedule of what is made of several locks, or runs in threads of its own: a semaphore, several locks at once, an
-/// election. Processes use it in blocking code, each in a thread to begin with; one Redis, or three or five masters.
+/// election. Processes use it in blocking code, each in a thread to begin with; the site says on which servers.
 ///
 /// Every other schedule is calm: no message is lost, no server fails and no process stands still, but some are killed.
 /// In the others all of that happens, until `over`. Then comes an heir, to which all has to be free soon.
 class process_scenario {
 public:
-    process_scenario(std::uint64_t seed, run_options const& options)
-        : chance_{~seed},
-          calm_{seed % 2 == 0},
-          ttl_{ms(200, 600)},
-          stop_margin_{margin(seed)},
-          world_{seed, calm_ ? sim::faults{} : wrong()}
+    using maker = decltype(&redis_site::make);
+
+    process_scenario(std::uint64_t seed, run_options const& options, maker site = &redis_site::make)
+        : chance_{~seed}, calm_{seed % 2 == 0}, ttl_{ms(200, 600)}, world_{seed, calm_ ? sim::faults{} : wrong()}
     {
         if (options.observer) world_.observe(options.observer);
         if (options.keep) world_.decided().keep_only(*options.keep);
         if (options.remember) world_.decided().remember();
-        servers_.emplace(world_, clocks());
-        auto& o = servers_->options;
-        o.node_timeout = node_timeout;
-        o.connect_timeout = 2 * node_timeout;
-        if (servers_->size() > 1) o.restart_guard = o.longest_ttl = guard;
+        site_ = site(world_, chance_, ttl_, calm_);
+        schedule_chance margins{seed ^ 0x6d61'7267'696eU};
+        if (margins.one_in(2)) stop_margin_ = margins.ms(1, site_->most_margin().count());
     }
 
     process_scenario(process_scenario const&) = delete;
@@ -58,8 +56,9 @@ public:
         for (std::uint8_t i = 0; i < many; ++i)
             if (world_.comes_true({kind::client, i, nobody, 0})) begin(i);
         for (std::size_t i = 0; i < processes_.size() / 3; ++i) befall(i);
-        if (!calm_) disturb();
+        if (!calm_) well_at_ = site_->disturb(over_, chance_);
         world_.run_until(over_);
+        site_->settle();
         auto quiet = world_.wrong().ended();
         world_.become(quiet);
         quiet_since_ = std::max({over_, well_at_, over_ + (calm_ ? duration{} : world_.wrong().very_late)});
@@ -73,10 +72,9 @@ public:
             ++verdict_.judged;
         }
         judge();
-        verdict_.plan = std::string{calm_ ? "calm" : "faulty"} + ", " + std::to_string(servers_->size()) +
-                        " servers, " + std::to_string(processes_.size()) + " processes, ttl " +
-                        std::to_string(ttl_.count()) + " ms, stop margin " + std::to_string(stop_margin_.count()) +
-                        " ms" + about() + "\n";
+        verdict_.plan = std::string{calm_ ? "calm" : "faulty"} + ", " + site_->about() + ", " +
+                        std::to_string(processes_.size()) + " processes, ttl " + std::to_string(ttl_.count()) +
+                        " ms, stop margin " + std::to_string(stop_margin_.count()) + " ms" + about() + "\n";
         verdict_.decisions = world_.decided().taken();
         verdict_.hash = world_.hash();
         verdict_.happened = world_.happened();
@@ -92,19 +90,18 @@ protected:
     using milliseconds = std::chrono::milliseconds;
 
     static constexpr auto nobody = sim::decision::nobody;
-    static constexpr milliseconds node_timeout{30};
-    static constexpr milliseconds guard{1000};
+    static constexpr auto node_timeout = redis_site::node_timeout;
     static constexpr duration patience = std::chrono::seconds{60};
     static constexpr duration longest_delay = std::chrono::microseconds{500};
 
     /// What a process does, in its first thread, until `over`; then it ends soon. `number`: which it is.
-    virtual void live(sim::client& me, std::uint8_t number) = 0;
+    virtual void live(lock_client& me, std::uint8_t number) = 0;
 
     /// Called when nothing goes wrong any more; processes may still be at work.
     virtual void settle() {}
 
     /// What one does who comes at the end. All is to be free to it soon.
-    virtual void inherit(sim::client& me) = 0;
+    virtual void inherit(lock_client& me) = 0;
 
     /// Effects: looks at what was noted.
     virtual void judge() = 0;
@@ -119,15 +116,9 @@ protected:
     [[nodiscard]] bool over() const { return threads::ending() || world_.now() >= over_; }
 
     [[nodiscard]] std::uint64_t below(std::uint64_t n) { return chance_.below(n); }
-    [[nodiscard]] bool one_in(unsigned n) { return below(n) == 0; }
-    [[nodiscard]] duration up_to(duration most)
-    {
-        return duration{static_cast<duration::rep>(below(static_cast<std::uint64_t>(most.count())))};
-    }
-    [[nodiscard]] milliseconds ms(std::int64_t least, std::int64_t most)
-    {
-        return milliseconds{least + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(most - least + 1)))};
-    }
+    [[nodiscard]] bool one_in(unsigned n) { return chance_.one_in(n); }
+    [[nodiscard]] duration up_to(duration most) { return chance_.up_to(most); }
+    [[nodiscard]] milliseconds ms(std::int64_t least, std::int64_t most) { return chance_.ms(least, most); }
 
     void breach(std::string_view which, std::string what) { verdict_.breaches.push_back({which, std::move(what)}); }
 
@@ -137,7 +128,7 @@ protected:
     [[nodiscard]] time_point quiet_since() const noexcept { return quiet_since_; }
 
     /// Returns: how long a lease of one that died, or whose answer was lost, may be in the way.
-    [[nodiscard]] duration dead_lease() const noexcept { return ttl_ * 9 / 8 + 6 * node_timeout + milliseconds{300}; }
+    [[nodiscard]] duration dead_lease() const { return site_->dead_lease(); }
 
     /// Returns: the processes that were killed.
     [[nodiscard]] std::vector<unsigned> const& killed() const noexcept { return killed_; }
@@ -201,38 +192,22 @@ protected:
         if (calm_) breach("error", e.what());
     }
 
-    /// Effects: when no process has anything any more, no lock may be on a server; and no waiter in a queue, unless it
-    /// was killed or a message to it or from it was lost.
+    /// Effects: looks for what is left when no process has anything any more.
     void judge_remains(std::vector<std::string> const& names)
     {
-        world_.run_until(world_.now() + (killed_.empty() && calm_ ? 20 * longest_delay : ttl_ * 2 + guard));
-        for (unsigned node = 0; node < servers_->size(); ++node)
-            for (auto const& name : names) {
-                auto& server = (*servers_)[node];
-                if (!server.running()) continue;
-                if (server.get(name, world_.now())) breach("K7", name + " is left on server " + std::to_string(node));
-                if (calm_ && killed_.empty() && server.waiting(name) != 0)
-                    breach("K7", "a waiter for " + name + " is left on server " + std::to_string(node));
-            }
+        for (auto& left : site_->remains(names, calm_ && killed_.empty())) breach("K7", std::move(left));
     }
 
-    holdfast::detail::random_sequence chance_;
+    schedule_chance chance_;
     bool calm_;
     milliseconds ttl_;
-    milliseconds stop_margin_;
+    milliseconds stop_margin_{};
     sim::world world_;
-    std::optional<sim::store> servers_;
-    std::deque<sim::client> processes_;
+    std::unique_ptr<lock_site> site_;
+    std::vector<lock_client*> processes_;
     verdict verdict_;
 
 private:
-    [[nodiscard]] milliseconds margin(std::uint64_t seed) const
-    {
-        holdfast::detail::random_sequence d{seed ^ 0x6d61'7267'696eU};
-        auto const most = static_cast<std::uint64_t>(std::min(ttl_ / 2, ttl_ - 2 * node_timeout).count());
-        return milliseconds{d.below(2) == 0 ? 0 : static_cast<std::int64_t>(1 + d.below(most))};
-    }
-
     [[nodiscard]] sim::faults wrong()
     {
         auto const rate = [&](unsigned most) { return one_in(2) ? 1 + static_cast<unsigned>(below(most)) : 0; };
@@ -249,29 +224,28 @@ private:
         return f;
     }
 
-    [[nodiscard]] std::vector<sim::clock> clocks()
-    {
-        std::vector<sim::clock> all(1 + 2 * below(3));
-        for (auto& one : all) one = {.ahead = up_to(guard / 5), .drift_ppm = ms(-100, 100).count()};
-        return all;
-    }
-
     void begin(std::uint8_t number)
     {
-        auto& one = processes_.emplace_back(
-            *servers_, sim::clock{.ahead = up_to(std::chrono::hours{10}), .drift_ppm = ms(-4900, 4900).count()});
-        if (one_in(2)) one.way().connect();
+        auto const ahead = up_to(std::chrono::hours{10});
+        auto& one = add({.ahead = ahead, .drift_ppm = ms(-4900, 4900).count()});
         auto& begun = threads_.begin(one.host(), [this, &one, number] {
-            threads::sleep_until(one.host().present() + up_to(duration{ttl_} / 4));
+            threads::sleep_until(one.host().present() + site_->arrival() + up_to(duration{ttl_} / 4));
             if (!threads::ending()) live(one, number);
         });
         lives_.emplace_back(&one, &begun);
     }
 
+    lock_client& add(sim::clock c)
+    {
+        auto& one = site_->add(c, chance_);
+        processes_.push_back(&one);
+        return one;
+    }
+
     /// Effects: the process is killed at some time, or its machine sleeps.
     void befall(std::size_t i)
     {
-        auto& one = processes_[i];
+        auto& one = *processes_[i];
         auto const at = world_.now() + up_to(over_ - time_point{});
         bool const dies = one_in(2);
         auto const length = up_to(3 * ttl_);
@@ -288,39 +262,6 @@ private:
         });
     }
 
-    /// Effects: servers crash, hang and refuse. One that forgets what it has granted has no vote for the guard.
-    void disturb()
-    {
-        for (std::uint32_t i = 0; i < 4; ++i) {
-            auto const at = world_.now() + up_to(over_ - time_point{});
-            auto const node = static_cast<std::uint8_t>(below(servers_->size()));
-            bool const hangs = one_in(2);
-            auto const length = up_to(one_in(2) ? duration{ttl_} : duration{ttl_ / 10}) + std::chrono::microseconds{1};
-            bool const forgets = servers_->size() > 1 && one_in(2);
-            if (!one_in(2)) continue;
-            if (!world_.comes_true({hangs ? kind::hang : kind::crash, nobody, node, i})) continue;
-            well_at_ = std::max(well_at_, at + length + (hangs ? duration{} : duration{guard}));
-            world_.at(at, [this, node, hangs, length, forgets] {
-                if (hangs) return servers_->hang(node, length);
-                servers_->crash(node, length, forgets ? sim::node::memory::lost : sim::node::memory::kept);
-            });
-        }
-        for (std::uint32_t i = 0; i < 2; ++i) {
-            constexpr std::array reasons{redis::errc::loading, redis::errc::busy, redis::errc::read_only,
-                                         redis::errc::out_of_memory};
-            auto const at = world_.now() + up_to(over_ - time_point{});
-            auto const node = static_cast<std::uint8_t>(below(servers_->size()));
-            auto const length = up_to(one_in(2) ? duration{ttl_} : duration{ttl_ / 10});
-            auto const why = reasons[below(reasons.size())];
-            if (!one_in(3) || !world_.comes_true({kind::refusal, nobody, node, i})) continue;
-            well_at_ = std::max(well_at_, at + length);
-            world_.at(at, [this, node, length, why] {
-                (*servers_)[node].forget_scripts();
-                (*servers_)[node].refuse_until(world_.now() + length, why);
-            });
-        }
-    }
-
     [[nodiscard]] bool all_done() const
     {
         return std::all_of(lives_.begin(), lives_.end(),
@@ -331,7 +272,7 @@ private:
     bool inherit()
     {
         world_.run_until(std::max(world_.now(), quiet_since()));
-        auto& one = processes_.emplace_back(*servers_);
+        auto& one = add({});
         auto const asked = world_.now();
         auto const& begun = threads_.begin(one.host(), [this, &one] { inherit(one); });
         while (!begun.ended() && world_.step(asked + patience)) {
@@ -348,7 +289,7 @@ private:
     time_point well_at_{};
     time_point quiet_since_{};
     std::vector<unsigned> killed_;
-    std::vector<std::pair<sim::client*, threads::one*>> lives_;
+    std::vector<std::pair<lock_client*, threads::one*>> lives_;
     test::threads threads_;
 };
 

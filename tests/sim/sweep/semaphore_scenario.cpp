@@ -62,8 +62,9 @@ private:
         bool certain = false;  ///< it was told to be done
     };
 
-    void live(sim::client& me, std::uint8_t number) override
+    void live(lock_client& one, std::uint8_t number) override
     {
+        auto& me = redis_site::client_of(one);
         process_semaphore jobs{me, "jobs", static_cast<std::ptrdiff_t>(permits_), options()};
         process_thread other;
         if (one_in(3)) other = process_thread{[&] { use(me, jobs, number, 1); }};
@@ -230,9 +231,9 @@ private:
     }
 
     /// Takes all permits, one after the other or at once, and then there is none.
-    void inherit(sim::client& me) override
+    void inherit(lock_client& me) override
     try {
-        process_semaphore jobs{me, "jobs", static_cast<std::ptrdiff_t>(permits_), options()};
+        process_semaphore jobs{redis_site::client_of(me), "jobs", static_cast<std::ptrdiff_t>(permits_), options()};
         if (resizes_) jobs.resize(static_cast<std::ptrdiff_t>(permits_));
         leased_permits at_once;
         if (batches_) at_once = leased_permits{jobs, static_cast<std::ptrdiff_t>(permits_)};
