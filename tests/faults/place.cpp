@@ -23,13 +23,11 @@ holdfast::store connect(place const& where)
         redis::client_options options{.operation_timeout = where.operation_timeout,
                                       .restart_guard = where.restart_guard};
         options.connect_timeout = where.connect_timeout.value_or(options.connect_timeout);
-        options.name_holder = where.name_holder;
         return redis::client{where.servers.at(0), std::move(options)};
     }
     case place::store::redlock: {
         redlock::masters_options options{.node_timeout = where.operation_timeout, .restart_guard = where.restart_guard};
         options.connect_timeout = where.connect_timeout.value_or(options.connect_timeout);
-        options.name_holder = where.name_holder;
         return redlock::masters{where.servers, std::move(options)};
     }
     case place::store::zookeeper:

@@ -23,7 +23,6 @@ struct place {
     unsigned max_local_handoffs = lock_options{}.max_local_handoffs;
     bool deferred_release = false;
     bool fair = false;
-    bool name_holder = false;  ///< on Redis, which process has a lock is known
 
     /// Returns: options with this ttl, whose waiters look at a held lock no more often than they must.
     [[nodiscard]] lock_options options() const;

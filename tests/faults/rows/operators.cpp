@@ -34,7 +34,6 @@ void go(run_options const& run, findings& to)
 {
     auto const servers = open_site(run.on);
     auto where = servers->where();
-    where.name_holder = true;
     auto const ttl = where.ttl;
     crew workers{{.where = where, .processes = 6, .patience = 8s}, to.folder("journals")};
     auto const operators = connect(where);

@@ -63,7 +63,6 @@ void go(run_options const& run, findings& to)
     auto const servers = open_site(run.on);
     test::redis_server last;
     auto where = servers->where();
-    where.name_holder = true;
     auto const ttl = where.ttl;
     crew workers{{.where = where,
                   .processes = processes,
